@@ -1,0 +1,51 @@
+# Every target says what it is for; `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test check openapi builtin scorecard clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(VENV)/.serve: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.serve
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+$(VENV)/.check: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
+	@touch $@
+
+serve: $(VENV)/.serve ## serve the built-in model on 127.0.0.1:8000 (more flags: make serve ARGS="--port 9000")
+	$(BIN)/cenote serve $(ARGS)
+
+test: $(VENV)/.test ## install with the test extra and run every test
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.check ## lint, types (mypy, pyright), import contract, spelling, openapi drift
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/cenote openapi --check openapi.json
+
+openapi: $(VENV)/.serve ## write openapi.json from the schemas
+	$(BIN)/cenote openapi > openapi.json
+
+builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)
+	$(BIN)/python -m service.model.builtin.train
+
+scorecard: $(VENV)/.serve ## measure the built-in model on scenes it never saw
+	$(BIN)/python -m service.model.builtin.score
+
+clean: ## remove the virtual environment
+	rm -rf $(VENV)

@@ -1,0 +1,58 @@
+"""From the bytes of a body to a typed request, or to one clear refusal.
+
+In: bytes whose length the server has bounded. Out: a request that is right field by field; `schemas.rules` checks what
+joins fields. Types bound the depth: what nests deeper than the contract is refused at the first wrong type.
+"""
+
+import re
+from functools import cache
+from typing import TypeVar, cast
+
+import msgspec
+
+from schemas.base import Wire
+from schemas.explain import explain
+from schemas.lenient import lenient
+from schemas.rule_error import RuleError
+
+W = TypeVar("W", bound=Wire)
+
+
+def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
+    """Decode a body strictly: no unknown fields, no numbers in strings, no values out of bounds.
+
+    Args:
+        raw: the body, JSON in UTF-8.
+        type_: the request type.
+        ignore_unknown: skip unknown fields at every depth instead of refusing them (`--unknown-fields ignore`).
+
+    Returns:
+        The request.
+
+    Raises:
+        RuleError: `invalid_json`, `unknown_field`, `empty_input`, `too_many_inputs` or `invalid_request`.
+    """
+    try:
+        return cast(W, _decoder(type_, ignore_unknown).decode(raw))
+    except msgspec.ValidationError as error:
+        raise explain(str(error), type_) from None
+    except msgspec.DecodeError as error:
+        raise _invalid_json(_place(str(error), len(raw))) from None
+    except UnicodeDecodeError:
+        raise _invalid_json("not UTF-8") from None
+    except RecursionError:
+        raise _invalid_json("nested too deeply") from None
+
+
+@cache
+def _decoder(type_: type[Wire], ignore_unknown: bool) -> msgspec.json.Decoder[Wire]:
+    return msgspec.json.Decoder(lenient(type_) if ignore_unknown else type_, strict=True)
+
+
+def _place(text: str, num_bytes: int) -> str:
+    found = re.search(r"\(byte (\d+)\)\Z", text)
+    return f"malformed at byte {found[1]}" if found else f"incomplete at byte {num_bytes}"
+
+
+def _invalid_json(what: str) -> RuleError:
+    return RuleError("invalid_json", f"the body: expected one JSON object in UTF-8, got text that is {what}")

@@ -1,0 +1,94 @@
+"""The error bodies of every route, and the stable codes that clients may branch on."""
+
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta
+
+from schemas.base import Answer
+
+ErrorCode = Literal[
+    "invalid_json",
+    "invalid_request",
+    "unknown_field",
+    "missing_input",
+    "conflicting_input",
+    "empty_input",
+    "too_many_inputs",
+    "token_arrays_not_accepted",
+    "invalid_dimensions",
+    "context_length_exceeded",
+    "media_source_refused",
+    "media_undecodable",
+    "media_too_large",
+    "body_too_large",
+    "unsupported_media_type",
+    "model_not_found",
+    "route_not_found",
+    "method_not_allowed",
+    "model_loading",
+    "engine_restarting",
+    "queue_full",
+    "deadline_exceeded",
+    "non_finite_embedding",
+    "internal_error",
+]
+"""Every `code` an error can carry. A code is never renamed: it is part of the contract."""
+
+ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
+
+ErrorType = Literal["invalid_request_error", "not_found_error", "overloaded_error", "server_error"]
+"""OpenAI's coarse grouping of errors."""
+
+
+class ErrorBody(Answer, frozen=True, kw_only=True):
+    """What went wrong, where, and how to name it in a bug report."""
+
+    message: Annotated[
+        str,
+        Meta(
+            description="One sentence: the field, what came, and what is allowed.",
+            examples=["`dimension`: unknown field; did you mean `dimensions`?"],
+        ),
+    ]
+    type: Annotated[
+        ErrorType,
+        Meta(description="The group that the code belongs to, in OpenAI's words.", examples=["invalid_request_error"]),
+    ]
+    param: Annotated[
+        str | None,
+        Meta(
+            description="Path of the field at fault, such as `messages[0].content[1].image_url`, or null.",
+            examples=["dimension"],
+        ),
+    ]
+    code: Annotated[ErrorCode, Meta(description="The stable name of the error.", examples=["unknown_field"])]
+    index: Annotated[
+        int | None,
+        Meta(
+            description="Which input of a batch is at fault, counted from 0; null when the fault is not one input's.",
+            examples=[None],
+        ),
+    ] = None
+    request_id: Annotated[
+        str | None, Meta(description="The `x-request-id` of the answer.", examples=["0f9c2a7d41b84e6f"])
+    ] = None
+
+
+class ErrorResponse(Answer, frozen=True, kw_only=True):
+    """The error answer of every route but Cohere's: OpenAI's shape."""
+
+    error: Annotated[ErrorBody, Meta(description="What went wrong.")]
+
+
+class CohereErrorResponse(Answer, frozen=True, kw_only=True):
+    """The error answer of `/v2/embed`: Cohere's `message`, and the same `error` object as on every other route."""
+
+    id: Annotated[str, Meta(description="The request id.", examples=["0f9c2a7d41b84e6f"])]
+    message: Annotated[
+        str,
+        Meta(
+            description="The same sentence as `error.message`, where Cohere's clients look for it.",
+            examples=["`dimension`: unknown field; did you mean `dimensions`?"],
+        ),
+    ]
+    error: Annotated[ErrorBody, Meta(description="What went wrong.")]

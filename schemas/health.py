@@ -1,0 +1,21 @@
+"""The answer of the probes: `/livez`, `/readyz`, `/health`."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from schemas.base import Answer
+
+HealthStatus = Literal["ok", "loading", "restarting", "failed"]
+"""`ok` only when a known-answer embedding has matched."""
+
+
+class Health(Answer, frozen=True, kw_only=True):
+    """Whether requests are answered now."""
+
+    status: Annotated[
+        HealthStatus, Meta(description="`ok` when requests are answered; else why they are not.", examples=["ok"])
+    ]
+    detail: Annotated[
+        str | None, Meta(description="One sentence for a person to read; null when all is well.", examples=[None])
+    ] = None

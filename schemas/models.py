@@ -1,0 +1,103 @@
+"""`GET /v1/models`: each model with the plan that every request to it follows.
+
+Says what was resolved, so that a client need not guess; how it is resolved is for `service.prompt`.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from schemas.base import Answer
+
+Pooling = Literal["last_token", "mean", "cls"]
+"""How the states of all tokens become one vector."""
+
+Modality = Literal["text", "image", "video"]
+"""What an item may hold."""
+
+InputTypes = dict[str, str]
+"""Instruction by name, for `input_type`."""
+
+
+class ModelCard(Answer, frozen=True, kw_only=True):
+    """One model: OpenAI's four fields, and the resolved plan."""
+
+    id: Annotated[str, Meta(description="The name to send as `model`.", examples=["builtin"])]
+    object: Annotated[Literal["model"], Meta(description="Always `model`.", examples=["model"])] = "model"
+    created: Annotated[
+        int,
+        Meta(
+            description="When the model was loaded, in seconds since 1970.",
+            extra_json_schema={"format": "int64"},
+            examples=[1790000000],
+        ),
+    ]
+    owned_by: Annotated[str, Meta(description="Who serves it: `cenote`.", examples=["cenote"])]
+    root: Annotated[
+        str,
+        Meta(
+            description="The canonical id that this entry stands for; an alias has another `id`.", examples=["builtin"]
+        ),
+    ]
+    aliases: Annotated[
+        list[str], Meta(description="Other names that requests may use.", examples=[["cenote-embed-builtin"]])
+    ]
+    revision: Annotated[
+        str | None, Meta(description="Commit of the weights; null for a local folder without one.", examples=[None])
+    ]
+    pooling: Annotated[
+        Pooling, Meta(description="How the states of all tokens become one vector.", examples=["last_token"])
+    ]
+    normalize: Annotated[bool, Meta(description="Whether vectors have length 1.", examples=[True])]
+    dimensions: Annotated[int, Meta(description="Length of a vector when the request names none.", examples=[256])]
+    min_dimensions: Annotated[int, Meta(description="The shortest vector that a request may ask for.", examples=[32])]
+    matryoshka_dimensions: Annotated[
+        list[int] | None,
+        Meta(
+            description="The lengths that a request may ask for; null when any from `min_dimensions` up is fine.",
+            examples=[None],
+        ),
+    ]
+    modalities: Annotated[list[Modality], Meta(description="What an item may hold.", examples=[["text", "image"]])]
+    prompt_format: Annotated[
+        str, Meta(description="Name of the layout that turns an item into a prompt.", examples=["qwen3-vl"])
+    ]
+    default_instruction: Annotated[
+        str | None,
+        Meta(
+            description="The instruction of a request that names none; null when there is none.",
+            examples=["Represent the user's input."],
+        ),
+    ]
+    input_types: Annotated[
+        InputTypes,
+        Meta(
+            description="The `input_type` names of `/v2/embed`, with instructions.",
+            examples=[{"search_query": "Retrieve images or text relevant to the user's query."}],
+        ),
+    ]
+    tail_token_ids: Annotated[
+        list[int],
+        Meta(
+            description="The last token ids of every prompt. The last token's state becomes the vector.",
+            examples=[[151643]],
+        ),
+    ]
+    max_tokens: Annotated[
+        int, Meta(description="Most tokens of one item, template and pictures included.", examples=[8192])
+    ]
+    min_pixels: Annotated[
+        int | None, Meta(description="A picture with fewer is enlarged; null for text models.", examples=[4096])
+    ]
+    max_pixels: Annotated[
+        int | None, Meta(description="A picture with more is shrunk; null for text models.", examples=[1843200])
+    ]
+    dtype: Annotated[str, Meta(description="Number format the model computes in.", examples=["bfloat16"])]
+    device: Annotated[str, Meta(description="Where the model computes: `cpu`, `cuda:0`.", examples=["cuda:0"])]
+
+
+class ModelList(Answer, frozen=True, kw_only=True):
+    """The models that requests may name: each canonical id, and each alias."""
+
+    object: Annotated[Literal["list"], Meta(description="Always `list`.")] = "list"
+    data: Annotated[list[ModelCard], Meta(description="The models.")]

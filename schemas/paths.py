@@ -1,0 +1,82 @@
+"""From a path in a body, such as `.messages[0].content[1]`, to the types that may stand there.
+
+Used only after a body was refused, to say what was allowed instead. Reads types, never the body.
+"""
+
+import re
+from functools import cache
+
+from msgspec import inspect
+
+_STEP = re.compile(r"\.(?P<field>[^.\[\]]+)|\[(?P<index>[^\]]*)\]")
+
+
+def types_at(type_: object, path: str) -> list[inspect.Type]:
+    """The types that may stand at `path`; empty when the path leads nowhere.
+
+    Args:
+        type_: type of the whole body.
+        path: steps from the body down, as msgspec writes them after its `$`.
+    """
+    types = _branches(_type_info(type_))
+    for step in _STEP.finditer(path):
+        field = step["field"]
+        types = _field_types(types, field) if field is not None else _item_types(types)
+    return types
+
+
+def field_names(types: list[inspect.Type]) -> list[str]:
+    """The fields that objects of `types` may have, tags first, each once."""
+    structs = [t for t in types if isinstance(t, inspect.StructType)]
+    tags = [s.tag_field for s in structs if s.tag_field is not None]
+    return list(dict.fromkeys(tags + [field.encode_name for s in structs for field in s.fields]))
+
+
+def expectation(types: list[inspect.Type]) -> str:
+    """What may stand there, in words: `an integer >= 1`, `one of float, base64`, `a string or an array`."""
+    choices = [str(value) for t in types if isinstance(t, inspect.LiteralType) for value in t.values]
+    words = [f"one of {', '.join(choices)}"] if choices else []
+    words += [_word(t) for t in types if not isinstance(t, inspect.LiteralType)]
+    return " or ".join(dict.fromkeys(words)) or "something else"
+
+
+@cache
+def _type_info(type_: object) -> inspect.Type:
+    return inspect.type_info(type_)
+
+
+def _branches(type_: inspect.Type) -> list[inspect.Type]:
+    if isinstance(type_, inspect.Metadata):
+        return _branches(type_.type)
+    if isinstance(type_, inspect.UnionType):
+        return [branch for t in type_.types for branch in _branches(t)]
+    return [] if isinstance(type_, inspect.NoneType) else [type_]
+
+
+def _field_types(types: list[inspect.Type], name: str) -> list[inspect.Type]:
+    found: list[inspect.Type] = []
+    for struct in types:
+        if not isinstance(struct, inspect.StructType):
+            continue
+        if struct.tag_field == name:
+            found.append(inspect.LiteralType((struct.tag,)))
+        found += [branch for f in struct.fields if f.encode_name == name for branch in _branches(f.type)]
+    return found
+
+
+def _item_types(types: list[inspect.Type]) -> list[inspect.Type]:
+    return [branch for t in types if isinstance(t, inspect.ListType) for branch in _branches(t.item_type)]
+
+
+def _word(type_: inspect.Type) -> str:
+    if isinstance(type_, inspect.IntType):
+        return "an integer" + _bounds(type_.ge, type_.le)
+    words = {inspect.StrType: "a string", inspect.BoolType: "true or false", inspect.FloatType: "a number"}
+    containers = {inspect.ListType: "an array", inspect.StructType: "an object", inspect.DictType: "an object"}
+    return (words | containers).get(type(type_), "another type")
+
+
+def _bounds(least: int | None, most: int | None) -> str:
+    if least is not None and most is not None and most < 2**31 - 1:
+        return f" from {least} to {most}"
+    return f" >= {least}" if least is not None else ""

@@ -1,0 +1,108 @@
+"""The rules that join fields of one request, as pure functions over decoded requests.
+
+In: a request that `schemas.decode.decode` returned. Out: nothing, or a `RuleError`. Knows no model: which names and
+lengths a model offers is checked by its profile.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from schemas.content import ContentPart, TextPart
+from schemas.embed import EmbedRequest
+from schemas.embeddings import EmbeddingRequest
+from schemas.messages import Message, MessageOrConversation, conversations
+from schemas.rule_error import RuleError
+
+IDS_REFUSED = (
+    "`input`: expected a string or an array of strings, got token ids. Ids of another tokenizer would give wrong "
+    "vectors without notice, so send text; with LangChain's OpenAIEmbeddings set check_embedding_ctx_length=False"
+)
+
+
+def check_embedding_request(request: EmbeddingRequest) -> None:
+    """Check the rules of `POST /v1/embeddings` that one field alone cannot state.
+
+    Raises:
+        RuleError: with `missing_input`, `conflicting_input`, `empty_input`, `token_arrays_not_accepted` or
+            `invalid_request`, for the first rule that is broken.
+    """
+    _check_one_source({"input": request.input, "messages": request.messages, "inputs": request.inputs})
+    if request.stream:
+        raise RuleError(
+            "invalid_request", "`stream`: expected false, got true; vectors are not streamed", param="stream"
+        )
+    if isinstance(request.input, list):
+        _check_texts(request.input)
+    _check_template_flags(request)
+    if request.messages is not None:
+        _check_messages(request.messages, request)
+
+
+def check_embed_request(request: EmbedRequest) -> None:
+    """Check the rules of `POST /v2/embed` that one field alone cannot state.
+
+    Raises:
+        RuleError: with `missing_input` or `conflicting_input`.
+    """
+    _check_one_source({"texts": request.texts, "images": request.images, "inputs": request.inputs})
+
+
+def _check_one_source(sources: Mapping[str, object]) -> None:
+    given = [name for name, value in sources.items() if value is not None]
+    wanted = ", ".join(f"`{name}`" for name in sources)
+    if not given:
+        raise RuleError("missing_input", f"expected exactly one of {wanted}, got none", param=next(iter(sources)))
+    if len(given) > 1:
+        got = " and ".join(f"`{name}`" for name in given)
+        raise RuleError("conflicting_input", f"expected exactly one of {wanted}, got {got}", param=given[1])
+
+
+def _check_texts(texts: Sequence[object]) -> None:
+    if any(not isinstance(text, str) for text in texts):
+        raise RuleError("token_arrays_not_accepted", IDS_REFUSED, param="input")
+
+
+def _check_template_flags(request: EmbeddingRequest) -> None:
+    if not request.continue_final_message:
+        return
+    if request.add_generation_prompt:
+        message = (
+            "`continue_final_message` and `add_generation_prompt` are both true; a turn is left open or followed by one"
+        )
+        raise RuleError("invalid_request", message, param="continue_final_message")
+    if request.messages is None:
+        message = "`continue_final_message`: expected `messages` beside it, got none"
+        raise RuleError("invalid_request", message, param="continue_final_message")
+
+
+def _check_messages(messages: list[MessageOrConversation], request: EmbeddingRequest) -> None:
+    batched = not isinstance(messages[0], Message)
+    for i, entry in enumerate(messages):
+        if isinstance(entry, Message) is batched:
+            wanted, got = ("a conversation", "a message") if batched else ("a message", "a conversation")
+            message = f"`messages[{i}]`: expected {wanted} like the entries before it, got {got}; the two are not mixed"
+            raise RuleError("invalid_request", message, param=f"messages[{i}]")
+    for i, conversation in enumerate(conversations(messages)):
+        param, index = (f"messages[{i}]", i) if batched else ("messages", None)
+        _check_conversation(conversation, param, index, request)
+
+
+def _check_conversation(turns: Sequence[Message], param: str, index: int | None, request: EmbeddingRequest) -> None:
+    for i, turn in enumerate(turns):
+        if turn.role == "system" and i > 0:
+            message = f"`{param}[{i}].role`: expected user or assistant, got system; a system message comes first"
+            raise RuleError("invalid_request", message, param=f"{param}[{i}].role", index=index)
+    has_system = turns[0].role == "system"
+    if has_system and request.instruction is not None:
+        message = f"expected one instruction, got `instruction` and the system message `{param}[0]`"
+        raise RuleError("conflicting_input", message, param="instruction", index=index)
+    if has_system and len(turns) == 1:
+        message = f"`{param}`: expected a user or assistant message, got a system message alone"
+        raise RuleError("empty_input", message, param=param, index=index)
+    if request.continue_final_message and not _holds_text(turns[-1].content):
+        last = f"{param}[{len(turns) - 1}].content"
+        message = f"`{last}`: expected text, got images alone; `continue_final_message` leaves a text open"
+        raise RuleError("invalid_request", message, param=last, index=index)
+
+
+def _holds_text(content: str | Sequence[ContentPart]) -> bool:
+    return isinstance(content, str) or any(isinstance(part, TextPart) for part in content)

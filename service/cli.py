@@ -1,0 +1,136 @@
+"""`cenote serve`, `cenote models`, `cenote openapi`."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import uvicorn
+
+from service import logs
+from service.app import create_app
+from service.model.builtin import CHECKPOINT
+from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint
+from service.openapi import render
+from service.prompt.detect import load_profile
+from service.prompt.profile import UnsupportedModelError
+from service.serving import Serving
+from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_settings
+
+GRACEFUL_SHUTDOWN_S = 25
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; a user's mistake is one line on stderr and exit code 2, a failed start exit code 1."""
+    options = _parser().parse_args(arguments)
+    try:
+        sys.exit(options.run(options))
+    except (SettingsError, CheckpointError, UnsupportedModelError) as error:
+        sys.exit(_complain(str(error), 2))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="cenote", description="A strictly typed multimodal embedding service.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="serve a model over HTTP", allow_abbrev=False)
+    serve.set_defaults(run=_serve)
+    serve.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
+    for name, field in FIELDS.items():
+        _add_setting(serve, name, field)
+    models = commands.add_parser("models", help="say what a model resolves to, without loading its weights")
+    models.add_argument("model", nargs="?", default=BUILTIN, help="`builtin`, a folder, or a hub id")
+    models.add_argument("--revision", help="commit, tag or branch of the hub id")
+    models.set_defaults(run=_models)
+    document = commands.add_parser("openapi", help="print the OpenAPI document")
+    document.add_argument("--check", type=Path, metavar="FILE", help="compare with a file instead; exit 1 on drift")
+    document.set_defaults(run=_openapi)
+    return parser
+
+
+def _add_setting(parser: argparse.ArgumentParser, name: str, field: msgspec.structs.FieldInfo) -> None:
+    flag = f"--{name.replace('_', '-')}"
+    about = field.type.__metadata__[0].description
+    shown = f"{about} (default {field.default}; {PREFIX}{name.upper()})".replace("%", "%%")
+    if isinstance(field.default, bool):
+        parser.add_argument(flag, nargs="?", const="true", default=argparse.SUPPRESS, metavar="true|false", help=shown)
+    else:
+        parser.add_argument(flag, default=argparse.SUPPRESS, metavar=name.rpartition("_")[2].upper(), help=shown)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    flags = {name: value for name, value in vars(options).items() if name in FIELDS}
+    settings = load_settings(flags, os.environ, options.config)
+    logs.configure(settings.log_format, settings.log_level)
+    _say_what_it_is(settings)
+    return asyncio.run(_serve_until_ended(settings))
+
+
+async def _serve_until_ended(settings: Settings) -> int:
+    app, serving = create_app(settings)
+    config = uvicorn.Config(
+        app,  # type: ignore[arg-type]  # Litestar's and uvicorn's names for an ASGI app differ
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
+    )
+    server = uvicorn.Server(config)
+    stopper = asyncio.create_task(_stop_when_ended(server, serving))
+    await server.serve()
+    stopper.cancel()
+    return 1 if serving.failure or not server.started else 0
+
+
+async def _stop_when_ended(server: uvicorn.Server, serving: Serving) -> None:
+    await serving.ended.wait()
+    server.should_exit = True
+
+
+def _say_what_it_is(settings: Settings) -> None:
+    where = f"http://{settings.host}:{settings.port}"
+    print(f"cenote: {settings.model} on {where} (docs at {where}/docs)", file=sys.stderr, flush=True)
+    if settings.model == BUILTIN:
+        print(
+            "cenote: the built-in model is a small one, trained on drawn scenes of colored shapes, to show and test\n"
+            "cenote: the service; for real pictures use --model Qwen/Qwen3-VL-Embedding-2B",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _models(options: argparse.Namespace) -> int:
+    checkpoint = find_checkpoint(options.model, options.revision)
+    profile = load_profile(checkpoint.folder)
+    offered = profile.matryoshka or f"any from {profile.min_dimensions} to {profile.dimensions}"
+    rows = {
+        "model": checkpoint.name,
+        "folder": "(in the package)" if checkpoint.folder == CHECKPOINT else str(checkpoint.folder),
+        "revision": checkpoint.revision or "-",
+        "profile": profile.name,
+        "pooling": profile.pooling,
+        "dimensions": f"{profile.dimensions} (matryoshka: {offered})",
+        "max tokens": profile.max_tokens,
+        "pixels": f"{profile.pixel_rule.min_pixels} to {profile.pixel_rule.max_pixels}",
+        "input types": ", ".join(profile.input_types),
+    }
+    print("\n".join(f"{name:12s} {value}" for name, value in rows.items()))
+    return 0
+
+
+def _openapi(options: argparse.Namespace) -> int:
+    if options.check is None:
+        sys.stdout.buffer.write(render())
+        return 0
+    if options.check.read_bytes() == render():
+        return 0
+    return _complain(f"{options.check} is not what the schemas give; run `make openapi`", 1)
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"cenote: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,89 @@
+"""Length-prefixed msgpack frames over a socket pair: blocking on the engine's side, asyncio on the front's."""
+
+import asyncio
+import socket
+import struct
+from typing import Generic, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+PREFIX = struct.Struct("<I")
+MAX_FRAME_BYTES = 1 << 30
+"""Both ends are ours; a longer frame means that the stream is out of step."""
+
+encode = msgspec.msgpack.Encoder().encode
+
+
+def frame(message: msgspec.Struct) -> bytes:
+    """A message as it goes over the wire: four bytes of length, then msgpack."""
+    body = encode(message)
+    return PREFIX.pack(len(body)) + body
+
+
+def body_length(prefix: bytes) -> int:
+    """The length that a frame's prefix announces."""
+    (length,) = PREFIX.unpack(prefix)
+    if length > MAX_FRAME_BYTES:
+        raise RuntimeError(f"a frame of {length} bytes was announced. This is a bug.")
+    return int(length)
+
+
+class BlockingChannel(Generic[T]):
+    """The engine's end. `receive` and `send` may run in two threads, one in each."""
+
+    def __init__(self, sock: socket.socket, incoming: type[T]) -> None:
+        self._sock = sock
+        self._decoder = msgspec.msgpack.Decoder(incoming)
+
+    def receive(self) -> T | None:
+        """The next message, or None when the other end has gone."""
+        prefix = self._read(PREFIX.size)
+        body = self._read(body_length(prefix)) if prefix else None
+        return None if body is None else self._decoder.decode(body)
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Hand a message to the other end; raises OSError when it has gone."""
+        self._sock.sendall(frame(message))
+
+    def _read(self, length: int) -> bytes | None:
+        buffer = bytearray(length)
+        view = memoryview(buffer)
+        while view:
+            count = self._sock.recv_into(view)
+            if count == 0:
+                return None
+            view = view[count:]
+        return bytes(buffer)
+
+
+class AsyncChannel(Generic[T]):
+    """The front's end."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, incoming: type[T]) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._decoder = msgspec.msgpack.Decoder(incoming)
+
+    @classmethod
+    async def over(cls, sock: socket.socket, incoming: type[T]) -> "AsyncChannel[T]":
+        """A channel over one end of a socket pair."""
+        reader, writer = await asyncio.open_connection(sock=sock)
+        return cls(reader, writer, incoming)
+
+    async def receive(self) -> T | None:
+        """The next message, or None when the other end has gone."""
+        try:
+            prefix = await self._reader.readexactly(PREFIX.size)
+            return self._decoder.decode(await self._reader.readexactly(body_length(prefix)))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Hand a message to the other end; never waits. What is under way is bounded by admission."""
+        self._writer.write(frame(message))
+
+    def close(self) -> None:
+        """Close this end; the other sees the end of the stream."""
+        self._writer.close()

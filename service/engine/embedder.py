@@ -1,0 +1,156 @@
+"""One request's way through the service, below HTTP: prompts, pixels, engine, vectors. Both routes come through here."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from service.engine.arena import PixelArena
+from service.engine.client import EngineClient, Ticket
+from service.engine.messages import OutputSpec, Vector
+from service.engine.pixels import PixelLoader
+from service.errors import DeadlineError, MediaError, ModelError
+from service.prompt.prompt import Prompt
+
+ARENA_SHARE = 4
+"""Pictures of one group may take this fraction of the arena, so that several requests decode side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What a request's inputs became.
+
+    Attributes:
+        prompts: one per input, in order.
+        vectors: one per input, in order.
+        media_ms: preparing prompts and pixels, wall clock.
+    """
+
+    prompts: Sequence[Prompt]
+    vectors: list[Vector]
+    media_ms: float
+
+    @property
+    def num_hits(self) -> int:
+        """Pictures whose features were there already."""
+        return sum(vector.num_hits for vector in self.vectors)
+
+    @property
+    def num_misses(self) -> int:
+        """Pictures that the vision tower had to encode for this request."""
+        return sum(vector.num_misses for vector in self.vectors)
+
+    @property
+    def queue_ms(self) -> float:
+        """The longest wait of an input between engine and batch."""
+        return max(vector.queue_ms for vector in self.vectors)
+
+    @property
+    def inference_ms(self) -> float:
+        """The longest language step of an input."""
+        return max(vector.inference_ms for vector in self.vectors)
+
+
+class Embedder:
+    """Prepares inputs off the event loop and waits for their vectors.
+
+    Text and media have threads of their own: a text never waits behind a picture's base64 or decode.
+    """
+
+    def __init__(
+        self, client: EngineClient, loader: PixelLoader, arena: PixelArena, *, num_threads: int, timeout_s: float
+    ) -> None:
+        self._client = client
+        self._loader = loader
+        self._arena = arena
+        self._timeout_s = timeout_s
+        self._text_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="text")
+        self._header_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="header")
+
+    async def embed(
+        self, prepare: Callable[[], list[Prompt]], output: OutputSpec, *, has_media: bool = False
+    ) -> Embedded:
+        """One vector for each prompt that `prepare` makes; all or an error that names the input.
+
+        Args:
+            prepare: makes the prompts; runs in a thread and raises for what the client got wrong.
+            output: dimensions and number formats.
+            has_media: which threads `prepare` runs in.
+
+        Raises:
+            ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
+        """
+        began_s = time.perf_counter()
+        pool = self._header_pool if has_media else self._text_pool
+        prompts = await asyncio.get_running_loop().run_in_executor(pool, prepare)
+        self._check_pixels(prompts)
+        with self._client.admitted(len(prompts), sum(len(prompt.token_ids) for prompt in prompts)):
+            # A task of its own: pixels being decoded into shared memory must not be given back before that ends.
+            submitting = asyncio.create_task(self._load_and_submit(prompts, output))
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    tickets = await asyncio.shield(submitting)
+                    media_ms = (time.perf_counter() - began_s) * 1e3
+                    return Embedded(prompts, await _all_vectors([ticket.future for ticket in tickets]), media_ms)
+            except TimeoutError:
+                raise DeadlineError("deadline_exceeded", f"no answer within {self._timeout_s:g} s") from None
+            finally:
+                submitting.add_done_callback(self._abandon)
+
+    async def _load_and_submit(self, prompts: list[Prompt], output: OutputSpec) -> list[Ticket]:
+        groups = list(self._groups(prompts))
+        tasks = [asyncio.create_task(self._submit_group(prompts[group], output)) for group in groups]
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        tickets = [ticket for result in results if isinstance(result, list) for ticket in result]
+        for result in results:
+            if isinstance(result, BaseException):
+                self._client.abandon(tickets)
+                raise result
+        return tickets
+
+    async def _submit_group(self, prompts: Sequence[Prompt], output: OutputSpec) -> list[Ticket]:
+        items = [place.item for prompt in prompts for place in prompt.placeholders]
+        loaded = iter(await self._loader.load(items) if items else ())
+        return self._client.submit(
+            [(prompt, [next(loaded) for _ in prompt.placeholders]) for prompt in prompts], output
+        )
+
+    def _groups(self, prompts: Sequence[Prompt]) -> Iterator[slice]:
+        start, num_bytes = 0, 0
+        for index, prompt in enumerate(prompts):
+            size = _pixel_bytes(prompt)
+            if num_bytes and num_bytes + size > self._arena.num_bytes // ARENA_SHARE:
+                yield slice(start, index)
+                start, num_bytes = index, 0
+            num_bytes += size
+        yield slice(start, len(prompts))
+
+    def _check_pixels(self, prompts: Sequence[Prompt]) -> None:
+        for index, prompt in enumerate(prompts):
+            if not self._arena.fits([place.item.num_pixel_bytes for place in prompt.placeholders]):
+                raise MediaError(
+                    "media_too_large",
+                    f"the pictures of this input take {_pixel_bytes(prompt)} bytes decoded; all pictures of one input "
+                    f"may take {self._arena.num_bytes}",
+                    index=index,
+                )
+
+    def _abandon(self, submitting: "asyncio.Task[list[Ticket]]") -> None:
+        if not submitting.cancelled() and submitting.exception() is None:
+            self._client.abandon(submitting.result())
+
+
+async def _all_vectors(futures: Sequence[asyncio.Future[Vector]]) -> list[Vector]:
+    await asyncio.wait(futures, return_when=asyncio.FIRST_EXCEPTION)
+    errors = [future.exception() if future.done() else None for future in futures]
+    for index, error in enumerate(errors):
+        if isinstance(error, ModelError):
+            error.index = index
+        if error is not None:
+            raise error
+    return [future.result() for future in futures]
+
+
+def _pixel_bytes(prompt: Prompt) -> int:
+    return sum(place.item.num_pixel_bytes for place in prompt.placeholders)

@@ -1,0 +1,167 @@
+"""The engine's turn, over and over: read what came, take the next step, answer.
+
+A failure stays with the request that caused it: a batch that fails is run again in halves, down to the one at fault.
+"""
+
+import logging
+import queue
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from service.engine.messages import (
+    Abandon,
+    CacheReport,
+    Failure,
+    FrontMessage,
+    Pixels,
+    StepDone,
+    Submit,
+    Vector,
+    WantPixels,
+)
+from service.engine.scheduler import EncodeStep, LanguageStep, Scheduler, Waiting
+
+if TYPE_CHECKING:
+    import torch
+
+    from service.engine.runner import ModelRunner
+
+logger = logging.getLogger("cenote.engine")
+
+INTERNAL = "the engine failed on this input"
+NOT_FINITE = "the model gave a vector that is not finite for this input"
+
+
+class EngineLoop:
+    """Inbox to scheduler to runner to answers, in one thread."""
+
+    def __init__(
+        self,
+        send: Callable[[msgspec.Struct], None],
+        inbox: "queue.SimpleQueue[FrontMessage]",
+        scheduler: "Scheduler[torch.Tensor]",
+        runner: "ModelRunner",
+    ) -> None:
+        self._send = send
+        self._inbox = inbox
+        self._scheduler = scheduler
+        self._runner = runner
+        self._released: list[int] = []
+
+    def run(self) -> None:
+        """Run for ever; the reader thread ends the process."""
+        while True:
+            self.turn()
+
+    def turn(self) -> None:
+        """Wait for work if there is none, then take one step."""
+        self._read_all()
+        match self._scheduler.next_step():
+            case EncodeStep() as step:
+                self._encode(step)
+            case LanguageStep() as step:
+                self._embed(step)
+            case None:
+                self._flush_released()
+                self._handle(self._inbox.get())
+
+    def _read_all(self) -> None:
+        while not self._inbox.empty():
+            self._handle(self._inbox.get())
+        if keys := self._scheduler.ask_for_pixels():
+            self._send(WantPixels(keys=keys))
+
+    def _handle(self, message: FrontMessage) -> None:
+        match message:
+            case Submit(requests=requests):
+                now_s = time.perf_counter()
+                for request in requests:
+                    self._released += self._scheduler.add(request, now_s)
+            case Pixels(key=key, slot=slot):
+                if not self._scheduler.supply(key, slot):
+                    self._released.append(slot.start)
+            case Abandon(ids=ids):
+                self._released += self._scheduler.abandon(ids)
+
+    def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
+        began_s = time.perf_counter()
+        failures: list[Failure] = []
+        for encode in step.encodes:
+            assert encode.slot is not None  # the scheduler takes no other
+            try:
+                features = self._runner.encode(encode.slot, encode.media.grid_thw)
+                self._scheduler.encoded(encode, features, features.nbytes)
+            except Exception:
+                logger.exception("a picture could not be encoded")
+                failed = self._scheduler.encode_failed(encode)
+                failures += [Failure(id=w.request.id, code="internal_error", message=INTERNAL) for w in failed]
+            self._released.append(encode.slot.start)
+        self._answer(began_s, failures=failures, num_encoded=len(step.encodes))
+
+    def _embed(self, step: "LanguageStep[torch.Tensor]") -> None:
+        began_s = time.perf_counter()
+        rows = self._embed_or_halve(step.batch)
+        step_ms = (time.perf_counter() - began_s) * 1e3
+        vectors, failures = [], []
+        for waiting, row in zip(step.batch, rows, strict=True):
+            if isinstance(row, Failure):
+                failures.append(row)
+            else:
+                vectors.append(_vector(waiting, row, began_s, step_ms))
+        num_tokens = sum(len(waiting.request.token_ids) for waiting in step.batch)
+        self._answer(began_s, vectors=vectors, failures=failures, num_tokens=num_tokens)
+
+    def _embed_or_halve(self, batch: "list[Waiting[torch.Tensor]]") -> list[dict[str, bytes] | Failure]:
+        try:
+            rows = self._runner.embed(batch)
+        except Exception:
+            logger.exception("a batch of %d failed", len(batch))
+            if len(batch) == 1:
+                return [Failure(id=batch[0].request.id, code="internal_error", message=INTERNAL)]
+            half = len(batch) // 2
+            return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])
+        return [
+            Failure(id=waiting.request.id, code="non_finite_embedding", message=NOT_FINITE) if row is None else row
+            for waiting, row in zip(batch, rows, strict=True)
+        ]
+
+    def _flush_released(self) -> None:
+        if self._released:
+            self._answer(time.perf_counter())
+
+    def _answer(
+        self,
+        began_s: float,
+        *,
+        vectors: list[Vector] | None = None,
+        failures: list[Failure] | None = None,
+        num_encoded: int = 0,
+        num_tokens: int = 0,
+    ) -> None:
+        cache = self._scheduler.cache
+        released, self._released = self._released, []
+        self._send(
+            StepDone(
+                vectors=vectors or [],
+                failures=failures or [],
+                released=released,
+                num_encoded=num_encoded,
+                num_tokens=num_tokens,
+                step_ms=(time.perf_counter() - began_s) * 1e3,
+                cache=CacheReport(num_entries=len(cache), num_bytes=cache.num_bytes, num_evictions=cache.num_evictions),
+            )
+        )
+
+
+def _vector(waiting: "Waiting[torch.Tensor]", row: dict[str, bytes], began_s: float, step_ms: float) -> Vector:
+    return Vector(
+        id=waiting.request.id,
+        rows=row,
+        num_hits=waiting.num_hits,
+        num_misses=waiting.num_misses,
+        queue_ms=(began_s - waiting.arrived_s) * 1e3,
+        inference_ms=step_ms,
+    )

@@ -1,0 +1,165 @@
+"""What front and engine say to each other: tagged msgspec Structs, sent as msgpack. No pickle crosses this line."""
+
+import msgspec
+
+GridTHW = tuple[int, int, int]
+"""Temporal, height and width of a picture in 16-pixel patches, before merging."""
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Anything that crosses the socket pair."""
+
+
+class PixelSlot(msgspec.Struct, frozen=True):
+    """A stretch of the shared pixel arena: RGB bytes, row by row."""
+
+    start: int
+    num_bytes: int
+
+
+class Media(msgspec.Struct, frozen=True, kw_only=True):
+    """One picture of a request and where its placeholders stand."""
+
+    key: bytes
+    """Level-1 content key, 32 bytes."""
+    grid_thw: GridTHW
+    """Its size in patches."""
+    offset: int
+    """Index of the first placeholder token."""
+    num_tokens: int
+    """How many placeholder tokens it has."""
+    slot: PixelSlot | None = None
+    """Its pixels, or None when the front expects the engine to have the features."""
+
+
+class OutputSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted of the vector."""
+
+    dimensions: int
+    """Leading dimensions to keep."""
+    kinds: tuple[str, ...] = ("float32",)
+    """Number formats, as `cenote_kernels.NumberFormat` names them."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One prompt, one vector."""
+
+    id: int
+    """Unique as long as the front lives; the answer carries it back."""
+    token_ids: list[int]
+    """The whole prompt, placeholders expanded."""
+    media: tuple[Media, ...] = ()
+    """Its pictures, in the order of their placeholders."""
+    output: OutputSpec
+    """What is wanted."""
+
+
+# Front to engine.
+
+
+class Start(Message, frozen=True, kw_only=True):
+    """The first message: everything the engine needs to know."""
+
+    folder: str
+    device: str
+    dtype: str
+    arena_bytes: int
+    encoder_cache_bytes: int
+    max_batch_tokens: int
+    max_batch_requests: int
+    max_encoder_tokens: int
+    num_threads: int
+    pooling: str
+
+
+class Submit(Message, frozen=True, kw_only=True):
+    """Requests that enter the scheduler together, before its next step."""
+
+    requests: list[Request]
+
+
+class Pixels(Message, frozen=True, kw_only=True):
+    """Pixels that the engine asked for."""
+
+    key: bytes
+    slot: PixelSlot
+
+
+class Abandon(Message, frozen=True, kw_only=True):
+    """Requests that nobody waits for any more."""
+
+    ids: list[int]
+
+
+# Engine to front.
+
+
+class Ready(Message, frozen=True, kw_only=True):
+    """Weights are loaded and the engine's own forward equals the stock one on a probe."""
+
+    device: str
+    dtype: str
+    hidden: int
+    num_parameters: int
+    load_s: float
+
+
+class Broken(Message, frozen=True, kw_only=True):
+    """The engine cannot start; trying again will not help."""
+
+    reason: str
+
+
+class Vector(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one request."""
+
+    id: int
+    rows: dict[str, bytes]
+    """Number format to the vector's little-endian bytes."""
+    num_hits: int
+    """Pictures whose features were there already."""
+    num_misses: int
+    """Pictures that this request had encoded."""
+    queue_ms: float
+    inference_ms: float
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """One request that failed by itself; its batch mates did not."""
+
+    id: int
+    code: str
+    message: str
+
+
+class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The encoder cache after a step; counters run from the engine's start."""
+
+    num_entries: int
+    num_bytes: int
+    num_evictions: int
+
+
+class StepDone(Message, frozen=True, kw_only=True):
+    """What one step of the engine gave."""
+
+    vectors: list[Vector] = []
+    failures: list[Failure] = []
+    released: list[int] = []
+    """Starts of pixel slots that the engine has read."""
+    num_encoded: int = 0
+    """Runs of the vision tower in this step."""
+    num_tokens: int = 0
+    """Tokens that went through the language model in this step."""
+    step_ms: float = 0.0
+    cache: CacheReport
+
+
+class WantPixels(Message, frozen=True, kw_only=True):
+    """Features that the front thought cached have gone; their pixels are needed."""
+
+    keys: list[bytes]
+
+
+FrontMessage = Start | Submit | Pixels | Abandon
+EngineMessage = Ready | Broken | StepDone | WantPixels

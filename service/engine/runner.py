@@ -1,0 +1,86 @@
+"""Runs what the scheduler decided: pictures to features, packed requests to vectors. The only caller of `service.model`."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import cast
+
+import numpy as np
+import torch
+from transformers import Qwen3VLModel
+
+from cenote_kernels import NumberFormat, Output, PoolingMode, epilogue
+from service.engine.messages import PixelSlot, Request
+from service.engine.scheduler import Waiting
+from service.model.language import LanguageModel, PackedBatch
+from service.model.vision import VisionTower
+from service.prompt.positions import mrope_positions
+
+PATCH_PIXELS = 16
+
+
+class ModelRunner:
+    """Features and vectors from one model on one device.
+
+    Attributes:
+        hidden: width of the language model, and of a full vector.
+        device: where it runs.
+    """
+
+    def __init__(self, model: Qwen3VLModel, pixels: memoryview, pooling: str) -> None:
+        self._vision = VisionTower(model)
+        self._language = LanguageModel(model)
+        self._pixels = pixels
+        self._pooling = cast(PoolingMode, pooling)
+        self.hidden = self._language.hidden
+        self.device = self._language.device
+
+    def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> torch.Tensor:
+        """Features of the picture in a slot of the arena, `[tokens, hidden · (1 + deepstack)]`."""
+        _, rows, columns = grid_thw
+        height, width = rows * PATCH_PIXELS, columns * PATCH_PIXELS
+        view = self._pixels[slot.start : slot.start + slot.num_bytes]
+        return self._vision.encode(torch.from_numpy(np.frombuffer(view, np.uint8).reshape(height, width, 3).copy()))
+
+    def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> list[dict[str, bytes] | None]:
+        """One row per request in each wanted number format, as bytes; None where the vector is not finite."""
+        packed = self._pack(batch)
+        bounds = torch.tensor([0, *accumulate(packed.segment_lengths)], device=self.device)
+        outputs = [_output(waiting.request) for waiting in batch]
+        rows = epilogue(self._language.forward(packed), bounds, outputs, mode=self._pooling)
+        return [row and {kind: _to_bytes(tensor) for kind, tensor in row.items()} for row in rows]
+
+    def _pack(self, batch: Sequence[Waiting[torch.Tensor]]) -> PackedBatch:
+        token_ids: list[int] = []
+        positions: list[np.ndarray] = []
+        visual_index: list[np.ndarray] = []
+        features: list[torch.Tensor] = []
+        for waiting in batch:
+            request = waiting.request
+            for media, feature in zip(request.media, waiting.features, strict=True):
+                # Checked per picture and not per batch: sums can agree while one request reads another's features.
+                if feature is None or feature.shape[0] != media.num_tokens:
+                    raise RuntimeError(
+                        f"request {request.id}: features do not match their placeholders. This is a bug."
+                    )
+                start = len(token_ids) + media.offset
+                visual_index.append(np.arange(start, start + media.num_tokens))
+                features.append(feature)
+            placeholders = [(media.offset, media.grid_thw) for media in request.media]
+            positions.append(mrope_positions(len(request.token_ids), placeholders))
+            token_ids += request.token_ids
+        index = np.concatenate(visual_index) if visual_index else np.zeros(0, np.int64)
+        return PackedBatch(
+            token_ids=torch.tensor(token_ids, device=self.device),
+            position_ids=torch.from_numpy(np.concatenate(positions, axis=1)).to(self.device),
+            segment_lengths=[len(waiting.request.token_ids) for waiting in batch],
+            visual_index=torch.from_numpy(index).to(self.device),
+            features=torch.cat(features) if features else None,
+        )
+
+
+def _output(request: Request) -> Output:
+    return Output(request.output.dimensions, cast(tuple[NumberFormat, ...], request.output.kinds))
+
+
+def _to_bytes(row: torch.Tensor) -> bytes:
+    return row.contiguous().view(torch.uint8).numpy().tobytes()

@@ -1,0 +1,91 @@
+"""The engine process: it owns torch, the weights and the encoder cache, and talks to the front over one socket.
+
+`python -m service.engine.worker SOCKET_FD ARENA_FD`, started by `service.engine.supervisor` and by nobody else.
+It ends when the front's end of the socket closes, so no engine outlives its front.
+"""
+
+import logging
+import mmap
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import torch
+import transformers
+
+from service.engine.channel import BlockingChannel
+from service.engine.encoder_cache import EncoderCache
+from service.engine.loop import EngineLoop
+from service.engine.messages import Broken, FrontMessage, Ready, Start
+from service.engine.runner import ModelRunner
+from service.engine.scheduler import Scheduler
+from service.engine.self_check import check_runner
+from service.errors import ServiceError
+from service.model.load import choose_device, choose_dtype, load_model
+
+logger = logging.getLogger("cenote.engine")
+
+
+def main() -> None:
+    """Load, check, say Ready, then run until the front goes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the front decides when we end
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
+    transformers.utils.logging.disable_progress_bar()
+    socket_fd, arena_fd = map(int, sys.argv[1:3])
+    channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
+    start = channel.receive()
+    if not isinstance(start, Start):
+        return
+    pixels = memoryview(mmap.mmap(arena_fd, start.arena_bytes))
+    try:
+        runner, ready = load(start, pixels)
+    except (ServiceError, OSError, ValueError, RuntimeError) as error:
+        channel.send(Broken(reason=f"{type(error).__name__}: {error}"))
+        return
+    inbox: queue.SimpleQueue[FrontMessage] = queue.SimpleQueue()
+    threading.Thread(target=read_forever, args=(channel, inbox), daemon=True).start()
+    channel.send(ready)
+    EngineLoop(channel.send, inbox, new_scheduler(start), runner).run()
+
+
+def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready]:
+    """Weights on the device, checked against the stock forward."""
+    began = time.perf_counter()
+    torch.set_num_threads(start.num_threads)
+    device = choose_device(start.device)
+    model = load_model(Path(start.folder), device, choose_dtype(start.dtype, device))
+    runner = ModelRunner(model, pixels, start.pooling)
+    check_runner(model, runner, pixels)
+    return runner, Ready(
+        device=str(device),
+        dtype=str(model.dtype).removeprefix("torch."),
+        hidden=runner.hidden,
+        num_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        load_s=time.perf_counter() - began,
+    )
+
+
+def new_scheduler(start: Start) -> Scheduler[torch.Tensor]:
+    """An empty scheduler with the budgets that the front set."""
+    return Scheduler(
+        EncoderCache(start.encoder_cache_bytes),
+        max_batch_tokens=start.max_batch_tokens,
+        max_batch_requests=start.max_batch_requests,
+        max_encoder_tokens=start.max_encoder_tokens,
+    )
+
+
+def read_forever(channel: BlockingChannel[FrontMessage], inbox: "queue.SimpleQueue[FrontMessage]") -> None:
+    """Move messages into the inbox while the engine computes; end the process when the front has gone."""
+    while (message := channel.receive()) is not None:
+        inbox.put(message)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

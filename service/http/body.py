@@ -1,0 +1,26 @@
+"""A request's body: the right media type, within the limit, decoded strictly by the route's own schema."""
+
+from typing import TypeVar
+
+from schemas.base import Wire
+from schemas.decode import decode
+from service.errors import InputError
+from service.http.errors import AnyRequest
+
+W = TypeVar("W", bound=Wire)
+
+
+async def read_body(request: AnyRequest, type_: type[W], *, ignore_unknown: bool) -> W:
+    """The body as a `type_`.
+
+    Raises:
+        InputError: the body is not marked as JSON, or is compressed.
+        RuleError: the body is not what the schema says.
+    """
+    media_type = request.headers.get("content-type", "")
+    if media_type.partition(";")[0].strip().lower() != "application/json":
+        shown = media_type.partition(";")[0].strip()[:64] or "none"
+        raise InputError("unsupported_media_type", f"Content-Type: got {shown!r}, expected 'application/json'")
+    if (coding := request.headers.get("content-encoding", "identity").lower()) != "identity":
+        raise InputError("unsupported_media_type", f"Content-Encoding: got {coding[:64]!r}, expected none")
+    return decode(await request.body(), type_, ignore_unknown=ignore_unknown)

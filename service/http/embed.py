@@ -1,0 +1,125 @@
+"""`POST /v2/embed`, in Cohere's form."""
+
+import base64
+from typing import Any
+
+import msgspec
+from litestar import Response, post
+from msgspec import UNSET
+
+from schemas.embed import (
+    EmbedBilledUnits,
+    EmbeddingType,
+    EmbedImage,
+    EmbedMeta,
+    EmbedRequest,
+    EmbedResponse,
+    EmbedTokens,
+    EmbedVectors,
+)
+from schemas.rules import check_embed_request
+from service.engine.embedder import Embedded
+from service.engine.messages import OutputSpec, Vector
+from service.errors import InputError
+from service.http.answer import answer, float_list, integer_list, observe
+from service.http.body import read_body
+from service.http.errors import AnyRequest
+from service.http.inputs import has_pictures
+from service.http.request_id import request_id
+from service.served_model import ServedModel
+from service.serving import serving_of
+
+KINDS: dict[EmbeddingType, str] = {
+    "float": "float32",
+    "base64": "float32",
+    "int8": "int8",
+    "uint8": "uint8",
+    "binary": "binary",
+    "ubinary": "ubinary",
+}
+"""The engine's number format behind each of Cohere's."""
+
+PACKED = ("binary", "ubinary")
+DTYPES = {"int8": "i1", "binary": "i1", "uint8": "u1", "ubinary": "u1"}
+
+
+@post("/v2/embed", status_code=200)
+async def embed(request: AnyRequest) -> Response[bytes]:
+    """One vector for each input, in every number format asked for."""
+    serving = serving_of(request.app)
+    body = await read_body(request, EmbedRequest, ignore_unknown=serving.ignores_unknown_fields)
+    check_embed_request(body)
+    online = serving.online()
+    online.model.check_name(body.model)
+    types = list(dict.fromkeys(body.embedding_types or ["float"]))
+    output = _output(body, types, online.model)
+    instruction = _instruction(body, online.model)
+    embedded = await online.embedder.embed(
+        lambda: online.reader.embed_prompts(body, instruction), output, has_media=has_pictures(body)
+    )
+    observe(embedded)
+    images = [EmbedImage(**image) for image in _images(embedded)]
+    response = EmbedResponse(
+        id=f"embd-{request_id(request.scope)}",
+        embeddings=_vectors(embedded.vectors, types),
+        texts=body.texts or [],
+        images=images or UNSET,
+        meta=_meta(embedded, len(images)),
+    )
+    return answer(response, embedded)
+
+
+def _instruction(body: EmbedRequest, model: ServedModel) -> str | None:
+    """The request's own words win over `input_type`, which Cohere's clients always send."""
+    if body.input_type is not None and body.input_type not in model.profile.input_types:
+        known = ", ".join(model.profile.input_types)
+        raise InputError(
+            "invalid_request", f"`input_type`: got an unknown name, {model.name} knows {known}", param="input_type"
+        )
+    if body.instruction is not None or body.input_type is None:
+        return body.instruction
+    return model.profile.input_types[body.input_type]
+
+
+def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) -> OutputSpec:
+    dimensions = model.check_dimensions(body.output_dimension, "output_dimension")
+    if dimensions % 8 and any(kind in PACKED for kind in types):
+        raise InputError(
+            "invalid_dimensions",
+            f"`output_dimension`: got {dimensions}; binary and ubinary pack 8 dimensions a byte and need a multiple of 8",
+            param="output_dimension",
+        )
+    return OutputSpec(dimensions=dimensions, kinds=tuple(dict.fromkeys(KINDS[kind] for kind in types)))
+
+
+def _vectors(vectors: list[Vector], types: list[EmbeddingType]) -> EmbedVectors:
+    lists: dict[str, Any] = {
+        "float_" if kind == "float" else kind: [_written(vector.rows[KINDS[kind]], kind) for vector in vectors]
+        for kind in types
+    }
+    return EmbedVectors(**lists)
+
+
+def _written(row: bytes, kind: EmbeddingType) -> str | msgspec.Raw:
+    if kind == "base64":
+        return base64.b64encode(row).decode()
+    return msgspec.Raw(float_list(row) if kind == "float" else integer_list(row, DTYPES[kind]))
+
+
+def _images(embedded: Embedded) -> list[dict[str, Any]]:
+    headers = [place.item.header for prompt in embedded.prompts for place in prompt.placeholders]
+    return [
+        {"width": header.width, "height": header.height, "format": header.format.lower(), "bit_depth": 24}
+        for header in headers
+    ]
+
+
+def _meta(embedded: Embedded, num_images: int) -> EmbedMeta:
+    num_tokens = sum(len(prompt.token_ids) for prompt in embedded.prompts)
+    num_text = sum(prompt.num_text_tokens for prompt in embedded.prompts)
+    cut = [str(index) for index, prompt in enumerate(embedded.prompts) if prompt.truncated]
+    return EmbedMeta(
+        billed_units=EmbedBilledUnits(input_tokens=num_text, image_tokens=num_tokens - num_text, images=num_images),
+        tokens=EmbedTokens(input_tokens=num_tokens),
+        warnings=[f"the text of inputs {', '.join(cut)} was cut to fit"] if cut else UNSET,
+    )

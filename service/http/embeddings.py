@@ -1,0 +1,64 @@
+"""`POST /v1/embeddings`."""
+
+import base64
+import time
+from typing import cast
+
+import msgspec
+from litestar import Response, post
+
+from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
+from schemas.rules import check_embedding_request
+from service.engine.embedder import Embedded
+from service.engine.messages import OutputSpec
+from service.http.answer import answer, float_list, observe
+from service.http.body import read_body
+from service.http.errors import AnyRequest
+from service.http.inputs import has_pictures
+from service.http.request_id import request_id
+from service.serving import serving_of
+
+
+@post("/v1/embeddings", status_code=200)
+async def create_embedding(request: AnyRequest) -> Response[bytes]:
+    """One vector for each input, in OpenAI's form."""
+    serving = serving_of(request.app)
+    body = await read_body(request, EmbeddingRequest, ignore_unknown=serving.ignores_unknown_fields)
+    check_embedding_request(body)
+    online = serving.online()
+    name = online.model.check_name(body.model)
+    output = OutputSpec(dimensions=online.model.check_dimensions(body.dimensions, "dimensions"))
+    embedded = await online.embedder.embed(
+        lambda: online.reader.embedding_prompts(body), output, has_media=has_pictures(body)
+    )
+    observe(embedded)
+    is_base64 = body.encoding_format == "base64"
+    response = EmbeddingResponse(
+        id=f"embd-{request_id(request.scope)}",
+        created=int(time.time()),
+        model=name,
+        data=[
+            EmbeddingData(
+                index=index, embedding=_written(vector.rows["float32"], is_base64), truncated=prompt.truncated
+            )
+            for index, (prompt, vector) in enumerate(zip(embedded.prompts, embedded.vectors, strict=True))
+        ],
+        usage=_usage(embedded),
+    )
+    return answer(response, embedded)
+
+
+def _written(row: bytes, is_base64: bool) -> Embedding:
+    return base64.b64encode(row).decode() if is_base64 else cast(list[float], msgspec.Raw(float_list(row)))
+
+
+def _usage(embedded: Embedded) -> Usage:
+    num_tokens = sum(len(prompt.token_ids) for prompt in embedded.prompts)
+    return Usage(
+        prompt_tokens=num_tokens,
+        total_tokens=num_tokens,
+        num_inputs=len(embedded.prompts),
+        image_tokens=num_tokens - sum(prompt.num_text_tokens for prompt in embedded.prompts),
+        encoder_cache_hits=embedded.num_hits,
+        encoder_cache_misses=embedded.num_misses,
+    )

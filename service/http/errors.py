@@ -1,0 +1,96 @@
+"""Errors at the edge: from a code to its status, and to the body that the route family sends.
+
+The table itself stands in `service.openapi.statuses`, so that what is answered is what is documented.
+"""
+
+import logging
+from typing import Any
+
+import msgspec
+from litestar import MediaType, Request, Response
+from litestar.exceptions import HTTPException
+
+from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorResponse, ErrorType
+from schemas.rule_error import RuleError
+from service import metrics
+from service.errors import ServiceError, UnavailableError
+from service.http.request_id import request_id
+from service.openapi.statuses import CODES
+
+logger = logging.getLogger("cenote.http")
+
+STATUS: dict[ErrorCode, int] = {code: status for status, codes in CODES.items() for code in codes}
+"""Code to HTTP status: the table that the document publishes, read the other way round."""
+
+FRAMEWORK_CODES: dict[int, tuple[ErrorCode, str]] = {
+    400: ("invalid_request", "the request is malformed"),
+    404: ("route_not_found", "there is no such route; the API is described at /openapi.json"),
+    405: ("method_not_allowed", "this route does not take this method; the API is described at /openapi.json"),
+    413: ("body_too_large", "the body is larger than this server takes"),
+    415: ("unsupported_media_type", "the body must be application/json"),
+}
+"""What Litestar raises by itself, in our words."""
+
+AnyRequest = Request[Any, Any, Any]
+
+
+def error_type(status: int) -> ErrorType:
+    """OpenAI's group for a status."""
+    if status == 404:
+        return "not_found_error"
+    if status in (429, 503, 504):
+        return "overloaded_error"
+    return "server_error" if status >= 500 else "invalid_request_error"
+
+
+def answer_service_error(request: AnyRequest, error: ServiceError) -> Response[bytes]:
+    """A failure that the service raised on purpose."""
+    headers = {}
+    if isinstance(error, UnavailableError):
+        headers = {"Retry-After": str(error.retry_after_s), "retry-after-ms": str(error.retry_after_s * 1000)}
+    return _answer(request, error.code, error.message, param=error.param, index=error.index, headers=headers)
+
+
+def answer_rule_error(request: AnyRequest, error: RuleError) -> Response[bytes]:
+    """A request that broke the contract."""
+    return _answer(request, error.code, error.message, param=error.param, index=error.index)
+
+
+def answer_framework_error(request: AnyRequest, error: HTTPException) -> Response[bytes]:
+    """What Litestar refuses before a handler runs: an unknown path, a wrong method, a body over the limit."""
+    code, message = FRAMEWORK_CODES.get(error.status_code, FRAMEWORK_CODES[400])
+    if error.status_code >= 500:
+        return answer_bug(request, error)
+    return _answer(request, code, message)
+
+
+def answer_bug(request: AnyRequest, error: Exception) -> Response[bytes]:
+    """Everything else is our fault; the client learns the request id and nothing of the inside."""
+    logger.error("a request failed", exc_info=error, extra={"request_id": request_id(request.scope)})
+    return _answer(request, "internal_error", "the service failed on this request; quote the request id in a report")
+
+
+HANDLERS: dict[type[Exception] | int, Any] = {
+    ServiceError: answer_service_error,
+    RuleError: answer_rule_error,
+    HTTPException: answer_framework_error,
+    Exception: answer_bug,
+}
+
+
+def _answer(
+    request: AnyRequest,
+    code: ErrorCode,
+    message: str,
+    *,
+    param: str | None = None,
+    index: int | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response[bytes]:
+    status = STATUS[code]
+    metrics.ERRORS.labels(code).inc()
+    id_ = request_id(request.scope)
+    body = ErrorBody(message=message, type=error_type(status), param=param, code=code, index=index, request_id=id_)
+    is_cohere = request.url.path.startswith("/v2/")
+    shaped = CohereErrorResponse(id=id_, message=message, error=body) if is_cohere else ErrorResponse(error=body)
+    return Response(msgspec.json.encode(shaped), status_code=status, headers=headers, media_type=MediaType.JSON)

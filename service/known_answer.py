@@ -1,0 +1,62 @@
+"""The question whose answer the service knows: asked through the whole path whenever an engine has started.
+
+The first engine's answer, which its own self-check has held against the stock forward, is what every later engine
+must give again.
+"""
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from service.engine.embedder import Embedder
+from service.engine.messages import OutputSpec
+from service.errors import ModelError
+from service.media.header import DecodeLimits
+from service.media.item import open_image
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.prompt import Prompt
+from service.prompt.truncation import Truncation
+from service.served_model import ServedModel
+
+MIN_COSINE = 0.999
+SIDE_PIXELS = 64
+
+
+class KnownAnswer:
+    """A picture with a text, and the vector that it had the first time."""
+
+    def __init__(self, model: ServedModel, embedder: Embedder) -> None:
+        self._model = model
+        self._embedder = embedder
+        self._first: np.ndarray | None = None
+
+    async def ask(self) -> None:
+        """Embed the probe.
+
+        Raises:
+            ModelError: the answer is not the first one.
+            ServiceError: there was no answer.
+        """
+        output = OutputSpec(dimensions=self._model.profile.dimensions)
+        embedded = await self._embedder.embed(self._prompts, output, has_media=True)
+        answer = np.frombuffer(embedded.vectors[0].rows["float32"], np.float32)
+        if self._first is None:
+            self._first = answer
+        cosine = float(answer @ self._first)
+        if not cosine >= MIN_COSINE:
+            raise ModelError("internal_error", f"the known-answer embedding has cosine {cosine:.6f} to the first one")
+
+    def _prompts(self) -> list[Prompt]:
+        profile = self._model.profile
+        image = open_image(_picture(), DecodeLimits(), profile.pixel_rule)
+        conversation = Conversation(None, (Turn("user", (image,), "Is this the picture it was?"),))
+        return [self._model.builder.build(conversation, Truncation(profile.max_tokens))]
+
+
+def _picture() -> bytes:
+    y, x = np.mgrid[0:SIDE_PIXELS, 0:SIDE_PIXELS]
+    pixels = np.stack([4 * x, 4 * y, 255 - 2 * (x + y)], axis=-1).astype(np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""Pictures: from what a client sends to pixels of the size that the model sees. Imports neither torch nor asyncio."""

@@ -1,0 +1,72 @@
+"""The two content keys of a picture.
+
+Level 2 stands for the encoded file and how it will be resized: it is known before decoding, and a repeated file needs
+neither decode nor resize. Level 1 stands for the pixels that the model sees: the same picture in another container
+hits.
+Every part is preceded by its length, so that no two lists of parts run together into the same bytes.
+Does not know what is stored under a key, nor where a tenant's salt comes from.
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.media.resize import PixelRule, Size
+
+PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-1"
+"""Changes whenever the same file and rule would give other pixels. Old cache entries are then never met again."""
+
+
+def source_digest(encoded: bytes, rule: PixelRule) -> bytes:
+    """Level-2 key: SHA-256 over the preprocessing version, the rule's numbers and the encoded bytes.
+
+    Carries no tenant: a table from this key to another must be held apart per tenant.
+
+    Args:
+        encoded: the bytes of a picture file.
+        rule: the resize rule; the same file under another rule is another picture.
+
+    Returns:
+        32 bytes.
+
+    Source: reference/security-reliability.md section 2 (dimension-blind and option-blind keys), DESIGN.md section 5.
+    """
+    numbers = (rule.factor, rule.min_pixels, rule.max_pixels, rule.max_aspect)
+    return _digest((b"source", PREPROCESSING_VERSION, *map(_number, numbers), encoded))
+
+
+def content_key(
+    pixels: NDArray[np.uint8] | bytes | memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b""
+) -> bytes:
+    """Level-1 key: SHA-256 over salt, model fingerprint, preprocessing version, height, width and RGB bytes.
+
+    Args:
+        pixels: resized RGB, uint8 [height, width, 3], C order.
+        size: height and width.
+        fingerprint: identifies model, revision and the dtype of its vision tower.
+        tenant_salt: keeps tenants apart; empty where all share.
+
+    Returns:
+        32 bytes.
+
+    Source: DESIGN.md section 5, reference/qwen3-vl-embedding.md section 9.
+    """
+    height, width = size
+    data = np.ascontiguousarray(pixels).data.cast("B") if isinstance(pixels, np.ndarray) else memoryview(pixels)
+    if data.nbytes != height * width * 3:
+        raise ValueError(f"{data.nbytes} bytes of pixels do not make {height} x {width} RGB")
+    return _digest((b"content", tenant_salt, fingerprint, PREPROCESSING_VERSION, _number(height), _number(width), data))
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(8, "little")
+
+
+def _digest(parts: Iterable[bytes | memoryview]) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(_number(part.nbytes if isinstance(part, memoryview) else len(part)))
+        digest.update(part)
+    return digest.digest()

@@ -1,0 +1,73 @@
+"""Every Prometheus series, declared once, with fixed label sets that exist from the first scrape."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from service.engine.messages import StepDone
+
+REGISTRY = CollectorRegistry()
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+TOKENS = (16, 64, 256, 1024, 4096, 16384, 65536)
+
+REQUESTS = Counter(
+    "cenote_requests_total", "Answered requests by route and status", ["route", "status"], registry=REGISTRY
+)
+REQUEST_SECONDS = Histogram(
+    "cenote_request_seconds", "From first byte to answer", ["route"], buckets=SECONDS, registry=REGISTRY
+)
+STAGE_SECONDS = Histogram(
+    "cenote_stage_seconds",
+    "Time of a request in each stage",
+    ["stage"],
+    buckets=SECONDS,
+    registry=REGISTRY,
+)
+INPUTS = Histogram("cenote_inputs_per_request", "Inputs of a request", buckets=SIZES, registry=REGISTRY)
+TRUNCATED = Counter("cenote_truncated_inputs_total", "Inputs whose text was cut", registry=REGISTRY)
+ERRORS = Counter("cenote_errors_total", "Error answers by code", ["code"], registry=REGISTRY)
+
+QUEUE_DEPTH = Gauge("cenote_queue_inputs", "Inputs admitted and not answered yet", registry=REGISTRY)
+ENGINE_READY = Gauge("cenote_engine_ready", "1 while a known-answer embedding has matched", registry=REGISTRY)
+ENGINE_RESTARTS = Counter("cenote_engine_restarts_total", "Engines that ended unasked", registry=REGISTRY)
+
+BATCH_REQUESTS = Histogram("cenote_batch_inputs", "Inputs of a language step", buckets=SIZES, registry=REGISTRY)
+BATCH_TOKENS = Histogram("cenote_batch_tokens", "Tokens of a language step", buckets=TOKENS, registry=REGISTRY)
+STEP_SECONDS = Histogram("cenote_step_seconds", "An engine step", ["kind"], buckets=SECONDS, registry=REGISTRY)
+VISION_ENCODES = Counter("cenote_vision_encodes_total", "Pictures run through the vision tower", registry=REGISTRY)
+CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
+CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
+CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of cached features", registry=REGISTRY)
+CACHE_ENTRIES = Gauge("cenote_encoder_cache_entries", "Pictures with cached features", registry=REGISTRY)
+CACHE_EVICTIONS = Gauge(
+    "cenote_encoder_cache_evictions", "Features pushed out since the engine's start", registry=REGISTRY
+)
+
+STAGES = ("media", "queue", "inference")
+for _stage in STAGES:
+    STAGE_SECONDS.labels(_stage)
+for _kind in ("encode", "language"):
+    STEP_SECONDS.labels(_kind)
+
+
+def observe_step(step: StepDone) -> None:
+    """Count what one step of the engine did."""
+    if step.num_encoded:
+        VISION_ENCODES.inc(step.num_encoded)
+        STEP_SECONDS.labels("encode").observe(step.step_ms / 1e3)
+    if step.num_tokens:
+        BATCH_REQUESTS.observe(len(step.vectors) + len(step.failures))
+        BATCH_TOKENS.observe(step.num_tokens)
+        STEP_SECONDS.labels("language").observe(step.step_ms / 1e3)
+    for vector in step.vectors:
+        CACHE_HITS.inc(vector.num_hits)
+        CACHE_MISSES.inc(vector.num_misses)
+    CACHE_BYTES.set(step.cache.num_bytes)
+    CACHE_ENTRIES.set(step.cache.num_entries)
+    CACHE_EVICTIONS.set(step.cache.num_evictions)
+
+
+def render() -> bytes:
+    """The whole registry in Prometheus' text format."""
+    return generate_latest(REGISTRY)

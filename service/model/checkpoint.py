@@ -1,0 +1,78 @@
+"""Where a model's files are: the built-in one, a folder, or a hub id with a pinned revision. Imports no torch."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+from service.model.builtin import CHECKPOINT
+
+BUILTIN = "builtin"
+FILES = ["*.json", "*.safetensors", "*.jinja", "1_Pooling/*", "2_Dense/*"]
+"""What is downloaded: no pickled weights, no code."""
+
+
+class CheckpointError(Exception):
+    """The model's files cannot be had; the message says what was looked for and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A folder with the files of a released checkpoint.
+
+    Attributes:
+        name: canonical id: `builtin`, the hub id, or the folder's name.
+        folder: where the files are.
+        revision: commit of a hub snapshot, None for local files.
+    """
+
+    name: str
+    folder: Path
+    revision: str | None
+
+    def fingerprint(self) -> bytes:
+        """SHA-256 over config and weights, by their headers and sizes: 32 bytes that change when the model does."""
+        digest = hashlib.sha256(self.name.encode() + b"\0" + (self.revision or "").encode())
+        for path in sorted([self.folder / "config.json", *self.folder.glob("*.safetensors")]):
+            digest.update(f"\0{path.name}\0{path.stat().st_size}\0".encode())
+            with path.open("rb") as file:
+                digest.update(file.read(1 << 20))
+        return digest.digest()
+
+
+def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
+    """Resolve `--model` to files, downloading a hub id that is not here yet.
+
+    Raises:
+        CheckpointError: no such folder, no such repository, or no network.
+    """
+    if model == BUILTIN:
+        return _checked(Checkpoint(BUILTIN, CHECKPOINT, None))
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return _checked(Checkpoint(folder.resolve().name, folder.resolve(), revision))
+    if model.startswith((".", "/", "~")) or model.count("/") != 1:
+        raise CheckpointError(f"--model {model}: no such folder, and not a hub id such as Qwen/Qwen3-VL-Embedding-2B")
+    return _checked(_download(model, revision))
+
+
+def _download(model: str, revision: str | None) -> Checkpoint:
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        folder = Path(snapshot_download(model, revision=revision, allow_patterns=FILES))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(f"--model {model}: neither in the local cache nor on the hub ({reason})") from error
+    return Checkpoint(model, folder, folder.name)
+
+
+def _checked(checkpoint: Checkpoint) -> Checkpoint:
+    for name in ("config.json", "tokenizer.json"):
+        if not (checkpoint.folder / name).is_file():
+            raise CheckpointError(f"{checkpoint.folder} has no {name}")
+    if not any(checkpoint.folder.glob("*.safetensors")):
+        raise CheckpointError(f"{checkpoint.folder} has no *.safetensors; other weight formats are not loaded")
+    return checkpoint

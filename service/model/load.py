@@ -1,0 +1,52 @@
+"""Weights from a folder: safetensors only, every tensor accounted for, no code from the checkpoint."""
+
+from pathlib import Path
+
+import torch
+from transformers import Qwen3VLModel
+
+from service.errors import ModelError
+from service.model.attention import register
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def choose_device(name: str) -> torch.device:
+    """The device called `name`; `auto` is the first CUDA device, or the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def choose_dtype(name: str, device: torch.device) -> torch.dtype | None:
+    """The dtype called `name`; `auto` is float32 on the CPU and the checkpoint's own (None) elsewhere."""
+    if name == "auto":
+        return torch.float32 if device.type == "cpu" else None
+    return DTYPES[name]
+
+
+def load_model(folder: Path, device: torch.device, dtype: torch.dtype | None) -> Qwen3VLModel:
+    """The stock `Qwen3VLModel` with packed attention in its language half, in evaluation mode on `device`.
+
+    The dtype is given to `from_pretrained` and never applied afterwards: `.to(dtype)` would round the rotary
+    frequencies, which have to stay float32.
+
+    Raises:
+        ModelError: the checkpoint lacks tensors, or has them in other shapes.
+
+    Source: reference notes on transformers 5.23, section 6.1 and 6.7 (QwenLM/Qwen3-VL-Embedding at 8ce3aab).
+    """
+    model, report = Qwen3VLModel.from_pretrained(
+        folder,
+        dtype=dtype or "auto",
+        use_safetensors=True,
+        trust_remote_code=False,
+        local_files_only=True,
+        attn_implementation={"text_config": register(), "vision_config": "sdpa", "": "sdpa"},
+        output_loading_info=True,
+    )
+    if wrong := sorted({*report["missing_keys"], *(str(key) for key in report["mismatched_keys"])}):
+        raise ModelError(
+            "internal_error", f"checkpoint {folder.name}: {len(wrong)} tensors missing or misshapen: {wrong[:5]}"
+        )
+    return model.eval().requires_grad_(False).to(device)

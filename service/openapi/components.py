@@ -1,0 +1,148 @@
+"""The schemas of the document: msgspec's own, made fit for client generators.
+
+In: the wire types. Out: `components.schemas`. The passes: every union and enum becomes a reference to its name; unions
+are `oneOf`; requests have no `null` and no `default`; answers are open, and what is always sent is required; numbers
+have a format.
+
+Source: shared/reference/ecosystem.md section 1.4, where each rule is a generator that failed without it.
+"""
+
+import inspect
+import json
+from typing import Any, get_args
+
+import msgspec
+
+from schemas import embed
+from schemas.base import Answer, Wire
+from service.openapi.named import NAMED, Named
+
+Schema = dict[str, Any]
+
+REF = "#/components/schemas/"
+_NOTES = ("title", "description", "examples", "default")
+_FORMATS = {"integer": "int32", "number": "float"}
+
+
+def build_components(roots: list[type[Wire | Answer]]) -> dict[str, Schema]:
+    """The named schemas of the wire types and of all that they hold.
+
+    Args:
+        roots: the request, answer and error types of the routes.
+
+    Returns:
+        Schema by component name, sorted by name.
+    """
+    types = [*roots, *(named.type for named in NAMED)]
+    schemas, raw = msgspec.json.schema_components(types, ref_template=REF + "{name}")
+    names: dict[str, str] = {}
+    components: dict[str, Schema] = {}
+    for named, schema in zip(NAMED, schemas[len(roots) :], strict=True):
+        _name(named, schema, names, components)
+    for name, schema in raw.items():
+        components[name] = _struct(schema, names)
+    return _rename(dict(sorted((component_name(name), schema) for name, schema in components.items())))
+
+
+def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[str, Schema]) -> None:
+    """Give a schema its name, so that copies of it become references."""
+    body = _shape(schema, names, nullable=False)
+    names[_fingerprint(body)] = named.name
+    if named.array_only:
+        return
+    if "enum" in body:
+        body["enum"] = list(get_args(named.type))  # msgspec sorts; the order written says more
+    if named.branches:
+        body = {"oneOf": [dict(branch) for branch in named.branches]}
+    components[named.name] = {"title": named.name, "description": named.description, **body}
+
+
+def _struct(schema: Schema, names: dict[str, str]) -> Schema:
+    """An object type: properties without inline types, closed when clients send it, open when we do."""
+    is_request = schema.get("additionalProperties") is False
+    properties = schema.get("properties", {})
+    required = [name for name, p in properties.items() if name in schema.get("required", ()) or _always(p, is_request)]
+    return {
+        "title": schema["title"],
+        "description": inspect.cleandoc(schema["description"]),
+        "type": "object",
+        "properties": {name: _property(p, names, nullable=not is_request) for name, p in properties.items()},
+        **({"required": required} if required else {}),
+        "additionalProperties": not is_request,
+    }
+
+
+def _always(schema: Schema, is_request: bool) -> bool:
+    """Whether a field with a default is in every answer: msgspec writes defaults out, so it is."""
+    return not is_request and "default" in schema
+
+
+def _property(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
+    body = {k: v for k, v in _shape(schema, names, nullable=nullable).items() if k != "default"}
+    if "enum" in body and "description" not in body and len(body["enum"]) == 1:
+        tag = body["enum"][0]  # a discriminator: it has no field in the struct, so nothing could be said of it there
+        body = {"description": f"Always `{tag}`.", "examples": [tag], **body}
+    return _replaced(body, names)
+
+
+def _replaced(schema: Schema, names: dict[str, str]) -> Schema:
+    """A reference in place of a copy of a named schema; what is said of this use stays beside it."""
+    name = names.get(_fingerprint(schema))
+    if name is None:
+        return schema
+    return {"$ref": REF + name, **{k: v for k, v in schema.items() if k in _NOTES}}
+
+
+def _shape(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
+    """One schema with all that it holds in the form of the document, itself not yet replaced by its name."""
+    schema = dict(schema)
+    if "anyOf" in schema:
+        schema = _union(schema, names, nullable=nullable)
+    if "items" in schema:
+        schema["items"] = _property(schema["items"], names, nullable=nullable)
+    if "enum" in schema:
+        schema["type"] = "string"
+    if isinstance(kind := schema.get("type"), str) and kind in _FORMATS:
+        schema.setdefault("format", _FORMATS[kind])
+    return schema
+
+
+def _union(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
+    """A union as `oneOf`, or as its only branch when `null` is the other one."""
+    notes = {k: v for k, v in schema.items() if k != "anyOf"}
+    branches = [_property(branch, names, nullable=nullable) for branch in schema["anyOf"] if branch != {"type": "null"}]
+    if len(branches) > 1:
+        return notes | {"oneOf": branches}
+    only = notes | branches[0]
+    return only | {"type": [only["type"], "null"]} if nullable else only
+
+
+def _fingerprint(schema: Schema) -> str:
+    """What makes two schemas the same type, whatever is said of them."""
+    return json.dumps({k: v for k, v in schema.items() if k not in _NOTES}, sort_keys=True)
+
+
+def component_name(name: str) -> str:
+    """The name in the document: both APIs know embeddings and usage, so Cohere's types carry its name.
+
+    Args:
+        name: name of a wire type, or of a `Named`.
+    """
+    owner = getattr(embed, name, None)
+    return f"Cohere{name}" if getattr(owner, "__module__", None) == embed.__name__ else name
+
+
+def _rename(components: dict[str, Schema]) -> dict[str, Schema]:
+    renamed = {name: schema | {"title": name} for name, schema in components.items()}
+    return {name: _rename_refs(schema) for name, schema in renamed.items()}
+
+
+def _rename_refs(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_rename_refs(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: REF + component_name(value.removeprefix(REF)) if key == "$ref" else _rename_refs(value)
+        for key, value in node.items()
+    }

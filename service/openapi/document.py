@@ -1,0 +1,146 @@
+"""Assembles the OpenAPI document: the route table, the components, and what stands around them.
+
+Out: a dict (`build`) and its bytes (`render`), the same on every machine, so that `/openapi.json` can equal the file.
+"""
+
+import json
+from typing import Any
+
+from service.openapi.components import REF, build_components, component_name
+from service.openapi.routes import ROUTES, TAGS, Route
+from service.openapi.statuses import CODES, REASONS, RETRY_AFTER
+
+API_VERSION = "0.1.0"
+"""Version of the document; equal to the package's."""
+
+_SELF = {
+    "title": "OpenApiDocument",
+    "description": "An OpenAPI document.",
+    "type": "object",
+    "additionalProperties": True,
+}
+
+HEADERS: dict[str, dict[str, Any]] = {
+    "x-request-id": {
+        "description": "Names this answer; the request's own `x-request-id` if it sent one.",
+        "type": "string",
+    },
+    "Retry-After": {"description": "Seconds to wait before trying again.", "type": "integer"},
+    "x-queue-time": {"description": "Milliseconds in the queue.", "type": "number"},
+    "x-media-time": {"description": "Milliseconds spent reading pictures.", "type": "number"},
+    "x-inference-time": {"description": "Milliseconds in the model.", "type": "number"},
+    "x-total-time": {"description": "Milliseconds from the request to the answer.", "type": "number"},
+    "x-encoder-cache": {
+        "description": "Pictures found and not found in the encoder cache: `hit=n, miss=m`.",
+        "type": "string",
+    },
+}
+"""Headers of answers."""
+
+
+def build() -> dict[str, Any]:
+    """The document.
+
+    Returns:
+        OpenAPI 3.1.0, with keys in a fixed order.
+    """
+    types = [kind for route in ROUTES for kind in (route.request, route.response, route.error) if kind is not None]
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": _info(),
+        "servers": [{"url": "/", "description": "This server."}],
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+        "security": [{}, {"bearerAuth": []}],
+        "paths": paths,
+        "components": {
+            "schemas": build_components(list(dict.fromkeys(types))) | {"OpenApiDocument": _SELF},
+            "headers": {name: _header(header) for name, header in HEADERS.items()},
+            "securitySchemes": {"bearerAuth": {"type": "http", "scheme": "bearer", "description": "An API key."}},
+        },
+    }
+
+
+def render() -> bytes:
+    """The document as the bytes of `openapi.json`."""
+    return (json.dumps(build(), indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _info() -> dict[str, Any]:
+    return {
+        "title": "Cenote",
+        "version": API_VERSION,
+        "description": (
+            "A multimodal embedding service. Requests are strict: an unknown field is refused by name; `null` means "
+            "absent. Answers are open: fields may be added. Vectors are in the order of the request."
+        ),
+        "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
+    }
+
+
+def _header(header: dict[str, Any]) -> dict[str, Any]:
+    formats = {"integer": {"format": "int32"}, "number": {"format": "float"}}
+    schema = {"type": header["type"], **formats.get(header["type"], {})}
+    return {"description": header["description"], "schema": schema}
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.operation_id,
+        "tags": [route.tag],
+        "summary": route.summary,
+        "description": route.description,
+    }
+    if not route.protected:
+        operation["security"] = []
+    if route.parameters:
+        operation["parameters"] = [_parameter(name, text) for name, text in route.parameters.items()]
+    if route.request is not None:
+        body = _content(route.request, dict(route.request_examples))
+        operation["requestBody"] = {"required": True, "content": body}
+    operation["responses"] = {"200": _success(route)} | {str(s): _error(route, s) for s in route.error_statuses}
+    return operation
+
+
+def _parameter(name: str, description: str) -> dict[str, Any]:
+    schema = {"type": "string"}
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": description,
+        "schema": schema,
+        "example": "builtin",
+    }
+
+
+def _content(kind: type, examples: dict[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {"schema": {"$ref": REF + component_name(kind.__name__)}}
+    return {"application/json": body | ({"examples": examples} if examples else {})}
+
+
+def _success(route: Route) -> dict[str, Any]:
+    if route.response is not None:
+        content = _content(route.response, dict(route.response_examples))
+    else:
+        schema = {"$ref": REF + "OpenApiDocument"} if "json" in route.media_type else {"type": "string"}
+        content = {route.media_type: {"schema": schema}}
+    return {"description": route.summary, "headers": _headers(("x-request-id", *route.headers)), "content": content}
+
+
+def _error(route: Route, status: int) -> dict[str, Any]:
+    retry = ("Retry-After",) if status in RETRY_AFTER else ()
+    example = route.error_examples.get(status)
+    examples = {} if example is None else {"error": {"summary": REASONS[status], "value": example}}
+    codes = ", ".join(f"`{code}`" for code in CODES[status])
+    return {
+        "description": f"{REASONS[status]} Codes: {codes}.",
+        "headers": _headers(("x-request-id", *retry)),
+        "content": _content(route.error, examples),
+    }
+
+
+def _headers(names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

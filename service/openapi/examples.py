@@ -1,0 +1,214 @@
+"""Examples of the document, by name: requests that decode, answers that validate, and errors as they are worded.
+
+Vectors are shortened to a few components by `dimensions`, as a real answer could be.
+"""
+
+from typing import Any
+
+from schemas.content import EXAMPLE_IMAGE
+
+_IMAGE_PART = {"type": "image_url", "image_url": {"url": EXAMPLE_IMAGE}}
+_TEXT_PART = {"type": "text", "text": "a red bicycle"}
+_QUERY = "Retrieve images or text relevant to the user's query."
+
+EMBEDDING_REQUESTS: dict[str, Any] = {
+    "text": {"summary": "One text", "value": {"model": "builtin", "input": "a red bicycle against a wall"}},
+    "texts": {
+        "summary": "Many texts, short vectors, as base64",
+        "value": {
+            "model": "builtin",
+            "input": ["a red bicycle", "a green door", ""],
+            "dimensions": 64,
+            "encoding_format": "base64",
+        },
+    },
+    "query": {
+        "summary": "A search query, by its instruction",
+        "value": {"model": "builtin", "input": "something to ride", "instruction": _QUERY},
+    },
+    "fused": {
+        "summary": "A picture and a text in one vector, twice",
+        "value": {
+            "model": "builtin",
+            "instruction": "Represent the colors of the image.",
+            "inputs": [{"content": [_IMAGE_PART, _TEXT_PART]}, {"content": [_IMAGE_PART]}],
+        },
+    },
+    "conversation": {
+        "summary": "One conversation, one vector",
+        "value": {
+            "model": "builtin",
+            "messages": [
+                {"role": "system", "content": [{"type": "text", "text": _QUERY}]},
+                {"role": "user", "content": [_IMAGE_PART, _TEXT_PART]},
+            ],
+        },
+    },
+    "conversations": {
+        "summary": "Two conversations, two vectors",
+        "value": {
+            "model": "builtin",
+            "messages": [
+                [{"role": "user", "content": [_TEXT_PART]}],
+                [{"role": "user", "content": [_IMAGE_PART]}],
+            ],
+        },
+    },
+}
+
+_USAGE = {
+    "prompt_tokens": 26,
+    "total_tokens": 26,
+    "num_inputs": 1,
+    "image_tokens": 0,
+    "encoder_cache_hits": 0,
+    "encoder_cache_misses": 0,
+}
+
+
+def _embedding_response(embedding: list[float] | str) -> dict[str, Any]:
+    data = [{"object": "embedding", "index": 0, "embedding": embedding, "truncated": False}]
+    head = {"id": "embd-0f9c2a7d41b84e6f", "object": "list", "created": 1790000000, "model": "builtin"}
+    return {**head, "data": data, "usage": _USAGE}
+
+
+EMBEDDING_RESPONSES: dict[str, Any] = {
+    "float": {"summary": "Numbers", "value": _embedding_response([0.5, -0.5, 0.5, 0.5])},
+    "base64": {"summary": "Base64", "value": _embedding_response("AAAAPwAAAL8AAAA/AAAAPw==")},
+}
+
+EMBED_REQUESTS: dict[str, Any] = {
+    "texts": {
+        "summary": "Documents for a search index",
+        "value": {
+            "model": "builtin",
+            "input_type": "search_document",
+            "texts": ["a red bicycle", "a green door"],
+            "embedding_types": ["float", "ubinary"],
+            "output_dimension": 64,
+            "truncate": "END",
+        },
+    },
+    "images": {
+        "summary": "Pictures",
+        "value": {"model": "builtin", "input_type": "image", "images": [EXAMPLE_IMAGE]},
+    },
+    "fused": {
+        "summary": "A picture and a text in one vector",
+        "value": {
+            "model": "builtin",
+            "input_type": "search_document",
+            "inputs": [{"content": [_IMAGE_PART, _TEXT_PART]}],
+        },
+    },
+}
+
+_COHERE_META = {
+    "api_version": {"version": "2"},
+    "billed_units": {"input_tokens": 26, "image_tokens": 0, "images": 0},
+    "tokens": {"input_tokens": 26},
+}
+
+EMBED_RESPONSES: dict[str, Any] = {
+    "texts": {
+        "summary": "Of one text, in two formats",
+        "value": {
+            "id": "embd-0f9c2a7d41b84e6f",
+            "response_type": "embeddings_by_type",
+            "embeddings": {"float": [[0.5, -0.25, 0.5, 0.25, -0.25, 0.25, 0.25, -0.43301270]], "ubinary": [[182]]},
+            "texts": ["a red bicycle"],
+            "meta": _COHERE_META,
+        },
+    },
+    "images": {
+        "summary": "Of one picture",
+        "value": {
+            "id": "embd-6b1e9d02c7f34a58",
+            "response_type": "embeddings_by_type",
+            "embeddings": {"float": [[0.5, -0.5, 0.5, 0.5]]},
+            "texts": [],
+            "images": [{"width": 32, "height": 32, "format": "png", "bit_depth": 24}],
+            "meta": _COHERE_META | {"billed_units": {"input_tokens": 21, "image_tokens": 4, "images": 1}},
+        },
+    },
+}
+
+_CARD = {
+    "id": "builtin",
+    "object": "model",
+    "created": 1790000000,
+    "owned_by": "cenote",
+    "root": "builtin",
+    "aliases": ["cenote-embed-builtin"],
+    "revision": None,
+    "pooling": "last_token",
+    "normalize": True,
+    "dimensions": 256,
+    "min_dimensions": 32,
+    "matryoshka_dimensions": None,
+    "modalities": ["text", "image"],
+    "prompt_format": "qwen3-vl",
+    "default_instruction": "Represent the user's input.",
+    "input_types": {"search_query": _QUERY, "search_document": "Represent the user's input."},
+    "tail_token_ids": [151643],
+    "max_tokens": 2048,
+    "min_pixels": 4096,
+    "max_pixels": 1843200,
+    "dtype": "float32",
+    "device": "cpu",
+}
+
+MODEL_CARDS: dict[str, Any] = {"builtin": {"summary": "The built-in model", "value": _CARD}}
+MODEL_LISTS: dict[str, Any] = {"builtin": {"summary": "One model", "value": {"object": "list", "data": [_CARD]}}}
+
+HEALTHY: dict[str, Any] = {"ok": {"summary": "All is well", "value": {"status": "ok", "detail": None}}}
+UNHEALTHY: dict[int, Any] = {503: {"status": "loading", "detail": "The model is loading."}}
+
+
+def _error(code: str, kind: str, message: str, param: str | None, index: int | None) -> dict[str, Any]:
+    body = {"message": message, "type": kind, "param": param, "code": code, "index": index}
+    return {"error": {**body, "request_id": "0f9c2a7d41b84e6f"}}
+
+
+ERRORS: dict[int, Any] = {
+    400: _error(
+        "unknown_field",
+        "invalid_request_error",
+        "`dimension`: unknown field; did you mean `dimensions`?",
+        "dimension",
+        None,
+    ),
+    404: _error(
+        "model_not_found",
+        "not_found_error",
+        "`model`: there is no model of that name; `/v1/models` lists them",
+        "model",
+        None,
+    ),
+    422: _error(
+        "media_undecodable",
+        "invalid_request_error",
+        "`inputs[3].content[0].image_url`: expected a picture, got bytes that are none",
+        "inputs[3].content[0].image_url",
+        3,
+    ),
+    429: _error("queue_full", "overloaded_error", "the queue is full; come back in 1 s", None, None),
+    503: _error("model_loading", "overloaded_error", "the model is loading; come back in 5 s", None, None),
+}
+
+
+def _cohere(error: dict[str, Any]) -> dict[str, Any]:
+    return {"id": error["error"]["request_id"], "message": error["error"]["message"], **error}
+
+
+COHERE_ERRORS: dict[int, Any] = {status: _cohere(error) for status, error in ERRORS.items() if status != 400} | {
+    400: _cohere(
+        _error(
+            "missing_input",
+            "invalid_request_error",
+            "expected exactly one of `texts`, `images`, `inputs`, got none",
+            "texts",
+            None,
+        )
+    )
+}

@@ -1,0 +1,81 @@
+"""The unions, enums, arrays and maps of the wire that get a name of their own in the document.
+
+msgspec writes them inline wherever they are used, and client generators then invent names such as `Type2`. Knows which
+types deserve a name and what is said of them; how a name replaces its copies is in `components`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from schemas.content import ContentPart, ContentParts, ImageSource
+from schemas.embed import EmbeddingType, Truncate
+from schemas.embeddings import Embedding, EmbeddingInput, EncodingFormat, TruncationSide
+from schemas.errors import ErrorCode, ErrorType
+from schemas.health import HealthStatus
+from schemas.limits import MAX_INPUTS
+from schemas.messages import Conversation, MessageOrConversation, Role
+from schemas.models import InputTypes, Modality, Pooling
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A type of the wire with a component of its own."""
+
+    name: str
+    type: Any
+    """The type as the wire structs use it."""
+    description: str
+    branches: tuple[dict[str, Any], ...] = ()
+    """The branches of a `oneOf` that msgspec cannot express; empty when its own are right."""
+    array_only: bool = False
+    """List only the array branch of a union of a string and an array (the server accepts both)."""
+
+
+_TEXTS = {"title": "Texts", "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_INPUTS}
+_NUMBERS = {"title": "Numbers", "type": "array", "items": {"type": "number", "format": "float"}, "minItems": 1}
+
+NAMED = (
+    Named("Role", Role, "Who speaks."),
+    Named("EncodingFormat", EncodingFormat, "How a vector is written."),
+    Named("TruncationSide", TruncationSide, "Which end of a text that is too long is cut off."),
+    Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
+    Named("CohereTruncate", Truncate, "What happens to a text that is too long."),
+    Named("Pooling", Pooling, "How the states of all tokens become one vector."),
+    Named("Modality", Modality, "What an item may hold."),
+    Named("HealthStatus", HealthStatus, "Whether requests are answered, or why they are not."),
+    Named("ErrorCode", ErrorCode, "The stable name of an error. Names are added, never changed."),
+    Named("ErrorType", ErrorType, "OpenAI's coarse grouping of errors."),
+    Named("ListObject", Literal["list"], "Marks a list, as in OpenAI's API."),
+    Named("EmbeddingObject", Literal["embedding"], "Marks a vector, as in OpenAI's API."),
+    Named("ModelObject", Literal["model"], "Marks a model, as in OpenAI's API."),
+    Named("CohereResponseType", Literal["embeddings_by_type"], "Marks an answer by number format."),
+    Named("InputTypes", InputTypes, "Instruction by name."),
+    Named(
+        "ImageSource",
+        ImageSource,
+        "A picture's source: an object with `url`, or the URL itself.",
+        ({"$ref": "#/components/schemas/ImageUrl"}, {"title": "Url", "type": "string"}),
+    ),
+    Named("ContentPart", ContentPart, "One part; `type` says which."),
+    Named("ContentParts", ContentParts, "The parts of one item, in reading order."),
+    Named("ContentParts", str | ContentParts, "", array_only=True),
+    Named("Conversation", Conversation, "The messages of one conversation, in order."),
+    Named(
+        "MessageOrConversation",
+        MessageOrConversation,
+        "An entry of `messages`. All entries are messages of one conversation, or each is a conversation.",
+    ),
+    Named(
+        "EmbeddingInput",
+        EmbeddingInput,
+        "A text, or a list of texts.",
+        ({"title": "Text", "type": "string"}, _TEXTS),
+    ),
+    Named(
+        "Embedding",
+        Embedding,
+        "A vector: numbers, or the base64 of little-endian float32.",
+        (_NUMBERS, {"title": "Base64", "type": "string"}),
+    ),
+)
+"""Leaves first: a later entry may hold copies of an earlier one."""

@@ -1,0 +1,207 @@
+"""The route table of the document: every operation of this release, by hand, in the order people read them.
+
+A test of `service.http` proves that the server's routes and this table are equal.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.base import Answer, Wire
+from schemas.embed import EmbedRequest, EmbedResponse
+from schemas.embeddings import EmbeddingRequest, EmbeddingResponse
+from schemas.errors import CohereErrorResponse, ErrorResponse
+from schemas.health import Health
+from schemas.models import ModelCard, ModelList
+from service.openapi import examples
+
+TAGS = {
+    "Embeddings": "Turn texts, pictures and mixtures of them into vectors.",
+    "Models": "What is served, and how requests to it are treated.",
+    "Probes": "For orchestrators and monitoring.",
+    "Pages": "For people.",
+}
+"""Groups of operations, with what each is for."""
+
+TIMING_HEADERS = ("x-queue-time", "x-media-time", "x-inference-time", "x-total-time", "x-encoder-cache")
+"""Headers that every answer with vectors carries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One operation."""
+
+    method: str
+    path: str
+    operation_id: str
+    tag: str
+    summary: str
+    description: str
+    response: type[Answer] | None = None
+    """The success type; None for a text of `media_type`."""
+    media_type: str = "application/json"
+    """Media type of the success answer."""
+    request: type[Wire] | None = None
+    """The body, always JSON."""
+    error: type[Answer] = ErrorResponse
+    """The one error type of the operation."""
+    error_statuses: tuple[int, ...] = (500,)
+    headers: tuple[str, ...] = ()
+    """Headers of the success answer, beside `x-request-id`."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Path parameters with what they mean."""
+    request_examples: Mapping[str, Any] = field(default_factory=dict)
+    response_examples: Mapping[str, Any] = field(default_factory=dict)
+    error_examples: Mapping[int, Any] = field(default_factory=dict)
+    protected: bool = True
+    """Whether an API key guards it, once the server has keys."""
+
+
+EMBED_STATUSES = (400, 404, 413, 415, 422, 429, 500, 503, 504)
+"""How a request for vectors can fail."""
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/v1/embeddings",
+        operation_id="createEmbedding",
+        tag="Embeddings",
+        summary="Vectors in OpenAI's form",
+        description=(
+            "Exactly one of `input` (texts), `messages` (conversations) and `inputs` (items of text and pictures) "
+            "holds what to embed. The same content gives the same vector whichever form carries it, and the same as on "
+            "`/v2/embed`."
+        ),
+        request=EmbeddingRequest,
+        response=EmbeddingResponse,
+        error_statuses=EMBED_STATUSES,
+        headers=TIMING_HEADERS,
+        request_examples=examples.EMBEDDING_REQUESTS,
+        response_examples=examples.EMBEDDING_RESPONSES,
+        error_examples=examples.ERRORS,
+    ),
+    Route(
+        method="POST",
+        path="/v2/embed",
+        operation_id="embed",
+        tag="Embeddings",
+        summary="Vectors in Cohere's form",
+        description=(
+            "Exactly one of `texts`, `images` and `inputs` holds what to embed. The answer has a list of vectors for "
+            "each of `embedding_types`."
+        ),
+        request=EmbedRequest,
+        response=EmbedResponse,
+        error=CohereErrorResponse,
+        error_statuses=EMBED_STATUSES,
+        headers=TIMING_HEADERS,
+        request_examples=examples.EMBED_REQUESTS,
+        response_examples=examples.EMBED_RESPONSES,
+        error_examples=examples.COHERE_ERRORS,
+    ),
+    Route(
+        method="GET",
+        path="/v1/models",
+        operation_id="listModels",
+        tag="Models",
+        summary="The models, with their plans",
+        description="Lists the canonical id and its aliases, each with the plan that requests to it follow.",
+        response=ModelList,
+        response_examples=examples.MODEL_LISTS,
+    ),
+    Route(
+        method="GET",
+        path="/v1/models/{model_id}",
+        operation_id="getModel",
+        tag="Models",
+        summary="One model, with its plan",
+        description="The plan: pooling, lengths offered, prompt layout, instructions by name, limits, revision.",
+        response=ModelCard,
+        error_statuses=(404, 500),
+        parameters={"model_id": "The model's id or an alias. It may hold slashes."},
+        response_examples=examples.MODEL_CARDS,
+        error_examples={404: examples.ERRORS[404]},
+    ),
+    Route(
+        method="GET",
+        path="/livez",
+        operation_id="getLiveness",
+        tag="Probes",
+        summary="Is the process alive?",
+        description="200 as long as the front process answers, whatever the model does.",
+        response=Health,
+        error=Health,
+        error_statuses=(),
+        response_examples=examples.HEALTHY,
+        protected=False,
+    ),
+    Route(
+        method="GET",
+        path="/readyz",
+        operation_id="getReadiness",
+        tag="Probes",
+        summary="Are requests answered rightly?",
+        description="200 only when an embedding whose answer is known has matched.",
+        response=Health,
+        error=Health,
+        error_statuses=(503,),
+        response_examples=examples.HEALTHY,
+        error_examples=examples.UNHEALTHY,
+        protected=False,
+    ),
+    Route(
+        method="GET",
+        path="/health",
+        operation_id="getHealth",
+        tag="Probes",
+        summary="The same as /readyz",
+        description="An alias of `/readyz`, for tools that look here.",
+        response=Health,
+        error=Health,
+        error_statuses=(503,),
+        response_examples=examples.HEALTHY,
+        error_examples=examples.UNHEALTHY,
+        protected=False,
+    ),
+    Route(
+        method="GET",
+        path="/metrics",
+        operation_id="getMetrics",
+        tag="Probes",
+        summary="Metrics for Prometheus",
+        description="Counters and histograms named `cenote_*`, in Prometheus's text format.",
+        media_type="text/plain",
+        protected=False,
+    ),
+    Route(
+        method="GET",
+        path="/openapi.json",
+        operation_id="getOpenapi",
+        tag="Pages",
+        summary="This document",
+        description="OpenAPI 3.1.0, byte for byte the file of the release.",
+        media_type="application/json",
+        protected=False,
+    ),
+    Route(
+        method="GET",
+        path="/docs",
+        operation_id="getDocs",
+        tag="Pages",
+        summary="This document as a page",
+        description="Needs no other host.",
+        media_type="text/html",
+        protected=False,
+    ),
+    Route(
+        method="GET",
+        path="/",
+        operation_id="getPlayground",
+        tag="Pages",
+        summary="The playground",
+        description="A page to try the service from. Needs no other host.",
+        media_type="text/html",
+        protected=False,
+    ),
+)
+"""Every operation."""

@@ -1,0 +1,178 @@
+"""From a conversation to the token ids that the engine embeds.
+
+In: a `Conversation` whose pictures are known by header only. Out: a `Prompt` within the length limit, with one
+placeholder per picture; or an error. Nothing is decoded before this has passed.
+Knows no model family (the profile's layout does) and no route.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tokenizers import Encoding
+
+from service.errors import InputError, ModelError
+from service.prompt.check import check_tokenizer
+from service.prompt.conversation import Conversation
+from service.prompt.draft import Draft
+from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
+from service.prompt.profile import Profile
+from service.prompt.prompt import Placeholder as Placeholder
+from service.prompt.prompt import Prompt
+from service.prompt.tokenizer import PromptTokenizer
+from service.prompt.truncation import Budget, Side, Truncation
+
+_MARGIN_TOKENS = 64
+"""Kept beyond the limit when characters are cut first, so that the last kept words are tokenized whole."""
+
+
+class PromptBuilder:
+    """Builds the prompts of one model. Holds no state between calls, so any number of threads may share it.
+
+    Its tokens are those of tokenizing the rendered conversation in one go with special tokens added, but what a client
+    wrote never becomes a special token unless `strict_reference` asks for that.
+    """
+
+    def __init__(self, profile: Profile, tokenizer: PromptTokenizer, strict_reference: bool = False) -> None:
+        self._profile = profile
+        self._tokenizer = tokenizer
+        self._strict = strict_reference
+        unbounded = Truncation(profile.max_tokens)
+        check_tokenizer(profile, tokenizer, lambda conversation: self.build(conversation, unbounded).token_ids)
+
+    def build(
+        self,
+        conversation: Conversation,
+        truncation: Truncation,
+        *,
+        param: str | None = None,
+        index: int | None = None,
+    ) -> Prompt:
+        """Render, tokenize and, if asked, shorten one conversation.
+
+        Only text of the last user turn is cut; template, instruction, placeholders and the end token stay. Of a text
+        that cannot fit, characters are cut before tokenizing, so that cost is bounded by the limit and not by the
+        text. The tokens that are left equal those of cutting after tokenizing, unless one unbroken run of letters,
+        signs or white space reaches from the kept tokens through the whole margin kept beyond them: byte-pair merges
+        inside such a run may depend on all of it.
+
+        Args:
+            conversation: what to embed.
+            truncation: the request's limit and side.
+            param: path of the field, for errors.
+            index: input of the batch, for errors.
+
+        Returns:
+            The prompt, at most min(`truncation.max_tokens`, profile's maximum) tokens.
+
+        Raises:
+            InputError: `empty_input`, `conflicting_input`, `context_length_exceeded`, or `invalid_request` for a media
+                token in a client's text under `strict_reference`.
+            ModelError: placeholders and `image_pad` tokens disagree, which would be a fault of ours.
+
+        Source: reference/qwen3-vl-embedding.md sections 2.3 and 5; reference/security-reliability.md section 3.
+        """
+        _check_conversation(conversation, param, index)
+        limit = min(truncation.max_tokens, self._profile.max_tokens)
+        budget = Budget(limit, self._profile.max_tokens, param, index)
+        pieces = self._profile.layout(self._profile, conversation)
+        if truncation.side is not None:
+            pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
+        self._refuse_hopeless(pieces, truncation.side, budget)
+        draft = self._tokenize(pieces, conversation.add_special_tokens, budget)
+        self._truncate(draft, truncation.side, budget)
+        return self._checked(draft.finish())
+
+    def _shorten(self, piece: Piece, limit: int, side: Side) -> Piece:
+        """Cut characters that cannot survive: so many tokens cover fewer characters than are kept."""
+        if not isinstance(piece, TextPiece) or not piece.cuttable or piece.user_start is None:
+            return piece
+        max_chars = self._tokenizer.max_chars(piece.text, limit + _MARGIN_TOKENS)
+        header, text = piece.text[: piece.user_start], piece.text[piece.user_start :]
+        if len(text) <= max_chars:
+            return piece
+        return replace(piece, text=header + (text[:max_chars] if side == "right" else text[-max_chars:]))
+
+    def _refuse_hopeless(self, pieces: Sequence[Piece], side: Side | None, budget: Budget) -> None:
+        """Refuse by length in characters what cannot fit in tokens, so that a huge text costs nothing."""
+        is_cut = side is not None
+        kept = (piece for piece in pieces if not (is_cut and isinstance(piece, TextPiece) and piece.cuttable))
+        num_least = sum(map(self._least_tokens, kept))
+        if num_least > budget.limit:
+            budget.refuse(num_least, is_least=True)
+
+    def _least_tokens(self, piece: Piece) -> int:
+        if isinstance(piece, TextPiece):
+            return -(-len(piece.text) // self._tokenizer.max_chars(piece.text, 1))
+        return piece.item.num_tokens if isinstance(piece, ImagePiece) else 1
+
+    def _tokenize(self, pieces: Sequence[Piece], add_special_tokens: bool | None, budget: Budget) -> Draft:
+        has_ends = self._profile.add_special_tokens if add_special_tokens is None else add_special_tokens
+        draft = Draft(list(self._tokenizer.head_token_ids) if has_ends else [])
+        for piece in pieces:
+            if isinstance(piece, TokenPiece):
+                draft.token_ids.append(piece.token_id)
+            elif isinstance(piece, ImagePiece):
+                draft.add_image(piece.item, self._profile.tokens.image_pad)
+            else:
+                self._add_text(draft, piece, budget)
+        if has_ends:
+            draft.token_ids += self._tokenizer.tail_token_ids
+        return draft
+
+    def _add_text(self, draft: Draft, piece: TextPiece, budget: Budget) -> None:
+        encoding = self._tokenizer.encode(piece.text, parse_special=self._strict)
+        token_ids = encoding.ids
+        if self._strict and piece.user_start is not None:
+            self._refuse_media_tokens(token_ids, budget)
+        if piece.cuttable and piece.user_start is not None:
+            draft.add_cuttable(token_ids, _num_header_tokens(encoding, piece.user_start))
+        else:
+            draft.token_ids += token_ids
+
+    def _refuse_media_tokens(self, token_ids: Sequence[int], budget: Budget) -> None:
+        for pad_id in (self._profile.tokens.image_pad, self._profile.tokens.video_pad):
+            if num_pads := token_ids.count(pad_id):
+                message = (
+                    f"The text holds the special token `{self._tokenizer.id_to_token(pad_id)}` {num_pads} times, but "
+                    "0 are allowed in text: it stands for media, and media are given as parts of their own."
+                )
+                raise InputError("invalid_request", message, param=budget.param, index=budget.index)
+
+    def _truncate(self, draft: Draft, side: Side | None, budget: Budget) -> None:
+        num_tokens = len(draft.token_ids)
+        num_excess = num_tokens - budget.limit
+        if num_excess <= 0:
+            return
+        if side is None:
+            budget.refuse(num_tokens)
+        if num_excess > len(draft.cuttable):
+            budget.refuse(num_tokens, num_fixed=num_tokens - len(draft.cuttable))
+        draft.cut(num_excess, side)
+
+    def _checked(self, prompt: Prompt) -> Prompt:
+        """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
+        num_pads = prompt.token_ids.count(self._profile.tokens.image_pad)
+        num_visual = sum(placeholder.length for placeholder in prompt.placeholders)
+        if num_pads != num_visual or self._profile.tokens.video_pad in prompt.token_ids:
+            raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
+        return prompt
+
+
+def _num_header_tokens(encoding: Encoding, user_start: int) -> int:
+    """Count the tokens that begin before the client's text: one that spans both belongs to the header."""
+    if user_start == 0:
+        return 0
+    starts = (start for start, _ in encoding.offsets)
+    return next((i for i, start in enumerate(starts) if start >= user_start), len(encoding))
+
+
+def _check_conversation(conversation: Conversation, param: str | None, index: int | None) -> None:
+    if not conversation.turns:
+        message = "The conversation has 0 turns; at least one with text or an image is needed."
+        raise InputError("empty_input", message, param=param, index=index)
+    if conversation.add_generation_prompt and conversation.continue_final_message:
+        message = (
+            "`add_generation_prompt` and `continue_final_message` are both true; at most one may be: the first opens "
+            "a new turn, the second leaves the last one open."
+        )
+        raise InputError("conflicting_input", message, param=param, index=index)

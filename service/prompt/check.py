@@ -1,0 +1,46 @@
+"""Whether a tokenizer keeps the two promises that piece-by-piece prompts rest on. Runs once, at start.
+
+Knows no request. What it refuses would otherwise show as wrong vectors without any error.
+"""
+
+from collections.abc import Callable
+from dataclasses import astuple
+
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import ImagePiece, Piece, TokenPiece
+from service.prompt.profile import Profile, UnsupportedModelError
+from service.prompt.tokenizer import PromptTokenizer
+
+_PROBES = ("", " a\n ", "\n\n b<", "e\u0301\r\n")
+"""Texts whose ends would merge with, or be swallowed by, a badly configured special token."""
+
+
+def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callable[[Conversation], list[int]]) -> None:
+    """Refuse a tokenizer that lets text become special tokens, or joins text across them.
+
+    Args:
+        profile: the family's layout and special tokens.
+        tokenizer: the checkpoint's tokenizer.
+        build: the token ids of a conversation, piece by piece.
+
+    Raises:
+        UnsupportedModelError: text became a special token, or the pieces differ from tokenizing all at once.
+
+    Source: reference/qwen3-vl-embedding.md section 2.3, "Rule that is right in every case".
+    """
+    specials = astuple(profile.tokens)
+    for token_id in specials:
+        name = tokenizer.id_to_token(token_id)
+        if name is None or not set(specials).isdisjoint(tokenizer.encode(name).ids):
+            raise UnsupportedModelError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
+    for text in _PROBES:
+        probe = Conversation(None, (Turn("user", (), text),))
+        rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(profile, probe))
+        if build(probe) != tokenizer.encode_rendered(rendered):
+            raise UnsupportedModelError("tokenizer.json joins text across special tokens; that is not supported")
+
+
+def _render(piece: Piece, tokenizer: PromptTokenizer) -> str:
+    if isinstance(piece, TokenPiece):
+        return tokenizer.id_to_token(piece.token_id) or ""
+    return "" if isinstance(piece, ImagePiece) else piece.text

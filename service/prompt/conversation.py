@@ -1,0 +1,64 @@
+"""What a client wants embedded, before any template: an instruction and turns.
+
+Knows no model family, no tokenizer and no route.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from service.media.item import MediaItem
+
+Role = Literal["user", "assistant"]
+"""Who speaks. The system turn is the conversation's instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn: pictures, then text.
+
+    Attributes:
+        role: who speaks.
+        images: the pictures, in the order written.
+        text: all texts of the turn, joined with nothing between.
+    """
+
+    role: Role
+    images: tuple[MediaItem, ...] = ()
+    text: str = ""
+
+    @classmethod
+    def of_parts(cls, role: Role, parts: Iterable[MediaItem | str]) -> "Turn":
+        """Put pictures first and join the texts with nothing between, whatever order was written.
+
+        Args:
+            role: who speaks.
+            parts: pictures and texts as the client wrote them.
+
+        Returns:
+            The turn.
+
+        Source: reference/qwen3-vl-embedding.md section 2.2: all images, then all texts.
+        """
+        listed = tuple(parts)
+        images = tuple(part for part in listed if isinstance(part, MediaItem))
+        return cls(role, images, "".join(part for part in listed if isinstance(part, str)))
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Everything that becomes one prompt and one vector. A flag of None means the profile's default.
+
+    Attributes:
+        instruction: the system turn; None or blank means the profile's default instruction.
+        turns: at least one.
+        add_generation_prompt: end with the opening of an assistant turn.
+        continue_final_message: leave the last turn open, without its end token.
+        add_special_tokens: let the tokenizer add its own head and tail.
+    """
+
+    instruction: str | None
+    turns: tuple[Turn, ...]
+    add_generation_prompt: bool | None = None
+    continue_final_message: bool | None = None
+    add_special_tokens: bool | None = None

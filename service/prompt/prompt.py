@@ -1,0 +1,39 @@
+"""What the engine is given of one input: token ids and where its pictures stand. Data only."""
+
+from dataclasses import dataclass
+
+from service.media.item import MediaItem
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """A run of `image_pad` tokens that one picture's features replace.
+
+    Attributes:
+        offset: index of the first of them in the prompt.
+        length: how many: the picture's visual tokens.
+        grid_thw: the picture's patches, (1, rows, columns).
+        item: the picture.
+    """
+
+    offset: int
+    length: int
+    grid_thw: tuple[int, int, int]
+    item: MediaItem
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One input as tokens.
+
+    Attributes:
+        token_ids: head, template, text, placeholders and tail, in order.
+        placeholders: one per picture, in order.
+        num_text_tokens: all tokens that are not placeholders: the template's count too.
+        truncated: whether text was cut to fit.
+    """
+
+    token_ids: list[int]
+    placeholders: tuple[Placeholder, ...]
+    num_text_tokens: int
+    truncated: bool

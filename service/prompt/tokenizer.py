@@ -1,0 +1,127 @@
+"""A checkpoint's tokenizer, with the client's text kept apart from the template's special tokens.
+
+In: a folder with tokenizer.json; later, texts. Out: token ids.
+Knows no template: which special token stands where is the profile's layout. Nothing is changed after the constructor,
+so one instance serves any number of threads.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Encoding, Tokenizer, normalizers
+
+from service.prompt.profile import UnsupportedModelError
+
+_NFC_COMPACTION = 4
+"""Most characters that NFC composes into one: U+1F82 stands for a letter and three marks."""
+
+
+class PromptTokenizer:
+    """Tokenizes single texts; the head and tail of a whole prompt are known apart.
+
+    Attributes:
+        head_token_ids: what the tokenizer's post-processor puts before a prompt.
+        tail_token_ids: what it puts after: `<|endoftext|>` for the released Qwen3-VL-Embedding, and so what is pooled.
+        longest_token_chars: characters of the longest vocabulary entry; of a byte-level vocabulary, bytes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._whole = _load(folder)
+        self._parsing = _load(folder)
+        self._parsing.post_processor = None
+        self._plain = _load(folder)
+        self._plain.post_processor = None
+        self._plain.encode_special_tokens = True
+        self.head_token_ids, self.tail_token_ids = self._probe_ends()
+        self._compaction = _compaction(self._whole)
+        self.longest_token_chars = max(map(len, self._whole.get_vocab(with_added_tokens=True)))
+
+    def encode(self, text: str, *, parse_special: bool = False) -> Encoding:
+        """Tokenize one text without head and tail.
+
+        Args:
+            text: any text.
+            parse_special: read strings such as `<|im_end|>` as special tokens; otherwise as the characters they are.
+
+        Returns:
+            Its `ids` and its `offsets` (character ranges of `text`).
+        """
+        tokenizer = self._parsing if parse_special else self._plain
+        # encode() holds Python's global lock, half a second per million characters; encode_batch() gives it up
+        return tokenizer.encode_batch([text], add_special_tokens=False)[0]
+
+    def encode_rendered(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """Tokenize a whole rendered prompt in one go, special tokens parsed, as the reference does.
+
+        Args:
+            text: a rendered prompt.
+            add_special_tokens: add head and tail.
+
+        Returns:
+            Token ids.
+        """
+        return self._whole.encode(text, add_special_tokens=add_special_tokens).ids
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Turn ids back into text, special tokens included.
+
+        Args:
+            token_ids: ids of this tokenizer; an unknown id gives nothing.
+
+        Returns:
+            The text.
+        """
+        return self._whole.decode(list(token_ids), skip_special_tokens=False)
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token by its exact text, or None."""
+        return self._whole.token_to_id(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """Return the exact text of a token, or None for an unknown id."""
+        return self._whole.id_to_token(token_id)
+
+    def max_chars(self, text: str, num_tokens: int) -> int:
+        """Bound how many characters of a text so many of its tokens can cover.
+
+        A token covers at most `longest_token_chars` characters of normalized text, and NFC composes at most four
+        characters into one; ASCII text is its own normal form.
+
+        Args:
+            text: the text; only whether it is ASCII counts.
+            num_tokens: number of tokens.
+
+        Returns:
+            Characters. A longer text has more than `num_tokens` tokens.
+        """
+        return num_tokens * self.longest_token_chars * (1 if text.isascii() else self._compaction)
+
+    def _probe_ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        body = self._whole.encode("probe", add_special_tokens=False).ids
+        whole = self._whole.encode("probe", add_special_tokens=True).ids
+        for start in range(len(whole) - len(body) + 1):
+            if whole[start : start + len(body)] == body:
+                return tuple(whole[:start]), tuple(whole[start + len(body) :])
+        raise UnsupportedModelError("tokenizer.json has a post-processor that changes the tokens of the text itself")
+
+
+def _load(folder: Path) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the library raises bare Exception
+        raise UnsupportedModelError(f"{folder / 'tokenizer.json'} cannot be read: {error}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _compaction(tokenizer: Tokenizer) -> int:
+    normalizer: Any = tokenizer.normalizer
+    if normalizer is None:
+        return 1
+    if isinstance(normalizer, normalizers.NFC):
+        return _NFC_COMPACTION
+    raise UnsupportedModelError(
+        f"tokenizer.json normalizes with {type(normalizer).__name__}; supported are NFC and no normalizer"
+    )

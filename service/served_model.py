@@ -1,0 +1,110 @@
+"""The model that this service answers for: its names, its profile, and how its prompts are built. Imports no torch."""
+
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from service.errors import InputError, NotFoundError
+from service.model.checkpoint import Checkpoint
+from service.prompt.build import PromptBuilder
+from service.prompt.detect import load_profile
+from service.prompt.profile import Profile
+from service.prompt.tokenizer import PromptTokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """Everything that the front knows of the model.
+
+    Attributes:
+        name: what answers and `/v1/models` call it.
+        canonical_name: the hub id, `builtin`, or the folder's name.
+        checkpoint: its files.
+        profile: what its family and its files say.
+        tokenizer: its tokenizer.
+        builder: makes its prompts.
+        created_s: when it was loaded, seconds since 1970.
+    """
+
+    name: str
+    canonical_name: str
+    checkpoint: Checkpoint
+    profile: Profile
+    tokenizer: PromptTokenizer
+    builder: PromptBuilder
+    created_s: int = field(default_factory=lambda: int(time.time()))
+
+    @property
+    def alias(self) -> str:
+        """A lower-case name that contains `embed`: some clients list no model without it."""
+        base = self.name.rpartition("/")[2].lower()
+        return base if "embed" in base else f"{base}-embed"
+
+    @property
+    def names(self) -> list[str]:
+        """Every name that a request may use, the served one first."""
+        return list(dict.fromkeys([self.name, self.canonical_name, self.alias]))
+
+    def check_name(self, name: str | None) -> str:
+        """The name to echo: what was asked for, or the served one when nothing was.
+
+        Raises:
+            NotFoundError: the model is another.
+        """
+        if name is None:
+            return self.name
+        if name not in self.names:
+            offered = ", ".join(self.names)
+            raise NotFoundError(
+                "model_not_found", f"`model`: {name[:128]!r} is not served here; served: {offered}", param="model"
+            )
+        return name
+
+    def check_dimensions(self, dimensions: int | None, param: str) -> int:
+        """The length of the answer's vectors; the native length when nothing was asked for.
+
+        Raises:
+            InputError: the model does not offer this length.
+        """
+        profile = self.profile
+        if dimensions is None or dimensions == profile.dimensions:
+            return profile.dimensions
+        if not profile.offers(dimensions):
+            offered = (
+                ", ".join(map(str, profile.matryoshka))
+                if profile.matryoshka
+                else f"any from {profile.min_dimensions} to {profile.dimensions}"
+            )
+            raise InputError(
+                "invalid_dimensions", f"`{param}`: got {dimensions}; {self.name} offers {offered}", param=param
+            )
+        return dimensions
+
+
+def load_served_model(
+    checkpoint: Checkpoint, *, served_name: str | None, strict_reference: bool, max_tokens: int
+) -> ServedModel:
+    """Profile, tokenizer and prompt builder of a checkpoint; no weights.
+
+    Args:
+        checkpoint: its files.
+        served_name: what to call it; None keeps the canonical name.
+        strict_reference: parse special tokens in user text.
+        max_tokens: a lower limit than the model's own; 0 keeps the model's.
+
+    Raises:
+        UnsupportedModelError: the checkpoint is of no family that this release serves.
+    """
+    folder = Path(checkpoint.folder)
+    profile = load_profile(folder)
+    if max_tokens:
+        profile = replace(profile, max_tokens=min(max_tokens, profile.max_tokens))
+    tokenizer = PromptTokenizer(folder)
+    return ServedModel(
+        name=served_name or checkpoint.name,
+        canonical_name=checkpoint.name,
+        checkpoint=checkpoint,
+        profile=profile,
+        tokenizer=tokenizer,
+        builder=PromptBuilder(profile, tokenizer, strict_reference),
+    )

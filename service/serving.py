@@ -1,0 +1,152 @@
+"""What the routes answer from: the settings, the model once it is found, and the engine once it is up."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from litestar import Litestar
+
+from schemas.health import Health
+from service.engine.arena import PixelArena
+from service.engine.client import EngineClient
+from service.engine.cores import available_cores
+from service.engine.embedder import Embedder
+from service.engine.messages import Ready, Start
+from service.engine.pixels import PixelLoader
+from service.engine.supervisor import EngineBrokenError, Supervisor
+from service.errors import UnavailableError
+from service.http.inputs import InputReader
+from service.known_answer import KnownAnswer
+from service.media.header import DecodeLimits
+from service.model.checkpoint import CheckpointError, find_checkpoint
+from service.prompt.profile import UnsupportedModelError
+from service.served_model import ServedModel, load_served_model
+from service.settings import Settings
+
+logger = logging.getLogger("cenote.serving")
+
+LOADING_RETRY_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Online:
+    """Everything that a route needs once the model is there."""
+
+    model: ServedModel
+    engine: Ready
+    embedder: Embedder
+    reader: InputReader
+
+
+@dataclass(slots=True)
+class Serving:
+    """The life of one service, from `loading` to the end.
+
+    Attributes:
+        settings: what it was started with.
+        supervisor: keeps the engine; None until the model's files are here.
+        failure: why it can never be ready, or None.
+        ended: set when `failure` is.
+    """
+
+    settings: Settings
+    supervisor: Supervisor | None = None
+    failure: str | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _online: Online | None = None
+
+    @property
+    def ignores_unknown_fields(self) -> bool:
+        """Whether request fields that the schema does not have are passed over."""
+        return self.settings.unknown_fields == "ignore"
+
+    def online(self) -> Online:
+        """The model and its engine.
+
+        Raises:
+            UnavailableError: the model is still loading, or never will be there.
+        """
+        if self._online is None:
+            reason = self.failure or "the model is loading"
+            raise UnavailableError("model_loading", reason, retry_after_s=LOADING_RETRY_S)
+        return self._online
+
+    def health(self) -> Health:
+        """What `/readyz` answers."""
+        if self.failure is not None:
+            return Health(status="failed", detail=self.failure)
+        if self.supervisor is None:
+            return Health(status="loading", detail="the model's files are being found")
+        state = self.supervisor.state
+        return Health(status="ok" if state == "ready" else state, detail=self.supervisor.detail)
+
+    async def run(self) -> None:
+        """Find the model, start its engine and keep it; returns only when that can never work."""
+        settings = self.settings
+        try:
+            logger.info("looking for %s", settings.model)
+            model = await asyncio.to_thread(_load_model, settings)
+            await self._keep_engine(model)
+        except (CheckpointError, UnsupportedModelError, EngineBrokenError) as error:
+            self.failure = str(error)
+            logger.error("%s", error)
+        except Exception:
+            self.failure = "the service failed to start; its log says why"
+            logger.exception("the service failed to start. This is a bug.")
+        finally:
+            self.ended.set()
+
+    async def _keep_engine(self, model: ServedModel) -> None:
+        settings, cores = self.settings, self.settings.threads or available_cores()
+        arena = PixelArena(settings.pixel_arena_bytes)
+        loader = PixelLoader(arena, model.checkpoint.fingerprint(), num_threads=cores)
+        client = EngineClient(
+            arena, loader, max_requests=settings.max_queue_requests, max_tokens=settings.max_queue_tokens
+        )
+        embedder = Embedder(client, loader, arena, num_threads=cores, timeout_s=settings.request_timeout_s)
+        known = KnownAnswer(model, embedder)
+
+        async def become_ready() -> None:
+            await known.ask()
+            assert self.supervisor is not None and self.supervisor.ready is not None  # it is what calls this
+            self._online = Online(model, self.supervisor.ready, embedder, InputReader(model, _limits(settings)))
+
+        start = _start_message(settings, model, cores)
+        self.supervisor = Supervisor(start=start, arena=arena, client=client, known_answer=become_ready)
+        logger.info("loading %s", model.name, extra={"folder": str(model.checkpoint.folder), "threads": cores})
+        await self.supervisor.run()
+
+
+def serving_of(app: Litestar) -> Serving:
+    """The service behind an app."""
+    serving: Serving = app.state.serving
+    return serving
+
+
+def _load_model(settings: Settings) -> ServedModel:
+    checkpoint = find_checkpoint(settings.model, settings.revision)
+    return load_served_model(
+        checkpoint,
+        served_name=settings.served_name,
+        strict_reference=settings.strict_reference,
+        max_tokens=settings.max_tokens,
+    )
+
+
+def _limits(settings: Settings) -> DecodeLimits:
+    return DecodeLimits(max_pixels=settings.max_image_pixels, max_encoded_bytes=settings.max_image_bytes)
+
+
+def _start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
+    return Start(
+        folder=str(model.checkpoint.folder),
+        device=settings.device,
+        dtype=settings.dtype,
+        arena_bytes=settings.pixel_arena_bytes,
+        encoder_cache_bytes=settings.encoder_cache_bytes,
+        max_batch_tokens=settings.max_batch_tokens,
+        max_batch_requests=settings.max_batch_requests,
+        max_encoder_tokens=settings.max_encoder_tokens,
+        num_threads=cores,
+        pooling=model.profile.pooling,
+    )

@@ -1,0 +1,134 @@
+"""Every setting: a flag, an environment variable `CENOTE_<NAME>`, and a key of the TOML file given with `--config`.
+
+A flag wins over the environment, the environment over the file, the file over the default. A setting that nobody
+declared stops the start, wherever it stands.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+PREFIX = "CENOTE_"
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+Positive = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+
+
+class SettingsError(Exception):
+    """A setting is unknown or has a value that it cannot have; the message names it."""
+
+
+def _about(description: str) -> Meta:
+    return Meta(description=description)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole configuration, read once at start."""
+
+    model: Annotated[str, _about("`builtin`, a folder, or a hub id such as Qwen/Qwen3-VL-Embedding-2B")] = "builtin"
+    revision: Annotated[str | None, _about("commit, tag or branch of the hub id")] = None
+    served_name: Annotated[str | None, _about("name in /v1/models and in answers; the canonical id when not given")] = (
+        None
+    )
+    host: Annotated[str, _about("address to listen on")] = "127.0.0.1"
+    port: Annotated[Annotated[int, Meta(ge=0, le=65535)], _about("port to listen on; 0 takes a free one")] = 8000
+    device: Annotated[str, _about("auto, cpu, cuda or cuda:N; auto is the first CUDA device or the CPU")] = "auto"
+    dtype: Annotated[
+        Literal["auto", "float32", "bfloat16", "float16"],
+        _about("number format of the weights; auto is float32 on the CPU and the checkpoint's own elsewhere"),
+    ] = "auto"
+    threads: Annotated[NotNegative, _about("CPU threads of the engine; 0 takes what the container's quota allows")] = 0
+    strict_reference: Annotated[bool, _about("parse special tokens in user text, as the reference embedder does")] = (
+        False
+    )
+    unknown_fields: Annotated[
+        Literal["refuse", "ignore"], _about("what happens to a request field that the schema does not have")
+    ] = "refuse"
+    api_keys: Annotated[str | None, _about("file of API keys; comes with a later release and stops the start")] = None
+    allow_media_hosts: Annotated[
+        str | None, _about("hosts that media may be fetched from; comes with a later release and stops the start")
+    ] = None
+    encoder_cache_bytes: Annotated[NotNegative, _about("cap of the vision-feature cache; 0 switches it off")] = 1 << 30
+    pixel_arena_bytes: Annotated[Positive, _about("shared memory for decoded pictures on their way to the engine")] = (
+        256 << 20
+    )
+    max_batch_tokens: Annotated[Positive, _about("tokens of one language step")] = 8192
+    max_batch_requests: Annotated[Positive, _about("inputs of one language step")] = 256
+    max_encoder_tokens: Annotated[Positive, _about("visual tokens of one encode step")] = 2048
+    max_queue_requests: Annotated[Positive, _about("inputs under way at once; more are answered 503")] = 8192
+    max_queue_tokens: Annotated[Positive, _about("tokens under way at once; more are answered 503")] = 1 << 20
+    max_tokens: Annotated[NotNegative, _about("longest prompt; 0 takes the model's own limit")] = 0
+    max_body_bytes: Annotated[Positive, _about("largest request body")] = 32 << 20
+    max_image_bytes: Annotated[Positive, _about("largest encoded picture")] = 20 << 20
+    max_image_pixels: Annotated[Positive, _about("largest picture before it is resized")] = 33_200_000
+    request_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("longest time a request may take")] = 300.0
+    log_format: Annotated[Literal["human", "json"], _about("form of the log lines on stderr")] = "human"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], _about("least severe log line that is written")
+    ] = "info"
+
+
+FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+
+
+def load_settings(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None = None) -> Settings:
+    """Merge file, environment and flags.
+
+    Raises:
+        SettingsError: a name is unknown, or a value is not one that the setting can have.
+    """
+    named = {
+        **_from_file(config),
+        **{
+            name.removeprefix(PREFIX).lower(): (f"environment variable {name}", value)
+            for name, value in environ.items()
+            if name.startswith(PREFIX)
+        },
+        **{name: (f"--{name.replace('_', '-')}", value) for name, value in flags.items()},
+    }
+    values = {}
+    for name, (source, value) in named.items():
+        if name not in FIELDS:
+            raise SettingsError(f"{source}: there is no such setting; `cenote serve --help` lists them")
+        values[name] = _convert(name, source, value)
+    settings = Settings(**values)
+    _refuse_what_is_not_built(settings)
+    return settings
+
+
+def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:
+    if path is None:
+        return {}
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"--config {path}: {error}") from error
+    return {name.replace("-", "_"): (f"{path}: {name}", value) for name, value in content.items()}
+
+
+def _convert(name: str, source: str, value: Any) -> Any:
+    if isinstance(value, str) and name.endswith("_bytes"):
+        value = _bytes(value)
+    try:
+        return msgspec.convert(value, FIELDS[name].type, strict=not isinstance(value, str))
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{source}: {value!r} will not do: {error}") from error
+
+
+def _bytes(text: str) -> str:
+    """`2GiB` as a number of bytes; anything else unchanged."""
+    match = re.fullmatch(r"(\d+)\s*(KiB|MiB|GiB)", text)
+    return str(int(match[1]) * UNITS[match[2]]) if match else text
+
+
+def _refuse_what_is_not_built(settings: Settings) -> None:
+    """A key file that is read by nobody would look like protection."""
+    for name in ("api_keys", "allow_media_hosts"):
+        if getattr(settings, name) is not None:
+            raise SettingsError(f"--{name.replace('_', '-')}: not in this release")

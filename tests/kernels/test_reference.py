@@ -1,0 +1,105 @@
+"""The torch references against plain float64 numpy, and the order of the epilogue."""
+
+import numpy as np
+import pytest
+import torch
+
+from cenote_kernels import OPS, POOL, Output, epilogue, pool, quantize, truncate_normalize
+
+TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
+
+
+def packed(seed: int = 0, hidden: int = 64, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
+    lengths = [1, 7, 3, 1, 12]  # a segment of one token: first and last are the same
+    generator = torch.Generator().manual_seed(seed)
+    cu_seqlens = torch.tensor([0, *np.cumsum(lengths)])
+    return torch.randn(sum(lengths), hidden, generator=generator).to(dtype), cu_seqlens
+
+
+@pytest.mark.parametrize("mode", ["last_token", "mean", "cls"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_pool_equals_numpy(mode: str, dtype: torch.dtype) -> None:
+    hidden, cu_seqlens = packed(dtype=dtype)
+    rows = hidden.double().numpy()
+    bounds = list(zip(cu_seqlens[:-1].tolist(), cu_seqlens[1:].tolist(), strict=True))
+    want = {
+        "last_token": [rows[b - 1] for _, b in bounds],
+        "cls": [rows[a] for a, _ in bounds],
+        "mean": [rows[a:b].mean(0) for a, b in bounds],
+    }[mode]
+    np.testing.assert_allclose(pool(hidden, cu_seqlens, mode).numpy(), np.stack(want), atol=1e-6)
+
+
+def test_a_nan_stays_in_its_own_row() -> None:
+    hidden, cu_seqlens = packed()
+    hidden[2] = float("nan")  # inside the second request
+    for mode in ("last_token", "mean", "cls"):
+        bad = pool(hidden, cu_seqlens, mode).isnan().any(-1).tolist()
+        assert bad == [False, mode == "mean", False, False, False]
+
+
+def test_truncation_comes_before_normalization() -> None:
+    hidden, cu_seqlens = packed()
+    rows = epilogue(hidden, cu_seqlens, [Output(16)] * 5)
+    got = np.stack([row["float32"].double().numpy() for row in rows])
+    raw = hidden[cu_seqlens[1:] - 1].double().numpy()[:, :16]
+    np.testing.assert_allclose(got, raw / np.linalg.norm(raw, axis=1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(got, axis=1), 1.0, atol=1e-6)
+
+
+def test_each_request_gets_what_it_asked_for_and_a_nan_gets_nothing() -> None:
+    hidden, cu_seqlens = packed()
+    hidden[cu_seqlens[2] - 1] = float("nan")
+    wants = [Output(64), Output(64), Output(8, ("int8", "ubinary")), Output(16), Output(64)]
+    rows = epilogue(hidden, cu_seqlens, wants)
+    assert rows[1] is None
+    assert [None if row is None else {kind: len(row[kind]) for kind in row} for row in rows] == [
+        {"float32": 64}, None, {"int8": 8, "ubinary": 1}, {"float32": 16}, {"float32": 64}
+    ]  # fmt: skip
+    alone = epilogue(hidden[:1], torch.tensor([0, 1]), [Output(64)])[0]
+    assert torch.equal(rows[0]["float32"], alone["float32"])
+
+
+def test_a_zero_vector_is_not_a_vector() -> None:
+    assert truncate_normalize(torch.zeros(1, 8), 8).isnan().all()
+
+
+def test_bits_are_packed_as_cohere_packs_them() -> None:
+    rows = torch.tensor([[1.0, -1, 1, -1, 1, -1, 1, -1]])
+    assert quantize(rows, "ubinary").tolist() == [[170]]
+    assert quantize(rows, "binary").tolist() == [[42]]
+    assert quantize(torch.zeros(1, 8), "ubinary").tolist() == [[255]]  # zero counts as one
+
+
+def test_int8_is_uint8_shifted_and_clips_at_four_sigmas() -> None:
+    rows = torch.tensor([[4 / 4.0, -4 / 4.0, 0.0, 0.25] + [0.0] * 12])  # 16 dimensions: the range is ±1
+    levels = quantize(rows, "uint8")[0, :4].tolist()
+    assert levels == [255, 0, 127, 159]
+    assert quantize(rows, "int8")[0, :4].tolist() == [level - 128 for level in levels]
+    assert quantize(rows * 10, "uint8")[0, :2].tolist() == [255, 0]
+
+
+def test_quantization_does_not_depend_on_neighbors() -> None:
+    rows = truncate_normalize(torch.randn(8, 64, generator=torch.Generator().manual_seed(1)), 64)
+    for kind in ("int8", "uint8", "binary", "ubinary", "float16", "bfloat16"):
+        alone = torch.cat([quantize(row[None], kind) for row in rows])
+        assert torch.equal(quantize(rows, kind), alone)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_each_op_describes_itself_truly(op: object) -> None:
+    arguments = op.sample(0)
+    tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+    out = op.reference(**arguments)
+    lengths = op.check_axes(**tensors, out=out)
+    assert set(lengths) <= {axis.name for axis in op.axes}
+    assert out.dtype in op.tolerance
+    assert torch.equal(op.sample(0)[next(iter(tensors))], next(iter(tensors.values())))
+
+
+def test_axes_that_disagree_are_refused() -> None:
+    hidden, cu_seqlens = packed()
+    with pytest.raises(ValueError, match="axis hidden is 64 and 3"):
+        POOL.check_axes(hidden=hidden, cu_seqlens=cu_seqlens, out=torch.zeros(5, 3))
+    with pytest.raises(ValueError, match="expected one of"):
+        POOL.check_axes(hidden=hidden.long())

@@ -1,0 +1,110 @@
+"""Answers are written as the document says, and read back to what they were."""
+
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from schemas.embed import (
+    EmbedBilledUnits,
+    EmbedImage,
+    EmbedMeta,
+    EmbedRequest,
+    EmbedResponse,
+    EmbedTokens,
+    EmbedVectors,
+)
+from schemas.embeddings import EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
+from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
+from schemas.health import Health
+from schemas.models import ModelCard, ModelList
+from service.openapi import build
+from service.openapi.components import component_name
+from service.openapi.routes import ROUTES
+
+COMPONENTS = build()["components"]
+USAGE = Usage(
+    prompt_tokens=9, total_tokens=9, num_inputs=2, image_tokens=0, encoder_cache_hits=0, encoder_cache_misses=0
+)
+DATA = [
+    EmbeddingData(index=0, embedding=[0.6, 0.8], truncated=False),
+    EmbeddingData(index=1, embedding="AAAAPw==", truncated=True),
+]
+ERROR = ErrorBody(message="no", type="server_error", param=None, code="internal_error")
+BILLED = EmbedBilledUnits(input_tokens=3, image_tokens=4, images=1)
+CARD = ModelCard(
+    id="m",
+    created=1,
+    owned_by="cenote",
+    root="m",
+    aliases=[],
+    revision=None,
+    pooling="last_token",
+    normalize=True,
+    dimensions=2048,
+    min_dimensions=64,
+    matryoshka_dimensions=[64, 2048],
+    modalities=["text", "image"],
+    prompt_format="qwen3-vl",
+    default_instruction="Represent the user's input.",
+    input_types={"search_query": "q"},
+    tail_token_ids=[1, 2],
+    max_tokens=8192,
+    min_pixels=None,
+    max_pixels=None,
+    dtype="bfloat16",
+    device="cuda:0",
+)
+ANSWERS = [
+    EmbeddingResponse(id="embd-1", created=1, model="m", data=DATA, usage=USAGE),
+    EmbedResponse(id="1", embeddings=EmbedVectors(float_=[[1.0]]), texts=["a"], meta=EmbedMeta(billed_units=BILLED)),
+    EmbedResponse(
+        id="1",
+        embeddings=EmbedVectors(int8=[[-128]], uint8=[[255]], binary=[[-128]], ubinary=[[255]], base64=["AAAAPw=="]),
+        texts=[],
+        images=[EmbedImage(width=1, height=2, format="png", bit_depth=24)],
+        meta=EmbedMeta(billed_units=BILLED, tokens=EmbedTokens(input_tokens=7), warnings=["w"]),
+    ),
+    ModelList(data=[CARD]),
+    Health(status="ok"),
+    Health(status="failed", detail="why"),
+    ErrorResponse(error=ERROR),
+    CohereErrorResponse(id="1", message="no", error=ERROR),
+]
+
+
+def schema_errors(value: Any, type_: type) -> list[str]:
+    schema = {"components": COMPONENTS, "$ref": f"#/components/schemas/{component_name(type_.__name__)}"}
+    return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(value)]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: type(a).__name__)
+def test_an_answer_is_written_as_the_document_says(answer: msgspec.Struct) -> None:
+    written = msgspec.json.decode(msgspec.json.encode(answer))
+    assert schema_errors(written, type(answer)) == []
+    schema = COMPONENTS["schemas"][component_name(type(answer).__name__)]
+    assert set(written) <= set(schema["properties"])
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: type(a).__name__)
+def test_an_answer_reads_back_to_what_it_was(answer: msgspec.Struct) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(answer), type=type(answer)) == answer
+
+
+def test_only_the_formats_asked_for_are_written() -> None:
+    assert msgspec.json.encode(EmbedVectors(float_=[[1.0]])) == b'{"float":[[1.0]]}'
+
+
+def test_the_document_refuses_an_answer_that_lacks_a_field() -> None:
+    assert schema_errors({"object": "list"}, EmbeddingResponse)
+    assert schema_errors({"status": "fine", "detail": None}, Health)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"), [(r.request, e["value"]) for r in ROUTES for e in r.request_examples.values()]
+)
+def test_a_request_reads_back_to_what_it_was(type_: type, value: Any) -> None:
+    assert type_ in (EmbeddingRequest, EmbedRequest)
+    request = msgspec.json.decode(msgspec.json.encode(value), type=type_)
+    assert msgspec.json.decode(msgspec.json.encode(request), type=type_) == request

@@ -1,0 +1,260 @@
+"""Every way a body can be wrong by itself is refused with its code, its path and words of ours."""
+
+import json
+
+import msgspec
+import pytest
+
+from schemas.decode import decode
+from schemas.embed import EMBED_IGNORED_FIELDS, EmbedRequest
+from schemas.embeddings import IGNORED_FIELDS, EmbeddingRequest
+from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT
+from schemas.rule_error import RuleError
+
+TEXT = {"type": "text", "text": "a"}
+
+
+def refusal(raw: bytes, type_=EmbeddingRequest, **options) -> RuleError:
+    with pytest.raises(RuleError) as caught:
+        decode(raw, type_, **options)
+    return caught.value
+
+
+def refused(body: object, type_=EmbeddingRequest) -> RuleError:
+    return refusal(json.dumps(body).encode(), type_)
+
+
+def with_content(content: object) -> dict:
+    return {"model": "m", "inputs": [{"content": "a"}, {"content": content}]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "incomplete at byte 0"),
+        (b'{"model": "a"', "incomplete at byte 13"),
+        (b'{"model":"a",}', "malformed at byte 13"),
+        (b'{"model":"a"} x', "malformed at byte 15"),
+        (b'{"model":"a","timeout":NaN}', "malformed at byte 23"),
+        (b'{"model":"\xff"}', "not UTF-8"),
+        ('{"model":"a"}'.encode("utf-16"), "malformed at byte 0"),
+        (b'{"model":"\\ud800"}', "incomplete"),
+        (b'{"inputs":[{"content":[{"text":' + b"[" * 100_000 + b',"type":"text"}]}]}', "nested too deeply"),
+    ],
+)
+def test_text_that_is_not_json_is_refused_with_its_place(raw: bytes, words: str) -> None:
+    error = refusal(raw)
+    assert (error.code, error.param, error.index) == ("invalid_json", None, None)
+    assert words in error.message
+
+
+@pytest.mark.parametrize("raw", [b"[" * 1_000_000, b'{"a":' * 1_000_000, b'{"inputs":' + b"[" * 1_000_000])
+@pytest.mark.parametrize("ignore_unknown", [False, True])
+def test_a_nested_bomb_is_an_ordinary_refusal(raw: bytes, ignore_unknown: bool) -> None:
+    error = refusal(raw, ignore_unknown=ignore_unknown)
+    assert error.code in ("invalid_json", "invalid_request", "unknown_field")
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "message"),
+    [
+        ([], None, "the body: expected an object, got an array"),
+        ({"model": 1}, "model", "`model`: expected a string, got an integer"),
+        ({"model": None}, "model", "`model`: expected a string, got null"),
+        ({"input": "a"}, "model", "`model`: required, got nothing"),
+        ({"model": "m", "dimensions": "64"}, "dimensions", "`dimensions`: expected an integer >= 1, got a string"),
+        ({"model": "m", "dimensions": 0}, "dimensions", "`dimensions`: expected an integer >= 1, got a smaller one"),
+        ({"model": "m", "dimensions": 2**31}, "dimensions", "`dimensions`: expected an integer >= 1, got a larger one"),
+        ({"model": "m", "dimensions": 1.5}, "dimensions", "`dimensions`: expected an integer >= 1, got a number"),
+        ({"model": "m", "dimensions": True}, "dimensions", "`dimensions`: expected an integer >= 1, got a boolean"),
+        (
+            {"model": "m", "truncate_prompt_tokens": -2},
+            "truncate_prompt_tokens",
+            "`truncate_prompt_tokens`: expected an integer >= -1, got a smaller one",
+        ),
+        (
+            {"model": "m", "encoding_format": "bytes"},
+            "encoding_format",
+            "`encoding_format`: expected one of base64, float, got another value",
+        ),
+        ({"model": "m", "stream": 1}, "stream", "`stream`: expected true or false, got an integer"),
+        ({"model": "m", "messages": "a"}, "messages", "`messages`: expected an array, got a string"),
+        (
+            {"model": "m", "messages": [3]},
+            "messages[0]",
+            "`messages[0]`: expected an object or an array, got an integer",
+        ),
+        (
+            {"model": "m", "messages": [{"role": "tool", "content": "a"}]},
+            "messages[0].role",
+            "`messages[0].role`: expected one of assistant, system, user, got another value",
+        ),
+        (
+            {"model": "m", "messages": [{"role": "user", "content": [TEXT, {"type": "image_url", "image_url": 7}]}]},
+            "messages[0].content[1].image_url",
+            "`messages[0].content[1].image_url`: expected an object or a string, got an integer",
+        ),
+        ({"model": "m", "input": 3}, "input", "`input`: expected a string or an array of strings, got an integer"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_path_and_what_is_allowed(
+    body: object, param: str | None, message: str
+) -> None:
+    error = refused(body)
+    assert (error.code, error.param, error.index, error.message) == ("invalid_request", param, None, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "index", "message"),
+    [
+        (
+            with_content([{"type": "image", "image": "x"}]),
+            "inputs[1].content[0].type",
+            1,
+            "`inputs[1].content[0].type`: expected one of text, image_url, got another value",
+        ),
+        (
+            with_content([{"text": "a"}]),
+            "inputs[1].content[0].type",
+            1,
+            "`inputs[1].content[0].type`: required, got nothing",
+        ),
+        (with_content(None), "inputs[1].content", 1, "`inputs[1].content`: expected a string or an array, got null"),
+        (
+            {"model": "m", "input": ["a", {"content": "a"}]},
+            "input[1]",
+            1,
+            "`input[1]`: expected a string, got an object; items with pictures go into `inputs`",
+        ),
+        ({"model": "m", "input": [["a"]]}, "input[0]", 0, "`input[0]`: expected a string, got an array"),
+        (
+            {"model": "m", "messages": [[{"role": "user", "content": "a"}], [{"role": "user", "content": 3}]]},
+            "messages[1][0].content",
+            1,
+            "`messages[1][0].content`: expected a string or an array, got an integer",
+        ),
+    ],
+)
+def test_a_wrong_item_is_refused_with_its_index(body: object, param: str, index: int, message: str) -> None:
+    error = refused(body)
+    assert (error.code, error.param, error.index, error.message) == ("invalid_request", param, index, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "words"),
+    [
+        ({"model": "m", "dimension": 3}, "dimension", "did you mean `dimensions`?"),
+        ({"model": "m", "zzzz": 3}, "zzzz", "known here: model, input, messages"),
+        (with_content([{"type": "text", "txt": "a"}]), "inputs[1].content[0].txt", "did you mean `text`?"),
+        (
+            with_content([{"type": "image_url", "url": "a"}]),
+            "inputs[1].content[0].url",
+            "known here: type, text, image_url",
+        ),
+        ({"model": "m", "x` - at `$.model`": 1}, "…", "known here"),
+        ({"model": "m", "x` - at `$.<script>": 1}, "…", "known here"),
+        ({"model": "m", "x" * 1000: 1}, "…", "known here"),
+        (with_content([{"type": "text", "x" * 5_000_000: 1}]), "inputs[1].content[0].…", "known here: type"),
+        ({"model": "m", "a\nb": 1}, "…", "known here"),
+    ],
+)
+def test_an_unknown_field_is_refused_by_name_with_the_nearest_known_one(body: object, param: str, words: str) -> None:
+    error = refused(body)
+    assert (error.code, error.param) == ("unknown_field", param)
+    assert error.message.startswith(f"`{param}`: unknown field; ")
+    assert words in error.message
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "index"),
+    [
+        ({"model": "m", "input": []}, "input", None),
+        ({"model": "m", "inputs": []}, "inputs", None),
+        ({"model": "m", "messages": []}, "messages", None),
+        ({"model": "m", "messages": [[]]}, "messages[0]", 0),
+        ({"model": "m", "messages": [{"role": "user", "content": []}]}, "messages[0].content", None),
+        (with_content([]), "inputs[1].content", 1),
+    ],
+)
+def test_an_empty_list_or_item_is_refused(body: object, param: str, index: int | None) -> None:
+    error = refused(body)
+    assert (error.code, error.param, error.index) == ("empty_input", param, index)
+
+
+@pytest.mark.parametrize("field", ["texts", "images", "inputs"])
+def test_an_empty_cohere_list_is_refused(field: str) -> None:
+    assert refused({"model": "m", field: []}, EmbedRequest).code == "empty_input"
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"model": "m", "input": ["a"] * (MAX_INPUTS + 1)}, "input"),
+        ({"model": "m", "inputs": [{"content": "a"}] * (MAX_INPUTS + 1)}, "inputs"),
+        ({"model": "m", "messages": [[{"role": "user", "content": "a"}]] * (MAX_INPUTS + 1)}, "messages"),
+        (with_content([TEXT] * (MAX_PARTS_PER_INPUT + 1)), "inputs[1].content"),
+    ],
+)
+def test_more_items_than_allowed_are_refused(body: object, param: str) -> None:
+    error = refused(body)
+    assert (error.code, error.param) == ("too_many_inputs", param)
+
+
+@pytest.mark.parametrize("field", ["texts", "images", "inputs"])
+def test_more_cohere_items_than_allowed_are_refused(field: str) -> None:
+    item = {"content": "a"} if field == "inputs" else "a"
+    assert refused({"model": "m", field: [item] * (MAX_INPUTS + 1)}, EmbedRequest).code == "too_many_inputs"
+
+
+def test_as_many_items_as_allowed_are_taken() -> None:
+    request = decode(json.dumps({"model": "m", "input": ["a"] * MAX_INPUTS}).encode(), EmbeddingRequest)
+    assert len(request.input) == MAX_INPUTS
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("embedding_types", []),
+        ("embedding_types", ["float64"]),
+        ("truncate", "end"),
+        ("max_tokens", 0),
+        ("output_dimension", 0),
+        ("priority", 1000),
+        ("priority", -1),
+        ("input_type", 3),
+        ("images", [{"url": "x"}]),
+    ],
+)
+def test_a_wrong_cohere_value_is_refused(field: str, value: object) -> None:
+    error = refused({"model": "m", "texts": ["a"], field: value}, EmbedRequest)
+    assert error.code == "invalid_request"
+    assert error.param.startswith(field)
+
+
+@pytest.mark.parametrize("type_", [EmbeddingRequest, EmbedRequest])
+def test_null_means_absent_for_every_optional_field(type_: type[msgspec.Struct]) -> None:
+    optional = {f.encode_name: None for f in msgspec.structs.fields(type_) if not f.required}
+    assert len(optional) >= 10
+    assert decode(json.dumps({"model": "m", **optional}).encode(), type_) == type_(model="m")
+
+
+@pytest.mark.parametrize("secret", ["hunter2", "q` - at `$.model", "'; DROP"])
+@pytest.mark.parametrize("field", ["encoding_format", "truncation_side", "dimensions", "add_special_tokens"])
+def test_no_value_of_the_client_is_repeated(field: str, secret: str) -> None:
+    error = refused({"model": "m", "input": "a", field: secret})
+    assert secret not in error.message
+    assert error.param == field
+
+
+def test_the_fields_that_real_clients_send_are_ignored() -> None:
+    sent = {"user": "u", "timeout": 600, "stream": False}
+    assert set(sent) == set(IGNORED_FIELDS)
+    assert decode(json.dumps({"model": "m", "input": "a", **sent}).encode(), EmbeddingRequest).input == "a"
+    assert EMBED_IGNORED_FIELDS == ("priority",)
+    assert decode(b'{"model":"m","texts":["a"],"priority":999}', EmbedRequest).texts == ["a"]
+
+
+def test_both_routes_read_the_same_content() -> None:
+    items = [{"content": [TEXT, {"type": "image_url", "image_url": {"url": "x", "detail": "low"}}]}, {"content": "b"}]
+    raw = json.dumps({"model": "m", "inputs": items}).encode()
+    assert decode(raw, EmbeddingRequest).inputs == decode(raw, EmbedRequest).inputs

@@ -1,0 +1,227 @@
+"""The document is what the wire types say, in the form that client generators can use."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from openapi_spec_validator import validate
+
+from schemas.decode import decode
+from schemas.embed import COHERE_INPUT_TYPES, EmbedRequest
+from schemas.embeddings import EmbeddingRequest
+from schemas.errors import ERROR_CODES
+from schemas.rules import check_embed_request, check_embedding_request
+from service.openapi import build, render
+from service.openapi.routes import ROUTES
+from service.openapi.statuses import CODES, REASONS
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = build()
+SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
+OBJECTS = {name: schema for name, schema in SCHEMAS.items() if "properties" in schema}
+REQUESTS = {name: schema for name, schema in OBJECTS.items() if schema["additionalProperties"] is False}
+TAGGED = {ref.rsplit("/", 1)[1] for ref in SCHEMAS["ContentPart"]["discriminator"]["mapping"].values()}
+
+
+def walk(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema below `node`, with its path; `examples` are data and not walked."""
+    if isinstance(node, dict):
+        yield path, node
+        for key, value in node.items():
+            if key not in ("examples", "example", "mapping"):
+                yield from walk(value, f"{path}/{key}")
+    elif isinstance(node, list):
+        for i, value in enumerate(node):
+            yield from walk(value, f"{path}/{i}")
+
+
+def errors_of(value: Any, schema: dict[str, Any]) -> list[str]:
+    whole = {"components": DOCUMENT["components"], **schema}
+    return [error.message for error in jsonschema.Draft202012Validator(whole).iter_errors(value)]
+
+
+def operations() -> Iterator[tuple[str, dict[str, Any]]]:
+    for methods in DOCUMENT["paths"].values():
+        for operation in methods.values():
+            yield operation["operationId"], operation
+
+
+def contents() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, operation in operations():
+        if "requestBody" in operation:
+            yield f"{name} request", operation["requestBody"]["content"]["application/json"]
+        for status, response in operation["responses"].items():
+            for content in response["content"].values():
+                yield f"{name} {status}", content
+
+
+NAMED_EXAMPLES = [
+    pytest.param(content["schema"], example["value"], id=f"{where} {name}")
+    for where, content in contents()
+    for name, example in content.get("examples", {}).items()
+]
+REQUEST_EXAMPLES = [
+    pytest.param(route.request, example["value"], id=f"{route.operation_id} {name}")
+    for route in ROUTES
+    for name, example in route.request_examples.items()
+]
+
+
+def test_the_committed_file_is_the_document() -> None:
+    assert (ROOT / "openapi.json").read_bytes() == render(), "write it again: make openapi"
+
+
+def test_the_document_is_valid_openapi() -> None:
+    validate(DOCUMENT)
+    assert DOCUMENT["openapi"] == "3.1.0"
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert DOCUMENT["info"]["version"] == project["version"]
+
+
+@pytest.mark.parametrize(("type_", "value"), REQUEST_EXAMPLES)
+def test_every_request_example_decodes_and_keeps_the_rules(type_: Any, value: Any) -> None:
+    request = decode(json.dumps(value).encode(), type_)
+    if isinstance(request, EmbeddingRequest):
+        check_embedding_request(request)
+    else:
+        assert isinstance(request, EmbedRequest)
+        check_embed_request(request)
+
+
+@pytest.mark.parametrize(("schema", "value"), NAMED_EXAMPLES)
+def test_every_named_example_validates_against_its_schema(schema: dict[str, Any], value: Any) -> None:
+    assert errors_of(value, schema) == []
+
+
+def test_the_examples_cover_every_form_of_request() -> None:
+    forms = {key for param in REQUEST_EXAMPLES for key in param.values[1]}
+    assert {"input", "messages", "inputs", "texts", "images", "instruction"} <= forms
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_every_property_has_a_description(name: str) -> None:
+    assert [p for p, schema in OBJECTS[name]["properties"].items() if not schema.get("description")] == []
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_every_request_property_has_an_example(name: str) -> None:
+    assert [p for p, schema in REQUESTS[name]["properties"].items() if not schema.get("examples")] == []
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_every_property_example_validates(name: str) -> None:
+    for schema in OBJECTS[name]["properties"].values():
+        for example in schema.get("examples", ()):
+            assert errors_of(example, schema) == []
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_component_is_titled_and_described(name: str) -> None:
+    assert SCHEMAS[name]["title"] == name
+    assert SCHEMAS[name]["description"]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_no_type_is_anonymous(name: str) -> None:
+    """Objects, enums and unions below a component are references; a discriminator's one value is all that is inline."""
+    for path, node in walk(SCHEMAS[name]):
+        if path == "" or path.endswith(("/properties", "/discriminator")):
+            continue
+        is_tag = name in TAGGED and path == "/properties/type"
+        inline = ("enum" in node and not is_tag) or "oneOf" in node or "properties" in node
+        assert not inline, path
+        assert node.get("type") != "object", path
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_unions_are_one_of_with_named_branches_and_at_most_one_array(name: str) -> None:
+    for path, node in walk(SCHEMAS[name]):
+        assert "anyOf" not in node, path
+        branches = node.get("oneOf", [])
+        assert all("$ref" in branch or "title" in branch for branch in branches), path
+        resolved = [SCHEMAS[b["$ref"].rsplit("/", 1)[1]] if "$ref" in b else b for b in branches]
+        arrays = [branch for branch in resolved if branch.get("type") == "array"]
+        assert len(arrays) <= 1, path
+        assert all(array.get("minItems") == 1 for array in arrays), path
+        assert all("oneOf" not in array["items"] for array in arrays), path
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_requests_have_neither_default_nor_null(name: str) -> None:
+    for path, node in walk(REQUESTS[name]):
+        if not path.endswith("/properties"):
+            assert "default" not in node, path
+            assert "null" not in json.dumps(node.get("type", "")), path
+
+
+@pytest.mark.parametrize("name", sorted(set(OBJECTS) - set(REQUESTS)))
+def test_answers_are_open_and_say_what_is_always_sent(name: str) -> None:
+    assert OBJECTS[name]["additionalProperties"] is True
+    assert OBJECTS[name].get("required") or name == "CohereEmbedVectors"
+    assert not any("default" in p for p in OBJECTS[name]["properties"].values())
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_numbers_have_a_format_and_enums_a_type(name: str) -> None:
+    for path, node in walk(SCHEMAS[name]):
+        kinds = node.get("type", "")
+        if path.endswith("/properties"):
+            continue
+        if "integer" in kinds or "number" in kinds:
+            assert node["format"] in ("int32", "int64", "float"), path
+        if "enum" in node:
+            assert node["type"] == "string", path
+
+
+def test_every_reference_leads_somewhere_and_no_component_is_left_over() -> None:
+    refs = {node["$ref"].rsplit("/", 1)[1] for _, node in walk(DOCUMENT) if isinstance(node.get("$ref"), str)}
+    assert refs == set(SCHEMAS) | set(DOCUMENT["components"]["headers"])
+
+
+def test_the_routes_of_the_release_are_there() -> None:
+    assert {name for name, _ in operations()} == {
+        "createEmbedding",
+        "embed",
+        "listModels",
+        "getModel",
+        "getLiveness",
+        "getReadiness",
+        "getHealth",
+        "getMetrics",
+        "getOpenapi",
+        "getDocs",
+        "getPlayground",
+    }
+
+
+def test_every_operation_has_one_success_and_one_error_schema() -> None:
+    for name, operation in operations():
+        bodies = {s: r["content"] for s, r in operation["responses"].items()}
+        errors = {json.dumps(c["application/json"]["schema"]) for s, c in bodies.items() if s != "200"}
+        assert len(errors) <= 1, name
+        assert len(bodies["200"]) == 1, name
+
+
+def test_overload_says_when_to_come_back() -> None:
+    for name, operation in operations():
+        for status, response in operation["responses"].items():
+            assert "x-request-id" in response["headers"], name
+            assert ("Retry-After" in response["headers"]) == (status in ("429", "503")), (name, status)
+
+
+def test_every_code_has_a_status_and_every_status_a_reason() -> None:
+    assert sorted(code for codes in CODES.values() for code in codes) == sorted(ERROR_CODES)
+    assert set(CODES) == set(REASONS)
+    assert SCHEMAS["ErrorCode"]["enum"] == list(ERROR_CODES)
+
+
+def test_input_types_are_documented() -> None:
+    text = SCHEMAS["CohereEmbedRequest"]["properties"]["input_type"]["description"]
+    assert all(f"`{name}`" in text for name in COHERE_INPUT_TYPES)
