@@ -1,0 +1,1 @@
+"""The service: HTTP in front, one engine process behind."""

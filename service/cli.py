@@ -71,7 +71,7 @@ def _serve(options: argparse.Namespace) -> int:
 async def _serve_until_ended(settings: Settings) -> int:
     app, serving = create_app(settings)
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]  # Litestar's and uvicorn's names for an ASGI app differ
+        app,
         host=settings.host,
         port=settings.port,
         log_config=None,

@@ -108,13 +108,13 @@ class Serving:
 
         async def become_ready() -> None:
             await known.ask()
-            assert self.supervisor is not None and self.supervisor.ready is not None  # it is what calls this
-            self._online = Online(model, self.supervisor.ready, embedder, InputReader(model, _limits(settings)))
+            assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
+            self._online = Online(model, supervisor.ready, embedder, InputReader(model, _limits(settings)))
 
         start = _start_message(settings, model, cores)
-        self.supervisor = Supervisor(start=start, arena=arena, client=client, known_answer=become_ready)
+        supervisor = self.supervisor = Supervisor(start=start, arena=arena, client=client, known_answer=become_ready)
         logger.info("loading %s", model.name, extra={"folder": str(model.checkpoint.folder), "threads": cores})
-        await self.supervisor.run()
+        await supervisor.run()
 
 
 def serving_of(app: Litestar) -> Serving:

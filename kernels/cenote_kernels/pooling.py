@@ -26,7 +26,7 @@ def pool(hidden: torch.Tensor, cu_seqlens: torch.Tensor, mode: PoolingMode) -> t
         return hidden[cu_seqlens[1:] - 1].float()
     if mode == "cls":
         return hidden[cu_seqlens[:-1]].float()
-    return torch.stack([segment.float().mean(0) for segment in hidden.split(cu_seqlens.diff().tolist())])
+    return torch.stack([segment.float().mean(0) for segment in torch.split(hidden, cu_seqlens.diff().tolist())])
 
 
 def _sample(seed: int) -> dict[str, Any]:

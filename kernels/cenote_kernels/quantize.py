@@ -36,7 +36,8 @@ def quantize(rows: torch.Tensor, kind: NumberFormat) -> torch.Tensor:
         return rows.to(_CAST[kind])
     if kind in ("binary", "ubinary"):
         weights = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], dtype=torch.int32, device=rows.device)
-        packed = ((rows >= 0).int().unflatten(-1, (-1, 8)) * weights).sum(-1)
+        bits = (rows >= 0).int().reshape(rows.shape[0], -1, 8)
+        packed: torch.Tensor = (bits * weights).sum(-1)
         return packed.to(torch.uint8) if kind == "ubinary" else (packed - 128).to(torch.int8)
     bound = INT8_RANGE_SIGMAS / math.sqrt(rows.shape[-1])
     levels = ((rows + bound) * (255 / (2 * bound))).floor().clamp(0, 255)

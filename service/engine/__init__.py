@@ -1,0 +1,1 @@
+"""Front and engine: what they say to each other, and the two sides that say it."""

@@ -210,5 +210,4 @@ def _restarting() -> UnavailableError:
 
 
 def _model_error(failure: Failure) -> ModelError:
-    code = "non_finite_embedding" if failure.code == "non_finite_embedding" else "internal_error"
-    return ModelError(code, failure.message)
+    return ModelError(failure.code, failure.message)

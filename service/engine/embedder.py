@@ -1,4 +1,4 @@
-"""One request's way through the service, below HTTP: prompts, pixels, engine, vectors. Both routes come through here."""
+"""One request's way through the service below HTTP: prompts, pixels, engine, vectors. Every route comes this way."""
 
 import asyncio
 import time

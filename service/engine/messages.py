@@ -1,5 +1,7 @@
 """What front and engine say to each other: tagged msgspec Structs, sent as msgpack. No pickle crosses this line."""
 
+from typing import Literal
+
 import msgspec
 
 GridTHW = tuple[int, int, int]
@@ -128,7 +130,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """One request that failed by itself; its batch mates did not."""
 
     id: int
-    code: str
+    code: Literal["non_finite_embedding", "internal_error"]
     message: str
 
 

@@ -55,10 +55,7 @@ class PixelLoader:
             await asyncio.wait(others)
         new = [item for digest, item in distinct.items() if digest not in self._known]
         slots = await self._claim_and_decode(new)
-        loaded = []
-        for item in items:
-            loaded.append(LoadedMedia(self._key(item), slots.pop(item.digest, None)))
-        return loaded
+        return [LoadedMedia(self._key(item), slots.pop(item.digest, None)) for item in items]
 
     async def decode(self, item: MediaItem) -> LoadedMedia:
         """One picture's pixels, whatever is known of it: the engine asked for them."""

@@ -1,4 +1,7 @@
-"""Runs what the scheduler decided: pictures to features, packed requests to vectors. The only caller of `service.model`."""
+"""Runs what the scheduler decided: pictures to features, packed requests to vectors.
+
+The only caller of `service.model` and of `cenote_kernels`.
+"""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -47,7 +50,7 @@ class ModelRunner:
         bounds = torch.tensor([0, *accumulate(packed.segment_lengths)], device=self.device)
         outputs = [_output(waiting.request) for waiting in batch]
         rows = epilogue(self._language.forward(packed), bounds, outputs, mode=self._pooling)
-        return [row and {kind: _to_bytes(tensor) for kind, tensor in row.items()} for row in rows]
+        return [None if row is None else {kind: _to_bytes(tensor) for kind, tensor in row.items()} for row in rows]
 
     def _pack(self, batch: Sequence[Waiting[torch.Tensor]]) -> PackedBatch:
         token_ids: list[int] = []

@@ -1,4 +1,4 @@
-"""Keeps one engine process alive: starts it, waits until it is ready, tells the client when it has gone, starts again."""
+"""Keeps one engine process alive: starts it, waits until it is ready, tells the client when it has gone, and again."""
 
 import asyncio
 import logging

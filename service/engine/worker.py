@@ -35,7 +35,7 @@ def main() -> None:
     """Load, check, say Ready, then run until the front goes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the front decides when we end
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     socket_fd, arena_fd = map(int, sys.argv[1:3])
     channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
     start = channel.receive()

@@ -1,0 +1,1 @@
+"""One file per route family, and what they share at the edge."""

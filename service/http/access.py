@@ -3,6 +3,7 @@
 import logging
 import time
 
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import metrics
@@ -29,7 +30,7 @@ class AccessLog:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything through; add headers to the answer's start."""
-        if scope["type"] != "http":
+        if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
         began_s = time.perf_counter()
@@ -49,7 +50,7 @@ class AccessLog:
         try:
             await self._app(scope, receive, send_with_headers)
         finally:
-            _observe(scope["path"], scope["method"], status, time.perf_counter() - began_s, id_)
+            _observe(scope["path"], str(scope["method"]), status, time.perf_counter() - began_s, id_)
 
 
 def _observe(path: str, method: str, status: int, total_s: float, id_: str) -> None:

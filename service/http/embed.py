@@ -39,6 +39,7 @@ KINDS: dict[EmbeddingType, str] = {
 }
 """The engine's number format behind each of Cohere's."""
 
+DEFAULT_TYPES: tuple[EmbeddingType, ...] = ("float",)
 PACKED = ("binary", "ubinary")
 DTYPES = {"int8": "i1", "binary": "i1", "uint8": "u1", "ubinary": "u1"}
 
@@ -51,7 +52,7 @@ async def embed(request: AnyRequest) -> Response[bytes]:
     check_embed_request(body)
     online = serving.online()
     online.model.check_name(body.model)
-    types = list(dict.fromkeys(body.embedding_types or ["float"]))
+    types: list[EmbeddingType] = list(dict.fromkeys(body.embedding_types or DEFAULT_TYPES))
     output = _output(body, types, online.model)
     instruction = _instruction(body, online.model)
     embedded = await online.embedder.embed(
@@ -86,7 +87,7 @@ def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) 
     if dimensions % 8 and any(kind in PACKED for kind in types):
         raise InputError(
             "invalid_dimensions",
-            f"`output_dimension`: got {dimensions}; binary and ubinary pack 8 dimensions a byte and need a multiple of 8",
+            f"`output_dimension`: got {dimensions}; binary and ubinary pack 8 dimensions a byte: send a multiple of 8",
             param="output_dimension",
         )
     return OutputSpec(dimensions=dimensions, kinds=tuple(dict.fromkeys(KINDS[kind] for kind in types)))

@@ -171,7 +171,7 @@ def has_pictures(request: EmbeddingRequest | EmbedRequest) -> bool:
     if isinstance(request, EmbedRequest):
         return request.images is not None or any(map(_holds_picture, request.inputs or []))
     turns = [message for one in conversations(request.messages or []) for message in one]
-    return any(map(_holds_picture, [*(request.inputs or []), *turns]))
+    return any(map(_holds_picture, request.inputs or [])) or any(map(_holds_picture, turns))
 
 
 def _holds_picture(item: Content | Message) -> bool:

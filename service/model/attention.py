@@ -39,7 +39,7 @@ def segment_attention(
     """
     if attention_mask is not None:
         raise RuntimeError("a packed batch was given a mask. This is a bug.")
-    segments = zip(*(tensor.split(segment_lengths, dim=2) for tensor in (query, key, value)), strict=True)
+    segments = zip(*(torch.split(tensor, segment_lengths, dim=2) for tensor in (query, key, value)), strict=True)
     out = [
         scaled_dot_product_attention(q, k, v, is_causal=True, scale=scaling, enable_gqa=q.shape[1] != k.shape[1])
         for q, k, v in segments

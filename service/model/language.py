@@ -1,6 +1,7 @@
 """The language half: a packed batch of tokens and picture features to post-norm hidden states."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from transformers import Qwen3VLModel
@@ -32,7 +33,7 @@ class LanguageModel:
         self.decoder = model.language_model
         self.embed_tokens = model.language_model.embed_tokens
         self.device = self.embed_tokens.weight.device
-        self.hidden = int(model.config.text_config.hidden_size)
+        self.hidden = self.embed_tokens.embedding_dim
 
     @torch.inference_mode()
     def forward(self, batch: PackedBatch) -> torch.Tensor:
@@ -50,7 +51,7 @@ class LanguageModel:
         embeds = self.embed_tokens(batch.token_ids)
         visual_mask, deepstack = None, None
         if batch.features is not None:
-            main, *levels = batch.features.split(self.hidden, dim=-1)
+            main, *levels = torch.split(batch.features, self.hidden, dim=-1)
             embeds = embeds.index_copy(0, batch.visual_index, main.to(embeds.dtype))
             visual_mask = torch.zeros(1, len(batch.token_ids), dtype=torch.bool, device=self.device)
             visual_mask[0, batch.visual_index] = True
@@ -64,4 +65,4 @@ class LanguageModel:
             use_cache=False,
             segment_lengths=batch.segment_lengths,
         )
-        return out.last_hidden_state[0]
+        return cast(torch.Tensor, out.last_hidden_state[0])

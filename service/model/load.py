@@ -1,6 +1,7 @@
 """Weights from a folder: safetensors only, every tensor accounted for, no code from the checkpoint."""
 
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 from transformers import Qwen3VLModel
@@ -36,7 +37,7 @@ def load_model(folder: Path, device: torch.device, dtype: torch.dtype | None) ->
 
     Source: reference notes on transformers 5.23, section 6.1 and 6.7 (QwenLM/Qwen3-VL-Embedding at 8ce3aab).
     """
-    model, report = Qwen3VLModel.from_pretrained(
+    loaded = Qwen3VLModel.from_pretrained(
         folder,
         dtype=dtype or "auto",
         use_safetensors=True,
@@ -45,8 +46,11 @@ def load_model(folder: Path, device: torch.device, dtype: torch.dtype | None) ->
         attn_implementation={"text_config": register(), "vision_config": "sdpa", "": "sdpa"},
         output_loading_info=True,
     )
-    if wrong := sorted({*report["missing_keys"], *(str(key) for key in report["mismatched_keys"])}):
-        raise ModelError(
-            "internal_error", f"checkpoint {folder.name}: {len(wrong)} tensors missing or misshapen: {wrong[:5]}"
-        )
-    return model.eval().requires_grad_(False).to(device)
+    model, report = cast(tuple[Qwen3VLModel, dict[str, Any]], loaded)
+    if wrong := sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]])):
+        reason = f"{folder.name} lacks {len(wrong)} tensors, or has them in another shape: {', '.join(wrong[:5])}"
+        raise ModelError("internal_error", reason)
+    model.train(False)
+    model.requires_grad_(False)
+    torch.nn.Module.to(model, device)  # transformers' own `to` is untyped, and adds checks for quantized weights only
+    return model

@@ -21,9 +21,6 @@ from service.prompt.prompt import Prompt
 from service.prompt.tokenizer import PromptTokenizer
 from service.prompt.truncation import Budget, Side, Truncation
 
-_MARGIN_TOKENS = 64
-"""Kept beyond the limit when characters are cut first, so that the last kept words are tokenized whole."""
-
 
 class PromptBuilder:
     """Builds the prompts of one model. Holds no state between calls, so any number of threads may share it.
@@ -51,9 +48,10 @@ class PromptBuilder:
 
         Only text of the last user turn is cut; template, instruction, placeholders and the end token stay. Of a text
         that cannot fit, characters are cut before tokenizing, so that cost is bounded by the limit and not by the
-        text. The tokens that are left equal those of cutting after tokenizing, unless one unbroken run of letters,
-        signs or white space reaches from the kept tokens through the whole margin kept beyond them: byte-pair merges
-        inside such a run may depend on all of it.
+        text: as many are kept as `limit` tokens can cover at most, and the template's own tokens (nine at least) are
+        the margin. The ids that are left equal those of cutting after tokenizing, unless one unbroken run of letters,
+        signs or white space reaches from the kept tokens through that whole margin, nine of the longest tokens and
+        more: byte-pair merges inside such a run may depend on all of it.
 
         Args:
             conversation: what to embed.
@@ -86,7 +84,7 @@ class PromptBuilder:
         """Cut characters that cannot survive: so many tokens cover fewer characters than are kept."""
         if not isinstance(piece, TextPiece) or not piece.cuttable or piece.user_start is None:
             return piece
-        max_chars = self._tokenizer.max_chars(piece.text, limit + _MARGIN_TOKENS)
+        max_chars = self._tokenizer.max_chars(piece.text, limit)
         header, text = piece.text[: piece.user_start], piece.text[piece.user_start :]
         if len(text) <= max_chars:
             return piece

@@ -1,0 +1,83 @@
+"""Shared memory for pixels: slots do not overlap, waiting is in order, and everything comes back."""
+
+import asyncio
+import mmap
+import os
+import random
+
+from service.engine.arena import PixelArena
+
+
+def test_slots_never_overlap_and_all_memory_comes_back() -> None:
+    async def story() -> None:
+        arena, rnd = PixelArena(1 << 16), random.Random(3)
+        held: list[tuple[int, int]] = []
+        for _ in range(2000):
+            if held and rnd.random() < 0.5:
+                arena.release(held.pop(rnd.randrange(len(held)))[0])
+            else:
+                try:
+                    async with asyncio.timeout(0.001):
+                        (slot,) = await arena.reserve([rnd.randrange(1, 9000)])
+                except TimeoutError:
+                    continue
+                assert all(slot.start + slot.num_bytes <= a or b <= slot.start for a, b in held)
+                held.append((slot.start, slot.start + slot.num_bytes))
+        for start, _ in held:
+            arena.release(start)
+        assert arena.num_bytes_taken == 0
+        assert await arena.reserve([1 << 16])  # one piece again
+
+    asyncio.run(story())
+
+
+def test_slots_of_one_request_are_all_or_none_and_turns_are_kept() -> None:
+    async def story() -> None:
+        arena = PixelArena(4096)
+        (first,) = await arena.reserve([2048])
+        large = asyncio.create_task(arena.reserve([1024, 2048]))
+        await asyncio.sleep(0)
+        small = asyncio.create_task(arena.reserve([64]))
+        await asyncio.sleep(0.01)
+        assert not large.done()
+        assert not small.done()  # the small one fits, but the large one came first
+        assert arena.num_bytes_taken == 2048  # and holds nothing while it waits
+        arena.release(first.start)
+        assert len(await large) == 2
+        assert len(await small) == 1
+
+    asyncio.run(story())
+
+
+def test_who_stops_waiting_lets_the_next_one_through() -> None:
+    async def story() -> None:
+        arena = PixelArena(4096)
+        await arena.reserve([4000])
+        impatient = asyncio.create_task(arena.reserve([4096]))
+        await asyncio.sleep(0)
+        patient = asyncio.create_task(arena.reserve([64]))
+        await asyncio.sleep(0)
+        impatient.cancel()
+        assert len(await asyncio.wait_for(patient, 1)) == 1
+
+    asyncio.run(story())
+
+
+def test_releasing_twice_is_harmless() -> None:
+    arena = PixelArena(4096)
+    arena.release(64)
+    assert arena.num_bytes_taken == 0
+
+
+def test_another_mapping_of_the_descriptor_sees_the_pixels() -> None:
+    arena = PixelArena(4096)
+    (slot,) = asyncio.run(arena.reserve([5]))
+    arena.view(slot)[:] = b"hello"
+    other = mmap.mmap(os.dup(arena.descriptor), 4096)
+    assert other[slot.start : slot.start + 5] == b"hello"
+
+
+def test_what_can_never_fit_is_known_beforehand() -> None:
+    arena = PixelArena(4096)
+    assert arena.fits([2048, 2048])
+    assert not arena.fits([2048, 2049])

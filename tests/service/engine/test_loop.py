@@ -1,0 +1,96 @@
+"""The engine's loop with a runner that can be told to fail: a failure stays with the request that caused it."""
+
+import queue
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.engine.encoder_cache import EncoderCache
+from service.engine.loop import EngineLoop
+from service.engine.messages import Abandon, Media, OutputSpec, PixelSlot, Request, StepDone, Submit, WantPixels
+from service.engine.scheduler import Scheduler
+
+POISON, NOT_FINITE = 666, 667
+
+
+class TroubledRunner:
+    """Answers each request with its first token id, and stumbles over two of them as a real model would."""
+
+    def __init__(self) -> None:
+        self.num_batches = 0
+
+    def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> Any:
+        if slot.start == POISON:
+            raise RuntimeError("poisoned picture")
+        return np.zeros(4)
+
+    def embed(self, batch: list[Any]) -> list[dict[str, bytes] | None]:
+        self.num_batches += 1
+        first = [waiting.request.token_ids[0] for waiting in batch]
+        if POISON in first:
+            raise RuntimeError("poisoned batch")
+        return [None if one == NOT_FINITE else {"float32": bytes([one])} for one in first]
+
+
+@pytest.fixture()
+def engine() -> tuple[EngineLoop, "queue.SimpleQueue[Any]", list[Any], TroubledRunner]:
+    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    sent: list[Any] = []
+    scheduler: Scheduler[Any] = Scheduler(
+        EncoderCache(1000), max_batch_tokens=1000, max_batch_requests=64, max_encoder_tokens=100
+    )
+    runner = TroubledRunner()
+    return EngineLoop(sent.append, inbox, scheduler, runner), inbox, sent, runner  # type: ignore[arg-type]
+
+
+def request(id_: int, token: int, *media: Media) -> Request:
+    return Request(id=id_, token_ids=[token], media=media, output=OutputSpec(dimensions=8))
+
+
+def picture(key: bytes, start: int | None) -> Media:
+    slot = None if start is None else PixelSlot(start, 1)
+    return Media(key=key, grid_thw=(1, 2, 2), offset=0, num_tokens=1, slot=slot)
+
+
+def test_poison_fails_alone_and_everyone_else_gets_his_own_answer(engine: Any) -> None:
+    loop, inbox, sent, runner = engine
+    tokens = [*range(1, 15), POISON, *range(15, 31), NOT_FINITE]
+    inbox.put(Submit(requests=[request(100 + i, token) for i, token in enumerate(tokens)]))
+    loop.turn()
+    (step,) = sent
+    assert {vector.id: vector.rows["float32"][0] for vector in step.vectors} == {
+        100 + i: token for i, token in enumerate(tokens) if token < POISON
+    }
+    assert {failure.id: failure.code for failure in step.failures} == {
+        100 + tokens.index(POISON): "internal_error",
+        100 + tokens.index(NOT_FINITE): "non_finite_embedding",
+    }
+    assert runner.num_batches <= 2 * 5 + 1  # halves of 32, not one by one
+
+
+def test_a_poisoned_picture_fails_those_who_sent_it(engine: Any) -> None:
+    loop, inbox, sent, _ = engine
+    both = [picture(b"good", 8), picture(b"bad", 9)]
+    inbox.put(
+        Submit(requests=[request(1, 1, picture(b"bad", POISON)), request(2, 2, picture(b"good", 7)), request(3, 3, *both)])
+    )
+    loop.turn()
+    loop.turn()
+    encode, language = sent
+    assert sorted(failure.id for failure in encode.failures) == [1, 3]
+    assert sorted(encode.released) == [7, 8, 9, POISON]  # every slot comes back, read or not
+    assert [vector.id for vector in language.vectors] == [2]
+
+
+def test_missing_pixels_are_asked_for_and_abandoned_slots_come_back(engine: Any) -> None:
+    loop, inbox, sent, _ = engine
+    inbox.put(Submit(requests=[request(1, 1, picture(b"a", None)), request(2, 2, picture(b"b", 9))]))
+    inbox.put(Abandon(ids=[2]))
+    inbox.put(Submit(requests=[request(3, 3)]))
+    loop.turn()
+    assert isinstance(sent[0], WantPixels)
+    assert sent[0].keys == [b"a"]
+    assert isinstance(sent[1], StepDone)
+    assert sent[1].released == [9]
+    assert [vector.id for vector in sent[1].vectors] == [3]

@@ -1,0 +1,115 @@
+"""Pixels in shared memory: decoded once however many ask, nothing left behind by a picture that fails."""
+
+import asyncio
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from service.engine.arena import PixelArena
+from service.engine.pixels import PixelLoader
+from service.errors import MediaError
+from service.media.header import DecodeLimits
+from service.media.item import MediaItem, load_pixels, open_image
+from service.media.resize import PixelRule
+
+RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
+
+
+def item(seed: int, form: str = "PNG", *, broken: bool = False) -> MediaItem:
+    pixels = np.random.default_rng(seed).integers(0, 256, (80, 120, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, form)
+    encoded = buffer.getvalue()
+    return open_image(encoded[: len(encoded) // 2] if broken else encoded, DecodeLimits(), RULE, f"images[{seed}]", seed)
+
+
+def loader(num_bytes: int = 1 << 20) -> tuple[PixelArena, PixelLoader]:
+    arena = PixelArena(num_bytes)
+    return arena, PixelLoader(arena, b"model", num_threads=2)
+
+
+def test_pixels_in_the_slot_are_the_decoded_picture() -> None:
+    async def story() -> None:
+        arena, one = loader()
+        picture = item(1)
+        (loaded,) = await one.load([picture])
+        assert loaded.slot is not None
+        assert bytes(arena.view(loaded.slot)) == load_pixels(picture).tobytes()
+
+    asyncio.run(story())
+
+
+def test_a_hundred_who_ask_for_one_picture_decode_it_once() -> None:
+    async def story() -> None:
+        arena, one = loader()
+        answers = await asyncio.gather(*(one.load([item(1)]) for _ in range(100)))
+        assert one.num_decoded == 1
+        assert len({loaded.key for (loaded,) in answers}) == 1
+        assert sum(loaded.slot is not None for (loaded,) in answers) == 1
+        assert arena.num_bytes_taken == item(1).num_pixel_bytes
+
+    asyncio.run(story())
+
+
+def test_duplicates_in_one_request_share_one_slot() -> None:
+    async def story() -> None:
+        _, one = loader()
+        loaded = await one.load([item(1), item(2), item(1)])
+        assert [entry.slot is not None for entry in loaded] == [True, True, False]
+        assert loaded[0].key == loaded[2].key != loaded[1].key
+
+    asyncio.run(story())
+
+
+def test_the_same_pixels_in_another_container_have_the_same_key() -> None:
+    async def story() -> None:
+        _, one = loader()
+        png, bmp = await one.load([item(1), item(1, "BMP")])
+        assert png.key == bmp.key
+
+    asyncio.run(story())
+
+
+def test_a_broken_picture_is_named_and_leaves_nothing_reserved() -> None:
+    async def story() -> None:
+        arena, one = loader()
+        waiting = [one.load([item(1), item(7, broken=True)]), one.load([item(7, broken=True)]), one.load([item(3)])]
+        first, second, third = await asyncio.gather(*waiting, return_exceptions=True)
+        for error in (first, second):
+            assert isinstance(error, MediaError)
+            assert (error.code, error.index, error.param) == ("media_undecodable", 7, "images[7]")
+        assert isinstance(third, list)
+        arena.release(third[0].slot.start)
+        assert arena.num_bytes_taken == 0
+        assert (await one.load([item(1)]))[0].slot is not None  # the good one of the failed request starts over
+
+    asyncio.run(story())
+
+
+def test_more_pictures_than_the_arena_holds_get_through_one_after_the_other() -> None:
+    async def story() -> None:
+        arena, one = loader(item(0).num_pixel_bytes * 2 + 200)
+
+        async def load_and_give_back(seed: int) -> None:
+            for loaded in await one.load([item(seed), item(seed + 100)]):
+                assert loaded.slot is not None
+                arena.release(loaded.slot.start)
+
+        await asyncio.wait_for(asyncio.gather(*(load_and_give_back(seed) for seed in range(12))), 20)
+        assert arena.num_bytes_taken == 0
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("max_known_keys", [1])
+def test_a_forgotten_picture_is_decoded_again(max_known_keys: int) -> None:
+    async def story() -> None:
+        arena = PixelArena(1 << 20)
+        one = PixelLoader(arena, b"model", num_threads=1, max_known_keys=max_known_keys)
+        for seed in (1, 2, 1):
+            assert (await one.load([item(seed)]))[0].slot is not None
+        assert one.num_decoded == 3
+
+    asyncio.run(story())

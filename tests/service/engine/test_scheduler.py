@@ -1,0 +1,183 @@
+"""The scheduler's decisions, with strings for features: no torch, no process, no clock."""
+
+from service.engine.encoder_cache import EncoderCache
+from service.engine.messages import Media, OutputSpec, PixelSlot, Request
+from service.engine.scheduler import EncodeStep, LanguageStep, Scheduler
+
+
+def scheduler(max_bytes: int = 1000, **budgets: int) -> Scheduler[str]:
+    defaults = {"max_batch_tokens": 100, "max_batch_requests": 8, "max_encoder_tokens": 50}
+    return Scheduler(EncoderCache(max_bytes), **(defaults | budgets))
+
+
+def request(id_: int, num_tokens: int = 10, *media: Media) -> Request:
+    return Request(id=id_, token_ids=[0] * num_tokens, media=media, output=OutputSpec(dimensions=8))
+
+
+def picture(name: str, start: int | None = 0, num_tokens: int = 10) -> Media:
+    slot = None if start is None else PixelSlot(start, 1)
+    return Media(key=name.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=num_tokens, slot=slot)
+
+
+def ids(step: object) -> list[int]:
+    assert isinstance(step, LanguageStep)
+    return [waiting.request.id for waiting in step.batch]
+
+
+def keys(step: object) -> list[bytes]:
+    assert isinstance(step, EncodeStep)
+    return [encode.media.key for encode in step.encodes]
+
+
+def encode_all(one: Scheduler[str], step: object, num_bytes: int = 100) -> None:
+    assert isinstance(step, EncodeStep)
+    for encode in step.encodes:
+        one.encoded(encode, f"features of {encode.media.key.decode()}", num_bytes)
+
+
+def test_text_goes_in_order_under_the_token_budget() -> None:
+    one = scheduler()
+    for id_, num_tokens in enumerate([40, 40, 40, 5]):
+        one.add(request(id_, num_tokens), 0.0)
+    assert ids(one.next_step()) == [0, 1]
+    assert ids(one.next_step()) == [2, 3]
+    assert one.next_step() is None
+
+
+def test_a_request_over_the_budget_runs_alone() -> None:
+    one = scheduler()
+    one.add(request(1, 500), 0.0)
+    one.add(request(2, 5), 0.0)
+    assert ids(one.next_step()) == [1]
+    assert ids(one.next_step()) == [2]
+
+
+def test_the_request_budget_holds_too() -> None:
+    one = scheduler(max_batch_requests=2)
+    for id_ in range(3):
+        one.add(request(id_, 1), 0.0)
+    assert ids(one.next_step()) == [0, 1]
+
+
+def test_a_picture_is_encoded_before_its_request_runs_and_kept() -> None:
+    one = scheduler()
+    assert one.add(request(1, 20, picture("a")), 0.0) == []
+    step = one.next_step()
+    assert keys(step) == [b"a"]
+    encode_all(one, step)
+    batch = one.next_step()
+    assert ids(batch) == [1]
+    assert batch.batch[0].features == ["features of a"]
+    assert (batch.batch[0].num_hits, batch.batch[0].num_misses) == (0, 1)
+    assert one.add(request(2, 20, picture("a", start=64)), 0.0) == [64]  # its pixels are not needed
+    again = one.next_step()
+    assert (again.batch[0].num_hits, again.batch[0].num_misses) == (1, 0)
+
+
+def test_one_picture_asked_for_by_many_is_encoded_once() -> None:
+    one = scheduler()
+    unneeded = [start for id_ in range(8) for start in one.add(request(id_, 5, picture("a", start=id_)), 0.0)]
+    assert unneeded == list(range(1, 8))
+    step = one.next_step()
+    assert keys(step) == [b"a"]
+    encode_all(one, step)
+    batch = one.next_step()
+    assert ids(batch) == list(range(8))
+    assert sum(waiting.num_misses for waiting in batch.batch) == 1
+    assert sum(waiting.num_hits for waiting in batch.batch) == 7
+
+
+def test_a_picture_twice_in_one_request_is_encoded_once() -> None:
+    one = scheduler()
+    one.add(request(1, 30, picture("a"), picture("b", start=5), picture("a", start=None)), 0.0)
+    step = one.next_step()
+    assert keys(step) == [b"a", b"b"]
+    encode_all(one, step)
+    assert one.next_step().batch[0].features == ["features of a", "features of b", "features of a"]
+
+
+def test_the_encoder_budget_holds_and_a_large_picture_runs_alone() -> None:
+    one = scheduler()
+    for id_, num_tokens in enumerate([30, 30, 200]):
+        one.add(request(id_, 5, picture(str(id_), num_tokens=num_tokens)), 0.0)
+    taken = []
+    while (step := one.next_step()) is not None:
+        if isinstance(step, EncodeStep):
+            taken.append(keys(step))
+            encode_all(one, step)
+    assert taken == [[b"0"], [b"1"], [b"2"]]
+
+
+def test_text_waits_for_at_most_one_round_of_pictures_and_pictures_do_not_starve() -> None:
+    one = scheduler(max_encoder_tokens=10)
+    for id_ in range(4):
+        one.add(request(id_, 5, picture(str(id_))), 0.0)
+    kinds = []
+    for turn in range(6):
+        one.add(request(100 + turn, 5), 0.0)  # text keeps coming
+        step = one.next_step()
+        kinds.append(type(step).__name__)
+        if isinstance(step, EncodeStep):
+            encode_all(one, step)
+    assert kinds == ["EncodeStep", "LanguageStep"] * 3
+
+
+def test_an_eviction_never_takes_features_from_a_waiting_request() -> None:
+    one = scheduler(max_bytes=100, max_encoder_tokens=10)
+    one.add(request(1, 20, picture("a"), picture("b", start=1)), 0.0)
+    encode_all(one, one.next_step())
+    encode_all(one, one.next_step())  # b pushes a out of the cache
+    assert b"a" not in one.cache
+    assert one.next_step().batch[0].features == ["features of a", "features of b"]
+
+
+def test_missing_pixels_are_asked_for_once_and_supplied_later() -> None:
+    one = scheduler()
+    one.add(request(1, 5, picture("a", start=None)), 0.0)
+    assert one.ask_for_pixels() == [b"a"]
+    assert one.ask_for_pixels() == []
+    assert one.next_step() is None
+    assert one.supply(b"a", PixelSlot(7, 1))
+    assert not one.supply(b"a", PixelSlot(8, 1))  # somebody was faster: this slot is not needed
+    assert keys(one.next_step()) == [b"a"]
+
+
+def test_a_later_request_may_bring_the_pixels_that_are_missing() -> None:
+    one = scheduler()
+    one.add(request(1, 5, picture("a", start=None)), 0.0)
+    assert one.add(request(2, 5, picture("a", start=3)), 0.0) == []
+    encode_all(one, one.next_step())
+    assert ids(one.next_step()) == [1, 2]
+
+
+def test_a_picture_that_fails_fails_its_requests_only() -> None:
+    one = scheduler()
+    one.add(request(1, 5, picture("bad"), picture("good", start=1)), 0.0)
+    one.add(request(2, 5, picture("bad", start=2)), 0.0)
+    one.add(request(3, 5, picture("good", start=3)), 0.0)
+    step = one.next_step()
+    bad, good = step.encodes
+    assert [waiting.request.id for waiting in one.encode_failed(bad)] == [1, 2]
+    one.encoded(good, "features", 10)
+    assert ids(one.next_step()) == [3]
+    assert one.next_step() is None
+
+
+def test_the_abandoned_are_forgotten_and_their_pixels_given_back() -> None:
+    one = scheduler()
+    one.add(request(1, 5, picture("a", start=11)), 0.0)
+    one.add(request(2, 5, picture("b", start=22)), 0.0)
+    one.add(request(3, 5, picture("b", start=33)), 0.0)
+    one.add(request(4, 5), 0.0)
+    assert one.abandon([1, 2, 4, 99]) == [11]
+    assert keys(one.next_step()) == [b"b"]  # the third still waits for it
+
+
+def test_no_cache_still_encodes_once_for_those_who_wait_together() -> None:
+    one = scheduler(max_bytes=0)
+    one.add(request(1, 5, picture("a")), 0.0)
+    one.add(request(2, 5, picture("a", start=1)), 0.0)
+    encode_all(one, one.next_step())
+    assert ids(one.next_step()) == [1, 2]
+    one.add(request(3, 5, picture("a", start=2)), 0.0)
+    assert keys(one.next_step()) == [b"a"]

@@ -1,0 +1,66 @@
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from service.media.header import DecodeLimits
+from service.media.item import load_pixels, open_image
+from service.media.key import content_key, source_digest
+from service.media.resize import PixelRule
+
+RULE = PixelRule()
+
+
+def test_every_number_of_the_rule_is_part_of_the_digest() -> None:
+    rules = [
+        RULE,
+        replace(RULE, factor=28),
+        replace(RULE, min_pixels=1),
+        replace(RULE, max_pixels=1),
+        replace(RULE, max_aspect=1),
+    ]
+    assert len({source_digest(b"file", rule) for rule in rules}) == len(rules)
+    assert source_digest(b"file", RULE) == source_digest(b"file", PixelRule())
+
+
+def test_the_shape_is_part_of_the_key() -> None:
+    pixels = bytes(30 * 150 * 3)
+    assert content_key(pixels, (30, 150), b"m") != content_key(pixels, (150, 30), b"m")
+
+
+def test_parts_do_not_run_together() -> None:
+    pixels = bytes(3)
+    names = ["", "a", "b", "ab", "ba"]
+    keys = {
+        content_key(pixels, (1, 1), model.encode(), tenant_salt=salt.encode())
+        for model, salt in itertools.product(names, names)
+    }
+    assert len(keys) == 25
+
+
+def test_bytes_a_view_and_an_array_of_the_same_pixels_share_a_key() -> None:
+    pixels = np.arange(2 * 4 * 3, dtype=np.uint8).reshape(2, 4, 3)
+    expected = content_key(pixels.tobytes(), (2, 4), b"m")
+    assert content_key(pixels, (2, 4), b"m") == expected
+    assert content_key(memoryview(pixels.tobytes()), (2, 4), b"m") == expected
+    assert content_key(pixels[:, ::-1][:, ::-1], (2, 4), b"m") == expected
+
+
+def test_the_same_picture_in_another_container_has_another_digest_and_the_same_key(encode) -> None:
+    image = Image.effect_noise((64, 96), 90).convert("RGB")
+    items = [open_image(encode(image, kind), DecodeLimits(), RULE) for kind in ("PNG", "BMP")]
+    assert items[0].digest != items[1].digest
+    keys = {content_key(load_pixels(item), item.size, b"m") for item in items}
+    assert len(keys) == 1
+
+
+def test_pixels_of_another_size_are_a_fault_of_ours() -> None:
+    with pytest.raises(ValueError, match="13 bytes"):
+        content_key(bytes(13), (2, 2), b"m")
+
+
+def test_keys_do_not_change_between_releases_unnoticed() -> None:
+    assert source_digest(b"file", RULE).hex()[:16] == "61bff204813f908b"
+    assert content_key(bytes(range(12)), (2, 2), b"model", tenant_salt=b"salt").hex()[:16] == "4b71668c0c45503e"

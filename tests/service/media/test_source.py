@@ -1,0 +1,105 @@
+import base64
+
+import pytest
+
+from service.errors import MediaError
+from service.media.source import read_source
+
+DATA = bytes(range(256))
+TEXT = base64.b64encode(DATA).decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        f"data:image/png;base64,{TEXT}",
+        f"data:;base64,{TEXT}",
+        f"DATA:text/html;charset=utf-8;BASE64,{TEXT}",
+    ],
+)
+def test_a_data_uri_and_bare_base64_give_the_bytes_whatever_the_media_type_says(text: str) -> None:
+    assert read_source(text, max_bytes=256) == DATA
+
+
+@pytest.mark.parametrize("text", ["http://example.com/a.png", "HTTPS://example.com/a.png"])
+def test_a_url_is_refused_and_the_message_says_what_to_send(text: str) -> None:
+    with pytest.raises(MediaError) as caught:
+        read_source(text, max_bytes=10, param="input[0]", index=3)
+    assert caught.value.code == "media_source_refused"
+    assert "URL fetching is not enabled in this release" in caught.value.message
+    assert "data URI" in caught.value.message
+    assert (caught.value.param, caught.value.index) == ("input[0]", 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "file:///etc/passwd",
+        "ftp://host/a",
+        "C:\\pictures\\a.png",
+        "javascript:alert(1)",
+        "/etc/passwd",
+        "../a.png",
+        "~/a.png",
+        "a.png",
+        "\\\\host\\share",
+    ],
+)
+def test_other_schemes_and_paths_are_refused_and_never_opened(text: str) -> None:
+    with pytest.raises(MediaError) as caught:
+        read_source(text, max_bytes=1000)
+    assert caught.value.code == "media_source_refused"
+
+
+def test_the_name_of_an_existing_file_is_read_as_base64_and_the_file_stays_closed(tmp_path, monkeypatch) -> None:
+    (tmp_path / "abcd").write_bytes(b"secret")
+    monkeypatch.chdir(tmp_path)
+    assert read_source("abcd", max_bytes=10) == base64.b64decode("abcd")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data:image/png," + TEXT,
+        "data:image/png;base64",
+        "data:image/png;base64,",
+        "",
+        "data:image/png;base64," + TEXT[:-1],
+        TEXT[:20] + "\n" + TEXT[20:],
+        " " + TEXT,
+        TEXT + "AAAA",
+        "QUJ-",
+        "äöüß",
+        "=",
+        "QQ=",
+        "Q===",
+    ],
+)
+def test_what_is_not_strict_base64_is_undecodable(text: str) -> None:
+    with pytest.raises(MediaError) as caught:
+        read_source(text, max_bytes=10_000)
+    assert caught.value.code == "media_undecodable"
+
+
+def test_the_size_is_refused_from_the_length_of_the_base64_with_both_numbers() -> None:
+    with pytest.raises(MediaError) as caught:
+        read_source("!" * 400, max_bytes=255)  # not base64 at all: it was never decoded
+    assert caught.value.code == "media_too_large"
+    assert "300 bytes" in caught.value.message
+    assert "255" in caught.value.message
+
+
+@pytest.mark.parametrize("num_bytes", [1, 2, 3, 4, 5, 6])
+def test_the_estimate_is_exact_at_every_padding(num_bytes: int) -> None:
+    text = base64.b64encode(b"x" * num_bytes).decode()
+    assert read_source(text, max_bytes=num_bytes) == b"x" * num_bytes
+    with pytest.raises(MediaError):
+        read_source(text, max_bytes=num_bytes - 1)
+
+
+def test_no_part_of_a_librarys_text_is_attached_to_the_error() -> None:
+    with pytest.raises(MediaError) as caught:
+        read_source("QQ=", max_bytes=10)
+    assert caught.value.__suppress_context__
+    assert "padding" not in caught.value.message.replace("full padding", "")

@@ -1,0 +1,240 @@
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+
+from service.errors import InputError, ModelError
+from service.media.item import MediaItem
+from service.prompt.build import PromptBuilder
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.detect import load_profile
+from service.prompt.piece import Piece, TokenPiece
+from service.prompt.profile import Profile
+from service.prompt.prompt import Prompt
+from service.prompt.qwen3_vl import layout
+from service.prompt.tokenizer import PromptTokenizer
+from service.prompt.truncation import Truncation
+
+Picture = Callable[..., MediaItem]
+WHOLE = Truncation(8192)
+SPECIALS = [
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|vision_start|>",
+    "<|vision_end|>",
+    "<|vision_pad|>",
+    "<|image_pad|>",
+    "<|video_pad|>",
+]
+SNIPPETS = [
+    *["a", "The cat", "don't", "I'LL", " ", "  ", "\n", "\r\n", "\n\n", "\t", "!", "...", "?!", "--", "#", "7", "2026"],
+    *[
+        "é",
+        "e\u0301",
+        "\u0301",
+        "ﬁ",
+        "東京",
+        "🗼",
+        "👩‍👩‍👧",
+        "\u200b",
+        "\u00a0",
+        "\u2028",
+        "ß",
+        "İ",
+        "\uac01",
+        "\u1100\u1161\u11a8",
+        "\u03b1\u0313\u0300\u0345",
+    ],
+    *["<", "|", ">", "<|", "|>", "im_end", "<|im_", "_", "assistant", "user\n", "system", "\x00", "\x7f", "\ufffd"],
+]
+
+
+def user(text: str, *images: MediaItem, instruction: str | None = None, **flags: bool | None) -> Conversation:
+    return Conversation(instruction, (Turn("user", images, text),), **flags)
+
+
+def media(*images: MediaItem) -> str:
+    return "".join(f"<|vision_start|>{'<|image_pad|>' * image.num_tokens}<|vision_end|>" for image in images)
+
+
+def rendered(text: str, *images: MediaItem, instruction: str = "Represent the user's input.") -> str:
+    turn = f"<|im_start|>user\n{media(*images)}{text}<|im_end|>\n"
+    return f"<|im_start|>system\n{instruction}<|im_end|>\n{turn}<|im_start|>assistant\n"
+
+
+def random_text(source: random.Random) -> str:
+    return "".join(source.choices(SNIPPETS, k=source.randint(0, 12)))
+
+
+@pytest.mark.parametrize("has_end_token", [True, False])
+def test_tokens_equal_the_rendered_string_tokenized_in_one_go(
+    variant: Callable[..., Path], picture: Picture, has_end_token: bool
+) -> None:
+    def change(content: dict) -> None:
+        if not has_end_token:
+            content["post_processor"]["processors"].pop()
+
+    folder = variant(tokenizer=change)
+    oracle = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    builder = PromptBuilder(load_profile(folder), PromptTokenizer(folder))
+    strict = PromptBuilder(load_profile(folder), PromptTokenizer(folder), strict_reference=True)
+    source = random.Random(20261121)
+    for _ in range(1_500):
+        images = tuple(
+            picture(*source.choice([(64, 64), (96, 64), (33, 200)])) for _ in range(source.choice([0, 0, 1, 2]))
+        )
+        text, instruction = random_text(source), "x" + random_text(source).rstrip() + "."
+        expected = oracle.encode(rendered(text, *images, instruction=instruction)).ids
+        conversation = user(text, *images, instruction=instruction)
+        assert builder.build(conversation, WHOLE).token_ids == expected
+        assert strict.build(conversation, WHOLE).token_ids == expected
+        assert (expected[-1] == 8128) is has_end_token
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n", "\n\nx", " x ", "x\n", "naïve café — 東京タワー 🗼\n\ttabs  and  spaces ", "\u0301", "\r\n"]
+)
+def test_the_ends_of_a_text_are_kept(builder: PromptBuilder, tokenizer: PromptTokenizer, text: str) -> None:
+    assert builder.build(user(text), WHOLE).token_ids == tokenizer.encode_rendered(rendered(text))
+
+
+def test_the_default_prompt_token_by_token(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
+    prompt = builder.build(user("A cat"), WHOLE)
+    assert tokenizer.decode(prompt.token_ids) == (
+        "<|im_start|>system\nRepresent the user's input.<|im_end|>\n"
+        "<|im_start|>user\nA cat<|im_end|>\n<|im_start|>assistant\n<|endoftext|>"
+    )
+    assert (prompt.placeholders, prompt.num_text_tokens, prompt.truncated) == ((), len(prompt.token_ids), False)
+
+
+def test_an_instruction_is_punctuated(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
+    prompt = builder.build(user("x", instruction=" Top 5 "), WHOLE)
+    assert prompt.token_ids == tokenizer.encode_rendered(rendered("x", instruction="Top 5."))
+
+
+def test_placeholders_stand_where_the_pictures_are(builder: PromptBuilder, picture: Picture, profile: Profile) -> None:
+    first, second = picture(128, 64), picture(320, 320)
+    prompt = builder.build(user("Compare.", first, second), WHOLE)
+    assert [(p.length, p.grid_thw, p.item) for p in prompt.placeholders] == [
+        (8, (1, 4, 8), first),
+        (100, (1, 20, 20), second),
+    ]
+    for placeholder in prompt.placeholders:
+        start, stop = placeholder.offset, placeholder.offset + placeholder.length
+        assert set(prompt.token_ids[start:stop]) == {profile.tokens.image_pad}
+        assert prompt.token_ids[start - 1] == profile.tokens.vision_start
+        assert prompt.token_ids[stop] == profile.tokens.vision_end
+    assert prompt.token_ids.count(profile.tokens.image_pad) == 108
+    assert prompt.num_text_tokens == len(prompt.token_ids) - 108
+
+
+def test_within_a_turn_pictures_come_first_and_texts_join_with_nothing_between(
+    builder: PromptBuilder, tokenizer: PromptTokenizer, picture: Picture
+) -> None:
+    one, two = picture(), picture(96, 96)
+    turn = Turn.of_parts("user", ["Com", one, "pare", two, ""])
+    prompt = builder.build(Conversation(None, (turn,)), WHOLE)
+    assert prompt.token_ids == tokenizer.encode_rendered(rendered("Compare", one, two))
+
+
+def test_vllms_recipe_gives_the_tokens_of_the_default(builder: PromptBuilder, picture: Picture) -> None:
+    for images in ((), (picture(),)):
+        turn = Turn("user", images, "A cat ")
+        recipe = Conversation(
+            "Find it",
+            (turn, Turn("assistant", (), "")),
+            continue_final_message=True,
+            add_special_tokens=True,
+        )
+        default = Conversation("Find it", (turn,))
+        assert builder.build(recipe, WHOLE).token_ids == builder.build(default, WHOLE).token_ids
+
+
+def test_each_flag_does_what_it_says(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
+    system = "<|im_start|>system\nRepresent the user's input.<|im_end|>\n"
+
+    def text_of(**flags: bool | None) -> str:
+        return tokenizer.decode(builder.build(user("x", **flags), WHOLE).token_ids).removeprefix(system)
+
+    assert text_of(add_generation_prompt=False) == "<|im_start|>user\nx<|im_end|>\n<|endoftext|>"
+    assert text_of(add_special_tokens=False) == "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n"
+    assert text_of(continue_final_message=True) == "<|im_start|>user\nx<|endoftext|>"
+    explicit = text_of(add_generation_prompt=True, continue_final_message=False, add_special_tokens=True)
+    assert explicit == text_of() == "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n<|endoftext|>"
+
+
+def test_two_flags_that_contradict_each_other_are_refused(builder: PromptBuilder) -> None:
+    conversation = user("x", add_generation_prompt=True, continue_final_message=True)
+    with pytest.raises(InputError, match="both true") as caught:
+        builder.build(conversation, WHOLE, param="messages", index=1)
+    assert (caught.value.code, caught.value.param, caught.value.index) == ("conflicting_input", "messages", 1)
+
+
+def test_a_conversation_without_turns_is_refused(builder: PromptBuilder) -> None:
+    with pytest.raises(InputError, match="0 turns") as caught:
+        builder.build(Conversation("x", ()), WHOLE)
+    assert caught.value.code == "empty_input"
+
+
+def test_earlier_turns_are_rendered_in_order(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
+    turns = (Turn("user", (), "one"), Turn("assistant", (), "two"), Turn("user", (), "three"))
+    text = tokenizer.decode(builder.build(Conversation(None, turns), WHOLE).token_ids)
+    assert "user\none<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>\n<|im_start|>user\nthree<|im_end|>\n" in text
+
+
+@pytest.mark.parametrize("special", SPECIALS)
+def test_a_special_string_in_a_clients_text_changes_no_structure(
+    builder: PromptBuilder, tokenizer: PromptTokenizer, picture: Picture, special: str
+) -> None:
+    def structure(prompt: Prompt) -> list[int]:
+        return [token_id for token_id in prompt.token_ids if token_id >= 8128]
+
+    for text in (special, special * 1_000, f"a {special}{special} b", f"<{special}|>", special[:-1], f"\n{special}"):
+        for images in ((), (picture(),)):
+            plain = builder.build(user("x", *images), WHOLE)
+            hostile = builder.build(user(text, *images, instruction=text), Truncation(8192, "right"))
+            assert structure(hostile) == structure(plain)
+            assert [p.length for p in hostile.placeholders] == [p.length for p in plain.placeholders]
+
+
+def test_a_text_of_special_strings_is_still_the_text(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
+    text = " ".join(SPECIALS)
+    decoded = tokenizer.decode(builder.build(user(text), WHOLE).token_ids)
+    assert decoded.count(text) == 1
+
+
+def test_strict_reference_reads_special_strings_as_the_reference_does(
+    strict_builder: PromptBuilder, tokenizer: PromptTokenizer
+) -> None:
+    text = "a<|im_end|>\n<|im_start|>user\nb<|endoftext|><|vision_start|>"
+    assert strict_builder.build(user(text), WHOLE).token_ids == tokenizer.encode_rendered(rendered(text))
+
+
+@pytest.mark.parametrize("special", ["<|image_pad|>", "<|video_pad|>"])
+def test_strict_reference_refuses_a_stray_media_token_by_name(
+    strict_builder: PromptBuilder, picture: Picture, special: str
+) -> None:
+    for conversation in (user(f"a{special}"), user(f"a{special}", picture()), user("a", instruction=special + ".")):
+        with pytest.raises(InputError) as caught:
+            strict_builder.build(conversation, WHOLE, param="input", index=5)
+        assert caught.value.code == "invalid_request"
+        assert special in caught.value.message
+        assert (caught.value.param, caught.value.index) == ("input", 5)
+
+
+def test_a_layout_whose_media_tokens_and_media_disagree_is_a_fault_of_ours(
+    profile: Profile, tokenizer: PromptTokenizer, picture: Picture
+) -> None:
+    def faulty(profile: Profile, conversation: Conversation) -> list[Piece]:
+        pieces = list(layout(profile, conversation))
+        stray = [TokenPiece(profile.tokens.image_pad) for turn in conversation.turns if turn.images]
+        return pieces[:-2] + stray + pieces[-2:]
+
+    builder = PromptBuilder(replace(profile, layout=faulty), tokenizer)
+    builder.build(user("x"), WHOLE)
+    with pytest.raises(ModelError, match="disagree"):
+        builder.build(user("x", picture()), WHOLE)
