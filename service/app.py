@@ -8,6 +8,7 @@ from litestar import Litestar
 from litestar.datastructures import State
 from litestar.types import ASGIApp
 
+from service.front.serving import Serving
 from service.http.access import AccessLog
 from service.http.document import get_docs, get_openapi
 from service.http.embed import embed
@@ -15,7 +16,6 @@ from service.http.embeddings import create_embedding
 from service.http.errors import HANDLERS
 from service.http.health import get_metrics, livez, readyz
 from service.http.models import get_model, list_models
-from service.serving import Serving
 from service.settings import Settings
 
 ROUTE_HANDLERS = [

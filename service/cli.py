@@ -12,12 +12,12 @@ import uvicorn
 
 from service import logs
 from service.app import create_app
+from service.front.serving import Serving
 from service.model.builtin import CHECKPOINT
 from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint
 from service.openapi import render
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError
-from service.serving import Serving
 from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_settings
 
 GRACEFUL_SHUTDOWN_S = 25

@@ -1,1 +1,1 @@
-"""Front and engine: what they say to each other, and the two sides that say it."""
+"""What runs in the engine process, and nowhere else: loop, scheduler, encoder cache, runner."""

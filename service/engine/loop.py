@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from service.engine.messages import (
+from service.engine.scheduler import EncodeStep, LanguageStep, Scheduler, Waiting
+from service.ipc.messages import (
     Abandon,
     CacheReport,
     Failure,
@@ -22,7 +23,6 @@ from service.engine.messages import (
     Vector,
     WantPixels,
 )
-from service.engine.scheduler import EncodeStep, LanguageStep, Scheduler, Waiting
 
 if TYPE_CHECKING:
     import torch

@@ -12,8 +12,8 @@ import torch
 from transformers import Qwen3VLModel
 
 from cenote_kernels import NumberFormat, Output, PoolingMode, epilogue
-from service.engine.messages import PixelSlot, Request
 from service.engine.scheduler import Waiting
+from service.ipc.messages import PixelSlot, Request
 from service.model.language import LanguageModel, PackedBatch
 from service.model.vision import VisionTower
 from service.prompt.positions import mrope_positions

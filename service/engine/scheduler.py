@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache import EncoderCache
-from service.engine.messages import Media, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot, Request
 
 T = TypeVar("T")
 

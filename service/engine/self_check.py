@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from transformers import Qwen3VLModel
 
-from service.engine.messages import Media, OutputSpec, PixelSlot, Request
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import Waiting
 from service.errors import ModelError
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.model.attention import NAME
 from service.model.patchify import patchify
 

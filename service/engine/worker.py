@@ -1,6 +1,6 @@
 """The engine process: it owns torch, the weights and the encoder cache, and talks to the front over one socket.
 
-`python -m service.engine.worker SOCKET_FD ARENA_FD`, started by `service.engine.supervisor` and by nobody else.
+`python -m service.engine.worker SOCKET_FD ARENA_FD`, started by `service.front.supervisor` and by nobody else.
 It ends when the front's end of the socket closes, so no engine outlives its front.
 """
 
@@ -18,14 +18,14 @@ from pathlib import Path
 import torch
 import transformers
 
-from service.engine.channel import BlockingChannel
 from service.engine.encoder_cache import EncoderCache
 from service.engine.loop import EngineLoop
-from service.engine.messages import Broken, FrontMessage, Ready, Start
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import Scheduler
 from service.engine.self_check import check_runner
 from service.errors import ServiceError
+from service.ipc.channel import BlockingChannel
+from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.model.load import choose_device, choose_dtype, load_model
 
 logger = logging.getLogger("cenote.engine")

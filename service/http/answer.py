@@ -6,7 +6,7 @@ import orjson
 from litestar import MediaType, Response
 
 from service import metrics
-from service.engine.embedder import Embedded
+from service.front.embedder import Embedded
 
 _encode = msgspec.json.Encoder().encode
 

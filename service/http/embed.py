@@ -18,16 +18,16 @@ from schemas.embed import (
     EmbedVectors,
 )
 from schemas.rules import check_embed_request
-from service.engine.embedder import Embedded
-from service.engine.messages import OutputSpec, Vector
 from service.errors import InputError
+from service.front.embedder import Embedded
+from service.front.inputs import has_pictures
+from service.front.served_model import ServedModel
+from service.front.serving import serving_of
 from service.http.answer import answer, float_list, integer_list, observe
 from service.http.body import read_body
 from service.http.errors import AnyRequest
-from service.http.inputs import has_pictures
 from service.http.request_id import request_id
-from service.served_model import ServedModel
-from service.serving import serving_of
+from service.ipc.messages import OutputSpec, Vector
 
 KINDS: dict[EmbeddingType, str] = {
     "float": "float32",

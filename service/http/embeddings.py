@@ -9,14 +9,14 @@ from litestar import Response, post
 
 from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
 from schemas.rules import check_embedding_request
-from service.engine.embedder import Embedded
-from service.engine.messages import OutputSpec
+from service.front.embedder import Embedded
+from service.front.inputs import has_pictures
+from service.front.serving import serving_of
 from service.http.answer import answer, float_list, observe
 from service.http.body import read_body
 from service.http.errors import AnyRequest
-from service.http.inputs import has_pictures
 from service.http.request_id import request_id
-from service.serving import serving_of
+from service.ipc.messages import OutputSpec
 
 
 @post("/v1/embeddings", status_code=200)

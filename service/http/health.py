@@ -5,8 +5,8 @@ from litestar import MediaType, Response, get
 
 from schemas.health import Health
 from service import metrics
+from service.front.serving import serving_of
 from service.http.errors import AnyRequest
-from service.serving import serving_of
 
 
 @get("/livez")

@@ -5,9 +5,9 @@ from litestar import MediaType, Response, get
 
 from schemas.models import ModelCard, ModelList
 from service.errors import NotFoundError
+from service.front.served_model import ServedModel
+from service.front.serving import Online, serving_of
 from service.http.errors import AnyRequest
-from service.served_model import ServedModel
-from service.serving import Online, serving_of
 
 
 @get("/v1/models")

@@ -45,7 +45,9 @@ def test_a_mistake_is_named(flags: dict[str, str], environ: dict[str, str], name
         assert name in str(caught.value)
 
 
-@pytest.mark.parametrize(("content", "name"), [("prot = 1", "prot"), ("port = 'x'", "port"), ("port = ", "cenote.toml")])
+@pytest.mark.parametrize(
+    ("content", "name"), [("prot = 1", "prot"), ("port = 'x'", "port"), ("port = ", "cenote.toml")]
+)
 def test_a_mistake_in_the_file_is_named(tmp_path: Path, content: str, name: str) -> None:
     config = tmp_path / "cenote.toml"
     config.write_text(content)

@@ -8,8 +8,8 @@ import pytest
 
 from service.engine.encoder_cache import EncoderCache
 from service.engine.loop import EngineLoop
-from service.engine.messages import Abandon, Media, OutputSpec, PixelSlot, Request, StepDone, Submit, WantPixels
 from service.engine.scheduler import Scheduler
+from service.ipc.messages import Abandon, Media, OutputSpec, PixelSlot, Request, StepDone, Submit, WantPixels
 
 POISON, NOT_FINITE = 666, 667
 
@@ -33,7 +33,7 @@ class TroubledRunner:
         return [None if one == NOT_FINITE else {"float32": bytes([one])} for one in first]
 
 
-@pytest.fixture()
+@pytest.fixture
 def engine() -> tuple[EngineLoop, "queue.SimpleQueue[Any]", list[Any], TroubledRunner]:
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     sent: list[Any] = []
@@ -73,7 +73,9 @@ def test_a_poisoned_picture_fails_those_who_sent_it(engine: Any) -> None:
     loop, inbox, sent, _ = engine
     both = [picture(b"good", 8), picture(b"bad", 9)]
     inbox.put(
-        Submit(requests=[request(1, 1, picture(b"bad", POISON)), request(2, 2, picture(b"good", 7)), request(3, 3, *both)])
+        Submit(
+            requests=[request(1, 1, picture(b"bad", POISON)), request(2, 2, picture(b"good", 7)), request(3, 3, *both)]
+        )
     )
     loop.turn()
     loop.turn()

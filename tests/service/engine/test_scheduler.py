@@ -1,8 +1,8 @@
 """The scheduler's decisions, with strings for features: no torch, no process, no clock."""
 
 from service.engine.encoder_cache import EncoderCache
-from service.engine.messages import Media, OutputSpec, PixelSlot, Request
 from service.engine.scheduler import EncodeStep, LanguageStep, Scheduler
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 
 
 def scheduler(max_bytes: int = 1000, **budgets: int) -> Scheduler[str]:

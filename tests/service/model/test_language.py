@@ -7,11 +7,11 @@ import pytest
 import torch
 from transformers import Qwen3VLModel
 
-from service.engine.messages import Media, OutputSpec, PixelSlot, Request
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import Waiting
 from service.engine.self_check import check_runner
 from service.errors import ModelError
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.model.language import LanguageModel, PackedBatch
 from service.model.load import load_model
 from service.model.patchify import patchify
@@ -94,7 +94,9 @@ def test_the_self_check_passes_on_a_sound_model_and_sees_a_lost_deepstack(
     runner = ModelRunner(model, pixels, "last_token")
     check_runner(model, runner, pixels)
     sound = VisionTower.encode
-    monkeypatch.setattr(VisionTower, "encode", lambda tower, image: sound(tower, image) * torch.tensor([1.0] * 128 + [0.0] * 256))
+    monkeypatch.setattr(
+        VisionTower, "encode", lambda tower, image: sound(tower, image) * torch.tensor([1.0] * 128 + [0.0] * 256)
+    )
     with pytest.raises(ModelError, match="known-answer"):
         check_runner(model, runner, pixels)
 
@@ -104,7 +106,11 @@ def test_features_of_another_size_never_reach_the_batch(model: Qwen3VLModel) -> 
     runner = ModelRunner(model, memoryview(bytearray(64)), "last_token")
     media = Media(key=b"", grid_thw=(1, 4, 4), offset=1, num_tokens=4, slot=PixelSlot(0, 0))
     batch = [
-        Waiting(Request(id=i, token_ids=[1] * 8, media=(media,), output=OutputSpec(dimensions=128)), 0.0, [torch.zeros(n, 384)])
+        Waiting(
+            Request(id=i, token_ids=[1] * 8, media=(media,), output=OutputSpec(dimensions=128)),
+            0.0,
+            [torch.zeros(n, 384)],
+        )
         for i, n in enumerate([6, 2])
     ]
     with pytest.raises(RuntimeError, match="features do not match"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.engine import cores
+from service.front import cores
 
 
 @pytest.mark.parametrize(

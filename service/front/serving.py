@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from litestar import Litestar
 
 from schemas.health import Health
-from service.engine.arena import PixelArena
-from service.engine.client import EngineClient
-from service.engine.cores import available_cores
-from service.engine.embedder import Embedder
-from service.engine.messages import Ready, Start
-from service.engine.pixels import PixelLoader
-from service.engine.supervisor import EngineBrokenError, Supervisor
 from service.errors import UnavailableError
-from service.http.inputs import InputReader
-from service.known_answer import KnownAnswer
+from service.front.client import EngineClient
+from service.front.cores import available_cores
+from service.front.embedder import Embedder
+from service.front.inputs import InputReader
+from service.front.known_answer import KnownAnswer
+from service.front.pixels import PixelLoader
+from service.front.served_model import ServedModel, load_served_model
+from service.front.supervisor import EngineBrokenError, Supervisor
+from service.ipc.arena import PixelArena
+from service.ipc.messages import Ready, Start
 from service.media.header import DecodeLimits
 from service.model.checkpoint import CheckpointError, find_checkpoint
 from service.prompt.profile import UnsupportedModelError
-from service.served_model import ServedModel, load_served_model
 from service.settings import Settings
 
 logger = logging.getLogger("cenote.serving")

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from service.engine.channel import PREFIX, AsyncChannel, BlockingChannel
-from service.engine.messages import CacheReport, EngineMessage, FrontMessage, OutputSpec, Request, StepDone, Submit, Vector
+from service.ipc.channel import PREFIX, AsyncChannel, BlockingChannel
+from service.ipc.messages import CacheReport, EngineMessage, FrontMessage, OutputSpec, Request, StepDone, Submit, Vector
 
 
 def submit(num_requests: int) -> Submit:

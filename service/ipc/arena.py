@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections import deque
 
-from service.engine.messages import PixelSlot
+from service.ipc.messages import PixelSlot
 
 ALIGN = 64
 

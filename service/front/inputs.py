@@ -11,13 +11,13 @@ from schemas.embed import EmbedRequest
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message, conversations
 from service.errors import InputError
+from service.front.served_model import ServedModel
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
 from service.media.source import read_source
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
-from service.served_model import ServedModel
 
 
 @dataclass(frozen=True, slots=True)

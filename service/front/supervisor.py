@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service import metrics
-from service.engine.arena import PixelArena
-from service.engine.channel import AsyncChannel
-from service.engine.client import EngineClient
-from service.engine.messages import Broken, EngineMessage, Ready, Start
+from service.front.client import EngineClient
+from service.ipc.arena import PixelArena
+from service.ipc.channel import AsyncChannel
+from service.ipc.messages import Broken, EngineMessage, Ready, Start
 
 logger = logging.getLogger("cenote.supervisor")
 

@@ -5,7 +5,7 @@ import mmap
 import os
 import random
 
-from service.engine.arena import PixelArena
+from service.ipc.arena import PixelArena
 
 
 def test_slots_never_overlap_and_all_memory_comes_back() -> None:

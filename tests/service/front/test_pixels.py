@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from service.engine.arena import PixelArena
-from service.engine.pixels import PixelLoader
 from service.errors import MediaError
+from service.front.pixels import PixelLoader
+from service.ipc.arena import PixelArena
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, load_pixels, open_image
 from service.media.resize import PixelRule
@@ -22,7 +22,9 @@ def item(seed: int, form: str = "PNG", *, broken: bool = False) -> MediaItem:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, form)
     encoded = buffer.getvalue()
-    return open_image(encoded[: len(encoded) // 2] if broken else encoded, DecodeLimits(), RULE, f"images[{seed}]", seed)
+    return open_image(
+        encoded[: len(encoded) // 2] if broken else encoded, DecodeLimits(), RULE, f"images[{seed}]", seed
+    )
 
 
 def loader(num_bytes: int = 1 << 20) -> tuple[PixelArena, PixelLoader]:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from service.engine.arena import PixelArena
-from service.engine.messages import PixelSlot
+from service.ipc.arena import PixelArena
+from service.ipc.messages import PixelSlot
 from service.media.item import MediaItem, load_pixels
 from service.media.key import content_key
 

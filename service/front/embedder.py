@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from service.engine.arena import PixelArena
-from service.engine.client import EngineClient, Ticket
-from service.engine.messages import OutputSpec, Vector
-from service.engine.pixels import PixelLoader
 from service.errors import DeadlineError, MediaError, ModelError
+from service.front.client import EngineClient, Ticket
+from service.front.pixels import PixelLoader
+from service.ipc.arena import PixelArena
+from service.ipc.messages import OutputSpec, Vector
 from service.prompt.prompt import Prompt
 
 ARENA_SHARE = 4

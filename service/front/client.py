@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from itertools import count
 
 from service import metrics
-from service.engine.arena import PixelArena
-from service.engine.channel import AsyncChannel
-from service.engine.messages import (
+from service.errors import ModelError, UnavailableError
+from service.front.pixels import LoadedMedia, PixelLoader
+from service.ipc.arena import PixelArena
+from service.ipc.channel import AsyncChannel
+from service.ipc.messages import (
     Abandon,
     EngineMessage,
     Failure,
@@ -24,8 +26,6 @@ from service.engine.messages import (
     Vector,
     WantPixels,
 )
-from service.engine.pixels import LoadedMedia, PixelLoader
-from service.errors import ModelError, UnavailableError
 from service.media.item import MediaItem
 from service.prompt.prompt import Prompt
 

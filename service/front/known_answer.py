@@ -9,15 +9,15 @@ import io
 import numpy as np
 from PIL import Image
 
-from service.engine.embedder import Embedder
-from service.engine.messages import OutputSpec
 from service.errors import ModelError
+from service.front.embedder import Embedder
+from service.front.served_model import ServedModel
+from service.ipc.messages import OutputSpec
 from service.media.header import DecodeLimits
 from service.media.item import open_image
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
-from service.served_model import ServedModel
 
 MIN_COSINE = 0.999
 SIDE_PIXELS = 64
