@@ -14,7 +14,7 @@ from service import logs
 from service.app import create_app
 from service.front.serving import Serving
 from service.model.builtin import CHECKPOINT
-from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint
+from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, is_hub_id
 from service.openapi import render
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_setting(parser: argparse.ArgumentParser, name: str, field: msgspec.structs.FieldInfo) -> None:
     flag = f"--{name.replace('_', '-')}"
-    about = field.type.__metadata__[0].description
+    about = next(meta.description for meta in field.type.__metadata__ if meta.description)
     shown = f"{about} (default {field.default}; {PREFIX}{name.upper()})".replace("%", "%%")
     if isinstance(field.default, bool):
         parser.add_argument(flag, nargs="?", const="true", default=argparse.SUPPRESS, metavar="true|false", help=shown)
@@ -64,7 +64,8 @@ def _serve(options: argparse.Namespace) -> int:
     flags = {name: value for name, value in vars(options).items() if name in FIELDS}
     settings = load_settings(flags, os.environ, options.config)
     logs.configure(settings.log_format, settings.log_level)
-    _say_what_it_is(settings)
+    if not is_hub_id(settings.model):  # what is on this machine is looked at before a port is opened
+        load_profile(find_checkpoint(settings.model, settings.revision).folder)
     return asyncio.run(_serve_until_ended(settings))
 
 
@@ -80,9 +81,10 @@ async def _serve_until_ended(settings: Settings) -> int:
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
     )
     server = uvicorn.Server(config)
-    stopper = asyncio.create_task(_stop_when_ended(server, serving))
+    tasks = [asyncio.create_task(_stop_when_ended(server, serving)), asyncio.create_task(_say_where(server, settings))]
     await server.serve()
-    stopper.cancel()
+    for task in tasks:
+        task.cancel()
     return 1 if serving.failure or not server.started else 0
 
 
@@ -91,8 +93,12 @@ async def _stop_when_ended(server: uvicorn.Server, serving: Serving) -> None:
     server.should_exit = True
 
 
-def _say_what_it_is(settings: Settings) -> None:
-    where = f"http://{settings.host}:{settings.port}"
+async def _say_where(server: uvicorn.Server, settings: Settings) -> None:
+    """Say the address once it is bound: port 0 becomes a real one only then."""
+    while not server.started:
+        await asyncio.sleep(0.01)
+    host, port, *_ = server.servers[0].sockets[0].getsockname()
+    where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     print(f"cenote: {settings.model} on {where} (docs at {where}/docs)", file=sys.stderr, flush=True)
     if settings.model == BUILTIN:
         print(

@@ -54,9 +54,14 @@ def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
     folder = Path(model).expanduser()
     if folder.is_dir():
         return _checked(Checkpoint(folder.resolve().name, folder.resolve(), revision))
-    if model.startswith((".", "/", "~")) or model.count("/") != 1:
+    if not is_hub_id(model):
         raise CheckpointError(f"--model {model}: no such folder, and not a hub id such as Qwen/Qwen3-VL-Embedding-2B")
     return _checked(_download(model, revision))
+
+
+def is_hub_id(model: str) -> bool:
+    """Whether `--model` names a repository of the hub, `owner/name`, and no folder that is here."""
+    return model.count("/") == 1 and not model.startswith((".", "/", "~")) and not Path(model).is_dir()
 
 
 def _download(model: str, revision: str | None) -> Checkpoint:
