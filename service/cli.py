@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from service.openapi import render
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError
 from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_settings
+
+logger = logging.getLogger("cenote.cli")
 
 GRACEFUL_SHUTDOWN_S = 25
 
@@ -99,14 +102,12 @@ async def _say_where(server: uvicorn.Server, settings: Settings) -> None:
         await asyncio.sleep(0.01)
     host, port, *_ = server.servers[0].sockets[0].getsockname()
     where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    print(f"cenote: {settings.model} on {where} (docs at {where}/docs)", file=sys.stderr, flush=True)
+    logger.info("listening on %s (docs at %s/docs)", where, where)
     if settings.model == BUILTIN:
-        print(
-            "cenote: the built-in model is a small one, trained on drawn scenes of colored shapes, to show and test\n"
-            "cenote: the service; for real pictures use --model Qwen/Qwen3-VL-Embedding-2B",
-            file=sys.stderr,
-            flush=True,
+        logger.info(
+            "the built-in model is a small one, trained on drawn scenes of colored shapes to show and test Cenote"
         )
+        logger.info("for real pictures use --model Qwen/Qwen3-VL-Embedding-2B")
 
 
 def _models(options: argparse.Namespace) -> int:

@@ -36,6 +36,7 @@ BATCH_REQUESTS = Histogram("cenote_batch_inputs", "Inputs of a language step", b
 BATCH_TOKENS = Histogram("cenote_batch_tokens", "Tokens of a language step", buckets=TOKENS, registry=REGISTRY)
 STEP_SECONDS = Histogram("cenote_step_seconds", "An engine step", ["kind"], buckets=SECONDS, registry=REGISTRY)
 VISION_ENCODES = Counter("cenote_vision_encodes_total", "Pictures run through the vision tower", registry=REGISTRY)
+PICTURES_DECODED = Counter("cenote_pictures_decoded_total", "Pictures decoded and resized", registry=REGISTRY)
 CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
 CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of cached features", registry=REGISTRY)

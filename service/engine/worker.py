@@ -4,7 +4,6 @@
 It ends when the front's end of the socket closes, so no engine outlives its front.
 """
 
-import logging
 import mmap
 import os
 import queue
@@ -18,6 +17,7 @@ from pathlib import Path
 import torch
 import transformers
 
+from service import logs
 from service.engine.encoder_cache import EncoderCache
 from service.engine.loop import EngineLoop
 from service.engine.runner import ModelRunner
@@ -28,19 +28,19 @@ from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.model.load import choose_device, choose_dtype, load_model
 
-logger = logging.getLogger("cenote.engine")
-
 
 def main() -> None:
     """Load, check, say Ready, then run until the front goes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the front decides when we end
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    for number in (signal.SIGINT, signal.SIGTERM):  # these reach the whole group; the front decides when we end
+        signal.signal(number, signal.SIG_IGN)
     socket_fd, arena_fd = map(int, sys.argv[1:3])
     channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
     start = channel.receive()
     if not isinstance(start, Start):
         return
+    logs.configure(start.log_format, start.log_level)
+    if start.log_format == "json" or not sys.stderr.isatty():
+        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     pixels = memoryview(mmap.mmap(arena_fd, start.arena_bytes))
     try:
         runner, ready = load(start, pixels)

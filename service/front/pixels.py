@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from service import metrics
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
 from service.media.item import MediaItem, load_pixels
@@ -95,6 +96,7 @@ class PixelLoader:
     async def _decode_into(self, item: MediaItem, slot: PixelSlot) -> bytes:
         key = await asyncio.get_running_loop().run_in_executor(self._pool, self._decode, item, slot)
         self.num_decoded += 1
+        metrics.PICTURES_DECODED.inc()
         return key
 
     def _decode(self, item: MediaItem, slot: PixelSlot) -> bytes:

@@ -149,4 +149,6 @@ def _start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
         max_encoder_tokens=settings.max_encoder_tokens,
         num_threads=cores,
         pooling=model.profile.pooling,
+        log_format=settings.log_format,
+        log_level=settings.log_level,
     )

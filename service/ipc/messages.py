@@ -72,6 +72,8 @@ class Start(Message, frozen=True, kw_only=True):
     max_encoder_tokens: int
     num_threads: int
     pooling: str
+    log_format: Literal["human", "json"]
+    log_level: str
 
 
 class Submit(Message, frozen=True, kw_only=True):
