@@ -39,9 +39,7 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             description="The canonical id that this entry stands for; an alias has another `id`.", examples=["builtin"]
         ),
     ]
-    aliases: Annotated[
-        list[str], Meta(description="Other names that requests may use.", examples=[["cenote-embed-builtin"]])
-    ]
+    aliases: Annotated[list[str], Meta(description="Other names that requests may use.", examples=[["builtin-embed"]])]
     revision: Annotated[
         str | None, Meta(description="Commit of the weights; null for a local folder without one.", examples=[None])
     ]
@@ -60,7 +58,7 @@ class ModelCard(Answer, frozen=True, kw_only=True):
     ]
     modalities: Annotated[list[Modality], Meta(description="What an item may hold.", examples=[["text", "image"]])]
     prompt_format: Annotated[
-        str, Meta(description="Name of the layout that turns an item into a prompt.", examples=["qwen3-vl"])
+        str, Meta(description="Name of the layout that turns an item into a prompt.", examples=["qwen3-vl-embedding"])
     ]
     default_instruction: Annotated[
         str | None,

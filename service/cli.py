@@ -105,7 +105,7 @@ async def _say_where(server: uvicorn.Server, settings: Settings) -> None:
     logger.info("listening on %s (docs at %s/docs)", where, where)
     if settings.model == BUILTIN:
         logger.info(
-            "the built-in model is a small one, trained on drawn scenes of colored shapes to show and test Cenote"
+            "the built-in model is small and trained on drawn scenes of colored shapes, to show and to test"
         )
         logger.info("for real pictures use --model Qwen/Qwen3-VL-Embedding-2B")
 

@@ -60,8 +60,12 @@ def test_a_nested_bomb_is_an_ordinary_refusal(raw: bytes, ignore_unknown: bool) 
     [
         ([], None, "the body: expected an object, got an array"),
         ({"model": 1}, "model", "`model`: expected a string, got an integer"),
-        ({"model": None}, "model", "`model`: expected a string, got null"),
-        ({"input": "a"}, "model", "`model`: required, got nothing"),
+        (
+            {"messages": [{"role": None, "content": "a"}]},
+            "messages[0].role",
+            "`messages[0].role`: expected one of assistant, system, user, got null",
+        ),
+        ({"messages": [{"role": "user"}]}, "messages[0].content", "`messages[0].content`: required, got nothing"),
         ({"model": "m", "dimensions": "64"}, "dimensions", "`dimensions`: expected an integer >= 1, got a string"),
         ({"model": "m", "dimensions": 0}, "dimensions", "`dimensions`: expected an integer >= 1, got a smaller one"),
         ({"model": "m", "dimensions": 2**31}, "dimensions", "`dimensions`: expected an integer >= 1, got a larger one"),
@@ -235,7 +239,7 @@ def test_a_wrong_cohere_value_is_refused(field: str, value: object) -> None:
 def test_null_means_absent_for_every_optional_field(type_: type[msgspec.Struct]) -> None:
     optional = {f.encode_name: None for f in msgspec.structs.fields(type_) if not f.required}
     assert len(optional) >= 10
-    assert decode(json.dumps({"model": "m", **optional}).encode(), type_) == type_(model="m")
+    assert decode(json.dumps(optional).encode(), type_) == type_()
 
 
 @pytest.mark.parametrize("secret", ["hunter2", "q` - at `$.model", "'; DROP"])

@@ -59,7 +59,7 @@ def test_messages_of_a_conversation_are_messages() -> None:
     [
         ({"model": "m", "x": 1, "dimensions": "3"}, "invalid_request", "dimensions"),
         ({"model": "m", "x": 1, "input": []}, "empty_input", "input"),
-        ({"x": 1}, "invalid_request", "model"),
+        ({"x": 1, "messages": [{"role": "user"}]}, "invalid_request", "messages[0].content"),
     ],
 )
 def test_known_fields_are_still_checked(body: object, code: str, param: str) -> None:
