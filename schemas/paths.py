@@ -71,6 +71,8 @@ def _item_types(types: list[inspect.Type]) -> list[inspect.Type]:
 def _word(type_: inspect.Type) -> str:
     if isinstance(type_, inspect.IntType):
         return "an integer" + _bounds(type_.ge, type_.le)
+    if isinstance(type_, inspect.FloatType) and type_.gt is not None:
+        return f"a number > {type_.gt:g}"
     words = {inspect.StrType: "a string", inspect.BoolType: "true or false", inspect.FloatType: "a number"}
     containers = {inspect.ListType: "an array", inspect.StructType: "an object", inspect.DictType: "an object"}
     return (words | containers).get(type(type_), "another type")

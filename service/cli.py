@@ -2,11 +2,14 @@
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 
 import msgspec
 import uvicorn
@@ -24,6 +27,25 @@ from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_setti
 logger = logging.getLogger("cenote.cli")
 
 GRACEFUL_SHUTDOWN_S = 25
+
+
+class QuietServer(uvicorn.Server):
+    """A server that a signal ends with exit code 0: uvicorn's own raises the signal again once it has shut down."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Hear SIGINT and SIGTERM while serving; afterwards they do again what they did before."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Shut down; a second signal, whichever, does not wait for open requests."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -83,7 +105,7 @@ async def _serve_until_ended(settings: Settings) -> int:
         server_header=False,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
     )
-    server = uvicorn.Server(config)
+    server = QuietServer(config)
     tasks = [asyncio.create_task(_stop_when_ended(server, serving)), asyncio.create_task(_say_where(server, settings))]
     await server.serve()
     for task in tasks:
@@ -104,9 +126,7 @@ async def _say_where(server: uvicorn.Server, settings: Settings) -> None:
     where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     logger.info("listening on %s (docs at %s/docs)", where, where)
     if settings.model == BUILTIN:
-        logger.info(
-            "the built-in model is small and trained on drawn scenes of colored shapes, to show and to test"
-        )
+        logger.info("the built-in model is small and trained on drawn scenes of colored shapes, to show and to test")
         logger.info("for real pictures use --model Qwen/Qwen3-VL-Embedding-2B")
 
 
@@ -133,7 +153,11 @@ def _openapi(options: argparse.Namespace) -> int:
     if options.check is None:
         sys.stdout.buffer.write(render())
         return 0
-    if options.check.read_bytes() == render():
+    try:
+        committed = options.check.read_bytes()
+    except OSError as error:
+        return _complain(f"--check {options.check}: {error.strerror}", 2)
+    if committed == render():
         return 0
     return _complain(f"{options.check} is not what the schemas give; run `make openapi`", 1)
 

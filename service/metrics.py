@@ -1,8 +1,11 @@
-"""Every Prometheus series, declared once, with fixed label sets that exist from the first scrape."""
+"""Every Prometheus series, declared once, with fixed label sets; stages, steps and codes are there from the start."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
+from schemas.errors import ERROR_CODES
 from service.ipc.messages import StepDone
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, read by nobody
 
 REGISTRY = CollectorRegistry()
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -28,7 +31,7 @@ INPUTS = Histogram("cenote_inputs_per_request", "Inputs of a request", buckets=S
 TRUNCATED = Counter("cenote_truncated_inputs_total", "Inputs whose text was cut", registry=REGISTRY)
 ERRORS = Counter("cenote_errors_total", "Error answers by code", ["code"], registry=REGISTRY)
 
-QUEUE_DEPTH = Gauge("cenote_queue_inputs", "Inputs admitted and not answered yet", registry=REGISTRY)
+QUEUE_INPUTS = Gauge("cenote_queue_inputs", "Inputs admitted and not answered yet", registry=REGISTRY)
 ENGINE_READY = Gauge("cenote_engine_ready", "1 while a known-answer embedding has matched", registry=REGISTRY)
 ENGINE_RESTARTS = Counter("cenote_engine_restarts_total", "Engines that ended unasked", registry=REGISTRY)
 
@@ -36,6 +39,7 @@ BATCH_REQUESTS = Histogram("cenote_batch_inputs", "Inputs of a language step", b
 BATCH_TOKENS = Histogram("cenote_batch_tokens", "Tokens of a language step", buckets=TOKENS, registry=REGISTRY)
 STEP_SECONDS = Histogram("cenote_step_seconds", "An engine step", ["kind"], buckets=SECONDS, registry=REGISTRY)
 VISION_ENCODES = Counter("cenote_vision_encodes_total", "Pictures run through the vision tower", registry=REGISTRY)
+ARENA_BYTES = Gauge("cenote_pixel_arena_bytes", "Shared memory taken by pixels on their way", registry=REGISTRY)
 PICTURES_DECODED = Counter("cenote_pictures_decoded_total", "Pictures decoded and resized", registry=REGISTRY)
 CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
@@ -48,6 +52,8 @@ CACHE_EVICTIONS = Gauge(
 STAGES = ("media", "queue", "inference")
 for _stage in STAGES:
     STAGE_SECONDS.labels(_stage)
+for _code in ERROR_CODES:
+    ERRORS.labels(_code)
 for _kind in ("encode", "language"):
     STEP_SECONDS.labels(_kind)
 

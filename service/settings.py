@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from schemas.paths import expectation, types_at
+
 PREFIX = "CENOTE_"
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -55,14 +57,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None, _about("hosts that media may be fetched from; comes with a later release and stops the start")
     ] = None
     encoder_cache_bytes: Annotated[NotNegative, _about("cap of the vision-feature cache; 0 switches it off")] = 1 << 30
-    pixel_arena_bytes: Annotated[Positive, _about("shared memory for decoded pictures on their way to the engine")] = (
-        256 << 20
-    )
+    pixel_arena_bytes: Annotated[
+        Annotated[int, Meta(ge=1 << 16)], _about("shared memory for decoded pictures on their way to the engine")
+    ] = 256 << 20
     max_batch_tokens: Annotated[Positive, _about("tokens of one language step")] = 8192
     max_batch_requests: Annotated[Positive, _about("inputs of one language step")] = 256
     max_encoder_tokens: Annotated[Positive, _about("visual tokens of one encode step")] = 2048
-    max_queue_requests: Annotated[Positive, _about("inputs under way at once; more are answered 503")] = 8192
-    max_queue_tokens: Annotated[Positive, _about("tokens under way at once; more are answered 503")] = 1 << 20
+    max_queue_requests: Annotated[Positive, _about("inputs under way at once; more are answered 429")] = 8192
+    max_queue_tokens: Annotated[Positive, _about("tokens under way at once; more are answered 429")] = 1 << 20
+    max_queue_bytes: Annotated[Positive, _about("bytes of request bodies held at once; more are answered 429")] = (
+        512 << 20
+    )
     max_tokens: Annotated[NotNegative, _about("longest prompt; 0 takes the model's own limit")] = 0
     max_body_bytes: Annotated[Positive, _about("largest request body")] = 32 << 20
     max_image_bytes: Annotated[Positive, _about("largest encoded picture")] = 20 << 20
@@ -118,7 +123,8 @@ def _convert(name: str, source: str, value: Any) -> Any:
     try:
         return msgspec.convert(value, FIELDS[name].type, strict=not isinstance(value, str))
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{source}: {value!r} will not do: {error}") from error
+        wanted = expectation(types_at(FIELDS[name].type, ""))
+        raise SettingsError(f"{source}: got {value!r}, expected {wanted}") from error
 
 
 def _bytes(text: str) -> str:

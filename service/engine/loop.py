@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from service.engine.scheduler import EncodeStep, LanguageStep, Scheduler, Waiting
+from service.engine.scheduler import Encode, EncodeStep, LanguageStep, Scheduler, Waiting
 from service.ipc.messages import (
     Abandon,
     CacheReport,
@@ -89,17 +89,31 @@ class EngineLoop:
     def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
         failures: list[Failure] = []
+        num_encoded = 0
         for encode in step.encodes:
-            assert encode.slot is not None  # the scheduler takes no other
-            try:
-                features = self._runner.encode(encode.slot, encode.media.grid_thw)
-                self._scheduler.encoded(encode, features, features.nbytes)
-            except Exception:
-                logger.exception("a picture could not be encoded")
-                failed = self._scheduler.encode_failed(encode)
+            if not self._scheduler.is_wanted(encode):
+                continue
+            features = self._features(encode)
+            if features is None:
+                failed, released = self._scheduler.encode_failed(encode)
                 failures += [Failure(id=w.request.id, code="internal_error", message=INTERNAL) for w in failed]
-            self._released.append(encode.slot.start)
-        self._answer(began_s, failures=failures, num_encoded=len(step.encodes))
+                self._released += released
+            else:
+                assert encode.slot is not None  # the scheduler takes no other
+                self._scheduler.encoded(encode, features, features.nbytes)
+                self._released.append(encode.slot.start)
+                num_encoded += 1
+        self._answer(began_s, failures=failures, num_encoded=num_encoded)
+
+    def _features(self, encode: "Encode[torch.Tensor]") -> "torch.Tensor | None":
+        """Features of a picture, or None when it cannot be encoded; a broken device ends the process instead."""
+        assert encode.slot is not None  # the scheduler takes no other
+        try:
+            return self._runner.encode(encode.slot, encode.media.grid_thw)
+        except Exception:
+            logger.exception("a picture could not be encoded")
+        self._runner.check_alive()
+        return None
 
     def _embed(self, step: "LanguageStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
@@ -116,17 +130,18 @@ class EngineLoop:
 
     def _embed_or_halve(self, batch: "list[Waiting[torch.Tensor]]") -> list[dict[str, bytes] | Failure]:
         try:
-            rows = self._runner.embed(batch)
+            return [
+                Failure(id=waiting.request.id, code="non_finite_embedding", message=NOT_FINITE) if row is None else row
+                for waiting, row in zip(batch, self._runner.embed(batch), strict=True)
+            ]
         except Exception:
             logger.exception("a batch of %d failed", len(batch))
-            if len(batch) == 1:
-                return [Failure(id=batch[0].request.id, code="internal_error", message=INTERNAL)]
-            half = len(batch) // 2
-            return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])
-        return [
-            Failure(id=waiting.request.id, code="non_finite_embedding", message=NOT_FINITE) if row is None else row
-            for waiting, row in zip(batch, rows, strict=True)
-        ]
+        # Outside the handler: its traceback keeps the failed batch's tensors alive, and memory may be what was short.
+        self._runner.check_alive()
+        if len(batch) == 1:
+            return [Failure(id=batch[0].request.id, code="internal_error", message=INTERNAL)]
+        half = len(batch) // 2
+        return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])
 
     def _flush_released(self) -> None:
         if self._released:

@@ -13,12 +13,12 @@ from transformers import Qwen3VLModel
 
 from cenote_kernels import NumberFormat, Output, PoolingMode, epilogue
 from service.engine.scheduler import Waiting
+from service.errors import ModelError
 from service.ipc.messages import PixelSlot, Request
 from service.model.language import LanguageModel, PackedBatch
+from service.model.patchify import PATCH
 from service.model.vision import VisionTower
 from service.prompt.positions import mrope_positions
-
-PATCH_PIXELS = 16
 
 
 class ModelRunner:
@@ -38,11 +38,24 @@ class ModelRunner:
         self.device = self._language.device
 
     def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> torch.Tensor:
-        """Features of the picture in a slot of the arena, `[tokens, hidden · (1 + deepstack)]`."""
+        """Features of the picture in a slot of the arena, `[tokens, hidden · (1 + deepstack)]`.
+
+        Raises:
+            ModelError: a feature is not finite; cached, it would fail every later request for the picture.
+        """
         _, rows, columns = grid_thw
-        height, width = rows * PATCH_PIXELS, columns * PATCH_PIXELS
+        height, width = rows * PATCH, columns * PATCH
         view = self._pixels[slot.start : slot.start + slot.num_bytes]
-        return self._vision.encode(torch.from_numpy(np.frombuffer(view, np.uint8).reshape(height, width, 3).copy()))
+        pixels = np.frombuffer(view, np.uint8).reshape(height, width, 3).copy()
+        features = self._vision.encode(torch.from_numpy(pixels))
+        if not bool(features.isfinite().all()):
+            raise ModelError("non_finite_embedding", "the vision tower gave features that are not finite")
+        return features
+
+    def check_alive(self) -> None:
+        """Raise when the device is lost: after such an error every further call fails, and only a new process helps."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> list[dict[str, bytes] | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not finite."""

@@ -15,6 +15,9 @@ from service.ipc.messages import Media, PixelSlot, Request
 
 T = TypeVar("T")
 
+MAX_HELD_ROUNDS = 2
+"""Ready requests may hold features of so many encode rounds; beyond that only language steps run."""
+
 
 @dataclass(slots=True, eq=False)
 class Waiting(Generic[T]):
@@ -78,6 +81,7 @@ class Scheduler(Generic[T]):
         self.max_encoder_tokens = max_encoder_tokens
         self._ready: deque[Waiting[T]] = deque()
         self._encodes: OrderedDict[bytes, Encode[T]] = OrderedDict()
+        self._num_held_tokens = 0
         self._encoded_last = False
 
     def add(self, request: Request, now_s: float) -> list[int]:
@@ -89,7 +93,7 @@ class Scheduler(Generic[T]):
         waiting: Waiting[T] = Waiting(request, now_s, [None] * len(request.media))
         unneeded = [start for i, media in enumerate(request.media) for start in self._look_up(waiting, i, media)]
         if waiting.is_ready:
-            self._ready.append(waiting)
+            self._make_ready(waiting)
         return unneeded
 
     def supply(self, key: bytes, slot: PixelSlot) -> bool:
@@ -110,7 +114,8 @@ class Scheduler(Generic[T]):
     def next_step(self) -> LanguageStep[T] | EncodeStep[T] | None:
         """The next step, or None when nothing can run."""
         encodable = any(encode.slot is not None for encode in self._encodes.values())
-        if self._ready and (self._encoded_last or not encodable):
+        is_full = self._num_held_tokens > MAX_HELD_ROUNDS * self.max_encoder_tokens
+        if self._ready and (self._encoded_last or not encodable or is_full):
             self._encoded_last = False
             return LanguageStep(self._take_ready())
         if encodable:
@@ -125,19 +130,26 @@ class Scheduler(Generic[T]):
         for waiting, index in encode.waiters:
             waiting.features[index] = features
             if waiting.is_ready:
-                self._ready.append(waiting)
+                self._make_ready(waiting)
 
-    def encode_failed(self, encode: Encode[T]) -> list[Waiting[T]]:
-        """A picture could not be encoded: everyone who waits for it fails, nobody else."""
-        del self._encodes[encode.media.key]
+    def is_wanted(self, encode: Encode[T]) -> bool:
+        """Whether somebody still waits for a picture of this step: an earlier one may have failed its requests."""
+        return self._encodes.get(encode.media.key) is encode
+
+    def encode_failed(self, encode: Encode[T]) -> tuple[list[Waiting[T]], list[int]]:
+        """A picture could not be encoded: everyone who waits for it fails, nobody else.
+
+        Returns:
+            The failed requests, and the starts of pixel slots that nobody needs any more, this picture's included.
+        """
         failed = list(OrderedDict.fromkeys(waiting for waiting, _ in encode.waiters))
-        self.abandon({waiting.request.id for waiting in failed})
-        return failed
+        return failed, self.abandon({waiting.request.id for waiting in failed})
 
     def abandon(self, ids: Iterable[int]) -> list[int]:
         """Forget requests; returns the starts of pixel slots that nobody needs any more."""
         gone = set(ids)
         self._ready = deque(waiting for waiting in self._ready if waiting.request.id not in gone)
+        self._num_held_tokens = sum(map(_visual_tokens, self._ready))
         released = []
         for key, encode in list(self._encodes.items()):
             encode.waiters = [(w, i) for w, i in encode.waiters if w.request.id not in gone]
@@ -163,6 +175,10 @@ class Scheduler(Generic[T]):
         self._encodes[media.key] = Encode(media, media.slot, [(waiting, index)])
         return []
 
+    def _make_ready(self, waiting: Waiting[T]) -> None:
+        self._ready.append(waiting)
+        self._num_held_tokens += _visual_tokens(waiting)
+
     def _take_ready(self) -> list[Waiting[T]]:
         batch: list[Waiting[T]] = []
         num_tokens = 0
@@ -171,6 +187,7 @@ class Scheduler(Generic[T]):
             if batch and num_tokens > self.max_batch_tokens:
                 break
             batch.append(self._ready.popleft())
+        self._num_held_tokens -= sum(map(_visual_tokens, batch))
         return batch
 
     def _take_encodes(self) -> list[Encode[T]]:
@@ -184,3 +201,7 @@ class Scheduler(Generic[T]):
                 break
             taken.append(encode)
         return taken
+
+
+def _visual_tokens(waiting: Waiting[T]) -> int:
+    return sum(media.num_tokens for media in waiting.request.media)

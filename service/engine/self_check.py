@@ -19,16 +19,17 @@ GRID_THW = (1, 4, 6)
 NUM_VISUAL_TOKENS = 6
 
 
-def check_runner(model: Qwen3VLModel, runner: ModelRunner, pixels: memoryview) -> None:
+def check_forward(model: Qwen3VLModel, pooling: str) -> None:
     """Embed a picture and a text packed together, and again each through `Qwen3VLModel.forward`.
 
-    Nothing is shared between the two but the weights: the stock side computes its own positions, scatter, masks.
+    Nothing is shared between the two but the weights: the stock side computes its own positions, scatter, masks. The
+    picture lies in a buffer of its own, never in the arena: the front may hold decoded pictures there already.
 
     Raises:
         ModelError: the vectors differ by more than the dtype explains.
     """
     image = _gradient()
-    pixels[: image.size] = image.tobytes()
+    runner = ModelRunner(model, memoryview(image.tobytes()), pooling)
     requests = _probes(model, runner.hidden, image.size)
     features = runner.encode(PixelSlot(0, image.size), GRID_THW)
     packed = runner.embed([Waiting(request, 0.0, [features] * len(request.media)) for request in requests])

@@ -4,6 +4,7 @@
 It ends when the front's end of the socket closes, so no engine outlives its front.
 """
 
+import logging
 import mmap
 import os
 import queue
@@ -22,11 +23,12 @@ from service.engine.encoder_cache import EncoderCache
 from service.engine.loop import EngineLoop
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import Scheduler
-from service.engine.self_check import check_runner
-from service.errors import ServiceError
+from service.engine.self_check import check_forward
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.model.load import choose_device, choose_dtype, load_model
+
+logger = logging.getLogger("cenote.engine")
 
 
 def main() -> None:
@@ -41,14 +43,15 @@ def main() -> None:
     logs.configure(start.log_format, start.log_level)
     if start.log_format == "json" or not sys.stderr.isatty():
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    pixels = memoryview(mmap.mmap(arena_fd, start.arena_bytes))
-    try:
-        runner, ready = load(start, pixels)
-    except (ServiceError, OSError, ValueError, RuntimeError) as error:
-        channel.send(Broken(reason=f"{type(error).__name__}: {error}"))
-        return
     inbox: queue.SimpleQueue[FrontMessage] = queue.SimpleQueue()
     threading.Thread(target=read_forever, args=(channel, inbox), daemon=True).start()
+    pixels = memoryview(mmap.mmap(arena_fd, start.arena_bytes, access=mmap.ACCESS_READ))
+    try:
+        runner, ready = load(start, pixels)
+    except Exception as error:
+        logger.exception("the model could not be loaded")
+        channel.send(Broken(reason=f"{type(error).__name__}: {error}"))
+        return
     channel.send(ready)
     EngineLoop(channel.send, inbox, new_scheduler(start), runner).run()
 
@@ -59,8 +62,8 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready]:
     torch.set_num_threads(start.num_threads)
     device = choose_device(start.device)
     model = load_model(Path(start.folder), device, choose_dtype(start.dtype, device))
+    check_forward(model, start.pooling)
     runner = ModelRunner(model, pixels, start.pooling)
-    check_runner(model, runner, pixels)
     return runner, Ready(
         device=str(device),
         dtype=str(model.dtype).removeprefix("torch."),
@@ -81,10 +84,12 @@ def new_scheduler(start: Start) -> Scheduler[torch.Tensor]:
 
 
 def read_forever(channel: BlockingChannel[FrontMessage], inbox: "queue.SimpleQueue[FrontMessage]") -> None:
-    """Move messages into the inbox while the engine computes; end the process when the front has gone."""
-    while (message := channel.receive()) is not None:
-        inbox.put(message)
-    os._exit(0)
+    """Move messages into the inbox while the engine computes; end the process when the front can be heard no more."""
+    try:
+        while (message := channel.receive()) is not None:
+            inbox.put(message)
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":

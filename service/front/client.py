@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -16,7 +14,6 @@ from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
     Abandon,
     EngineMessage,
-    Failure,
     Media,
     OutputSpec,
     Pixels,
@@ -41,7 +38,6 @@ class Pending:
 
     future: asyncio.Future[Vector]
     items: dict[bytes, MediaItem]
-    starts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,55 +49,44 @@ class Ticket:
 
 
 class EngineClient:
-    """Submits prompts and settles their futures; bounded, and honest when the engine has gone.
+    """Submits prompts and settles their futures; honest when the engine has gone.
 
-    Attributes:
-        max_requests: requests under way at once; more are refused.
-        max_tokens: tokens under way at once; more are refused.
+    An engine is attached when it is loaded and open when its known answer has matched: between the two only the
+    question itself passes.
     """
 
-    def __init__(self, arena: PixelArena, loader: PixelLoader, *, max_requests: int, max_tokens: int) -> None:
-        self.max_requests = max_requests
-        self.max_tokens = max_tokens
+    def __init__(self, arena: PixelArena, loader: PixelLoader, observe: Callable[[int, float], None]) -> None:
         self._arena = arena
         self._loader = loader
+        self._observe = observe
         self._pending: dict[int, Pending] = {}
-        self._num_requests = 0
-        self._num_tokens = 0
+        self._lent: set[int] = set()  # starts of the slots that the engine may still read
         self._ids = count(1)
         self._channel: AsyncChannel[EngineMessage] | None = None
+        self._is_open = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._tokens_per_s = 1000.0
 
-    @contextmanager
-    def admitted(self, num_requests: int, num_tokens: int) -> Iterator[None]:
-        """A place in the queue from before the first decode until the last answer.
+    def check_open(self, *, is_probe: bool = False) -> None:
+        """Pass when the engine may be asked.
 
         Raises:
-            UnavailableError: the queue is full, or there is no engine now.
+            UnavailableError: there is none, or it has not answered its known question yet.
         """
-        if self._channel is None:
+        if self._channel is None or not (self._is_open or is_probe):
             raise _restarting()
-        self._check_room(num_requests, num_tokens)
-        self._num_requests += num_requests
-        self._num_tokens += num_tokens
-        metrics.QUEUE_DEPTH.set(self._num_requests)
-        try:
-            yield
-        finally:
-            self._num_requests -= num_requests
-            self._num_tokens -= num_tokens
-            metrics.QUEUE_DEPTH.set(self._num_requests)
 
     def submit(self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: OutputSpec) -> list[Ticket]:
         """Send prompts to the engine in one message; each ticket's future gets its vector or its own error.
 
+        The pixel slots are the client's from here on, also when it raises.
+
         Raises:
-            UnavailableError: there is no engine now; pixel slots are given back.
+            UnavailableError: the engine has gone.
         """
+        starts = [one.slot.start for _, loaded in prompts for one in loaded if one.slot]
+        self._lent.update(starts)
         if self._channel is None:
-            for _, loaded in prompts:
-                self._release(media.slot.start for media in loaded if media.slot)
+            self._take_back(starts)
             raise _restarting()
         requests = [self._register(prompt, loaded, output) for prompt, loaded in prompts]
         self._channel.send(Submit(requests=requests))
@@ -119,17 +104,20 @@ class EngineClient:
             self._channel.send(Abandon(ids=ids))
 
     def attach(self, channel: AsyncChannel[EngineMessage]) -> None:
-        """An engine is ready at the other end of `channel`."""
+        """An engine is loaded at the other end of `channel`."""
         self._channel = channel
 
+    def open(self) -> None:
+        """The engine's known answer has matched: everybody may ask."""
+        self._is_open = True
+
     def detach(self) -> None:
-        """The engine has gone: everyone who waits is told, and its pixels are given back."""
+        """The engine has gone: everyone who waits is told, and every slot that it may have read is given back."""
         self._channel = None
+        self._is_open = False
+        self._take_back(list(self._lent))
         for id_ in list(self._pending):
-            pending = self._pending.pop(id_)
-            self._release(pending.starts)
-            if not pending.future.done():
-                pending.future.set_exception(_restarting())
+            _fail(self._pending.pop(id_).future, _restarting())
 
     def receive(self, message: EngineMessage) -> None:
         """Settle what the engine answered."""
@@ -137,20 +125,9 @@ class EngineClient:
             case StepDone():
                 self._settle(message)
             case WantPixels(keys=keys):
-                for key in keys:
-                    self._spawn_resupply(key)
+                self._resupply_all(keys)
             case _:
                 raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
-
-    def _check_room(self, num_requests: int, num_tokens: int) -> None:
-        full = self._num_requests + num_requests > self.max_requests or self._num_tokens + num_tokens > self.max_tokens
-        if full and self._num_requests:  # one request over the limit still runs when it is alone
-            raise UnavailableError(
-                "queue_full",
-                f"the queue holds {self._num_requests} inputs and {self._num_tokens} tokens; its limits are "
-                f"{self.max_requests} and {self.max_tokens}",
-                retry_after_s=min(30, max(1, round(self._num_tokens / self._tokens_per_s))),
-            )
 
     def _register(self, prompt: Prompt, loaded: Sequence[LoadedMedia], output: OutputSpec) -> Request:
         id_ = next(self._ids)
@@ -161,53 +138,64 @@ class EngineClient:
         self._pending[id_] = Pending(
             future=asyncio.get_running_loop().create_future(),
             items={one.key: place.item for place, one in zip(prompt.placeholders, loaded, strict=True)},
-            starts=tuple(one.slot.start for one in loaded if one.slot),
         )
         return Request(id=id_, token_ids=prompt.token_ids, media=media, output=output)
 
     def _settle(self, step: StepDone) -> None:
-        self._release(step.released)
+        self._take_back(step.released)
         for vector in step.vectors:
-            if (pending := self._take(vector.id)) is not None:
+            if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
                 pending.future.set_result(vector)
         for failure in step.failures:
-            if (pending := self._take(failure.id)) is not None:
-                pending.future.set_exception(_model_error(failure))
+            if (pending := self._pending.pop(failure.id, None)) is not None:
+                _fail(pending.future, ModelError(failure.code, failure.message))
         if step.num_tokens:
-            self._tokens_per_s += 0.2 * (step.num_tokens / (step.step_ms / 1e3) - self._tokens_per_s)
+            self._observe(step.num_tokens, step.step_ms / 1e3)
         metrics.observe_step(step)
 
-    def _take(self, id_: int) -> Pending | None:
-        pending = self._pending.pop(id_, None)  # None: abandoned while the engine was at it
-        return None if pending is None or pending.future.done() else pending
-
-    def _release(self, starts: Iterable[int]) -> None:
+    def _take_back(self, starts: Sequence[int]) -> None:
+        self._lent.difference_update(starts)
         for start in starts:
             self._arena.release(start)
 
-    def _spawn_resupply(self, key: bytes) -> None:
-        item = next((pending.items[key] for pending in self._pending.values() if key in pending.items), None)
-        if item is not None:
-            task = asyncio.create_task(self._resupply(key, item))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    def _resupply_all(self, keys: Sequence[bytes]) -> None:
+        items = {key: item for pending in self._pending.values() for key, item in pending.items.items()}
+        for key in keys:
+            if key in items:
+                task = asyncio.create_task(self._resupply(key, items[key]))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
 
     async def _resupply(self, key: bytes, item: MediaItem) -> None:
-        began_s, channel = time.perf_counter(), self._channel
-        loaded = await self._loader.decode(item)
-        assert loaded.slot is not None  # `decode` always makes one
+        """Send a picture's pixels again; who waits for it is told when that is not possible."""
+        channel = self._channel
+        try:
+            slot = await self._loader.decode(item)
+        except Exception:
+            logger.exception("a picture could not be decoded again")
+            self._fail_all_with(key)
+            return
         if channel is None or channel is not self._channel:
-            self._arena.release(loaded.slot.start)
-        else:
-            channel.send(Pixels(key=key, slot=loaded.slot))
-            logger.debug("pixels sent again in %.1f ms", (time.perf_counter() - began_s) * 1e3)
+            self._arena.release(slot.start)
+            return
+        self._lent.add(slot.start)
+        channel.send(Pixels(key=key, slot=slot))
+
+    def _fail_all_with(self, key: bytes) -> None:
+        ids = [id_ for id_, pending in self._pending.items() if key in pending.items]
+        for id_ in ids:
+            error = ModelError("internal_error", "a picture of this input could not be decoded again")
+            _fail(self._pending.pop(id_).future, error)
+        if ids and self._channel is not None:
+            self._channel.send(Abandon(ids=ids))
+
+
+def _fail(future: asyncio.Future[Vector], error: Exception) -> None:
+    future.set_exception(error)
+    future.exception()  # read once: whoever waited may have gone, and asyncio would complain
 
 
 def _restarting() -> UnavailableError:
     return UnavailableError(
         "engine_restarting", "the engine is restarting; send the request again", retry_after_s=RESTART_RETRY_S
     )
-
-
-def _model_error(failure: Failure) -> ModelError:
-    return ModelError(failure.code, failure.message)

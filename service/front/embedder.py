@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from service.errors import DeadlineError, MediaError, ModelError
+from service.front.admission import Admission
 from service.front.client import EngineClient, Ticket
 from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
@@ -15,6 +16,25 @@ from service.prompt.prompt import Prompt
 
 ARENA_SHARE = 4
 """Pictures of one group may take this fraction of the arena, so that several requests decode side by side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a route wants embedded.
+
+    Attributes:
+        prepare: makes the prompts; runs in a thread, and raises for what the client got wrong.
+        output: dimensions and number formats.
+        num_inputs: how many prompts that will be.
+        num_bytes: size of the request's body.
+        has_media: which threads `prepare` runs in.
+    """
+
+    prepare: Callable[[], list[Prompt]]
+    output: OutputSpec
+    num_inputs: int
+    num_bytes: int = 0
+    has_media: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,62 +79,67 @@ class Embedder:
     """
 
     def __init__(
-        self, client: EngineClient, loader: PixelLoader, arena: PixelArena, *, num_threads: int, timeout_s: float
+        self,
+        client: EngineClient,
+        loader: PixelLoader,
+        arena: PixelArena,
+        admission: Admission,
+        *,
+        num_threads: int,
+        timeout_s: float,
     ) -> None:
         self._client = client
         self._loader = loader
         self._arena = arena
+        self._admission = admission
         self._timeout_s = timeout_s
         self._text_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="text")
         self._header_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="header")
 
-    async def embed(
-        self, prepare: Callable[[], list[Prompt]], output: OutputSpec, *, has_media: bool = False
-    ) -> Embedded:
-        """One vector for each prompt that `prepare` makes; all or an error that names the input.
-
-        Args:
-            prepare: makes the prompts; runs in a thread and raises for what the client got wrong.
-            output: dimensions and number formats.
-            has_media: which threads `prepare` runs in.
+    async def embed(self, job: Job) -> Embedded:
+        """One vector for each prompt of the job; all, or an error that names the input.
 
         Raises:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
         """
-        began_s = time.perf_counter()
-        pool = self._header_pool if has_media else self._text_pool
-        prompts = await asyncio.get_running_loop().run_in_executor(pool, prepare)
-        self._check_pixels(prompts)
-        with self._client.admitted(len(prompts), sum(len(prompt.token_ids) for prompt in prompts)):
-            # A task of its own: pixels being decoded into shared memory must not be given back before that ends.
-            submitting = asyncio.create_task(self._load_and_submit(prompts, output))
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    tickets = await asyncio.shield(submitting)
-                    media_ms = (time.perf_counter() - began_s) * 1e3
-                    return Embedded(prompts, await _all_vectors([ticket.future for ticket in tickets]), media_ms)
-            except TimeoutError:
-                raise DeadlineError("deadline_exceeded", f"no answer within {self._timeout_s:g} s") from None
-            finally:
-                submitting.add_done_callback(self._abandon)
+        self._client.check_open()
+        pool = self._header_pool if job.has_media else self._text_pool
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                with self._admission.place(job.num_inputs, job.num_bytes) as place:
+                    began_s = time.perf_counter()
+                    prompts = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))
+                    return await self._embed_prompts(prompts, job.output, began_s)
+        except TimeoutError:
+            raise DeadlineError("deadline_exceeded", f"no answer within {self._timeout_s:g} s") from None
 
-    async def _load_and_submit(self, prompts: list[Prompt], output: OutputSpec) -> list[Ticket]:
-        groups = list(self._groups(prompts))
-        tasks = [asyncio.create_task(self._submit_group(prompts[group], output)) for group in groups]
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-        tickets = [ticket for result in results if isinstance(result, list) for ticket in result]
-        for result in results:
-            if isinstance(result, BaseException):
-                self._client.abandon(tickets)
-                raise result
-        return tickets
+    async def probe(self, prompts: list[Prompt], output: OutputSpec) -> Embedded:
+        """The same for the service's own question: no queue, no crowd, and before the engine is open to others.
+
+        Raises:
+            ServiceError: the engine has gone, or time is up.
+        """
+        self._client.check_open(is_probe=True)
+        async with asyncio.timeout(self._timeout_s):
+            return await self._embed_prompts(prompts, output, time.perf_counter())
+
+    async def _embed_prompts(self, prompts: list[Prompt], output: OutputSpec, began_s: float) -> Embedded:
+        self._check_pixels(prompts)
+        tickets: list[Ticket] = []
+        try:
+            for group in self._groups(prompts):
+                tickets += await self._submit_group(prompts[group], output)
+            media_ms = (time.perf_counter() - began_s) * 1e3
+            return Embedded(prompts, await _all_vectors([ticket.future for ticket in tickets]), media_ms)
+        finally:
+            self._client.abandon(tickets)  # whoever is answered is passed over
 
     async def _submit_group(self, prompts: Sequence[Prompt], output: OutputSpec) -> list[Ticket]:
         items = [place.item for prompt in prompts for place in prompt.placeholders]
         loaded = iter(await self._loader.load(items) if items else ())
-        return self._client.submit(
-            [(prompt, [next(loaded) for _ in prompt.placeholders]) for prompt in prompts], output
-        )
+        pairs = [(prompt, [next(loaded) for _ in prompt.placeholders]) for prompt in prompts]
+        return self._client.submit(pairs, output)
 
     def _groups(self, prompts: Sequence[Prompt]) -> Iterator[slice]:
         start, num_bytes = 0, 0
@@ -136,18 +161,13 @@ class Embedder:
                     index=index,
                 )
 
-    def _abandon(self, submitting: "asyncio.Task[list[Ticket]]") -> None:
-        if not submitting.cancelled() and submitting.exception() is None:
-            self._client.abandon(submitting.result())
-
 
 async def _all_vectors(futures: Sequence[asyncio.Future[Vector]]) -> list[Vector]:
     await asyncio.wait(futures, return_when=asyncio.FIRST_EXCEPTION)
-    errors = [future.exception() if future.done() else None for future in futures]
-    for index, error in enumerate(errors):
-        if isinstance(error, ModelError):
-            error.index = index
-        if error is not None:
+    for index, future in enumerate(futures):
+        if future.done() and (error := future.exception()) is not None:
+            if isinstance(error, ModelError):
+                error.index = index
             raise error
     return [future.result() for future in futures]
 

@@ -5,19 +5,25 @@ Runs in a worker thread: base64, hashing and tokenizing all happen here, and no 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from schemas.content import Content, ContentPart, ImageUrlPart, TextPart
-from schemas.embed import EmbedRequest
+from schemas.embed import EmbedRequest, Truncate
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message, conversations
 from service.errors import InputError
+from service.front.embedder import Job
 from service.front.served_model import ServedModel
+from service.ipc.messages import OutputSpec
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
 from service.media.source import read_source
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
-from service.prompt.truncation import Truncation
+from service.prompt.truncation import Side, Truncation
+
+CUT_SIDES: dict[Truncate, Side | None] = {"NONE": None, "START": "left", "END": "right"}
+"""Cohere's `truncate`: which end of a text goes away; None is an error instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +38,33 @@ class InputReader:
     model: ServedModel
     limits: DecodeLimits
 
-    def embedding_prompts(self, request: EmbeddingRequest) -> list[Prompt]:
-        """The prompts of `/v1/embeddings`, in order.
-
-        Raises:
-            InputError: an input cannot be embedded; it carries its index and path.
-        """
-        read = self._embedding_conversation(request)
+    def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, num_bytes: int) -> Job:
+        """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
+        sources = _embedding_sources(request)
         truncation = _embedding_truncation(request, self.model.profile.max_tokens)
-        return self._build(_embedding_sources(request), read, truncation)
+        prepare = partial(self._build, sources, partial(self._embedding_conversation, request), truncation)
+        return Job(
+            prepare=prepare,
+            output=output,
+            num_inputs=len(sources),
+            num_bytes=num_bytes,
+            has_media=_has_pictures(sources),
+        )
 
-    def embed_prompts(self, request: EmbedRequest, instruction: str | None) -> list[Prompt]:
-        """The prompts of `/v2/embed`, in order.
-
-        Raises:
-            InputError: an input cannot be embedded; it carries its index and path.
-        """
-        read = lambda source, param, index: Conversation(instruction, (self._turn(source, param, index),))  # noqa: E731
-        limit = request.max_tokens or self.model.profile.max_tokens
-        side = {"NONE": None, "START": "left", "END": "right"}[request.truncate or "END"]
-        return self._build(_embed_sources(request), read, Truncation(limit, side))  # type: ignore[arg-type]
+    def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, num_bytes: int) -> Job:
+        """What `/v2/embed` wants embedded. Its `prepare` raises InputError with the input's index and path."""
+        sources = _embed_sources(request)
+        truncation = Truncation(
+            request.max_tokens or self.model.profile.max_tokens, CUT_SIDES[request.truncate or "END"]
+        )
+        prepare = partial(self._build, sources, partial(self._embed_conversation, instruction), truncation)
+        return Job(
+            prepare=prepare,
+            output=output,
+            num_inputs=len(sources),
+            num_bytes=num_bytes,
+            has_media=_has_pictures(sources),
+        )
 
     def _build(
         self,
@@ -64,21 +77,23 @@ class InputReader:
             for index, (param, source) in enumerate(sources)
         ]
 
-    def _embedding_conversation(self, request: EmbeddingRequest) -> "Callable[[Source, str, int], Conversation]":
-        def read(source: Source, param: str, index: int) -> Conversation:
-            if isinstance(source, list):
-                conversation = self._conversation(source, param, index)
-            else:
-                conversation = Conversation(None, (self._turn(source, param, index),))
-            return replace(
-                conversation,
-                instruction=conversation.instruction if request.instruction is None else request.instruction,
-                add_generation_prompt=request.add_generation_prompt,
-                continue_final_message=request.continue_final_message,
-                add_special_tokens=request.add_special_tokens,
-            )
+    def _embed_conversation(self, instruction: str | None, source: "Source", param: str, index: int) -> Conversation:
+        return Conversation(instruction, (self._turn(source, param, index),))
 
-        return read
+    def _embedding_conversation(
+        self, request: EmbeddingRequest, source: "Source", param: str, index: int
+    ) -> Conversation:
+        if isinstance(source, list):
+            conversation = self._conversation(source, param, index)
+        else:
+            conversation = Conversation(None, (self._turn(source, param, index),))
+        return replace(
+            conversation,
+            instruction=conversation.instruction if request.instruction is None else request.instruction,
+            add_generation_prompt=request.add_generation_prompt,
+            continue_final_message=request.continue_final_message,
+            add_special_tokens=request.add_special_tokens,
+        )
 
     def _conversation(self, messages: "list[Message]", param: str, index: int) -> Conversation:
         has_system = messages[0].role == "system"
@@ -166,13 +181,16 @@ def _embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncat
     return Truncation(max_tokens if wanted == -1 else max(1, wanted), request.truncation_side or "right")
 
 
-def has_pictures(request: EmbeddingRequest | EmbedRequest) -> bool:
-    """Whether preparing the request will touch picture bytes, and so belongs to the media threads."""
-    if isinstance(request, EmbedRequest):
-        return request.images is not None or any(map(_holds_picture, request.inputs or []))
-    turns = [message for one in conversations(request.messages or []) for message in one]
-    return any(map(_holds_picture, request.inputs or [])) or any(map(_holds_picture, turns))
+def _has_pictures(sources: "Sequence[tuple[str, Source]]") -> bool:
+    """Whether preparing will touch picture bytes, and so belongs to the media threads."""
+    return any(_holds_picture(source) for _, source in sources)
 
 
-def _holds_picture(item: Content | Message) -> bool:
-    return not isinstance(item.content, str) and any(isinstance(part, ImageUrlPart) for part in item.content)
+def _holds_picture(source: "Source | Message") -> bool:
+    if isinstance(source, str):
+        return False
+    if isinstance(source, list):
+        return any(map(_holds_picture, source))
+    if isinstance(source, ImageUrlPart):
+        return True
+    return not isinstance(source.content, str) and any(isinstance(part, ImageUrlPart) for part in source.content)

@@ -4,6 +4,7 @@ The first engine's answer, which its own self-check has held against the stock f
 must give again.
 """
 
+import asyncio
 import io
 
 import numpy as np
@@ -39,7 +40,8 @@ class KnownAnswer:
             ServiceError: there was no answer.
         """
         output = OutputSpec(dimensions=self._model.profile.dimensions)
-        embedded = await self._embedder.embed(self._prompts, output, has_media=True)
+        prompts = await asyncio.to_thread(self._prompts)
+        embedded = await self._embedder.probe(prompts, output)
         answer = np.frombuffer(embedded.vectors[0].rows["float32"], np.float32)
         if self._first is None:
             self._first = answer

@@ -28,8 +28,7 @@ class LoadedMedia:
 class PixelLoader:
     """Decodes and resizes in its own threads, so that text never waits for a picture.
 
-    Attributes:
-        num_decoded: pictures decoded since the start.
+    Cancelling a load is safe at any point: slots that threads still write to are given back when the threads are done.
     """
 
     def __init__(
@@ -41,7 +40,6 @@ class PixelLoader:
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
         self._max_known_keys = max_known_keys
         self._in_flight: dict[bytes, asyncio.Future[None]] = {}
-        self.num_decoded = 0
 
     async def load(self, items: Sequence[MediaItem]) -> list[LoadedMedia]:
         """Content keys of the items, in order; the first item of each new picture carries its pixels.
@@ -54,61 +52,72 @@ class PixelLoader:
         distinct = {item.digest: item for item in reversed(items)}
         while others := [self._in_flight[digest] for digest in distinct if digest in self._in_flight]:
             await asyncio.wait(others)
-        new = [item for digest, item in distinct.items() if digest not in self._known]
-        slots = await self._claim_and_decode(new)
-        return [LoadedMedia(self._key(item), slots.pop(item.digest, None)) for item in items]
+        loaded = {digest: LoadedMedia(self._touch(digest), None) for digest in distinct if digest in self._known}
+        new = [item for digest, item in distinct.items() if digest not in loaded]
+        loaded |= await self._claim_and_decode(new) if new else {}
+        answer = []
+        for item in items:
+            answer.append(loaded[item.digest])
+            loaded[item.digest] = LoadedMedia(answer[-1].key, None)
+        return answer
 
-    async def decode(self, item: MediaItem) -> LoadedMedia:
-        """One picture's pixels, whatever is known of it: the engine asked for them."""
-        (slot,) = await self._arena.reserve([item.num_pixel_bytes])
-        try:
-            return LoadedMedia(await self._decode_into(item, slot), slot)
-        except BaseException:
-            self._arena.release(slot.start)
-            raise
+    async def decode(self, item: MediaItem) -> PixelSlot:
+        """One picture's pixels, whatever is known of it: the engine asked for them.
 
-    async def _claim_and_decode(self, new: list[MediaItem]) -> dict[bytes, PixelSlot]:
-        if not new:
-            return {}
-        done = asyncio.get_running_loop().create_future()
+        Raises:
+            MediaError: it cannot be decoded.
+        """
+        slots, _ = await self._decode([item])
+        return slots[0]
+
+    async def _claim_and_decode(self, new: list[MediaItem]) -> dict[bytes, LoadedMedia]:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._in_flight.update((item.digest, done) for item in new)
-        slots: list[PixelSlot] = []
         try:
-            slots = await self._arena.reserve([item.num_pixel_bytes for item in new])
-            results = await asyncio.gather(
-                *(self._decode_into(item, slot) for item, slot in zip(new, slots, strict=True)), return_exceptions=True
-            )
-            for result in results:
-                if isinstance(result, BaseException):
-                    raise result
-            for item, key in zip(new, results, strict=True):
-                self._remember(item.digest, key)  # type: ignore[arg-type]  # the exceptions were raised above
-            return {item.digest: slot for item, slot in zip(new, slots, strict=True)}
-        except BaseException:
-            for slot in slots:
-                self._arena.release(slot.start)
-            raise
+            slots, keys = await self._decode(new)
         finally:
             for item in new:
                 del self._in_flight[item.digest]
             done.set_result(None)
+        for item, key in zip(new, keys, strict=True):
+            self._remember(item.digest, key)
+        return {item.digest: LoadedMedia(key, slot) for item, key, slot in zip(new, keys, slots, strict=True)}
+
+    async def _decode(self, items: Sequence[MediaItem]) -> tuple[list[PixelSlot], list[bytes]]:
+        """Slots of pixels and their content keys, all or none."""
+        slots = await self._arena.reserve([item.num_pixel_bytes for item in items])
+        pairs = zip(items, slots, strict=True)
+        decoding = asyncio.gather(*(self._decode_into(item, slot) for item, slot in pairs), return_exceptions=True)
+        try:
+            keys = await asyncio.shield(decoding)
+        except asyncio.CancelledError:
+            decoding.add_done_callback(lambda _: self._release(slots))
+            raise
+        for key in keys:
+            if isinstance(key, BaseException):
+                self._release(slots)
+                raise key
+        return slots, [key for key in keys if isinstance(key, bytes)]
 
     async def _decode_into(self, item: MediaItem, slot: PixelSlot) -> bytes:
-        key = await asyncio.get_running_loop().run_in_executor(self._pool, self._decode, item, slot)
-        self.num_decoded += 1
+        key = await asyncio.get_running_loop().run_in_executor(self._pool, self._decode_in_thread, item, slot)
         metrics.PICTURES_DECODED.inc()
         return key
 
-    def _decode(self, item: MediaItem, slot: PixelSlot) -> bytes:
+    def _decode_in_thread(self, item: MediaItem, slot: PixelSlot) -> bytes:
         view = self._arena.view(slot)
         load_pixels(item, view)
         return content_key(view, item.size, self._fingerprint)
+
+    def _release(self, slots: Sequence[PixelSlot]) -> None:
+        for slot in slots:
+            self._arena.release(slot.start)
 
     def _remember(self, digest: bytes, key: bytes) -> None:
         self._known[digest] = key
         while len(self._known) > self._max_known_keys:
             self._known.popitem(last=False)
 
-    def _key(self, item: MediaItem) -> bytes:
-        self._known.move_to_end(item.digest)
-        return self._known[item.digest]
+    def _touch(self, digest: bytes) -> bytes:
+        self._known.move_to_end(digest)
+        return self._known[digest]

@@ -23,6 +23,7 @@ class ServedModel:
         profile: what its family and its files say.
         tokenizer: its tokenizer.
         builder: makes its prompts.
+        fingerprint: changes when the model does, 32 bytes.
         created_s: when it was loaded, seconds since 1970.
     """
 
@@ -32,6 +33,7 @@ class ServedModel:
     profile: Profile
     tokenizer: PromptTokenizer
     builder: PromptBuilder
+    fingerprint: bytes
     created_s: int = field(default_factory=lambda: int(time.time()))
 
     @property
@@ -56,7 +58,7 @@ class ServedModel:
         if name not in self.names:
             offered = ", ".join(self.names)
             raise NotFoundError(
-                "model_not_found", f"`model`: {name[:128]!r} is not served here; served: {offered}", param="model"
+                "model_not_found", f"`model`: got a name that is not served here; served: {offered}", param="model"
             )
         return name
 
@@ -107,4 +109,5 @@ def load_served_model(
         profile=profile,
         tokenizer=tokenizer,
         builder=PromptBuilder(profile, tokenizer, strict_reference),
+        fingerprint=checkpoint.fingerprint(),
     )

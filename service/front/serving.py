@@ -2,12 +2,18 @@
 
 import asyncio
 import logging
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from litestar import Litestar
 
 from schemas.health import Health
+from service import metrics
 from service.errors import UnavailableError
+from service.front.admission import Admission, QueueLimits
 from service.front.client import EngineClient
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
@@ -26,6 +32,11 @@ from service.settings import Settings
 logger = logging.getLogger("cenote.serving")
 
 LOADING_RETRY_S = 5
+
+FAILED = "the model could not be loaded; the server's log says why"
+"""What clients are told: the reason may name folders and devices."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +96,13 @@ class Serving:
         settings = self.settings
         try:
             logger.info("looking for %s", settings.model)
-            model = await asyncio.to_thread(_load_model, settings)
+            model = await _in_daemon_thread(lambda: _load_model(settings))
             await self._keep_engine(model)
         except (CheckpointError, UnsupportedModelError, EngineBrokenError) as error:
-            self.failure = str(error)
+            self.failure = FAILED
             logger.error("%s", error)
         except Exception:
-            self.failure = "the service failed to start; its log says why"
+            self.failure = FAILED
             logger.exception("the service failed to start. This is a bug.")
         finally:
             self.ended.set()
@@ -99,11 +110,13 @@ class Serving:
     async def _keep_engine(self, model: ServedModel) -> None:
         settings, cores = self.settings, self.settings.threads or available_cores()
         arena = PixelArena(settings.pixel_arena_bytes)
-        loader = PixelLoader(arena, model.checkpoint.fingerprint(), num_threads=cores)
-        client = EngineClient(
-            arena, loader, max_requests=settings.max_queue_requests, max_tokens=settings.max_queue_tokens
+        metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
+        loader = PixelLoader(arena, model.fingerprint, num_threads=cores)
+        admission = Admission(
+            QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
         )
-        embedder = Embedder(client, loader, arena, num_threads=cores, timeout_s=settings.request_timeout_s)
+        client = EngineClient(arena, loader, admission.observe)
+        embedder = Embedder(client, loader, arena, admission, num_threads=cores, timeout_s=settings.request_timeout_s)
         known = KnownAnswer(model, embedder)
 
         async def become_ready() -> None:
@@ -121,6 +134,27 @@ def serving_of(app: Litestar) -> Serving:
     """The service behind an app."""
     serving: Serving = app.state.serving
     return serving
+
+
+async def _in_daemon_thread(work: Callable[[], T]) -> T:
+    """The result of `work`, done in a thread that never keeps the process alive: a download must not outlast Ctrl-C."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: Callable[[], None]) -> None:
+        if not future.done():
+            result()
+
+    def run() -> None:
+        try:
+            value = work()
+        except Exception as error:  # noqa: BLE001  # it is handed to whoever awaits
+            loop.call_soon_threadsafe(settle, partial(future.set_exception, error))
+        else:
+            loop.call_soon_threadsafe(settle, partial(future.set_result, value))
+
+    threading.Thread(target=run, name="load", daemon=True).start()
+    return await future
 
 
 def _load_model(settings: Settings) -> ServedModel:

@@ -6,12 +6,14 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from service import metrics
+from service.errors import ModelError
 from service.front.client import EngineClient
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
@@ -39,11 +41,11 @@ class Supervisor:
         start: what every new engine is told first.
         arena: its file descriptor is inherited.
         client: attached when an engine is ready, detached when it has gone.
-        known_answer: embeds the probe through the whole path; raises when the answer is not the first engine's.
+        known_answer: asks the service's own question through the whole path; raises when the answer is not the first
+            engine's.
         state: what `/readyz` tells.
         detail: one sentence on the state, or None.
         ready: the last engine's own facts.
-        num_restarts: engines that ended without being asked to.
     """
 
     start: Start
@@ -53,7 +55,7 @@ class Supervisor:
     state: EngineState = "loading"
     detail: str | None = "the model is loading"
     ready: Ready | None = None
-    num_restarts: int = 0
+    _ready_s: float | None = None
     process: subprocess.Popen[bytes] | None = None
 
     async def run(self) -> None:
@@ -64,16 +66,14 @@ class Supervisor:
         """
         backoff_s = MIN_BACKOFF_S
         while True:
-            began_s = time.monotonic()
+            self._ready_s = None
             try:
                 await self._one_engine()
             finally:
-                self._stop_process()
-            self.num_restarts += 1
+                self._kill()
             metrics.ENGINE_RESTARTS.inc()
-            backoff_s = (
-                MIN_BACKOFF_S if time.monotonic() - began_s > HEALTHY_AFTER_S else min(MAX_BACKOFF_S, 2 * backoff_s)
-            )
+            was_healthy = self._ready_s is not None and time.monotonic() - self._ready_s > HEALTHY_AFTER_S
+            backoff_s = MIN_BACKOFF_S if was_healthy else min(MAX_BACKOFF_S, 2 * backoff_s)
             logger.error("the engine ended; starting another in %.1f s", backoff_s)
             await asyncio.sleep(backoff_s)
 
@@ -82,8 +82,7 @@ class Supervisor:
         try:
             first = await channel.receive()
             if isinstance(first, Broken):
-                self.state, self.detail = "failed", first.reason
-                raise EngineBrokenError(first.reason)
+                self._note_broken(first)
             if isinstance(first, Ready):
                 self.ready = first
                 await self._serve(channel)
@@ -93,6 +92,13 @@ class Supervisor:
             metrics.ENGINE_READY.set(0)
             self.client.detach()
             channel.close()
+
+    def _note_broken(self, broken: Broken) -> None:
+        """A first engine that cannot load never will; a later one may find what it needs the next time."""
+        if self.ready is None:
+            self.state = "failed"
+            raise EngineBrokenError(broken.reason)
+        logger.error("the engine could not load: %s", broken.reason)
 
     async def _serve(self, channel: AsyncChannel[EngineMessage]) -> None:
         self.client.attach(channel)
@@ -106,10 +112,16 @@ class Supervisor:
     async def _become_ready(self) -> None:
         try:
             await self.known_answer()
-        except Exception:
-            logger.exception("the known-answer embedding did not match; this engine is not used")
-            self._stop_process()
+        except ModelError as error:
+            logger.error("this engine is not used: %s", error)
+            self._kill()
             return
+        except Exception:
+            logger.exception("the known question was not answered; this engine is not used")
+            self._kill()
+            return
+        self.client.open()
+        self._ready_s = time.monotonic()
         self.state, self.detail = "ready", None
         metrics.ENGINE_READY.set(1)
         assert self.ready is not None  # the engine said Ready before it was served
@@ -126,16 +138,19 @@ class Supervisor:
         with theirs:
             descriptors = (theirs.fileno(), self.arena.descriptor)
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "service.engine.worker", *map(str, descriptors)],
+                # -P: the folder that the front was started in must not come before the installed packages.
+                [sys.executable, "-P", "-m", "service.engine.worker", *map(str, descriptors)],
                 pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
+                process_group=0,  # Ctrl-C is the front's to handle
                 env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},
             )
         channel: AsyncChannel[EngineMessage] = await AsyncChannel.over(ours, EngineMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
         channel.send(self.start)
         return channel
 
-    def _stop_process(self) -> None:
+    def _kill(self) -> None:
+        """End the process, if there is one. A thread reaps it: with a device to let go, that can take seconds."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait()
+            threading.Thread(target=self.process.wait, daemon=True).start()

@@ -1,5 +1,8 @@
 """Vectors as bytes of an answer: shortest float digits, and the headers that say where the time went."""
 
+import asyncio
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 import orjson
@@ -7,6 +10,8 @@ from litestar import MediaType, Response
 
 from service import metrics
 from service.front.embedder import Embedded
+
+MAX_VECTORS_ON_LOOP = 64
 
 _encode = msgspec.json.Encoder().encode
 
@@ -24,15 +29,21 @@ def integer_list(row: bytes, dtype: str) -> bytes:
     return orjson.dumps(np.frombuffer(row, dtype), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def answer(body: msgspec.Struct, embedded: Embedded) -> Response[bytes]:
-    """The body as JSON, with the timing and cache headers of DESIGN.md section 3."""
+async def answer(write: Callable[[], msgspec.Struct], embedded: Embedded) -> Response[bytes]:
+    """What `write` makes, as JSON, with the timing and cache headers of DESIGN.md section 3.
+
+    Printing thousands of vectors takes a tenth of a second and more: then it is done in a thread, row by row, so that
+    probes and short requests get their turn meanwhile.
+    """
+    is_large = len(embedded.vectors) > MAX_VECTORS_ON_LOOP
+    body = await asyncio.to_thread(lambda: _encode(write())) if is_large else _encode(write())
     headers = {
         "x-media-time": f"{embedded.media_ms:.1f}",
         "x-queue-time": f"{embedded.queue_ms:.1f}",
         "x-inference-time": f"{embedded.inference_ms:.1f}",
         "x-encoder-cache": f"hit={embedded.num_hits}, miss={embedded.num_misses}",
     }
-    return Response(_encode(body), headers=headers, media_type=MediaType.JSON)
+    return Response(body, headers=headers, media_type=MediaType.JSON)
 
 
 def observe(embedded: Embedded) -> None:

@@ -2,6 +2,8 @@
 
 from typing import TypeVar
 
+from litestar.exceptions import InternalServerException
+
 from schemas.base import Wire
 from schemas.decode import decode
 from service.errors import InputError
@@ -14,7 +16,7 @@ async def read_body(request: AnyRequest, type_: type[W], *, ignore_unknown: bool
     """The body as a `type_`.
 
     Raises:
-        InputError: the body is not marked as JSON, or is compressed.
+        InputError: the body is not marked as JSON, is compressed, or ends too early.
         RuleError: the body is not what the schema says.
     """
     media_type = request.headers.get("content-type", "")
@@ -23,4 +25,8 @@ async def read_body(request: AnyRequest, type_: type[W], *, ignore_unknown: bool
         raise InputError("unsupported_media_type", f"Content-Type: got {shown!r}, expected 'application/json'")
     if (coding := request.headers.get("content-encoding", "identity").lower()) != "identity":
         raise InputError("unsupported_media_type", f"Content-Encoding: got {coding[:64]!r}, expected none")
-    return decode(await request.body(), type_, ignore_unknown=ignore_unknown)
+    try:
+        raw = await request.body()
+    except InternalServerException:  # Litestar's word for a client that hung up; nobody will read the answer
+        raise InputError("invalid_request", "the body: got less than was announced") from None
+    return decode(raw, type_, ignore_unknown=ignore_unknown)

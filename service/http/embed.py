@@ -1,6 +1,7 @@
 """`POST /v2/embed`, in Cohere's form."""
 
 import base64
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,7 +21,6 @@ from schemas.embed import (
 from schemas.rules import check_embed_request
 from service.errors import InputError
 from service.front.embedder import Embedded
-from service.front.inputs import has_pictures
 from service.front.served_model import ServedModel
 from service.front.serving import serving_of
 from service.http.answer import answer, float_list, integer_list, observe
@@ -56,18 +56,21 @@ async def embed(request: AnyRequest) -> Response[bytes]:
     output = _output(body, types, online.model)
     instruction = _instruction(body, online.model)
     embedded = await online.embedder.embed(
-        lambda: online.reader.embed_prompts(body, instruction), output, has_media=has_pictures(body)
+        online.reader.embed_job(body, instruction, output, num_bytes=len(await request.body()))
     )
     observe(embedded)
-    images = [EmbedImage(**image) for image in _images(embedded)]
-    response = EmbedResponse(
-        id=f"embd-{request_id(request.scope)}",
+    return await answer(partial(_response, request_id(request.scope), body, types, embedded), embedded)
+
+
+def _response(id_: str, body: EmbedRequest, types: list[EmbeddingType], embedded: Embedded) -> EmbedResponse:
+    images = _images(embedded)
+    return EmbedResponse(
+        id=f"embd-{id_}",
         embeddings=_vectors(embedded.vectors, types),
         texts=body.texts or [],
         images=images or UNSET,
         meta=_meta(embedded, len(images)),
     )
-    return answer(response, embedded)
 
 
 def _instruction(body: EmbedRequest, model: ServedModel) -> str | None:
@@ -107,10 +110,10 @@ def _written(row: bytes, kind: EmbeddingType) -> str | msgspec.Raw:
     return msgspec.Raw(float_list(row) if kind == "float" else integer_list(row, DTYPES[kind]))
 
 
-def _images(embedded: Embedded) -> list[dict[str, Any]]:
+def _images(embedded: Embedded) -> list[EmbedImage]:
     headers = [place.item.header for prompt in embedded.prompts for place in prompt.placeholders]
     return [
-        {"width": header.width, "height": header.height, "format": header.format.lower(), "bit_depth": 24}
+        EmbedImage(width=header.width, height=header.height, format=header.format.lower(), bit_depth=24)
         for header in headers
     ]
 

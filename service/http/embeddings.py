@@ -2,6 +2,7 @@
 
 import base64
 import time
+from functools import partial
 from typing import cast
 
 import msgspec
@@ -10,7 +11,6 @@ from litestar import Response, post
 from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
 from schemas.rules import check_embedding_request
 from service.front.embedder import Embedded
-from service.front.inputs import has_pictures
 from service.front.serving import serving_of
 from service.http.answer import answer, float_list, observe
 from service.http.body import read_body
@@ -29,23 +29,27 @@ async def create_embedding(request: AnyRequest) -> Response[bytes]:
     name = online.model.check_name(body.model)
     output = OutputSpec(dimensions=online.model.check_dimensions(body.dimensions, "dimensions"))
     embedded = await online.embedder.embed(
-        lambda: online.reader.embedding_prompts(body), output, has_media=has_pictures(body)
+        online.reader.embedding_job(body, output, num_bytes=len(await request.body()))
     )
     observe(embedded)
-    is_base64 = body.encoding_format == "base64"
-    response = EmbeddingResponse(
-        id=f"embd-{request_id(request.scope)}",
+    write = partial(_response, request_id(request.scope), name, embedded, body.encoding_format == "base64")
+    return await answer(write, embedded)
+
+
+def _response(id_: str, name: str, embedded: Embedded, is_base64: bool) -> EmbeddingResponse:
+    pairs = zip(embedded.prompts, embedded.vectors, strict=True)
+    return EmbeddingResponse(
+        id=f"embd-{id_}",
         created=int(time.time()),
         model=name,
         data=[
             EmbeddingData(
                 index=index, embedding=_written(vector.rows["float32"], is_base64), truncated=prompt.truncated
             )
-            for index, (prompt, vector) in enumerate(zip(embedded.prompts, embedded.vectors, strict=True))
+            for index, (prompt, vector) in enumerate(pairs)
         ],
         usage=_usage(embedded),
     )
-    return answer(response, embedded)
 
 
 def _written(row: bytes, is_base64: bool) -> Embedding:

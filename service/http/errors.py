@@ -61,7 +61,9 @@ def answer_framework_error(request: AnyRequest, error: HTTPException) -> Respons
     code, message = FRAMEWORK_CODES.get(error.status_code, FRAMEWORK_CODES[400])
     if error.status_code >= 500:
         return answer_bug(request, error)
-    return _answer(request, code, message)
+    if code == "body_too_large":
+        message += f": at most {request.route_handler.resolve_request_max_body_size()} bytes"
+    return _answer(request, code, message, headers=dict(error.headers or {}))  # `Allow`, for a wrong method
 
 
 def answer_bug(request: AnyRequest, error: Exception) -> Response[bytes]:

@@ -25,7 +25,7 @@ async def get_model(request: AnyRequest, model_id: str) -> Response[bytes]:
     name = model_id.removeprefix("/")
     if name not in online.model.names:
         raise NotFoundError(
-            "model_not_found", f"{name[:128]!r} is not served here; served: {', '.join(online.model.names)}"
+            "model_not_found", f"no model of that name is served here; served: {', '.join(online.model.names)}"
         )
     return Response(msgspec.json.encode(model_card(online, name)), media_type=MediaType.JSON)
 

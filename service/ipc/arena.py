@@ -1,7 +1,11 @@
 """Shared memory for pixels: one inherited file mapping, and a first-fit allocator that only the front uses.
 
-The engine gets the mapping's file descriptor when it is started and reads the slots that requests name. Waiting for
-room is also the bound on decoded pictures in flight.
+The engine gets the mapping's file descriptor when it is started, maps it for reading only, and reads the slots that
+requests name. Waiting for room is also the bound on decoded pictures in flight.
+
+A slot has one owner at a time: `PixelLoader` from `reserve` until its pixels are decoded, then whoever called `load`
+until `EngineClient.submit`, then the client, which lends it to the engine and releases it when the engine says so or
+has gone. Only the owner releases it.
 """
 
 import asyncio
@@ -39,13 +43,9 @@ class PixelArena:
         self.buffer = memoryview(mmap.mmap(self.descriptor, num_bytes))
         self._free: list[tuple[int, int]] = [(0, num_bytes)]
         self._taken: dict[int, int] = {}
+        self.num_bytes_taken = 0
         self._queue: deque[asyncio.Event] = deque()
         self._changed = asyncio.Event()
-
-    @property
-    def num_bytes_taken(self) -> int:
-        """Bytes in slots that are reserved now."""
-        return sum(self._taken.values())
 
     def fits(self, sizes: list[int]) -> bool:
         """Whether slots of these sizes could ever be reserved together."""
@@ -70,10 +70,15 @@ class PixelArena:
         return self.buffer[slot.start : slot.start + slot.num_bytes]
 
     def release(self, start: int) -> None:
-        """Give a slot back. One that is not taken is passed over: the engine may have died with it."""
+        """Give a slot back; only its owner may, and once.
+
+        Raises:
+            RuntimeError: nobody has such a slot. Passing over it would one day free somebody else's.
+        """
         length = self._taken.pop(start, None)
         if length is None:
-            return
+            raise RuntimeError(f"a pixel slot at {start} was released that nobody holds. This is a bug.")
+        self.num_bytes_taken -= length
         merged: list[tuple[int, int]] = []
         for begin, size in sorted([*self._free, (start, length)]):
             if merged and merged[-1][0] + merged[-1][1] == begin:
@@ -95,6 +100,7 @@ class PixelArena:
             start, room = self._free[place]
             self._free[place : place + 1] = [(start + length, room - length)] if room > length else []
             self._taken[start] = length
+            self.num_bytes_taken += length
             slots.append(PixelSlot(start, size))
         return slots
 

@@ -13,10 +13,17 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 
 def choose_device(name: str) -> torch.device:
-    """The device called `name`; `auto` is the first CUDA device, or the CPU."""
+    """The device called `name`; `auto` is the first CUDA device, or the CPU.
+
+    Raises:
+        ValueError: it names a CUDA device that is not there. Restarting would not bring it.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    device = torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= (num_devices := torch.cuda.device_count()):
+        raise ValueError(f"--device {name}: torch {torch.__version__} sees {num_devices} CUDA devices here")
+    return device
 
 
 def choose_dtype(name: str, device: torch.device) -> torch.dtype | None:

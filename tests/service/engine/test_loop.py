@@ -19,11 +19,16 @@ class TroubledRunner:
 
     def __init__(self) -> None:
         self.num_batches = 0
+        self.is_device_broken = False
 
     def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> Any:
         if slot.start == POISON:
             raise RuntimeError("poisoned picture")
         return np.zeros(4)
+
+    def check_alive(self) -> None:
+        if self.is_device_broken:
+            raise RuntimeError("the device is lost")
 
     def embed(self, batch: list[Any]) -> list[dict[str, bytes] | None]:
         self.num_batches += 1
@@ -96,3 +101,25 @@ def test_missing_pixels_are_asked_for_and_abandoned_slots_come_back(engine: Any)
     assert isinstance(sent[1], StepDone)
     assert sent[1].released == [9]
     assert [vector.id for vector in sent[1].vectors] == [3]
+
+
+@pytest.mark.parametrize("max_encoder_tokens", [1, 100])
+def test_a_request_whose_first_picture_fails_gives_all_its_slots_back_and_harms_nobody(
+    engine: Any, max_encoder_tokens: int
+) -> None:
+    loop, inbox, sent, _ = engine
+    loop._scheduler.max_encoder_tokens = max_encoder_tokens
+    inbox.put(Submit(requests=[request(1, 1, picture(b"bad", POISON), picture(b"other", 7)), request(2, 2)]))
+    loop.turn()
+    loop.turn()
+    assert [failure.id for step in sent for failure in step.failures] == [1]
+    assert sorted(start for step in sent for start in step.released) == [7, POISON]
+    assert [vector.id for step in sent for vector in step.vectors] == [2]
+
+
+def test_a_device_that_is_lost_ends_the_engine_instead_of_failing_for_ever(engine: Any) -> None:
+    loop, inbox, _, runner = engine
+    runner.is_device_broken = True
+    inbox.put(Submit(requests=[request(1, POISON)]))
+    with pytest.raises(RuntimeError, match="the device is lost"):
+        loop.turn()

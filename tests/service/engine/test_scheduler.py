@@ -157,7 +157,9 @@ def test_a_picture_that_fails_fails_its_requests_only() -> None:
     one.add(request(3, 5, picture("good", start=3)), 0.0)
     step = one.next_step()
     bad, good = step.encodes
-    assert [waiting.request.id for waiting in one.encode_failed(bad)] == [1, 2]
+    failed, released = one.encode_failed(bad)
+    assert [waiting.request.id for waiting in failed] == [1, 2]
+    assert released == [0]
     one.encoded(good, "features", 10)
     assert ids(one.next_step()) == [3]
     assert one.next_step() is None
@@ -181,3 +183,30 @@ def test_no_cache_still_encodes_once_for_those_who_wait_together() -> None:
     assert ids(one.next_step()) == [1, 2]
     one.add(request(3, 5, picture("a", start=2)), 0.0)
     assert keys(one.next_step()) == [b"a"]
+
+
+def test_a_failed_picture_takes_the_other_pictures_of_its_request_along() -> None:
+    one = scheduler()
+    one.add(request(1, 5, picture("bad", start=1), picture("other", start=2)), 0.0)
+    bad, other = one.next_step().encodes
+    failed, released = one.encode_failed(bad)
+    assert [waiting.request.id for waiting in failed] == [1]
+    assert sorted(released) == [1, 2]
+    assert not one.is_wanted(other)
+    assert one.next_step() is None
+
+
+def test_features_that_wait_behind_text_are_bounded() -> None:
+    """Text fills the queue; pictures must not pile up features behind it, round after round."""
+    one = scheduler(max_batch_requests=1, max_encoder_tokens=10)
+    for id_ in range(50):
+        one.add(request(id_, 5), 0.0)
+    for id_ in range(50, 70):
+        one.add(request(id_, 15, picture(str(id_), start=id_)), 0.0)
+    most = 0
+    while (step := one.next_step()) is not None:
+        if isinstance(step, EncodeStep):
+            encode_all(one, step)
+        held = sum(media.num_tokens for waiting in one._ready for media in waiting.request.media)
+        most = max(most, held)
+    assert most == 30  # two rounds, and the one that passed the limit

@@ -5,6 +5,8 @@ import mmap
 import os
 import random
 
+import pytest
+
 from service.ipc.arena import PixelArena
 
 
@@ -63,10 +65,13 @@ def test_who_stops_waiting_lets_the_next_one_through() -> None:
     asyncio.run(story())
 
 
-def test_releasing_twice_is_harmless() -> None:
+def test_releasing_what_nobody_holds_is_a_bug_and_not_a_shrug() -> None:
+    """The second release of a slot would free the next owner's pixels under him."""
     arena = PixelArena(4096)
-    arena.release(64)
-    assert arena.num_bytes_taken == 0
+    (slot,) = asyncio.run(arena.reserve([64]))
+    arena.release(slot.start)
+    with pytest.raises(RuntimeError, match="This is a bug"):
+        arena.release(slot.start)
 
 
 def test_another_mapping_of_the_descriptor_sees_the_pixels() -> None:

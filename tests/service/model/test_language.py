@@ -9,7 +9,7 @@ from transformers import Qwen3VLModel
 
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import Waiting
-from service.engine.self_check import check_runner
+from service.engine.self_check import check_forward
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.model.language import LanguageModel, PackedBatch
@@ -90,15 +90,13 @@ def test_features_of_a_picture_are_the_stock_towers(model: Qwen3VLModel) -> None
 def test_the_self_check_passes_on_a_sound_model_and_sees_a_lost_deepstack(
     model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pixels = memoryview(bytearray(1 << 16))
-    runner = ModelRunner(model, pixels, "last_token")
-    check_runner(model, runner, pixels)
+    check_forward(model, "last_token")
     sound = VisionTower.encode
     monkeypatch.setattr(
         VisionTower, "encode", lambda tower, image: sound(tower, image) * torch.tensor([1.0] * 128 + [0.0] * 256)
     )
     with pytest.raises(ModelError, match="known-answer"):
-        check_runner(model, runner, pixels)
+        check_forward(model, "last_token")
 
 
 def test_features_of_another_size_never_reach_the_batch(model: Qwen3VLModel) -> None:

@@ -1,0 +1,188 @@
+"""Slots and futures between front and engine: the other end of a real socket pair is played step by step."""
+
+import asyncio
+import io
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from service.errors import ModelError, UnavailableError
+from service.front.client import EngineClient, Ticket
+from service.front.pixels import PixelLoader
+from service.ipc.arena import PixelArena
+from service.ipc.channel import AsyncChannel
+from service.ipc.messages import (
+    Abandon,
+    CacheReport,
+    EngineMessage,
+    Failure,
+    FrontMessage,
+    OutputSpec,
+    Pixels,
+    StepDone,
+    Submit,
+    Vector,
+    WantPixels,
+)
+from service.media.header import DecodeLimits
+from service.media.item import MediaItem, load_pixels, open_image
+from service.media.resize import PixelRule
+from service.prompt.prompt import Placeholder, Prompt
+
+RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
+OUTPUT = OutputSpec(dimensions=8)
+CACHE = CacheReport(num_entries=0, num_bytes=0, num_evictions=0)
+
+
+def item(seed: int) -> MediaItem:
+    pixels = np.random.default_rng(seed).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return open_image(buffer.getvalue(), DecodeLimits(), RULE)
+
+
+def prompt(*items: MediaItem) -> Prompt:
+    places = tuple(Placeholder(i * 4, 4, one.grid_thw, one) for i, one in enumerate(items))
+    return Prompt([1] * (4 * len(items) + 1), places, 1, truncated=False)
+
+
+class Stage:
+    """A client, its arena, and the engine's end of the line."""
+
+    def __init__(self) -> None:
+        self.arena = PixelArena(1 << 20)
+        self.loader = PixelLoader(self.arena, b"model", num_threads=1)
+        self.client = EngineClient(self.arena, self.loader, lambda tokens, seconds: None)
+
+    async def connect(self) -> AsyncChannel[FrontMessage]:
+        ours, theirs = socket.socketpair()
+        self.client.attach(await AsyncChannel.over(ours, EngineMessage))
+        self.client.open()
+        return await AsyncChannel.over(theirs, FrontMessage)
+
+    async def submit(self, *items: MediaItem) -> Ticket:
+        loaded = await self.loader.load(items)
+        (ticket,) = self.client.submit([(prompt(*items), loaded)], OUTPUT)
+        return ticket
+
+
+def played(story: Callable[[Stage], Awaitable[None]]) -> Callable[[], None]:
+    def test() -> None:
+        asyncio.run(asyncio.wait_for(story(Stage()), 20))  # type: ignore[arg-type]
+
+    test.__name__ = story.__name__
+    return test
+
+
+def vector(id_: int) -> Vector:
+    return Vector(id=id_, rows={"float32": b"\0" * 32}, num_hits=0, num_misses=1, queue_ms=0.0, inference_ms=1.0)
+
+
+@played
+async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(stage: Stage) -> None:
+    engine = await stage.connect()
+    ticket = await stage.submit(item(1))
+    submitted = await engine.receive()
+    assert isinstance(submitted, Submit)
+    start = submitted.requests[0].media[0].slot.start  # type: ignore[union-attr]
+    stage.client.receive(StepDone(released=[start], num_encoded=1, cache=CACHE))  # encoded, not answered yet
+    (next_owner,) = await stage.loader.load([item(2)])
+    assert next_owner.slot is not None
+    assert next_owner.slot.start == start  # the same place, another owner
+    stage.client.detach()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await ticket.future
+    assert stage.arena.num_bytes_taken == item(2).num_pixel_bytes
+    assert bytes(stage.arena.view(next_owner.slot)) == load_pixels(item(2)).tobytes()
+
+
+@played
+async def test_slots_of_the_abandoned_come_back_from_the_engine_or_with_its_end(stage: Stage) -> None:
+    engine = await stage.connect()
+    tickets = [await stage.submit(item(1)), await stage.submit(item(2))]
+    stage.client.abandon(tickets)
+    assert [type(await engine.receive()) for _ in range(3)] == [Submit, Submit, Abandon]
+    assert stage.arena.num_bytes_taken == 2 * item(1).num_pixel_bytes  # the engine may still read them
+    stage.client.detach()
+    assert stage.arena.num_bytes_taken == 0
+
+
+@played
+async def test_a_late_answer_to_the_abandoned_is_passed_over(stage: Stage) -> None:
+    await stage.connect()
+    ticket = await stage.submit()
+    stage.client.abandon([ticket])
+    stage.client.receive(StepDone(vectors=[vector(ticket.id)], cache=CACHE))
+    assert ticket.future.cancelled()
+
+
+@played
+async def test_pixels_are_sent_again_when_the_engine_asks(stage: Stage) -> None:
+    engine = await stage.connect()
+    await stage.submit(item(1))
+    again = await stage.submit(item(1))
+    first, second = await engine.receive(), await engine.receive()
+    assert isinstance(first, Submit)
+    assert isinstance(second, Submit)
+    key = second.requests[0].media[0].key
+    assert second.requests[0].media[0].slot is None  # known: not sent a second time
+    stage.client.receive(WantPixels(keys=[key]))
+    sent = await engine.receive()
+    assert isinstance(sent, Pixels)
+    assert bytes(stage.arena.view(sent.slot)) == load_pixels(item(1)).tobytes()
+    stage.client.receive(StepDone(vectors=[vector(again.id)], released=[sent.slot.start], cache=CACHE))
+    assert (await again.future).id == again.id
+
+
+@played
+async def test_pixels_decoded_for_an_engine_that_has_gone_are_given_back(stage: Stage) -> None:
+    engine = await stage.connect()
+    await stage.submit(item(1))
+    submitted: Any = await engine.receive()
+    stage.client.receive(WantPixels(keys=[submitted.requests[0].media[0].key]))
+    stage.client.detach()
+    while stage.client._tasks:
+        await asyncio.sleep(0.01)
+    assert stage.arena.num_bytes_taken == 0
+
+
+@played
+async def test_each_answer_finds_its_own_question(stage: Stage) -> None:
+    await stage.connect()
+    tickets = [await stage.submit() for _ in range(20)]
+    failures = [Failure(id=tickets[3].id, code="internal_error", message="the engine failed on this input")]
+    answered = [vector(ticket.id) for ticket in reversed(tickets) if ticket is not tickets[3]]
+    stage.client.receive(StepDone(vectors=answered, failures=failures, cache=CACHE))
+    for ticket in tickets:
+        if ticket is tickets[3]:
+            with pytest.raises(ModelError, match="failed on this input"):
+                await ticket.future
+        else:
+            assert (await ticket.future).id == ticket.id
+
+
+@played
+async def test_only_the_probe_passes_before_the_engine_is_open(stage: Stage) -> None:
+    await stage.connect()
+    stage.client.detach()
+    with pytest.raises(UnavailableError):
+        stage.client.check_open(is_probe=True)
+    ours, _ = socket.socketpair()
+    stage.client.attach(await AsyncChannel.over(ours, EngineMessage))
+    stage.client.check_open(is_probe=True)
+    with pytest.raises(UnavailableError):
+        stage.client.check_open()
+    stage.client.open()
+    stage.client.check_open()
+
+
+@played
+async def test_a_submit_without_an_engine_gives_its_slots_back(stage: Stage) -> None:
+    loaded = await stage.loader.load([item(1)])
+    with pytest.raises(UnavailableError):
+        stage.client.submit([(prompt(item(1)), loaded)], OUTPUT)
+    assert stage.arena.num_bytes_taken == 0
