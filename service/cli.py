@@ -91,7 +91,10 @@ def _serve(options: argparse.Namespace) -> int:
     logs.configure(settings.log_format, settings.log_level)
     if not is_hub_id(settings.model):  # what is on this machine is looked at before a port is opened
         load_profile(find_checkpoint(settings.model, settings.revision).folder)
-    return asyncio.run(_serve_until_ended(settings))
+    try:
+        return asyncio.run(_serve_until_ended(settings))
+    except SystemExit:  # uvicorn's way to say that it could not listen; it has logged why
+        return 1
 
 
 async def _serve_until_ended(settings: Settings) -> int:

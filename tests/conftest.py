@@ -1,0 +1,192 @@
+"""The real server for every test that needs one: `python -m service serve` in a process of its own, once per session.
+
+Nothing here stands in for a part of the service. What a test sends goes through a socket, both processes and the
+oracle's weights.
+"""
+
+import base64
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).parents[1]
+ORACLE = ROOT / "tests" / "golden" / "oracle"
+CHECKPOINT = ORACLE / "checkpoint"
+
+MODEST = ("--dtype", "float32", "--threads", "1")
+"""One thread: several servers share two cores, and threads that wait for each other's turn cost more than they give."""
+READY_S = 120
+STOP_S = 40
+TOLERANCE = 1e-5
+
+
+class LiveServer:
+    """One server process.
+
+    Attributes:
+        url: where it listens.
+        log: file with everything that it and its engine wrote.
+        process: the front.
+        http: a client that is kept open.
+    """
+
+    def __init__(self, log: Path, *flags: str, env: dict[str, str] | None = None) -> None:
+        self.log = log
+        command = [sys.executable, "-m", "service", "serve", "--port", "0", *MODEST, *flags]
+        with log.open("wb") as file:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=plain_environ() | (env or {}), stderr=file)
+        self.url = ""
+        self._wait(self._is_listening, "listen")
+        self.http = httpx.Client(base_url=self.url, timeout=120)
+
+    def wait_until_ready(self) -> "LiveServer":
+        """Return when `/readyz` says so; fail with the log when it never does."""
+        self._wait(lambda: self.status("/readyz") == 200, "become ready")
+        return self
+
+    def _wait(self, happened: Callable[[], bool], what: str) -> None:
+        deadline_s = time.monotonic() + READY_S
+        while not happened():
+            if time.monotonic() > deadline_s or self.process.poll() is not None:
+                self.process.kill()
+                self.process.wait()
+                pytest.fail(f"the server did not {what}; its log:\n{self.log.read_text()}")
+            time.sleep(0.05)
+
+    def _is_listening(self) -> bool:
+        found = re.search(r"listening on (http://\S+)", self.log.read_text())
+        self.url = found[1] if found else ""
+        return bool(self.url)
+
+    def status(self, path: str) -> int:
+        """Status of a GET; 0 when nobody answers."""
+        try:
+            return self.http.get(path).status_code
+        except httpx.TransportError:
+            return 0
+
+    def ask(self, path: str, body: dict[str, Any]) -> httpx.Response:
+        """The answer to a POST, which must be 200."""
+        answer = self.http.post(path, json=body)
+        assert answer.status_code == 200, f"{path} answered {answer.status_code}: {answer.text[:500]}"
+        return answer
+
+    def vectors(self, body: dict[str, Any]) -> np.ndarray:
+        """Every vector of a `/v1/embeddings` request, bit for bit, in order."""
+        data = self.ask("/v1/embeddings", body | {"encoding_format": "base64"}).json()["data"]
+        assert [entry["index"] for entry in data] == list(range(len(data)))
+        return np.stack([from_base64(entry["embedding"]) for entry in data])
+
+    def metric(self, name: str) -> float:
+        """The value of a series without labels."""
+        lines = self.http.get("/metrics").text.splitlines()
+        return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
+
+    def engine_pid(self) -> int:
+        """Process id of the engine that runs now; 0 when there is none."""
+        return next(iter(children_of(self.process.pid)), 0)
+
+    def stop(self) -> int:
+        """End it as an orchestrator would; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            pytest.fail(f"the server did not end within {STOP_S} s; its log:\n{self.log.read_text()}")
+        finally:
+            self.http.close()
+
+
+def plain_environ() -> dict[str, str]:
+    """This environment without settings of the service."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("CENOTE_")}
+
+
+def children_of(parent: int) -> list[int]:
+    """Running child processes; slim images have no `ps`, and macOS no `/proc`."""
+    if Path("/proc/self/stat").exists():
+        fields = {int(path.parent.name): _stat(path) for path in Path("/proc").glob("[0-9]*/stat")}
+        return [pid for pid, stat in fields.items() if stat[1:2] == [str(parent)] and stat[0] != "Z"]
+    table = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in table.splitlines()]
+    return [pid for pid, ppid in pairs if ppid == parent]
+
+
+def _stat(path: Path) -> list[str]:
+    """State, parent and the rest of a process; nothing when it has just ended."""
+    try:
+        return path.read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def from_base64(text: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), "<f4")
+
+
+def data_uri(encoded: bytes, kind: str = "png") -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(encoded).decode()}"
+
+
+def picture(seed: int, width: int = 96, height: int = 64, kind: str = "PNG") -> str:
+    """A data URI of colored blocks that no other seed gives."""
+    blocks = np.random.default_rng(seed).integers(0, 256, (4, 6, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(blocks).resize((width, height), Image.Resampling.NEAREST).save(buffer, kind)
+    return data_uri(buffer.getvalue(), kind.lower())
+
+
+def image_part(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def text_part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+@pytest.fixture(scope="session")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., LiveServer]]:
+    """Starts servers; those that still run at the end of the session are stopped."""
+    started: list[LiveServer] = []
+
+    def start(*flags: str, env: dict[str, str] | None = None) -> LiveServer:
+        started.append(LiveServer(tmp_path_factory.mktemp("server") / "log", *flags, env=env))
+        return started[-1]
+
+    yield start
+    for server in started:
+        if server.process.poll() is None:
+            server.stop()
+
+
+@pytest.fixture(scope="session")
+def server(start_server: Callable[..., LiveServer]) -> LiveServer:
+    """The oracle's weights with every default, under the name that the document's examples use."""
+    return start_server("--model", str(CHECKPOINT), "--served-name", "builtin").wait_until_ready()
+
+
+@pytest.fixture(scope="session")
+def bare_server(start_server: Callable[..., LiveServer]) -> LiveServer:
+    """The same without an encoder cache, and lenient about unknown fields."""
+    flags = ("--model", str(CHECKPOINT), "--encoder-cache-bytes", "0", "--unknown-fields", "ignore")
+    return start_server(*flags).wait_until_ready()
+
+
+@pytest.fixture(scope="session")
+def builtin(start_server: Callable[..., LiveServer]) -> LiveServer:
+    """The built-in model, as the README serves it."""
+    return start_server("--model", "builtin").wait_until_ready()

@@ -1,0 +1,60 @@
+"""A refusal as the tests of this folder state it: a request, and what must be said of it."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+V1, V2 = "/v1/embeddings", "/v2/embed"
+JSON = {"content-type": "application/json"}
+GOOD = {"input": "a good text"}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A request, and what must be said of it."""
+
+    name: str
+    path: str
+    body: dict[str, Any] | bytes
+    status: int
+    code: str
+    param: str | None = None
+    index: int | None = None
+    words: tuple[str, ...] = ()
+    headers: dict[str, str] = field(default_factory=lambda: JSON)
+
+    @property
+    def raw(self) -> bytes:
+        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+
+
+def v1(name: str, body: dict[str, Any] | bytes, status: int, code: str, *place: Any, words: str = "") -> Refusal:
+    return Refusal(f"v1 {name}", V1, body, status, code, *place, words=tuple(words.split("|")))
+
+
+def v2(name: str, body: dict[str, Any] | bytes, status: int, code: str, *place: Any, words: str = "") -> Refusal:
+    return Refusal(f"v2 {name}", V2, body, status, code, *place, words=tuple(words.split("|")))
+
+
+def assert_refused(answer: httpx.Response, refusal: Refusal) -> None:
+    body = answer.json()
+    error = body["error"]
+    got = (answer.status_code, error["code"], error["param"], error["index"])
+    assert got == (refusal.status, refusal.code, refusal.param, refusal.index), error["message"]
+    assert error["type"] == ("not_found_error" if refusal.status == 404 else "invalid_request_error")
+    assert error["request_id"] == answer.headers["x-request-id"]
+    assert [word for word in refusal.words if word not in error["message"]] == [], error["message"]
+    assert len(error["message"]) < 600
+    is_cohere = refusal.path.startswith("/v2/")
+    assert set(body) == ({"id", "message", "error"} if is_cohere else {"error"})
+    if is_cohere:
+        assert (body["id"], body["message"]) == (error["request_id"], error["message"])
+
+
+def faults(metrics: str) -> list[str]:
+    """The series of a `/metrics` page that count answers for which the server is to blame, once it was ready."""
+    counted = [line for line in metrics.splitlines() if line.startswith("cenote_requests_total{")]
+    assert counted
+    return [line for line in counted if 'status="5' in line and 'route="/readyz"' not in line]

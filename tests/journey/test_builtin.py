@@ -1,0 +1,98 @@
+"""The built-in model does what it is for, over HTTP, on scenes that its training never saw."""
+
+import io
+
+import numpy as np
+import pytest
+
+from service.model.builtin.captions import caption
+from service.model.builtin.instructions import CANONICAL
+from service.model.builtin.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
+from tests.conftest import LiveServer, data_uri, image_part
+
+NUM_SCENES = 200
+SIDE_PIXELS = 128
+BATCH = 50
+FLOOR = {256: 0.90, 64: 0.85}
+"""Least recall@1 by number of dimensions."""
+
+
+@pytest.fixture(scope="module")
+def scenes() -> list[Scene]:
+    rng = np.random.default_rng(20270101)
+    return [sample_scene(rng, held_out=True) for _ in range(NUM_SCENES)]
+
+
+@pytest.fixture(scope="module")
+def pictures(scenes: list[Scene]) -> list[str]:
+    return [_png(draw(scene, SIDE_PIXELS)) for scene in scenes]
+
+
+def _png(image: object) -> str:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")  # type: ignore[attr-defined]
+    return data_uri(buffer.getvalue())
+
+
+def embed_pictures(server: LiveServer, pictures: list[str], aspect: Aspect, dimensions: int) -> np.ndarray:
+    items = [{"content": [image_part(url)]} for url in pictures]
+    common = {"instruction": CANONICAL[aspect], "dimensions": dimensions}
+    batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
+    return np.concatenate([server.vectors({"inputs": batch, **common}) for batch in batches])
+
+
+def embed_captions(server: LiveServer, scenes: list[Scene], aspect: Aspect, dimensions: int) -> np.ndarray:
+    rng = np.random.default_rng(ASPECTS.index(aspect))
+    return server.vectors({"input": [caption(scene, aspect, rng) for scene in scenes], "dimensions": dimensions})
+
+
+def right(
+    server: LiveServer, scenes: list[Scene], pictures: list[str], aspect: Aspect, dimensions: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each picture, which caption is nearest, and whether it means the same under the aspect."""
+    queries = embed_pictures(server, pictures, aspect, dimensions)
+    captions = embed_captions(server, scenes, aspect, dimensions)
+    nearest = (queries @ captions.T).argmax(axis=1)
+    keys = [meaning(scene, aspect) for scene in scenes]
+    return nearest, np.array([keys[found] == keys[asked] for asked, found in enumerate(nearest)])
+
+
+@pytest.mark.parametrize("dimensions", FLOOR)
+@pytest.mark.parametrize("aspect", ASPECTS)
+def test_two_hundred_way_retrieval(
+    builtin: LiveServer, scenes: list[Scene], pictures: list[str], aspect: Aspect, dimensions: int
+) -> None:
+    _, hits = right(builtin, scenes, pictures, aspect, dimensions)
+    assert hits.mean() >= FLOOR[dimensions]
+
+
+def test_one_picture_has_other_neighbors_under_colors_than_under_shapes_and_both_are_right(
+    builtin: LiveServer, scenes: list[Scene], pictures: list[str]
+) -> None:
+    """Neighbors among the pictures: the same colors under one instruction, the same shapes under the other."""
+    found = {}
+    for aspect in ("colors", "shapes"):
+        vectors = embed_pictures(builtin, pictures, aspect, 256)
+        cosines = vectors @ vectors.T - 2 * np.eye(len(vectors))
+        keys = [meaning(scene, aspect) for scene in scenes]
+        nearest = cosines.argmax(axis=1)
+        # Only pictures of which another with the same meaning exists can be right.
+        can = np.array([keys.count(key) > 1 for key in keys])
+        hit = np.array([keys[other] == key for key, other in zip(keys, nearest, strict=True)])
+        found[aspect] = (nearest, can, hit)
+    (by_color, can_color, hit_color), (by_shape, can_shape, hit_shape) = found["colors"], found["shapes"]
+    both = can_color & can_shape
+    assert both.sum() >= 50, "too few pictures to say anything"
+    assert (hit_color & hit_shape)[both].mean() >= 0.85
+    assert (by_color != by_shape)[both].mean() >= 0.9
+
+
+def test_free_wording_of_an_instruction_is_understood(
+    builtin: LiveServer, scenes: list[Scene], pictures: list[str]
+) -> None:
+    captions = embed_captions(builtin, scenes, "colors", 256)
+    items = [{"content": [image_part(url)]} for url in pictures[:BATCH]]
+    queries = builtin.vectors({"inputs": items, "instruction": "Which colors are in the picture?"})
+    keys = [meaning(scene, "colors") for scene in scenes]
+    hits = [keys[found] == keys[i] for i, found in enumerate((queries @ captions.T).argmax(axis=1))]
+    assert np.mean(hits) >= 0.8

@@ -1,0 +1,154 @@
+"""Everything that a client can say wrongly has its own answer: status, code, place, and a sentence that helps.
+
+Nothing here is ever our fault: no 5xx, and the request after it is answered as ever.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import LiveServer, image_part, picture, text_part
+from tests.journey.conftest import GOOD, V1, V2, Refusal, assert_refused, faults, v1, v2
+
+FINE = {"content": "fine"}
+BROKEN = {"content": [text_part("see"), image_part("data:image/png;base64,aGVsbG8gd29ybGQ=")]}
+LONG = "long " * 9000
+
+
+def image(url: str) -> dict[str, Any]:
+    return {"inputs": [FINE, {"content": [image_part(url)]}]}
+
+
+IMAGE_URL = "inputs[1].content[0].image_url"
+
+FIELDS = (
+    v1("unknown field", GOOD | {"dimension": 64}, 400, "unknown_field", "dimension", words="did you mean|`dimensions`"),
+    v1(
+        "unknown field deep inside",
+        {"inputs": [FINE, {"content": [{"type": "text", "text": "x", "weight": 2}]}]},
+        400, "unknown_field", "inputs[1].content[0].weight", 1, words="known here|text",
+    ),
+    v1("wrong type", GOOD | {"dimensions": "64"}, 400, "invalid_request", "dimensions", words="an integer|a string"),
+    v1(
+        "wrong type with its path",
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": 5}]}]},
+        400, "invalid_request", "messages[0].content[0].text", words="a string|an integer",
+    ),
+    v1("wrong type in a list", {"input": ["x", None]}, 400, "invalid_request", "input[1]", 1, words="a string|null"),
+    v1(
+        "unknown part type", {"inputs": [{"content": [{"type": "audio", "audio": "x"}]}]},
+        400, "invalid_request", "inputs[0].content[0].type", 0, words="text|image_url",
+    ),
+    v1("bad choice", GOOD | {"encoding_format": "hex"}, 400, "invalid_request", "encoding_format", words="base64"),
+    v1("streaming", GOOD | {"stream": True}, 400, "invalid_request", "stream", words="false|true"),
+    v1("body that is no object", b"[1, 2]", 400, "invalid_request", words="an object|an array"),
+    v2("unknown field", {"texts": ["x"], "truncation": "END"}, 400, "unknown_field", "truncation", words="`truncate`"),
+    v2("bad choice", {"texts": ["x"], "truncate": "end"}, 400, "invalid_request", "truncate", words="NONE|START|END"),
+    v2(
+        "unknown embedding type", {"texts": ["x"], "embedding_types": ["float", "fp8"]},
+        400, "invalid_request", "embedding_types[1]", words="float|int8|base64",
+    ),
+    v2(
+        "unknown input type", {"texts": ["x"], "input_type": "query"},
+        400, "invalid_request", "input_type", words="search_query|search_document",
+    ),
+)  # fmt: skip
+
+INPUTS = (
+    v1("no input", {"model": "builtin"}, 400, "missing_input", "input", words="`input`|`messages`|`inputs`|none"),
+    v1("null input", {"input": None}, 400, "missing_input", "input"),
+    v1("two inputs", GOOD | {"inputs": [FINE]}, 400, "conflicting_input", "inputs", words="`input` and `inputs`"),
+    v1("empty list", {"input": []}, 400, "empty_input", "input", words="at least 1"),
+    v1("item with nothing in it", {"inputs": [FINE, {"content": []}]}, 400, "empty_input", "inputs[1].content", 1),
+    v1("item without content", {"inputs": [FINE, {}]}, 400, "invalid_request", "inputs[1].content", 1, words="nothing"),
+    v1("conversation with nothing in it", {"messages": [[]]}, 400, "empty_input", "messages[0]", 0),
+    v1("too many inputs", {"input": ["x"] * 2049}, 400, "too_many_inputs", "input", words="2048"),
+    v1("token ids", {"input": [1, 2, 3]}, 400, "token_arrays_not_accepted", "input", words="check_embedding_ctx"),
+    v1("lists of token ids", {"input": [[1], [2]]}, 400, "token_arrays_not_accepted", "input"),
+    v1(
+        "two instructions",
+        {"instruction": "a", "messages": [{"role": "system", "content": "b"}, {"role": "user", "content": "c"}]},
+        400, "conflicting_input", "instruction",
+    ),
+    v2("no input", {"input_type": "image"}, 400, "missing_input", "texts", words="`texts`|`images`|`inputs`"),
+    v2("two inputs", {"texts": ["x"], "images": [picture(1)]}, 400, "conflicting_input", "images"),
+    v2("empty list", {"texts": []}, 400, "empty_input", "texts"),
+    v2("item with nothing in it", {"inputs": [FINE, {"content": []}]}, 400, "empty_input", "inputs[1].content", 1),
+)  # fmt: skip
+
+MEDIA = (
+    v1("broken picture in a batch of good ones", {"inputs": [FINE, FINE, BROKEN, FINE]},
+       422, "media_undecodable", "inputs[2].content[1].image_url", 2),
+    v1("picture cut short", image(picture(3)[:-60]), 422, "media_undecodable", IMAGE_URL, 1),
+    v1("bad base64", image("data:image/png;base64,@@@@"), 422, "media_undecodable", IMAGE_URL, 1, words="base64"),
+    v1("http URL", image("http://127.0.0.1:1/a.png"), 400, "media_source_refused", IMAGE_URL, 1, words="http|data URI"),
+    v1("https URL", image("https://example.com/a.png"), 400, "media_source_refused", IMAGE_URL, 1, words="data URI"),
+    v1("file URL", image("file:///etc/passwd"), 400, "media_source_refused", IMAGE_URL, 1, words="file:"),
+    v1("path", image("/etc/passwd"), 400, "media_source_refused", IMAGE_URL, 1, words="path"),
+    v1("broken picture in a batch of conversations",
+       {"messages": [[{"role": "user", **FINE}], [{"role": "user", **BROKEN}]]},
+       422, "media_undecodable", "messages[1][0].content[1].image_url", 1),
+    v2("broken picture in a batch of good ones", {"images": [picture(1), picture(2), "data:image/png;base64,AAAA"]},
+       422, "media_undecodable", "images[2]", 2),
+    v2("http URL", {"images": ["http://127.0.0.1:1/a.png"]}, 400, "media_source_refused", "images[0]", 0),
+)  # fmt: skip
+
+LIMITS = (
+    v1("too long", {"input": ["x", LONG]}, 400, "context_length_exceeded", "input[1]", 1, words="8192|input tokens"),
+    v1("too long truncation", GOOD | {"truncate_prompt_tokens": 9000}, 400, "invalid_request", "truncate_prompt_tokens",
+       words="9000|8192"),
+    v1("truncation below the template", GOOD | {"truncate_prompt_tokens": 3}, 400, "context_length_exceeded", "input",
+       0, words="3"),
+    v1("too many dimensions", GOOD | {"dimensions": 4096}, 400, "invalid_dimensions", "dimensions", words="4096|128"),
+    v1("no dimensions", GOOD | {"dimensions": 0}, 400, "invalid_request", "dimensions", words="1"),
+    v1("negative dimensions", GOOD | {"dimensions": -1}, 400, "invalid_request", "dimensions", words="1"),
+    v1("unknown model", GOOD | {"model": "gpt-5"}, 404, "model_not_found", "model", words="served: builtin"),
+    v2("too long", {"texts": ["x", LONG], "truncate": "NONE"}, 400, "context_length_exceeded", "texts[1]", 1,
+       words="8192"),
+    v2("too many dimensions", {"texts": ["x"], "output_dimension": 300}, 400, "invalid_dimensions", "output_dimension",
+       words="300|128"),
+    v2("odd bits", {"texts": ["x"], "output_dimension": 100, "embedding_types": ["binary"]}, 400, "invalid_dimensions",
+       "output_dimension", words="multiple of 8"),
+    v2("unknown model", {"texts": ["x"], "model": "gpt-5"}, 404, "model_not_found", "model"),
+)  # fmt: skip
+
+ALL = (*FIELDS, *INPUTS, *MEDIA, *LIMITS)
+
+
+@pytest.mark.parametrize("refusal", ALL, ids=lambda refusal: refusal.name)
+def test_it_is_refused_clearly_and_the_next_request_works(server: LiveServer, refusal: Refusal) -> None:
+    answer = server.http.post(refusal.path, content=refusal.raw, headers=refusal.headers)
+    assert_refused(answer, refusal)
+    assert server.http.post(V1, json=GOOD).status_code == 200
+
+
+def test_good_items_beside_a_broken_one_are_answered_when_asked_again_without_it(server: LiveServer) -> None:
+    items = [{"content": [image_part(picture(40 + i))]} for i in range(3)]
+    assert server.http.post(V1, json={"inputs": [*items, BROKEN]}).status_code == 422
+    assert server.vectors({"inputs": items}).shape == (3, 128)
+
+
+def test_a_lenient_server_takes_unknown_fields_at_every_depth(bare_server: LiveServer, server: LiveServer) -> None:
+    item = {"content": [{"type": "text", "text": "x", "weight": 2}], "id": 7}
+    for body in ({"inputs": [item], "dimension": 3}, {"input": "x", "priority": [[{}]]}):
+        assert server.http.post(V1, json=body).json()["error"]["code"] == "unknown_field"
+        assert bare_server.vectors(body).shape == (1, 128)
+    assert bare_server.http.post(V2, json={"texts": ["x"], "unknown": {}}).status_code == 200
+    wrong = bare_server.http.post(V1, json={"input": "x", "dimensions": "64", "unknown": 1})
+    assert wrong.json()["error"]["param"] == "dimensions"
+
+
+def test_an_unknown_model_card_is_not_found(server: LiveServer) -> None:
+    answer = server.http.get("/v1/models/Qwen/Qwen3-VL-Embedding-2B")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")
+    assert "builtin" in answer.json()["error"]["message"]
+
+
+def test_an_empty_text_is_embedded(server: LiveServer) -> None:
+    assert server.vectors({"input": ["", "x"]}).shape == (2, 128)
+
+
+def test_none_of_this_was_the_servers_fault(server: LiveServer) -> None:
+    """The last test of this file: whatever came above, no 5xx was counted and nothing was raised."""
+    assert faults(server.http.get("/metrics").text) == []
+    assert "Traceback" not in server.log.read_text()

@@ -1,0 +1,107 @@
+"""The document and the server say the same: routes, statuses, answers, examples."""
+
+import re
+from typing import Any, get_args
+
+import httpx
+import jsonschema
+import pytest
+
+from schemas.errors import ERROR_CODES, ErrorType
+from service.app import ROUTE_HANDLERS
+from service.http.errors import STATUS, error_type
+from service.openapi import build
+from service.openapi.routes import ROUTES, Route
+from service.openapi.statuses import CODES
+from tests.conftest import ROOT, LiveServer
+
+DOCUMENT = build()
+
+EXAMPLES = [
+    pytest.param(route, example["value"], id=f"{route.operation_id} {name}")
+    for route in ROUTES
+    for name, example in route.request_examples.items()
+]
+READS = [pytest.param(route, id=route.operation_id) for route in ROUTES if route.method == "GET"]
+BAD_BODIES = ({}, {"unknown": 1}, {"model": "nobody", "input": "x", "texts": ["x"]}, {"input": 5, "texts": 5})
+
+
+def served() -> set[tuple[str, str]]:
+    """Method and path of everything that the app answers, with parameters written as in the document."""
+    return {
+        (method, re.sub(r"\{(\w+):\w+\}", r"{\1}", path))
+        for handler in ROUTE_HANDLERS
+        for path in handler.paths
+        for method in handler.http_methods
+    }
+
+
+def response_of(route: Route, status: int) -> dict[str, Any]:
+    operation = DOCUMENT["paths"][route.path][route.method.lower()]
+    assert str(status) in operation["responses"], f"{route.operation_id} answered {status}, which is not documented"
+    found: dict[str, Any] = operation["responses"][str(status)]
+    return found
+
+
+def check(route: Route, answer: httpx.Response) -> None:
+    """The answer is what the document promises: status, headers, media type, body."""
+    response = response_of(route, answer.status_code)
+    assert [name for name in response["headers"] if name not in answer.headers] == []
+    ((media_type, content),) = response["content"].items()
+    assert answer.headers["content-type"].partition(";")[0] == media_type.partition(";")[0]
+    if media_type == "application/json":
+        schema = {"components": DOCUMENT["components"], **content["schema"]}
+        jsonschema.Draft202012Validator(schema).validate(answer.json())
+
+
+def test_the_apps_routes_are_the_documents() -> None:
+    assert served() == {(route.method, route.path) for route in ROUTES}
+
+
+def test_every_error_code_has_one_status() -> None:
+    assert set(STATUS) == set(ERROR_CODES)
+    assert len(STATUS) == sum(map(len, CODES.values()))
+    assert {error_type(status) for status in CODES} == set(get_args(ErrorType))
+
+
+def test_the_served_document_is_the_committed_file(server: LiveServer) -> None:
+    assert server.http.get("/openapi.json").content == (ROOT / "openapi.json").read_bytes()
+
+
+@pytest.mark.parametrize(("route", "body"), EXAMPLES)
+def test_every_request_example_is_answered_as_documented(
+    server: LiveServer, route: Route, body: dict[str, Any]
+) -> None:
+    answer = server.http.request(route.method, route.path, json=body)
+    assert answer.status_code == 200, answer.text
+    check(route, answer)
+
+
+@pytest.mark.parametrize("route", READS)
+def test_every_read_is_answered_as_documented(server: LiveServer, route: Route) -> None:
+    answer = server.http.get(route.path.format(model_id="builtin"))
+    assert answer.status_code == 200, answer.text
+    check(route, answer)
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.method == "POST"], ids=lambda r: r.operation_id)
+def test_every_refusal_is_documented(server: LiveServer, route: Route) -> None:
+    for body in BAD_BODIES:
+        answer = server.http.post(route.path, json=body)
+        assert answer.is_client_error
+        check(route, answer)
+    check(route, server.http.post(route.path, content=b"x"))
+
+
+def test_a_model_that_is_not_there_is_refused_as_documented(server: LiveServer) -> None:
+    route = next(route for route in ROUTES if route.parameters)
+    answer = server.http.get(route.path.format(model_id="a/b"))
+    assert answer.status_code == 404
+    check(route, answer)
+
+
+def test_the_pages_need_no_other_host(server: LiveServer) -> None:
+    for path in ("/", "/docs"):
+        page = server.http.get(path).text
+        assert re.findall(r"(?:src|href)\s*=\s*['\"]?(?:https?:)?//", page) == []
+        assert all(route.path in page for route in ROUTES)

@@ -1,0 +1,103 @@
+"""The shape of the repository holds: who may import what, and what may not grow."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import ERROR_CODES
+from service.openapi.statuses import CODES
+from tests.conftest import ROOT
+
+MAX_LINES = 250
+OUR_PACKAGES = ("schemas", "service", "kernels/cenote_kernels")
+WITH_TORCH = ("service.engine", "service.model", "cenote_kernels")
+"""What only the engine process imports, but for the names in `WITHOUT_TORCH`."""
+WITHOUT_TORCH = (
+    "service.engine", "service.engine.encoder_cache", "service.engine.scheduler", "service.engine.loop",
+    "service.model", "service.model.checkpoint", "service.model.builtin",
+)  # fmt: skip
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    for folder in folders or OUR_PACKAGES:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return name.removeprefix("kernels.").removesuffix(".__init__")
+
+
+def front_modules() -> list[str]:
+    names = [module_name(path) for path in sources() if path.name != "__main__.py"]
+    return [name for name in names if name in WITHOUT_TORCH or not name.startswith(WITH_TORCH)]
+
+
+def test_the_front_imports_neither_torch_nor_transformers() -> None:
+    names = front_modules()
+    assert {"service.cli", "service.app", "service.http.embeddings", "schemas.decode"} <= set(names)
+    script = (
+        "import importlib, sys\n"
+        f"for name in {names!r}:\n"
+        "    importlib.import_module(name)\n"
+        "    heavy = {'torch', 'transformers', 'tensorflow', 'jax'} & set(sys.modules)\n"
+        "    assert not heavy, f'{name} imports {heavy}'\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_neither_the_tests_nor_the_shelf_is_a_package() -> None:
+    """A package called `kernels` would shadow Hugging Face's; `tests.kernels` would do the same from a test."""
+    assert list((ROOT / "tests").rglob("__init__.py")) == []
+    assert not (ROOT / "kernels" / "__init__.py").exists()
+    assert [path.name for path in (ROOT / "kernels").iterdir() if (path / "__init__.py").exists()] == ["cenote_kernels"]
+
+
+@pytest.mark.parametrize("name", ["schemas", "service", "cenote_kernels"])
+def test_no_other_distribution_claims_our_names(name: str) -> None:
+    assert set(packages_distributions().get(name, ["cenote"])) == {"cenote"}
+
+
+def test_no_file_outgrows_its_concept() -> None:
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sources()}
+    assert len(lengths) > 50
+    assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [str(path) for path in sources() if path.read_text().strip() and not ast.get_docstring(parse(path))]
+    assert silent == []
+
+
+def test_the_wire_imports_nothing_but_msgspec_and_the_standard_library() -> None:
+    allowed = {*sys.stdlib_module_names, "msgspec", "schemas"}
+    for path in sources("schemas"):
+        assert {name.partition(".")[0] for name in imports(path)} <= allowed, path
+
+
+def test_nothing_ours_imports_what_the_issue_forbids() -> None:
+    forbidden = {"pydantic", "torchvision", "qwen_vl_utils", "requests", "pickle"}
+    for path in sources():
+        assert not {name.partition(".")[0] for name in imports(path)} & forbidden, path
+
+
+def test_every_error_code_has_a_status() -> None:
+    assert sorted(code for codes in CODES.values() for code in codes) == sorted(ERROR_CODES)
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), str(path))
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
