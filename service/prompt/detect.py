@@ -7,10 +7,12 @@ folder.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from service.media.item import MERGE_SIZE
+from service.media.resize import PixelRule
 from service.prompt import qwen3_vl
 from service.prompt.profile import Profile, SpecialTokens, UnsupportedModelError
 
@@ -27,7 +29,8 @@ def load_profile(folder: Path) -> Profile:
     """Choose the profile of a checkpoint and fill it with the checkpoint's numbers.
 
     `matryoshka_dimensions` (a list) and `is_matryoshka` (a boolean) of config.json override the family's range, as in
-    vLLM. Pixel limits are the family's constants: see `qwen3_vl.PIXEL_RULE`.
+    vLLM. Pixel limits are the family's constants (see `qwen3_vl.PIXEL_RULE`), unless config.json has an object `cenote`
+    with `max_pixels`: a checkpoint trained on small pictures says so there, and larger ones are shrunk to what it knows.
 
     Args:
         folder: holds config.json and tokenizer.json.
@@ -54,6 +57,7 @@ def load_profile(folder: Path) -> Profile:
         _special_tokens(folder, config),
         dimensions=dimensions,
         matryoshka=_matryoshka(config, dimensions),
+        pixel_rule=_pixel_rule(config),
         max_positions=_positive(text, "max_position_embeddings"),
         prompts=_prompts(folder / "config_sentence_transformers.json"),
     )
@@ -117,6 +121,18 @@ def _matryoshka(config: Mapping[str, Any], dimensions: int) -> tuple[int, ...] |
             f"config.json has matryoshka_dimensions {offered!r}; a list of integers from 1 to {dimensions} is needed"
         )
     return tuple(sorted({*offered, dimensions}))
+
+
+def _pixel_rule(config: Mapping[str, Any]) -> PixelRule:
+    own = config.get("cenote") or {}
+    family = qwen3_vl.PIXEL_RULE
+    max_pixels = own.get("max_pixels", family.max_pixels) if isinstance(own, dict) else None
+    if type(max_pixels) is not int or not family.min_pixels <= max_pixels <= family.max_pixels:
+        raise UnsupportedModelError(
+            f"config.json has cenote {own!r}; an object is needed whose max_pixels is from {family.min_pixels} to "
+            f"{family.max_pixels}"
+        )
+    return replace(family, max_pixels=max_pixels)
 
 
 def _prompts(path: Path) -> Mapping[str, str]:

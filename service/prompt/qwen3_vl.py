@@ -52,6 +52,7 @@ def make_profile(
     *,
     dimensions: int,
     matryoshka: tuple[int, ...] | None,
+    pixel_rule: PixelRule,
     max_positions: int,
     prompts: Mapping[str, str],
 ) -> Profile:
@@ -61,6 +62,7 @@ def make_profile(
         tokens: ids of the special tokens.
         dimensions: hidden size of the language model.
         matryoshka: the lengths offered, ascending; None for any from 64 up.
+        pixel_rule: `PIXEL_RULE`, or the checkpoint's own.
         max_positions: longest sequence the checkpoint allows, tokens.
         prompts: named instructions of the checkpoint.
 
@@ -80,7 +82,7 @@ def make_profile(
         dimensions=dimensions,
         min_dimensions=matryoshka[0] if matryoshka else min(MIN_DIMENSIONS, dimensions),
         matryoshka=matryoshka,
-        pixel_rule=PIXEL_RULE,
+        pixel_rule=pixel_rule,
         max_tokens=min(MAX_TOKENS, max_positions),
         tokens=tokens,
         modalities=("text", "image"),

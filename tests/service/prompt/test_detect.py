@@ -50,6 +50,17 @@ def test_pixel_limits_are_the_embedders_and_not_the_preprocessors(variant: Varia
     assert (rule.factor, rule.min_pixels, rule.max_pixels) == (32, 4_096, 1_843_200)
 
 
+def test_a_checkpoint_trained_on_small_pictures_says_so_in_its_config(variant: Variant) -> None:
+    rule = load_profile(variant(config=lambda config: config.update(cenote={"max_pixels": 16_384}))).pixel_rule
+    assert (rule.min_pixels, rule.max_pixels) == (4_096, 16_384)
+
+
+@pytest.mark.parametrize("own", [{"max_pixels": 100}, {"max_pixels": 2_000_000}, {"max_pixels": "x"}, [1]])
+def test_a_pixel_limit_that_cannot_be_stops_the_start(variant: Variant, own: object) -> None:
+    with pytest.raises(UnsupportedModelError, match="max_pixels"):
+        load_profile(variant(config=lambda config: config.update(cenote=own)))
+
+
 @pytest.mark.parametrize(
     ("keys", "matryoshka", "minimum"),
     [
