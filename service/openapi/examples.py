@@ -133,6 +133,8 @@ EMBED_RESPONSES: dict[str, Any] = {
     },
 }
 
+_DEFAULT = "Represent the user's input."
+
 _CARD = {
     "id": "builtin",
     "object": "model",
@@ -149,11 +151,23 @@ _CARD = {
     "modalities": ["text", "image"],
     "prompt_format": "qwen3-vl-embedding",
     "default_instruction": "Represent the user's input.",
-    "input_types": {"search_query": _QUERY, "search_document": "Represent the user's input."},
-    "tail_token_ids": [151643],
+    "input_types": {
+        "query": _QUERY,
+        "document": _DEFAULT,
+        "colors": "Represent the colors of the image.",
+        "shapes": "Represent the shapes of the image.",
+        "count": "Represent the number of objects in the image.",
+        "positions": "Represent the positions of the objects in the image.",
+        "search_document": _DEFAULT,
+        "search_query": _QUERY,
+        "classification": _DEFAULT,
+        "clustering": _DEFAULT,
+        "image": _DEFAULT,
+    },
+    "tail_token_ids": [1784],
     "max_tokens": 8192,
     "min_pixels": 4096,
-    "max_pixels": 1843200,
+    "max_pixels": 16384,
     "dtype": "float32",
     "device": "cpu",
 }

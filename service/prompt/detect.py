@@ -30,7 +30,7 @@ def load_profile(folder: Path) -> Profile:
 
     `matryoshka_dimensions` (a list) and `is_matryoshka` (a boolean) of config.json override the family's range, as in
     vLLM. Pixel limits are the family's constants (see `qwen3_vl.PIXEL_RULE`), unless config.json has an object `cenote`
-    with `max_pixels`: a checkpoint trained on small pictures says so there, and larger ones are shrunk to what it knows.
+    with `max_pixels`: a checkpoint trained on small pictures says so, and larger ones are shrunk to what it knows.
 
     Args:
         folder: holds config.json and tokenizer.json.

@@ -8,6 +8,7 @@ import pytest
 from service.model.builtin.captions import caption
 from service.model.builtin.instructions import CANONICAL
 from service.model.builtin.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
+from service.openapi.examples import MODEL_CARDS
 from tests.conftest import LiveServer, data_uri, image_part
 
 NUM_SCENES = 200
@@ -81,10 +82,26 @@ def test_one_picture_has_other_neighbors_under_colors_than_under_shapes_and_both
         hit = np.array([keys[other] == key for key, other in zip(keys, nearest, strict=True)])
         found[aspect] = (nearest, can, hit)
     (by_color, can_color, hit_color), (by_shape, can_shape, hit_shape) = found["colors"], found["shapes"]
-    both = can_color & can_shape
+    # A twin, with the same colors and the same shapes, would be rightly nearest under both.
+    pairs = [(meaning(scene, "colors"), meaning(scene, "shapes")) for scene in scenes]
+    both = can_color & can_shape & np.array([pairs.count(pair) == 1 for pair in pairs])
     assert both.sum() >= 50, "too few pictures to say anything"
     assert (hit_color & hit_shape)[both].mean() >= 0.85
     assert (by_color != by_shape)[both].mean() >= 0.9
+
+
+def test_a_large_picture_is_shrunk_to_what_the_model_knows(builtin: LiveServer, scenes: list[Scene]) -> None:
+    large = [_png(draw(scene, 512)) for scene in scenes[:BATCH]]
+    queries = embed_pictures(builtin, large, "shapes", 256)
+    captions = embed_captions(builtin, scenes, "shapes", 256)
+    keys = [meaning(scene, "shapes") for scene in scenes]
+    hits = [keys[found] == keys[i] for i, found in enumerate((queries @ captions.T).argmax(axis=1))]
+    assert np.mean(hits) >= 0.85
+
+
+def test_the_documents_example_card_is_the_served_one(builtin: LiveServer) -> None:
+    live = builtin.http.get("/v1/models/builtin").json()
+    assert {**live, "created": 0} == {**MODEL_CARDS["builtin"]["value"], "created": 0}
 
 
 def test_free_wording_of_an_instruction_is_understood(
