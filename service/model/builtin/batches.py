@@ -155,7 +155,9 @@ def make_batch(tokenizer: Tokenizer, seed: int, step: int, max_objects: int = MA
     side, num_scenes, _ = _SIZES[int(rng.choice(len(_SIZES), p=[share for *_, share in _SIZES]))]
     scenes = [sample_scene(rng, held_out=False, max_objects=max_objects) for _ in range(num_scenes)]
     num_tokens = (side // TOKEN_PIXELS) ** 2
-    pairs = [(index, scene, aspect) for index, scene in enumerate(scenes) for aspect in ASPECTS]
+    pairs: list[tuple[int, Scene, Aspect]] = [
+        (index, scene, aspect) for index, scene in enumerate(scenes) for aspect in ASPECTS
+    ]
     queries = [_query(scene, aspect, num_tokens, rng) for _, scene, aspect in pairs]
     pictures = [index if "<|image_pad|>" in query else -1 for (index, _, _), query in zip(pairs, queries, strict=True)]
     answers = [render(_caption_instruction(aspect, rng), caption(scene, aspect, rng)) for _, scene, aspect in pairs]

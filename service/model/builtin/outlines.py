@@ -31,7 +31,7 @@ def _star() -> Polygon:
 def _cross() -> Polygon:
     arm, end = _CROSS_HALF_WIDTH, 0.92
     quarter: Polygon = ((arm, -end), (arm, -arm), (end, -arm))
-    turned = [quarter]
+    turned: list[Polygon] = [quarter]
     for _ in range(3):
         turned.append(tuple((-y, x) for x, y in turned[-1]))
     return tuple(point for corner in turned for point in corner)
