@@ -26,7 +26,7 @@ class ServiceError(Exception):
 
     def __init__(self, code: ErrorCode, message: str, *, param: str | None = None, index: int | None = None) -> None:
         super().__init__(message)
-        self.code = code
+        self.code: ErrorCode = code
         self.message = message
         self.param = param
         self.index = index

@@ -52,7 +52,8 @@ def epilogue(
     answers: list[dict[NumberFormat, torch.Tensor] | None] = [None] * len(outputs)
     for output, indices in groups.items():
         rows = truncate_normalize(raw[indices], output.dimensions, normalize)
-        made = {kind: quantize(rows, kind).cpu() for kind in output.kinds}
+        made: dict[NumberFormat, torch.Tensor] = {kind: quantize(rows, kind).cpu() for kind in output.kinds}
         for place, (index, is_finite) in enumerate(zip(indices, rows.isfinite().all(-1).tolist(), strict=True)):
-            answers[index] = {kind: tensor[place] for kind, tensor in made.items()} if is_finite else None
+            if is_finite:
+                answers[index] = {kind: tensor[place] for kind, tensor in made.items()}
     return answers

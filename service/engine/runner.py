@@ -33,7 +33,7 @@ class ModelRunner:
         self._vision = VisionTower(model)
         self._language = LanguageModel(model)
         self._pixels = pixels
-        self._pooling = cast(PoolingMode, pooling)
+        self._pooling: PoolingMode = cast(PoolingMode, pooling)
         self.hidden = self._language.hidden
         self.device = self._language.device
 
