@@ -40,26 +40,27 @@ class InputReader:
 
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, num_bytes: int) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
-        sources = _embedding_sources(request)
         truncation = _embedding_truncation(request, self.model.profile.max_tokens)
-        prepare = partial(self._build, sources, partial(self._embedding_conversation, request), truncation)
-        return Job(
-            prepare=prepare,
-            output=output,
-            num_inputs=len(sources),
-            num_bytes=num_bytes,
-            has_media=_has_pictures(sources),
-        )
+        read = partial(self._embedding_conversation, request)
+        return self._job(_embedding_sources(request), read, truncation, output, num_bytes)
 
     def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, num_bytes: int) -> Job:
         """What `/v2/embed` wants embedded. Its `prepare` raises InputError with the input's index and path."""
-        sources = _embed_sources(request)
-        truncation = Truncation(
-            request.max_tokens or self.model.profile.max_tokens, CUT_SIDES[request.truncate or "END"]
-        )
-        prepare = partial(self._build, sources, partial(self._embed_conversation, instruction), truncation)
+        limit = request.max_tokens or self.model.profile.max_tokens
+        truncation = Truncation(limit, CUT_SIDES[request.truncate or "END"])
+        read = partial(self._embed_conversation, instruction)
+        return self._job(_embed_sources(request), read, truncation, output, num_bytes)
+
+    def _job(
+        self,
+        sources: "Sequence[tuple[str, Source]]",
+        read: "Callable[[Source, str, int], Conversation]",
+        truncation: Truncation,
+        output: OutputSpec,
+        num_bytes: int,
+    ) -> Job:
         return Job(
-            prepare=prepare,
+            prepare=partial(self._build, sources, read, truncation),
             output=output,
             num_inputs=len(sources),
             num_bytes=num_bytes,

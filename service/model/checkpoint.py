@@ -1,12 +1,10 @@
 """Where a model's files are: the built-in one, a folder, or a hub id with a pinned revision. Imports no torch."""
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
 from service.model.builtin import CHECKPOINT
 
@@ -53,7 +51,7 @@ def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
         return _checked(Checkpoint(BUILTIN, CHECKPOINT, None))
     folder = Path(model).expanduser()
     if folder.is_dir():
-        return _checked(Checkpoint(folder.resolve().name, folder.resolve(), revision))
+        return _checked(Checkpoint(folder.resolve().name, folder.resolve(), None))
     if not is_hub_id(model):
         raise CheckpointError(f"--model {model}: no such folder, and not a hub id such as Qwen/Qwen3-VL-Embedding-2B")
     return _checked(_download(model, revision))
@@ -65,10 +63,9 @@ def is_hub_id(model: str) -> bool:
 
 
 def _download(model: str, revision: str | None) -> Checkpoint:
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     try:
         folder = Path(snapshot_download(model, revision=revision, allow_patterns=FILES))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
+    except Exception as error:  # the hub's client raises its own errors, its HTTP library's and the system's
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CheckpointError(f"--model {model}: neither in the local cache nor on the hub ({reason})") from error
     return Checkpoint(model, folder, folder.name)
