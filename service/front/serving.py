@@ -159,12 +159,16 @@ async def _in_daemon_thread(work: Callable[[], T]) -> T:
 
 def _load_model(settings: Settings) -> ServedModel:
     checkpoint = find_checkpoint(settings.model, settings.revision)
-    return load_served_model(
+    model = load_served_model(
         checkpoint,
         served_name=settings.served_name,
         strict_reference=settings.strict_reference,
         max_tokens=settings.max_tokens,
     )
+    if model.profile.tokens.end_of_text not in model.tokenizer.tail_token_ids:
+        # Right for this tokenizer all the same, but a released Qwen3-VL-Embedding is understood to append the token.
+        logger.warning("the tokenizer appends no <|endoftext|>: the token pooled is the prompt's last one")
+    return model
 
 
 def _limits(settings: Settings) -> DecodeLimits:

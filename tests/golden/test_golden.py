@@ -50,6 +50,11 @@ def test_a_tokenizer_that_adds_no_end_token_gives_the_references_vector_too(
     assert differences(server_without_end_token, case) == {}
 
 
+def test_a_missing_end_token_is_said_in_the_log(server: LiveServer, server_without_end_token: LiveServer) -> None:
+    assert "appends no <|endoftext|>" in server_without_end_token.log.read_text()
+    assert "appends no <|endoftext|>" not in server.log.read_text()
+
+
 def test_the_two_oracles_differ_in_every_case() -> None:
     with_end, without_end = (
         {c["name"]: from_base64(c["embedding"]) for c in json.loads((ORACLE / name).read_text())}
