@@ -93,6 +93,22 @@ def test_eight_instructions_at_once_run_the_tower_once_too(server: LiveServer, b
     np.testing.assert_array_equal(embedded(one_by_one(server, asked)), want)
 
 
+def test_one_request_of_eight_conversations_gives_the_uncached_vectors_exactly(
+    server: LiveServer, bare_server: LiveServer
+) -> None:
+    """The first time with one miss, the second time from the cache, and from a server without one: the same bits."""
+    user = {"role": "user", "content": [image_part(picture(next(seeds)))]}
+    systems = [{"role": "system", "content": f"Represent the {aspect} of the image."} for aspect in ASPECTS]
+    body = {"messages": [[system, user] for system in systems], "encoding_format": "base64"}
+    encodes = Encodes(server)
+    first, again = (server.ask("/v1/embeddings", body) for _ in range(2))
+    assert encodes() == 1
+    assert (hits_and_misses([first]), hits_and_misses([again])) == ((7, 1), (8, 0))
+    uncached = bare_server.ask("/v1/embeddings", body).json()["data"]
+    assert first.json()["data"] == again.json()["data"] == uncached
+    assert len({entry["embedding"] for entry in uncached}) == len(ASPECTS)
+
+
 def test_a_picture_that_stands_in_one_request_many_times_is_encoded_once(server: LiveServer) -> None:
     url, encodes = picture(next(seeds)), Encodes(server)
     item = {"content": [image_part(url), image_part(url), text_part("twice")]}
