@@ -112,7 +112,7 @@ def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:
         return {}
     try:
         content = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:  # not there, not UTF-8, not TOML
         raise SettingsError(f"--config {path}: {error}") from error
     return {name.replace("-", "_"): (f"{path}: {name}", value) for name, value in content.items()}
 

@@ -173,13 +173,13 @@ def _embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncat
     wanted = request.truncate_prompt_tokens
     if wanted is None:
         return Truncation(max_tokens)
-    if wanted > max_tokens:
+    if wanted > max_tokens or wanted == 0:
         raise InputError(
             "invalid_request",
-            f"`truncate_prompt_tokens`: got {wanted}, expected -1 or at most the model's {max_tokens} tokens",
+            f"`truncate_prompt_tokens`: got {wanted}, expected -1 or 1 to the model's {max_tokens} tokens",
             param="truncate_prompt_tokens",
         )
-    return Truncation(max_tokens if wanted == -1 else max(1, wanted), request.truncation_side or "right")
+    return Truncation(max_tokens if wanted == -1 else wanted, request.truncation_side or "right")
 
 
 def _has_pictures(sources: "Sequence[tuple[str, Source]]") -> bool:

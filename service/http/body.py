@@ -21,8 +21,9 @@ async def read_body(request: AnyRequest, type_: type[W], *, ignore_unknown: bool
     """
     media_type = request.headers.get("content-type", "")
     if media_type.partition(";")[0].strip().lower() != "application/json":
-        shown = media_type.partition(";")[0].strip()[:64] or "none"
-        raise InputError("unsupported_media_type", f"Content-Type: got {shown!r}, expected 'application/json'")
+        shown = media_type.partition(";")[0].strip()[:64]
+        got = repr(shown) if shown else "nothing"
+        raise InputError("unsupported_media_type", f"Content-Type: got {got}, expected 'application/json'")
     if (coding := request.headers.get("content-encoding", "identity").lower()) != "identity":
         raise InputError("unsupported_media_type", f"Content-Encoding: got {coding[:64]!r}, expected none")
     try:

@@ -81,17 +81,14 @@ class PromptBuilder:
         return self._checked(draft.finish())
 
     def _shorten(self, piece: Piece, limit: int, side: Side) -> Piece:
-        """Cut characters that cannot survive: so many tokens cover fewer characters than are kept."""
+        """Cut bytes that cannot survive: so many tokens cover fewer than are kept."""
         if not isinstance(piece, TextPiece) or not piece.cuttable or piece.user_start is None:
             return piece
-        max_chars = self._tokenizer.max_chars(piece.text, limit)
         header, text = piece.text[: piece.user_start], piece.text[piece.user_start :]
-        if len(text) <= max_chars:
-            return piece
-        return replace(piece, text=header + (text[:max_chars] if side == "right" else text[-max_chars:]))
+        return replace(piece, text=header + self._tokenizer.clip(text, limit, side))
 
     def _refuse_hopeless(self, pieces: Sequence[Piece], side: Side | None, budget: Budget) -> None:
-        """Refuse by length in characters what cannot fit in tokens, so that a huge text costs nothing."""
+        """Refuse by length in bytes what cannot fit in tokens, so that a huge text costs nothing."""
         is_cut = side is not None
         kept = (piece for piece in pieces if not (is_cut and isinstance(piece, TextPiece) and piece.cuttable))
         num_least = sum(map(self._least_tokens, kept))
@@ -100,7 +97,7 @@ class PromptBuilder:
 
     def _least_tokens(self, piece: Piece) -> int:
         if isinstance(piece, TextPiece):
-            return -(-len(piece.text) // self._tokenizer.max_chars(piece.text, 1))
+            return self._tokenizer.least_tokens(piece.text)
         return piece.item.num_tokens if isinstance(piece, ImagePiece) else 1
 
     def _tokenize(self, pieces: Sequence[Piece], add_special_tokens: bool | None, budget: Budget) -> Draft:

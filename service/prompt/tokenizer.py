@@ -5,16 +5,19 @@ Knows no template: which special token stands where is the profile's layout. Not
 so one instance serves any number of threads.
 """
 
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tokenizers import Encoding, Tokenizer, normalizers
 
 from service.prompt.profile import UnsupportedModelError
 
 _NFC_COMPACTION = 4
-"""Most characters that NFC composes into one: U+1F82 stands for a letter and three marks."""
+"""NFC makes UTF-8 at most this many times smaller: three Hangul letters (9 bytes) become one syllable (3 bytes)."""
+
+_MAX_UTF8_BYTES = 4
 
 
 class PromptTokenizer:
@@ -23,7 +26,7 @@ class PromptTokenizer:
     Attributes:
         head_token_ids: what the tokenizer's post-processor puts before a prompt.
         tail_token_ids: what it puts after: `<|endoftext|>` for the released Qwen3-VL-Embedding, and so what is pooled.
-        longest_token_chars: characters of the longest vocabulary entry; of a byte-level vocabulary, bytes.
+        longest_token_bytes: bytes of the longest vocabulary entry as it is written, which is what it covers or more.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,7 +38,7 @@ class PromptTokenizer:
         self._plain.encode_special_tokens = True
         self.head_token_ids, self.tail_token_ids = self._probe_ends()
         self._compaction = _compaction(self._whole)
-        self.longest_token_chars = max(map(len, self._whole.get_vocab(with_added_tokens=True)))
+        self.longest_token_bytes = max(len(token.encode()) for token in self._whole.get_vocab(with_added_tokens=True))
 
     def encode(self, text: str, *, parse_special: bool = False) -> Encoding:
         """Tokenize one text without head and tail.
@@ -82,20 +85,37 @@ class PromptTokenizer:
         """Return the exact text of a token, or None for an unknown id."""
         return self._whole.id_to_token(token_id)
 
-    def max_chars(self, text: str, num_tokens: int) -> int:
-        """Bound how many characters of a text so many of its tokens can cover.
-
-        A token covers at most `longest_token_chars` characters of normalized text, and NFC composes at most four
-        characters into one; ASCII text is its own normal form.
+    def least_tokens(self, text: str) -> int:
+        """Fewest tokens that a text can have, found without tokenizing: its bytes over those of the longest token.
 
         Args:
-            text: the text; only whether it is ASCII counts.
-            num_tokens: number of tokens.
+            text: any text.
 
         Returns:
-            Characters. A longer text has more than `num_tokens` tokens.
+            A lower bound, 0 for the empty text.
         """
-        return num_tokens * self.longest_token_chars * (1 if text.isascii() else self._compaction)
+        return -(-len(text.encode()) // (self.longest_token_bytes * self._shrinkage(text)))
+
+    def clip(self, text: str, num_tokens: int, side: Literal["left", "right"]) -> str:
+        """Cut off what so many tokens cannot reach, so that the cost of tokenizing has a bound.
+
+        Args:
+            text: any text.
+            num_tokens: tokens that will be kept.
+            side: `right` keeps the beginning, `left` the end.
+
+        Returns:
+            The text, or a part of it that has at least `num_tokens` tokens.
+        """
+        max_bytes = num_tokens * self.longest_token_bytes * self._shrinkage(text)
+        if len(text) * _MAX_UTF8_BYTES <= max_bytes or len(encoded := text.encode()) <= max_bytes:
+            return text
+        kept = encoded[:max_bytes] if side == "right" else encoded[-max_bytes:]
+        return kept.decode(errors="ignore")
+
+    def _shrinkage(self, text: str) -> int:
+        """How many times smaller the normalizer may make a text."""
+        return 1 if unicodedata.is_normalized("NFC", text) else self._compaction
 
     def _probe_ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         body = self._whole.encode("probe", add_special_tokens=False).ids

@@ -64,17 +64,20 @@ def test_truncation_and_padding_of_the_file_are_off(tokenizer: PromptTokenizer, 
     assert limited.tail_token_ids == (8128,)
 
 
-def test_the_bound_on_characters_holds(tokenizer: PromptTokenizer) -> None:
-    assert tokenizer.longest_token_chars == 81
-    assert (tokenizer.max_chars("ascii", 2), tokenizer.max_chars("é", 2)) == (162, 648)
+def test_the_bound_on_tokens_holds(tokenizer: PromptTokenizer) -> None:
+    assert tokenizer.longest_token_bytes == 88
+    assert tokenizer.least_tokens("") == 0
+    assert (tokenizer.least_tokens("a" * 880), tokenizer.least_tokens("字" * 880)) == (10, 30)
     for text in ("#" * 5_000, " " * 5_000, "\u03b1\u0313\u0300\u0345" * 800, "각" * 999, "e\u0301" * 999, "a" * 5_000):
-        num_tokens = len(tokenizer.encode(text).ids)
-        assert len(text) <= tokenizer.max_chars(text, num_tokens)
+        assert tokenizer.least_tokens(text) <= len(tokenizer.encode(text).ids)
 
 
-def test_nfc_never_makes_one_character_of_more_than_four() -> None:
-    longest = max(len(unicodedata.normalize("NFD", chr(c))) for c in range(sys.maxunicode + 1))
-    assert longest == 4
+def test_nfc_never_makes_a_text_more_than_four_times_smaller() -> None:
+    composed = (chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000)
+    most = max(
+        len(unicodedata.normalize("NFD", c).encode()) / len(unicodedata.normalize("NFC", c).encode()) for c in composed
+    )
+    assert 2.9 < most <= 4
 
 
 def test_an_unknown_normalizer_stops_the_start(variant: Variant) -> None:
