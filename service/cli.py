@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import signal
 import sys
@@ -25,8 +26,6 @@ from service.prompt.profile import UnsupportedModelError
 from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_settings
 
 logger = logging.getLogger("cenote.cli")
-
-GRACEFUL_SHUTDOWN_S = 25
 
 
 class QuietServer(uvicorn.Server):
@@ -106,7 +105,8 @@ async def _serve_until_ended(settings: Settings) -> int:
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
+        # Every accepted request is answered before: its own deadline ends first. A second signal does not wait.
+        timeout_graceful_shutdown=math.ceil(settings.request_timeout_s) + 1,
     )
     server = QuietServer(config)
     tasks = [asyncio.create_task(_stop_when_ended(server, serving)), asyncio.create_task(_say_where(server, settings))]

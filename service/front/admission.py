@@ -41,19 +41,24 @@ class Admission:
         self._tokens_per_s = 1000.0
 
     @contextmanager
-    def place(self, num_inputs: int, num_bytes: int) -> Iterator[Load]:
+    def body(self, num_bytes: int) -> Iterator[None]:
+        """Room for a request's body, from before it is read until it is answered.
+
+        Raises:
+            UnavailableError: too many bytes are held already.
+        """
+        with self._held(Load(num_bytes=num_bytes), is_alone=self._all.num_bytes == 0):
+            yield
+
+    @contextmanager
+    def place(self, num_inputs: int) -> Iterator[Load]:
         """A place in the queue for the length of the `with`.
 
         Raises:
             UnavailableError: the queue is full.
         """
-        mine = Load(num_inputs=num_inputs, num_bytes=num_bytes)
-        self._check(mine, is_alone=self._all.num_inputs == 0)
-        self._add(mine, 1)
-        try:
+        with self._held(Load(num_inputs=num_inputs), is_alone=self._all.num_inputs == 0) as mine:
             yield mine
-        finally:
-            self._add(mine, -1)
 
     def add_tokens(self, mine: Load, num_tokens: int) -> None:
         """Weigh a request that is in: its tokens are known now.
@@ -69,6 +74,15 @@ class Admission:
     def observe(self, num_tokens: int, seconds: float) -> None:
         """Learn from a language step how fast the queue empties."""
         self._tokens_per_s += 0.2 * (num_tokens / max(seconds, 1e-6) - self._tokens_per_s)
+
+    @contextmanager
+    def _held(self, load: Load, *, is_alone: bool) -> Iterator[Load]:
+        self._check(load, is_alone=is_alone)
+        self._add(load, 1)
+        try:
+            yield load
+        finally:
+            self._add(load, -1)
 
     def _check(self, load: Load, *, is_alone: bool) -> None:
         now, limits = self._all, self._limits

@@ -26,14 +26,12 @@ class Job:
         prepare: makes the prompts; runs in a thread, and raises for what the client got wrong.
         output: dimensions and number formats.
         num_inputs: how many prompts that will be.
-        num_bytes: size of the request's body.
         has_media: which threads `prepare` runs in.
     """
 
     prepare: Callable[[], list[Prompt]]
     output: OutputSpec
     num_inputs: int
-    num_bytes: int = 0
     has_media: bool = False
 
 
@@ -106,7 +104,7 @@ class Embedder:
         pool = self._header_pool if job.has_media else self._text_pool
         try:
             async with asyncio.timeout(self._timeout_s):
-                with self._admission.place(job.num_inputs, job.num_bytes) as place:
+                with self._admission.place(job.num_inputs) as place:
                     began_s = time.perf_counter()
                     prompts = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
                     self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))

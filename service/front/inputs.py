@@ -38,18 +38,18 @@ class InputReader:
     model: ServedModel
     limits: DecodeLimits
 
-    def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, num_bytes: int) -> Job:
+    def embedding_job(self, request: EmbeddingRequest, output: OutputSpec) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         truncation = _embedding_truncation(request, self.model.profile.max_tokens)
         read = partial(self._embedding_conversation, request)
-        return self._job(_embedding_sources(request), read, truncation, output, num_bytes)
+        return self._job(_embedding_sources(request), read, truncation, output)
 
-    def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, num_bytes: int) -> Job:
+    def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec) -> Job:
         """What `/v2/embed` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         limit = request.max_tokens or self.model.profile.max_tokens
         truncation = Truncation(limit, CUT_SIDES[request.truncate or "END"])
         read = partial(self._embed_conversation, instruction)
-        return self._job(_embed_sources(request), read, truncation, output, num_bytes)
+        return self._job(_embed_sources(request), read, truncation, output)
 
     def _job(
         self,
@@ -57,13 +57,11 @@ class InputReader:
         read: "Callable[[Source, str, int], Conversation]",
         truncation: Truncation,
         output: OutputSpec,
-        num_bytes: int,
     ) -> Job:
         return Job(
             prepare=partial(self._build, sources, read, truncation),
             output=output,
             num_inputs=len(sources),
-            num_bytes=num_bytes,
             has_media=_has_pictures(sources),
         )
 

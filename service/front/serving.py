@@ -58,13 +58,22 @@ class Serving:
         supervisor: keeps the engine; None until the model's files are here.
         failure: why it can never be ready, or None.
         ended: set when `failure` is.
+        admission: the bounded queue.
     """
 
     settings: Settings
     supervisor: Supervisor | None = None
     failure: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    admission: Admission = field(init=False)
     _online: Online | None = None
+
+    def __post_init__(self) -> None:
+        """The queue is there before the model: bodies are held while it loads, too."""
+        settings = self.settings
+        self.admission = Admission(
+            QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
+        )
 
     @property
     def ignores_unknown_fields(self) -> bool:
@@ -112,11 +121,10 @@ class Serving:
         arena = PixelArena(settings.pixel_arena_bytes)
         metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
         loader = PixelLoader(arena, model.fingerprint, num_threads=cores)
-        admission = Admission(
-            QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
+        client = EngineClient(arena, loader, self.admission.observe)
+        embedder = Embedder(
+            client, loader, arena, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s
         )
-        client = EngineClient(arena, loader, admission.observe)
-        embedder = Embedder(client, loader, arena, admission, num_threads=cores, timeout_s=settings.request_timeout_s)
         known = KnownAnswer(model, embedder)
 
         async def become_ready() -> None:

@@ -12,6 +12,12 @@ from service.http.errors import AnyRequest
 W = TypeVar("W", bound=Wire)
 
 
+def announced_bytes(request: AnyRequest, max_bytes: int) -> int:
+    """How many bytes a body may turn out to have: what Content-Length says, or the limit when it says nothing."""
+    announced = request.headers.get("content-length", "")
+    return min(int(announced), max_bytes) if announced.isascii() and announced.isdigit() else max_bytes
+
+
 async def read_body(request: AnyRequest, type_: type[W], *, ignore_unknown: bool) -> W:
     """The body as a `type_`.
 

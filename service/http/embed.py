@@ -22,9 +22,9 @@ from schemas.rules import check_embed_request
 from service.errors import InputError
 from service.front.embedder import Embedded
 from service.front.served_model import ServedModel
-from service.front.serving import serving_of
+from service.front.serving import Serving, serving_of
 from service.http.answer import answer, float_list, integer_list, observe
-from service.http.body import read_body
+from service.http.body import announced_bytes, read_body
 from service.http.errors import AnyRequest
 from service.http.request_id import request_id
 from service.ipc.messages import OutputSpec, Vector
@@ -48,6 +48,11 @@ DTYPES = {"int8": "i1", "binary": "i1", "uint8": "u1", "ubinary": "u1"}
 async def embed(request: AnyRequest) -> Response[bytes]:
     """One vector for each input, in every number format asked for."""
     serving = serving_of(request.app)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
+        return await _embed(request, serving)
+
+
+async def _embed(request: AnyRequest, serving: Serving) -> Response[bytes]:
     body = await read_body(request, EmbedRequest, ignore_unknown=serving.ignores_unknown_fields)
     check_embed_request(body)
     online = serving.online()
@@ -55,9 +60,7 @@ async def embed(request: AnyRequest) -> Response[bytes]:
     types: list[EmbeddingType] = list(dict.fromkeys(body.embedding_types or DEFAULT_TYPES))
     output = _output(body, types, online.model)
     instruction = _instruction(body, online.model)
-    embedded = await online.embedder.embed(
-        online.reader.embed_job(body, instruction, output, num_bytes=len(await request.body()))
-    )
+    embedded = await online.embedder.embed(online.reader.embed_job(body, instruction, output))
     observe(embedded)
     return await answer(partial(_response, request_id(request.scope), body, types, embedded), embedded)
 

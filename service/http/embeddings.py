@@ -11,9 +11,9 @@ from litestar import Response, post
 from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
 from schemas.rules import check_embedding_request
 from service.front.embedder import Embedded
-from service.front.serving import serving_of
+from service.front.serving import Serving, serving_of
 from service.http.answer import answer, float_list, observe
-from service.http.body import read_body
+from service.http.body import announced_bytes, read_body
 from service.http.errors import AnyRequest
 from service.http.request_id import request_id
 from service.ipc.messages import OutputSpec
@@ -23,14 +23,17 @@ from service.ipc.messages import OutputSpec
 async def create_embedding(request: AnyRequest) -> Response[bytes]:
     """One vector for each input, in OpenAI's form."""
     serving = serving_of(request.app)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
+        return await _create(request, serving)
+
+
+async def _create(request: AnyRequest, serving: Serving) -> Response[bytes]:
     body = await read_body(request, EmbeddingRequest, ignore_unknown=serving.ignores_unknown_fields)
     check_embedding_request(body)
     online = serving.online()
     name = online.model.check_name(body.model)
     output = OutputSpec(dimensions=online.model.check_dimensions(body.dimensions, "dimensions"))
-    embedded = await online.embedder.embed(
-        online.reader.embedding_job(body, output, num_bytes=len(await request.body()))
-    )
+    embedded = await online.embedder.embed(online.reader.embedding_job(body, output))
     observe(embedded)
     write = partial(_response, request_id(request.scope), name, embedded, body.encoding_format == "base64")
     return await answer(write, embedded)

@@ -1,0 +1,68 @@
+"""What is held has a bound, and what was accepted is answered, also when the server is told to go."""
+
+import json
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.conftest import CHECKPOINT, LiveServer
+
+
+@pytest.fixture(scope="module")
+def small(start_server: Callable[..., LiveServer]) -> LiveServer:
+    return start_server("--model", str(CHECKPOINT), "--max-queue-bytes", "1MiB").wait_until_ready()
+
+
+def stalled(server: LiveServer, num_bytes: int) -> socket.socket:
+    """A client that announces a body and sends only its beginning."""
+    host, port = server.url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)))
+    head = ["POST /v1/embeddings HTTP/1.1", "host: x", "content-type: application/json", f"content-length: {num_bytes}"]
+    connection.sendall("\r\n".join([*head, "", '{"input": "']).encode())
+    return connection
+
+
+def test_bodies_on_their_way_are_bounded_and_the_refusal_says_when_to_come_back(small: LiveServer) -> None:
+    with stalled(small, 1 << 20):
+        time.sleep(0.3)  # until the server has read the head
+        answer = small.http.post("/v1/embeddings", json={"input": "a"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (429, "queue_full")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert small.status("/readyz") == 200
+    deadline_s = time.monotonic() + 10
+    while small.http.post("/v1/embeddings", json={"input": "a"}).status_code != 200:
+        assert time.monotonic() < deadline_s, "the bytes of a client that hung up must be given back"
+        time.sleep(0.05)
+
+
+def test_a_long_text_that_cannot_fit_is_refused_without_harm_to_others(small: LiveServer) -> None:
+    """300,000 characters of three bytes: more tokens than fit, by their bytes alone."""
+    body = json.dumps({"input": "字" * 300_000}, ensure_ascii=False).encode()
+    began_s = time.monotonic()
+    answer = small.http.post("/v1/embeddings", content=body, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "context_length_exceeded")
+    assert "at least" in answer.json()["error"]["message"]  # not tokenized
+    assert small.vectors({"input": "hello"}).shape == (1, 128)
+    assert time.monotonic() - began_s < 30
+
+
+def test_a_request_in_flight_is_answered_after_sigterm(start_server: Callable[..., LiveServer]) -> None:
+    server = start_server("--model", str(CHECKPOINT)).wait_until_ready()
+    texts = [f"text {i} " + "long " * 300 for i in range(300)]
+    answers: list[httpx.Response] = []
+    asking = threading.Thread(target=lambda: answers.append(server.http.post("/v1/embeddings", json={"input": texts})))
+    asking.start()
+    deadline_s = time.monotonic() + 20
+    with httpx.Client(base_url=server.url) as other:
+        while "cenote_queue_inputs 300.0" not in other.get("/metrics").text and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+    server.process.send_signal(signal.SIGTERM)
+    asking.join(60)
+    assert server.process.wait(60) == 0
+    assert answers[0].status_code == 200
+    assert len(answers[0].json()["data"]) == len(texts)
