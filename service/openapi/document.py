@@ -26,7 +26,10 @@ HEADERS: dict[str, dict[str, Any]] = {
         "type": "string",
     },
     "Retry-After": {"description": "Seconds to wait before trying again.", "type": "integer"},
-    "x-queue-time": {"description": "Milliseconds in the queue.", "type": "number"},
+    "x-queue-time": {
+        "description": "Milliseconds between the engine's receipt and the batch; new pictures are encoded in it.",
+        "type": "number",
+    },
     "x-media-time": {"description": "Milliseconds spent reading pictures.", "type": "number"},
     "x-inference-time": {"description": "Milliseconds in the model.", "type": "number"},
     "x-total-time": {"description": "Milliseconds from the request to the answer.", "type": "number"},

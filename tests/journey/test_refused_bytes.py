@@ -31,7 +31,7 @@ BYTES = (
 TRANSPORT = (
     Refusal("wrong content type", V1, GOOD, 415, "unsupported_media_type", words=("text/plain", "application/json"),
             headers={"content-type": "text/plain"}),
-    Refusal("no content type", V1, GOOD, 415, "unsupported_media_type", words=("none",), headers={}),
+    Refusal("no content type", V1, GOOD, 415, "unsupported_media_type", words=("nothing",), headers={}),
     Refusal("form", V2, b"texts=x", 415, "unsupported_media_type",
             headers={"content-type": "application/x-www-form-urlencoded"}),
     Refusal("compressed", V1, gzip.compress(b'{"input":"x"}'), 415, "unsupported_media_type", words=("gzip",),
