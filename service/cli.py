@@ -27,6 +27,12 @@ from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_setti
 
 logger = logging.getLogger("cenote.cli")
 
+KEEP_ALIVE_S = 30
+"""Longer than clients keep an idle connection (httpx, and so both SDKs: 5 s), so that it is they who close it.
+
+With uvicorn's 5 s both sides closed at the same moment, and now and then a request met a connection just reset.
+"""
+
 
 class QuietServer(uvicorn.Server):
     """A server that a signal ends with exit code 0: uvicorn's own raises the signal again once it has shut down."""
@@ -105,6 +111,7 @@ async def _serve_until_ended(settings: Settings) -> int:
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
         # Every accepted request is answered before: its own deadline ends first. A second signal does not wait.
         timeout_graceful_shutdown=math.ceil(settings.request_timeout_s) + 1,
     )
