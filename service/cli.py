@@ -30,7 +30,7 @@ logger = logging.getLogger("cenote.cli")
 KEEP_ALIVE_S = 30
 """Longer than clients keep an idle connection (httpx, and so both SDKs: 5 s), so that it is they who close it.
 
-With uvicorn's 5 s both sides closed at the same moment, and now and then a request met a connection just reset.
+With uvicorn's 5 s both sides may close at the same moment, and a request then meets a connection just reset.
 """
 
 
