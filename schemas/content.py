@@ -1,21 +1,43 @@
-"""What an item is made of: text and pictures, in reading order.
+"""What an item is made of: text, pictures and precomputed features, in reading order.
 
 The same objects have the same meaning in `messages`, in `inputs` of `/v1/embeddings` and in `inputs` of `/v2/embed`.
-Knows the shape only: whether an image URL may be fetched, and whether its bytes are a picture, is for `service.media`.
+Knows the shape only: whether an image URL may be fetched, whether its bytes are a picture, and what a `uuid` is
+bound to, is for the service.
 """
 
+import base64
 from typing import Annotated
 
 from msgspec import Meta
 
 from schemas.base import Wire
-from schemas.limits import MAX_PARTS_PER_INPUT
+from schemas.limits import MAX_GRID_NUMBERS, MAX_INT32, MAX_PARTS_PER_INPUT, MAX_UUID_CHARS
 
 EXAMPLE_IMAGE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAALElEQVR42u3NQQEAQAQAMC6NCvp3kO"
     "dK8NsKLKc6Lr04JhAIBAKBQCAQCLZ8Sh8BdxedIcAAAAAASUVORK5CYII="
 )
 """A red square of 32 × 32 pixels, for the examples of the document: small, and a real PNG."""
+
+
+_FEATURES_HEADER = b'{"image_embeds":{"dtype":"F16","shape":[1,768],"data_offsets":[0,1536]}}'
+
+EXAMPLE_FEATURES = base64.b64encode(
+    len(_FEATURES_HEADER).to_bytes(8, "little") + _FEATURES_HEADER + bytes(2 * 768)
+).decode()
+"""Features of one visual token for the built-in model, all zeros, as a safetensors file: for the examples, too."""
+
+EXAMPLE_UUID = "sku-1234-front"
+"""A name that a client may give to a picture, for the examples of the document."""
+
+Uuid = Annotated[str, Meta(pattern="^[A-Za-z0-9._:-]+$", min_length=1, max_length=MAX_UUID_CHARS)]
+"""A client's own name for a picture. The alphabet keeps it fit for logs and error messages."""
+
+UUID_MEANING = (
+    "Your own name for this picture. It is bound to the content that it is first sent with, and known to your "
+    "credentials alone. Later the same name without the content stands for it: a name that is not known (any more) is "
+    "answered 400 `cache_miss`, one with other content 409 `uuid_conflict`."
+)
 
 
 class TextPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="text"):
@@ -50,18 +72,69 @@ ImageSource = ImageUrl | str
 
 
 class ImageUrlPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="image_url"):
-    """A picture."""
+    """A picture: its source, its `uuid`, or both."""
 
     image_url: Annotated[
-        ImageSource,
+        ImageSource | None,
         Meta(
-            description="The picture: an object with `url`, or the URL itself as a string.",
+            description="The picture: an object with `url`, or the URL itself as a string. Absent or null only beside "
+            "a `uuid` that is known.",
             examples=[{"url": EXAMPLE_IMAGE}],
+        ),
+    ] = None
+    uuid: Annotated[Uuid | None, Meta(description=UUID_MEANING, examples=[EXAMPLE_UUID])] = None
+
+
+GridNumber = Annotated[int, Meta(ge=1, le=MAX_INT32)]
+"""A size in patches."""
+
+GridThw = Annotated[
+    list[GridNumber | Annotated[list[GridNumber], Meta(min_length=3, max_length=3)]],
+    Meta(min_length=1, max_length=MAX_GRID_NUMBERS),
+]
+"""Sizes of pictures in patches: three numbers each (temporal, height, width), flat or one list each."""
+
+
+class ImageEmbeds(Wire, frozen=True, kw_only=True):
+    """Vision features of a picture, or of several stacked on the first axis, as `/v1/image_embeds` gives them.
+
+    Source: vLLM's `image_embeds` for Qwen3-VL (shared/reference/api-contract.md, 1.9).
+    """
+
+    image_embeds: Annotated[
+        str,
+        Meta(
+            description="Base64 of a safetensors file with one tensor, or of an npy file. Shape: sum of T·H·W / 4 over "
+            "the grids × hidden size · (1 + deepstack layers), base features first; `/v1/models` lists the width. "
+            "float32 or float16, in safetensors also bfloat16. `torch.save` files are refused: they can hold code.",
+            examples=[EXAMPLE_FEATURES],
+        ),
+    ]
+    image_grid_thw: Annotated[
+        GridThw,
+        Meta(
+            description="Size of the picture in patches of 16 pixels before merging: temporal (1), height, width. For "
+            "several pictures in one tensor their numbers one after another. Lists of three inside the list are "
+            "accepted too; this document lists only the flat form, since many client generators cannot send the union.",
+            examples=[[1, 2, 2]],
         ),
     ]
 
 
-ContentPart = TextPart | ImageUrlPart
+class ImageEmbedsPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="image_embeds"):
+    """A picture whose vision features were computed before: the vision tower does not run for it."""
+
+    image_embeds: Annotated[
+        ImageEmbeds | None,
+        Meta(
+            description="The features. Absent or null only beside a `uuid` that is known.",
+            examples=[{"image_embeds": EXAMPLE_FEATURES, "image_grid_thw": [1, 2, 2]}],
+        ),
+    ] = None
+    uuid: Annotated[Uuid | None, Meta(description=UUID_MEANING, examples=[EXAMPLE_UUID])] = None
+
+
+ContentPart = TextPart | ImageUrlPart | ImageEmbedsPart
 """One part; `type` says which."""
 
 ContentParts = Annotated[list[ContentPart], Meta(min_length=1, max_length=MAX_PARTS_PER_INPUT)]

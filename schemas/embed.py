@@ -12,6 +12,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
 from schemas.content import EXAMPLE_IMAGE, Content
+from schemas.embeddings import OnError
+from schemas.errors import ErrorBody
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS, MAX_INT32, MAX_PRIORITY
 
 EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
@@ -108,6 +110,15 @@ class EmbedRequest(Wire, frozen=True, kw_only=True):
             examples=["END"],
         ),
     ] = None
+    on_error: Annotated[
+        OnError | None,
+        Meta(
+            description="`fail`: one bad item fails the request, and the error names its index. `per_item`: good items "
+            "are answered, a bad one has an empty list (an empty string in `base64`) in its place, and `errors` says "
+            "why. A body that is malformed fails as a whole either way. Absent means `fail`. Not part of Cohere's API.",
+            examples=["per_item"],
+        ),
+    ] = None
     priority: Annotated[
         Annotated[int, Meta(ge=0, le=MAX_PRIORITY)] | None,
         Meta(description="Accepted and ignored.", examples=[0]),
@@ -152,7 +163,12 @@ class EmbedImage(Answer, frozen=True, kw_only=True):
     width: Annotated[int, Meta(description="Pixels across.", examples=[400])]
     height: Annotated[int, Meta(description="Pixels down.", examples=[300])]
     format: Annotated[
-        str, Meta(description="File format, read from the bytes: `png`, `jpeg`, `webp`, `gif`.", examples=["jpeg"])
+        str,
+        Meta(
+            description="File format, read from the bytes: `png`, `jpeg`, `webp`, `gif`; `image_embeds` for a picture "
+            "that came as features, whose size is the grid's.",
+            examples=["jpeg"],
+        ),
     ]
     bit_depth: Annotated[int, Meta(description="Bits of one pixel: 24 for RGB.", examples=[24])]
 
@@ -183,6 +199,9 @@ class EmbedMeta(Answer, frozen=True, kw_only=True):
     api_version: Annotated[EmbedApiVersion, Meta(description="The API version.")] = EmbedApiVersion()
     billed_units: Annotated[EmbedBilledUnits, Meta(description="What the request cost.")]
     tokens: Annotated[EmbedTokens | UnsetType, Meta(description="Tokens that the model read.")] = UNSET
+    truncated_inputs: Annotated[
+        list[Count], Meta(description="Which inputs had text cut off to fit, counted from 0.", examples=[[1]])
+    ]
     warnings: Annotated[
         list[str] | UnsetType,
         Meta(
@@ -206,5 +225,12 @@ class EmbedResponse(Answer, frozen=True, kw_only=True):
     images: Annotated[
         list[EmbedImage] | UnsetType,
         Meta(description="The pictures of the request, in order; absent when it had none."),
+    ] = UNSET
+    errors: Annotated[
+        list[ErrorBody] | UnsetType,
+        Meta(
+            description="Why inputs have no vector, each with its `index`; only with `on_error: per_item`, and absent "
+            "when all is well."
+        ),
     ] = UNSET
     meta: Annotated[EmbedMeta, Meta(description="Facts about the answer.")]

@@ -5,10 +5,11 @@ Shapes and single-field bounds only; rules that join fields are in `schemas.rule
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
 from schemas.content import Content
+from schemas.errors import ErrorBody
 from schemas.limits import MAX_INPUTS, MAX_INT32
 from schemas.messages import MessageOrConversation
 
@@ -18,11 +19,20 @@ EncodingFormat = Literal["float", "base64"]
 TruncationSide = Literal["left", "right"]
 """Which end of a text that is too long goes away: `right` keeps its start, `left` its end."""
 
+EmbedDtype = Literal["float32", "float16", "bfloat16"]
+"""Number format of a vector's components."""
+
+Endianness = Literal["native", "little", "big"]
+"""Byte order of components; `native` is little."""
+
+OnError = Literal["fail", "per_item"]
+"""What a bad item does: fail the request, or carry an error in its own place."""
+
 EmbeddingInput = str | Annotated[list[str | int | list[int]], Meta(min_length=1, max_length=MAX_INPUTS)]
 """Text or texts. Token ids decode only to be refused with a sentence that helps (`token_arrays_not_accepted`)."""
 
-Embedding = list[float] | str
-"""A vector in the format that `encoding_format` asked for."""
+Embedding = list[float] | str | None
+"""A vector in the format that `encoding_format` asked for; None where the item failed."""
 
 IGNORED_FIELDS = ("user", "timeout", "stream")
 """Fields that real clients send to `/v1/embeddings` and that change nothing. Any other unknown field is refused."""
@@ -81,6 +91,38 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
         EncodingFormat | None,
         Meta(description="How a vector is written. Absent means `float`.", examples=["base64"]),
     ] = None
+    embed_dtype: Annotated[
+        EmbedDtype | None,
+        Meta(
+            description="Number format of the components: of the bytes in base64 and raw answers; numbers of a `float` "
+            "answer are rounded to it. Absent means `float32`.",
+            examples=["float16"],
+        ),
+    ] = None
+    endianness: Annotated[
+        Endianness | None,
+        Meta(
+            description="Byte order of the components in base64 and raw answers. `native` and absent mean `little`.",
+            examples=["little"],
+        ),
+    ] = None
+    normalize: Annotated[
+        bool | None,
+        Meta(
+            description="Whether vectors are scaled to length 1 after `dimensions` cut them; false gives the raw "
+            "pooled states. Absent means what the model's profile says, which is true for embedding models.",
+            examples=[True],
+        ),
+    ] = None
+    on_error: Annotated[
+        OnError | None,
+        Meta(
+            description="`fail`: one bad item fails the request, and the error names its index. `per_item`: good items "
+            "are answered, and a bad one has `embedding: null` and an `error` in its place. A body that is malformed "
+            "fails as a whole either way. Absent means `fail`.",
+            examples=["per_item"],
+        ),
+    ] = None
     add_generation_prompt: Annotated[
         bool | None,
         Meta(
@@ -138,11 +180,16 @@ class EmbeddingData(Answer, frozen=True, kw_only=True):
     embedding: Annotated[
         Embedding,
         Meta(
-            description="The vector: numbers, or with `encoding_format: base64` the base64 of little-endian float32.",
+            description="The vector: numbers, or with `encoding_format: base64` the base64 of its components "
+            "(little-endian float32 unless asked otherwise). Null only beside `error`.",
             examples=[[0.5, -0.5, 0.5, 0.5]],
         ),
     ]
     truncated: Annotated[bool, Meta(description="Whether text of this item was cut off to fit.", examples=[False])]
+    error: Annotated[
+        ErrorBody | UnsetType,
+        Meta(description="Why this item has no vector; only with `on_error: per_item`, and absent when all is well."),
+    ] = UNSET
 
 
 class Usage(Answer, frozen=True, kw_only=True):
@@ -153,7 +200,7 @@ class Usage(Answer, frozen=True, kw_only=True):
     ]
     total_tokens: Annotated[Count, Meta(description="The same number; embeddings generate no tokens.", examples=[26])]
     num_inputs: Annotated[
-        Count, Meta(description="Items of the request, which is the number of vectors.", examples=[1])
+        Count, Meta(description="Items of the request: the number of entries in `data`.", examples=[1])
     ]
     image_tokens: Annotated[Count, Meta(description="Those of `prompt_tokens` that stand for pictures.", examples=[4])]
     encoder_cache_hits: Annotated[
@@ -161,6 +208,10 @@ class Usage(Answer, frozen=True, kw_only=True):
     ]
     encoder_cache_misses: Annotated[
         Count, Meta(description="Pictures that the vision tower had to encode.", examples=[0])
+    ]
+    precomputed_images: Annotated[
+        Count,
+        Meta(description="Pictures that came as features, for which the vision tower has nothing to do.", examples=[0]),
     ]
 
 

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal, get_args
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from schemas.base import Answer
+from schemas.base import Answer, Count
 
 ErrorCode = Literal[
     "invalid_json",
@@ -20,6 +20,9 @@ ErrorCode = Literal[
     "media_source_refused",
     "media_undecodable",
     "media_too_large",
+    "invalid_image_embeds",
+    "cache_miss",
+    "uuid_conflict",
     "body_too_large",
     "unsupported_media_type",
     "model_not_found",
@@ -38,6 +41,14 @@ ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 
 ErrorType = Literal["invalid_request_error", "not_found_error", "overloaded_error", "server_error"]
 """OpenAI's coarse grouping of errors."""
+
+
+class MissingMedia(Answer, frozen=True, kw_only=True):
+    """A `uuid` without content that the server does not know, or knows no more."""
+
+    uuid: Annotated[str, Meta(description="The name that the request gave.", examples=["sku-1234-front"])]
+    param: Annotated[str, Meta(description="Path of the part.", examples=["inputs[3].content[0]"])]
+    index: Annotated[Count, Meta(description="Which input of the request, counted from 0.", examples=[3])]
 
 
 class ErrorBody(Answer, frozen=True, kw_only=True):
@@ -72,6 +83,10 @@ class ErrorBody(Answer, frozen=True, kw_only=True):
     request_id: Annotated[
         str | None, Meta(description="The `x-request-id` of the answer.", examples=["0f9c2a7d41b84e6f"])
     ] = None
+    missing: Annotated[
+        list[MissingMedia] | UnsetType,
+        Meta(description="With `cache_miss`: every name of the request that is not known. Send their content."),
+    ] = UNSET
 
 
 class ErrorResponse(Answer, frozen=True, kw_only=True):

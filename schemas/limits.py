@@ -18,3 +18,12 @@ MAX_PRIORITY = 999
 
 MAX_INT32 = 2**31 - 1
 """The largest count a request may name. The document says `format: int32`, and tokenizers count in 32 bits."""
+
+MAX_UUID_CHARS = 128
+"""The longest name that a client may give to a picture."""
+
+MAX_GRID_NUMBERS = 3 * 1024
+"""Numbers of one `image_grid_thw`: three for each picture of a stacked tensor."""
+
+MAX_IMAGES = 64
+"""Pictures of one `/v1/image_embeds` request: an answer holds megabytes for each."""

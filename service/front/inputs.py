@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from schemas.content import Content, ContentPart, ImageUrlPart, TextPart
+from schemas.content import Content, ContentPart, ImageEmbedsPart, ImageUrlPart, TextPart
 from schemas.embed import EmbedRequest, Truncate
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message, conversations
@@ -137,7 +137,9 @@ class InputReader:
             for place, part in enumerate(content)
         ]
 
-    def _image(self, part: ImageUrlPart, param: str, index: int) -> MediaItem:
+    def _image(self, part: ImageUrlPart | ImageEmbedsPart, param: str, index: int) -> MediaItem:
+        if isinstance(part, ImageEmbedsPart) or part.image_url is None:
+            raise InputError("media_source_refused", "the picture has no source", param=param, index=index)
         url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
         encoded = read_source(url, max_bytes=self.limits.max_encoded_bytes, param=param, index=index)
         return open_image(encoded, self.limits, self.model.profile.pixel_rule, param=param, index=index)

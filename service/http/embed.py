@@ -124,9 +124,10 @@ def _images(embedded: Embedded) -> list[EmbedImage]:
 def _meta(embedded: Embedded, num_images: int) -> EmbedMeta:
     num_tokens = sum(len(prompt.token_ids) for prompt in embedded.prompts)
     num_text = sum(prompt.num_text_tokens for prompt in embedded.prompts)
-    cut = [str(index) for index, prompt in enumerate(embedded.prompts) if prompt.truncated]
+    cut = [index for index, prompt in enumerate(embedded.prompts) if prompt.truncated]
     return EmbedMeta(
         billed_units=EmbedBilledUnits(input_tokens=num_text, image_tokens=num_tokens - num_text, images=num_images),
         tokens=EmbedTokens(input_tokens=num_tokens),
-        warnings=[f"the text of inputs {', '.join(cut)} was cut to fit"] if cut else UNSET,
+        truncated_inputs=cut,
+        warnings=[f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else UNSET,
     )

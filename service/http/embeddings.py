@@ -68,4 +68,5 @@ def _usage(embedded: Embedded) -> Usage:
         image_tokens=num_tokens - sum(prompt.num_text_tokens for prompt in embedded.prompts),
         encoder_cache_hits=embedded.num_hits,
         encoder_cache_misses=embedded.num_misses,
+        precomputed_images=0,
     )

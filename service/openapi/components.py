@@ -53,7 +53,7 @@ def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[
     if "enum" in body:
         body["enum"] = list(get_args(named.type))  # msgspec sorts; the order written says more
     if named.branches:
-        body = {"oneOf": [dict(branch) for branch in named.branches]}
+        body = {"oneOf": [dict(one) for one in named.branches]} if len(named.branches) > 1 else dict(named.branches[0])
     components[named.name] = {"title": named.name, "description": named.description, **body}
 
 

@@ -63,6 +63,7 @@ _USAGE = {
     "image_tokens": 0,
     "encoder_cache_hits": 0,
     "encoder_cache_misses": 0,
+    "precomputed_images": 0,
 }
 
 
@@ -107,6 +108,7 @@ _COHERE_META = {
     "api_version": {"version": "2"},
     "billed_units": {"input_tokens": 26, "image_tokens": 0, "images": 0},
     "tokens": {"input_tokens": 26},
+    "truncated_inputs": [],
 }
 
 EMBED_RESPONSES: dict[str, Any] = {

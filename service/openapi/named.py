@@ -7,12 +7,20 @@ types deserve a name and what is said of them; how a name replaces its copies is
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from schemas.content import ContentPart, ContentParts, ImageSource
+from schemas.content import ContentPart, ContentParts, GridThw, ImageSource
 from schemas.embed import EmbeddingType, Truncate
-from schemas.embeddings import Embedding, EmbeddingInput, EncodingFormat, TruncationSide
+from schemas.embeddings import (
+    Embedding,
+    EmbeddingInput,
+    EmbedDtype,
+    EncodingFormat,
+    Endianness,
+    OnError,
+    TruncationSide,
+)
 from schemas.errors import ErrorCode, ErrorType
 from schemas.health import HealthStatus
-from schemas.limits import MAX_INPUTS
+from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
 from schemas.messages import Conversation, MessageOrConversation, Role
 from schemas.models import InputTypes, Modality, Pooling
 
@@ -26,17 +34,22 @@ class Named:
     """The type as the wire structs use it."""
     description: str
     branches: tuple[dict[str, Any], ...] = ()
-    """The branches of a `oneOf` that msgspec cannot express; empty when its own are right."""
+    """The branches of a `oneOf` that msgspec cannot express, or the one schema; empty when its own are right."""
     array_only: bool = False
     """List only the array branch of a union of a string and an array (the server accepts both)."""
 
 
 _TEXTS = {"title": "Texts", "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_INPUTS}
+_GRID = {"type": "integer", "format": "int32", "minimum": 1, "maximum": MAX_INT32}
+_GRIDS = {"title": "GridThw", "type": "array", "items": _GRID, "minItems": 3, "maxItems": MAX_GRID_NUMBERS}
 _NUMBERS = {"title": "Numbers", "type": "array", "items": {"type": "number", "format": "float"}, "minItems": 1}
 
 NAMED = (
     Named("Role", Role, "Who speaks."),
     Named("EncodingFormat", EncodingFormat, "How a vector is written."),
+    Named("EmbedDtype", EmbedDtype, "Number format of components."),
+    Named("Endianness", Endianness, "Byte order of components."),
+    Named("OnError", OnError, "What a bad item does."),
     Named("TruncationSide", TruncationSide, "Which end of a text that is too long is cut off."),
     Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
     Named("CohereTruncate", Truncate, "What happens to a text that is too long."),
@@ -56,6 +69,12 @@ NAMED = (
         "A picture's source: an object with `url`, or the URL itself.",
         ({"$ref": "#/components/schemas/ImageUrl"}, {"title": "Url", "type": "string"}),
     ),
+    Named(
+        "GridThw",
+        GridThw,
+        "Size of a picture in patches: temporal, height, width; of several pictures, one after another.",
+        (_GRIDS,),
+    ),
     Named("ContentPart", ContentPart, "One part; `type` says which."),
     Named("ContentParts", ContentParts, "The parts of one item, in reading order."),
     Named("ContentParts", str | ContentParts, "", array_only=True),
@@ -74,8 +93,8 @@ NAMED = (
     Named(
         "Embedding",
         Embedding,
-        "A vector: numbers, or the base64 of little-endian float32.",
-        (_NUMBERS, {"title": "Base64", "type": "string"}),
+        "A vector: numbers, or the base64 of its components; null only where an item failed.",
+        (_NUMBERS, {"title": "Base64", "type": "string"}, {"title": "Failed", "type": "null"}),
     ),
 )
 """Leaves first: a later entry may hold copies of an earlier one."""

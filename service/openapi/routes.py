@@ -57,7 +57,7 @@ class Route:
     """Whether an API key guards it, once the server has keys."""
 
 
-EMBED_STATUSES = (400, 404, 413, 415, 422, 429, 500, 503, 504)
+EMBED_STATUSES = (400, 404, 409, 413, 415, 422, 429, 500, 503, 504)
 """How a request for vectors can fail."""
 
 ROUTES = (

@@ -25,7 +25,13 @@ from service.openapi.routes import ROUTES
 
 COMPONENTS = build()["components"]
 USAGE = Usage(
-    prompt_tokens=9, total_tokens=9, num_inputs=2, image_tokens=0, encoder_cache_hits=0, encoder_cache_misses=0
+    prompt_tokens=9,
+    total_tokens=9,
+    num_inputs=2,
+    image_tokens=0,
+    encoder_cache_hits=0,
+    encoder_cache_misses=0,
+    precomputed_images=0,
 )
 DATA = [
     EmbeddingData(index=0, embedding=[0.6, 0.8], truncated=False),
@@ -58,13 +64,18 @@ CARD = ModelCard(
 )
 ANSWERS = [
     EmbeddingResponse(id="embd-1", created=1, model="m", data=DATA, usage=USAGE),
-    EmbedResponse(id="1", embeddings=EmbedVectors(float_=[[1.0]]), texts=["a"], meta=EmbedMeta(billed_units=BILLED)),
+    EmbedResponse(
+        id="1",
+        embeddings=EmbedVectors(float_=[[1.0]]),
+        texts=["a"],
+        meta=EmbedMeta(billed_units=BILLED, truncated_inputs=[]),
+    ),
     EmbedResponse(
         id="1",
         embeddings=EmbedVectors(int8=[[-128]], uint8=[[255]], binary=[[-128]], ubinary=[[255]], base64=["AAAAPw=="]),
         texts=[],
         images=[EmbedImage(width=1, height=2, format="png", bit_depth=24)],
-        meta=EmbedMeta(billed_units=BILLED, tokens=EmbedTokens(input_tokens=7), warnings=["w"]),
+        meta=EmbedMeta(billed_units=BILLED, truncated_inputs=[], tokens=EmbedTokens(input_tokens=7), warnings=["w"]),
     ),
     ModelList(data=[CARD]),
     Health(status="ok"),
