@@ -2,7 +2,9 @@
 
     ServiceError
     ├── InputError          the request is at fault: a field, its type, its bounds
-    │   └── MediaError      a picture is at fault: its source, its bytes, its size
+    │   ├── MediaError      a picture is at fault: its source, its bytes, its size
+    │   ├── CacheMissError  names stand for pictures that are not known here
+    │   └── ConflictError   a name is bound to another picture
     ├── NotFoundError       no such model, no such route
     ├── UnavailableError    try again later: loading, restarting, full
     ├── DeadlineError       the answer would come too late
@@ -11,7 +13,12 @@
 Each carries a stable code; `http/errors.py` holds the one table from code to status. Nothing below `http/` knows HTTP.
 """
 
-from schemas.errors import ErrorCode
+from collections.abc import Sequence
+
+from schemas.errors import ErrorCode, MissingMedia
+
+MAX_NAMED = 8
+"""Places that a sentence names; the list that goes with it names all."""
 
 
 class ServiceError(Exception):
@@ -38,6 +45,24 @@ class InputError(ServiceError):
 
 class MediaError(InputError):
     """A picture is at fault; sending it again will not help."""
+
+
+class CacheMissError(InputError):
+    """Pictures were named without their content, and the names are not known; the content has to be sent.
+
+    Attributes:
+        missing: every such name, with its place.
+    """
+
+    def __init__(self, missing: Sequence[MissingMedia]) -> None:
+        places = ", ".join(f"`{one.param}`" for one in missing[:MAX_NAMED]) + (" …" if len(missing) > MAX_NAMED else "")
+        message = f"{len(missing)} uuid without content that is not known here; send the content of {places}"
+        super().__init__("cache_miss", message, param=missing[0].param, index=missing[0].index)
+        self.missing = tuple(missing)
+
+
+class ConflictError(InputError):
+    """A name is bound to other content than this request gives with it."""
 
 
 class NotFoundError(ServiceError):

@@ -40,6 +40,7 @@ BATCH_TOKENS = Histogram("cenote_batch_tokens", "Tokens of a language step", buc
 STEP_SECONDS = Histogram("cenote_step_seconds", "An engine step", ["kind"], buckets=SECONDS, registry=REGISTRY)
 VISION_ENCODES = Counter("cenote_vision_encodes_total", "Pictures run through the vision tower", registry=REGISTRY)
 ARENA_BYTES = Gauge("cenote_pixel_arena_bytes", "Shared memory taken by pixels on their way", registry=REGISTRY)
+UUID_STORE_BYTES = Gauge("cenote_uuid_store_bytes", "Pictures kept for clients' uuids", registry=REGISTRY)
 PICTURES_DECODED = Counter("cenote_pictures_decoded_total", "Pictures decoded and resized", registry=REGISTRY)
 CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)

@@ -57,6 +57,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None, _about("hosts that media may be fetched from; comes with a later release and stops the start")
     ] = None
     encoder_cache_bytes: Annotated[NotNegative, _about("cap of the vision-feature cache; 0 switches it off")] = 1 << 30
+    uuid_store_bytes: Annotated[
+        NotNegative, _about("cap of the pictures kept for clients' uuids; 0 knows a uuid only within its request")
+    ] = 256 << 20
     pixel_arena_bytes: Annotated[
         Annotated[int, Meta(ge=1 << 16)], _about("shared memory for decoded pictures on their way to the engine")
     ] = 256 << 20

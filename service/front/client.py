@@ -8,7 +8,8 @@ from itertools import count
 
 from service import metrics
 from service.errors import ModelError, UnavailableError
-from service.front.pixels import LoadedMedia, PixelLoader
+from service.front.loaded import LoadedMedia
+from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (

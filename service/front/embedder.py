@@ -2,72 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
-from service.errors import DeadlineError, MediaError, ModelError
+from service.errors import DeadlineError, MediaError, ModelError, ServiceError
 from service.front.admission import Admission
 from service.front.client import EngineClient, Ticket
+from service.front.job import Answered, Embedded, Job, Outcome
 from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.messages import OutputSpec, Vector
+from service.media.item import MediaItem
 from service.prompt.prompt import Prompt
 
 ARENA_SHARE = 4
 """Pictures of one group may take this fraction of the arena, so that several requests decode side by side."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What a route wants embedded.
-
-    Attributes:
-        prepare: makes the prompts; runs in a thread, and raises for what the client got wrong.
-        output: dimensions and number formats.
-        num_inputs: how many prompts that will be.
-        has_media: which threads `prepare` runs in.
-    """
-
-    prepare: Callable[[], list[Prompt]]
-    output: OutputSpec
-    num_inputs: int
-    has_media: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """What a request's inputs became.
-
-    Attributes:
-        prompts: one per input, in order.
-        vectors: one per input, in order.
-        media_ms: preparing prompts and pixels, wall clock.
-    """
-
-    prompts: Sequence[Prompt]
-    vectors: list[Vector]
-    media_ms: float
-
-    @property
-    def num_hits(self) -> int:
-        """Pictures whose features were there already."""
-        return sum(vector.num_hits for vector in self.vectors)
-
-    @property
-    def num_misses(self) -> int:
-        """Pictures that the vision tower had to encode for this request."""
-        return sum(vector.num_misses for vector in self.vectors)
-
-    @property
-    def queue_ms(self) -> float:
-        """The longest wait of an input between engine and batch."""
-        return max(vector.queue_ms for vector in self.vectors)
-
-    @property
-    def inference_ms(self) -> float:
-        """The longest language step of an input."""
-        return max(vector.inference_ms for vector in self.vectors)
 
 
 class Embedder:
@@ -97,6 +46,8 @@ class Embedder:
     async def embed(self, job: Job) -> Embedded:
         """One vector for each prompt of the job; all, or an error that names the input.
 
+        A `per_item` job raises only for what concerns all of its inputs.
+
         Raises:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
         """
@@ -106,11 +57,15 @@ class Embedder:
             async with asyncio.timeout(self._timeout_s):
                 with self._admission.place(job.num_inputs) as place:
                     began_s = time.perf_counter()
-                    prompts = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    prompts = [one for one in prepared if isinstance(one, Prompt)]
                     self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))
-                    return await self._embed_prompts(prompts, job.output, began_s)
+                    embedded = await self._embed_prepared(prepared, job.output, began_s, per_item=job.per_item)
         except TimeoutError:
             raise DeadlineError("deadline_exceeded", f"no answer within {self._timeout_s:g} s") from None
+        if job.settle is not None:
+            job.settle(embedded)
+        return embedded
 
     async def probe(self, prompts: list[Prompt], output: OutputSpec) -> Embedded:
         """The same for the service's own question: no queue, no crowd, and before the engine is open to others.
@@ -120,55 +75,97 @@ class Embedder:
         """
         self._client.check_open(is_probe=True)
         async with asyncio.timeout(self._timeout_s):
-            return await self._embed_prompts(prompts, output, time.perf_counter())
+            return await self._embed_prepared(prompts, output, time.perf_counter(), per_item=False)
 
-    async def _embed_prompts(self, prompts: list[Prompt], output: OutputSpec, began_s: float) -> Embedded:
-        self._check_pixels(prompts)
-        tickets: list[Ticket] = []
+    async def _embed_prepared(
+        self, prepared: Sequence[Prompt | ServiceError], output: OutputSpec, began_s: float, *, per_item: bool
+    ) -> Embedded:
+        ends = [self._check_pixels(one, index) for index, one in enumerate(prepared)]
+        _raise_first(() if per_item else ends)
+        tickets: dict[int, Ticket] = {}
         try:
-            for group in self._groups(prompts):
-                tickets += await self._submit_group(prompts[group], output)
+            for group in self._groups(ends):
+                tickets |= await self._submit_group(group, ends, output, per_item=per_item)
             media_ms = (time.perf_counter() - began_s) * 1e3
-            return Embedded(prompts, await _all_vectors([ticket.future for ticket in tickets]), media_ms)
+            vectors = await _settled(tickets, per_item=per_item)
         finally:
-            self._client.abandon(tickets)  # whoever is answered is passed over
+            self._client.abandon(tickets.values())  # whoever is answered is passed over
+        return Embedded([_outcome(end, vectors.get(index)) for index, end in enumerate(ends)], media_ms)
 
-    async def _submit_group(self, prompts: Sequence[Prompt], output: OutputSpec) -> list[Ticket]:
-        items = [place.item for prompt in prompts for place in prompt.placeholders]
-        loaded = iter(await self._loader.load(items) if items else ())
-        pairs = [(prompt, [next(loaded) for _ in prompt.placeholders]) for prompt in prompts]
-        return self._client.submit(pairs, output)
+    async def _submit_group(
+        self, group: Sequence[int], ends: list[Prompt | ServiceError], output: OutputSpec, *, per_item: bool
+    ) -> dict[int, Ticket]:
+        """Load the pictures of some prompts and send those whose pictures are well; errors take the others' place."""
+        prompts = {index: end for index in group if isinstance(end := ends[index], Prompt)}
+        loaded = await self._loader.load([item for prompt in prompts.values() for item in _pictures(prompt)])
+        try:
+            for index, prompt in prompts.items():
+                ends[index] = loaded.error_of(_pictures(prompt)) or prompt
+            _raise_first(() if per_item else ends)
+            well = [index for index, prompt in prompts.items() if ends[index] is prompt]
+            pairs = [(prompts[index], [loaded.take(item) for item in _pictures(prompts[index])]) for index in well]
+        finally:
+            loaded.release()
+        return dict(zip(well, self._client.submit(pairs, output), strict=True)) if pairs else {}
 
-    def _groups(self, prompts: Sequence[Prompt]) -> Iterator[slice]:
-        start, num_bytes = 0, 0
-        for index, prompt in enumerate(prompts):
-            size = _pixel_bytes(prompt)
+    def _groups(self, ends: Sequence[Prompt | ServiceError]) -> Iterator[list[int]]:
+        group: list[int] = []
+        num_bytes = 0
+        for index, end in enumerate(ends):
+            size = _pixel_bytes(end) if isinstance(end, Prompt) else 0
             if num_bytes and num_bytes + size > self._arena.num_bytes // ARENA_SHARE:
-                yield slice(start, index)
-                start, num_bytes = index, 0
+                yield group
+                group, num_bytes = [], 0
+            group.append(index)
             num_bytes += size
-        yield slice(start, len(prompts))
+        yield group
 
-    def _check_pixels(self, prompts: Sequence[Prompt]) -> None:
-        for index, prompt in enumerate(prompts):
-            if not self._arena.fits([place.item.num_pixel_bytes for place in prompt.placeholders]):
-                raise MediaError(
-                    "media_too_large",
-                    f"the pictures of this input take {_pixel_bytes(prompt)} bytes decoded; all pictures of one input "
-                    f"may take {self._arena.num_bytes}",
-                    index=index,
-                )
+    def _check_pixels(self, end: Prompt | ServiceError, index: int) -> Prompt | ServiceError:
+        """The prompt, or an error when its pictures can never be in shared memory together."""
+        if isinstance(end, ServiceError) or self._arena.fits([item.num_pixel_bytes for item in _pictures(end)]):
+            return end
+        return MediaError(
+            "media_too_large",
+            f"the pictures of this input take {_pixel_bytes(end)} bytes decoded; all pictures of one input may take "
+            f"{self._arena.num_bytes}",
+            index=index,
+        )
 
 
-async def _all_vectors(futures: Sequence[asyncio.Future[Vector]]) -> list[Vector]:
-    await asyncio.wait(futures, return_when=asyncio.FIRST_EXCEPTION)
-    for index, future in enumerate(futures):
-        if future.done() and (error := future.exception()) is not None:
-            if isinstance(error, ModelError):
-                error.index = index
+async def _settled(tickets: Mapping[int, Ticket], *, per_item: bool) -> dict[int, Vector | ModelError]:
+    """Each input's vector, or with `per_item` the error that concerns it alone."""
+    if not tickets:
+        return {}
+    until = asyncio.ALL_COMPLETED if per_item else asyncio.FIRST_EXCEPTION
+    await asyncio.wait([ticket.future for ticket in tickets.values()], return_when=until)
+    settled: dict[int, Vector | ModelError] = {}
+    for index, ticket in tickets.items():
+        error = ticket.future.exception() if ticket.future.done() else None
+        if isinstance(error, ModelError):
+            error.index = index
+        if error is not None and not (per_item and isinstance(error, ModelError)):
             raise error
-    return [future.result() for future in futures]
+        if ticket.future.done():
+            settled[index] = error if isinstance(error, ModelError) else ticket.future.result()
+    return settled
+
+
+def _raise_first(ends: Sequence[Prompt | ServiceError]) -> None:
+    for end in ends:
+        if isinstance(end, ServiceError):
+            raise end
+
+
+def _outcome(end: Prompt | ServiceError, settled: Vector | ModelError | None) -> Outcome:
+    if isinstance(end, ServiceError):
+        return end
+    assert settled is not None  # every prompt was submitted, and `_settled` waited for it
+    return settled if isinstance(settled, ServiceError) else Answered(end, settled)
+
+
+def _pictures(prompt: Prompt) -> list[MediaItem]:
+    return [place.item for place in prompt.placeholders]
 
 
 def _pixel_bytes(prompt: Prompt) -> int:
-    return sum(place.item.num_pixel_bytes for place in prompt.placeholders)
+    return sum(item.num_pixel_bytes for item in _pictures(prompt))

@@ -7,17 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from schemas.content import Content, ContentPart, ImageEmbedsPart, ImageUrlPart, TextPart
+from schemas.content import Content, TextPart
 from schemas.embed import EmbedRequest, Truncate
 from schemas.embeddings import EmbeddingRequest
-from schemas.messages import Message, conversations
-from service.errors import InputError
-from service.front.embedder import Job
+from schemas.messages import Message
+from service.errors import InputError, ServiceError
+from service.front.job import Answered, Embedded, Job
+from service.front.pictures import PictureReader
 from service.front.served_model import ServedModel
+from service.front.sources import Parts, Source, embed_sources, embedding_sources, part_places, places_of
+from service.front.uuids import UuidStore
 from service.ipc.messages import OutputSpec
 from service.media.header import DecodeLimits
-from service.media.item import MediaItem, open_image
-from service.media.source import read_source
+from service.media.item import MediaItem
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Side, Truncation
@@ -25,148 +27,159 @@ from service.prompt.truncation import Side, Truncation
 CUT_SIDES: dict[Truncate, Side | None] = {"NONE": None, "START": "left", "END": "right"}
 """Cohere's `truncate`: which end of a text goes away; None is an error instead."""
 
+Read = Callable[[PictureReader, Source, str, int], Conversation]
+"""A source with its path and index as a conversation."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputReader:
-    """Reads the inputs of a request for one model.
+    """Reads the inputs of requests for one model.
 
     Attributes:
         model: whose prompts to build.
         limits: what pictures are refused.
+        uuids: what clients' names for pictures stand for.
     """
 
     model: ServedModel
     limits: DecodeLimits
+    uuids: UuidStore
 
-    def embedding_job(self, request: EmbeddingRequest, output: OutputSpec) -> Job:
+    def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: bytes) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         truncation = _embedding_truncation(request, self.model.profile.max_tokens)
-        read = partial(self._embedding_conversation, request)
-        return self._job(_embedding_sources(request), read, truncation, output)
+        read = partial(_embedding_conversation, request)
+        job = partial(self._job, embedding_sources(request), read, truncation, output, tenant)
+        return job(per_item=request.on_error == "per_item")
 
-    def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec) -> Job:
+    def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: bytes) -> Job:
         """What `/v2/embed` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         limit = request.max_tokens or self.model.profile.max_tokens
         truncation = Truncation(limit, CUT_SIDES[request.truncate or "END"])
-        read = partial(self._embed_conversation, instruction)
-        return self._job(_embed_sources(request), read, truncation, output)
+        read = partial(_embed_conversation, instruction)
+        job = partial(self._job, embed_sources(request), read, truncation, output, tenant)
+        return job(per_item=request.on_error == "per_item")
 
     def _job(
         self,
-        sources: "Sequence[tuple[str, Source]]",
-        read: "Callable[[Source, str, int], Conversation]",
+        sources: Sequence[tuple[str, Source]],
+        read: Read,
         truncation: Truncation,
         output: OutputSpec,
+        tenant: bytes,
+        *,
+        per_item: bool,
     ) -> Job:
+        pictures = PictureReader(self.model.profile.pixel_rule, self.limits, self.uuids, tenant)
+        has_media = any(True for param, source in sources for _ in places_of(source, param, 0))
+        build = self._build_each if per_item else self._build_all
         return Job(
-            prepare=partial(self._build, sources, read, truncation),
+            prepare=partial(build, sources, partial(self._build, pictures, read, truncation), pictures),
+            settle=partial(_bind_answered, pictures),
             output=output,
             num_inputs=len(sources),
-            has_media=_has_pictures(sources),
+            has_media=has_media,
+            per_item=per_item,
         )
 
     def _build(
+        self, pictures: PictureReader, read: Read, truncation: Truncation, source: Source, param: str, index: int
+    ) -> Prompt:
+        conversation = read(pictures, source, param, index)
+        return self.model.builder.build(conversation, truncation, param=param, index=index)
+
+    def _build_all(
         self,
-        sources: "Sequence[tuple[str, Source]]",
-        read: "Callable[[Source, str, int], Conversation]",
-        truncation: Truncation,
+        sources: Sequence[tuple[str, Source]],
+        build: Callable[[Source, str, int], Prompt],
+        pictures: PictureReader,
     ) -> list[Prompt]:
-        return [
-            self.model.builder.build(read(source, param, index), truncation, param=param, index=index)
-            for index, (param, source) in enumerate(sources)
-        ]
+        places = [place for i, (param, source) in enumerate(sources) for place in places_of(source, param, i)]
+        pictures.check_known(places)  # all names that are not known, in one error
+        return [build(source, param, index) for index, (param, source) in enumerate(sources)]
 
-    def _embed_conversation(self, instruction: str | None, source: "Source", param: str, index: int) -> Conversation:
-        return Conversation(instruction, (self._turn(source, param, index),))
+    def _build_each(
+        self,
+        sources: Sequence[tuple[str, Source]],
+        build: Callable[[Source, str, int], Prompt],
+        pictures: PictureReader,
+    ) -> list[Prompt | ServiceError]:
+        prompts: list[Prompt | ServiceError] = []
+        for index, (param, source) in enumerate(sources):
+            try:
+                pictures.check_known(places_of(source, param, index))
+                prompts.append(build(source, param, index))
+            except ServiceError as error:
+                prompts.append(error)
+        return prompts
 
-    def _embedding_conversation(
-        self, request: EmbeddingRequest, source: "Source", param: str, index: int
-    ) -> Conversation:
-        if isinstance(source, list):
-            conversation = self._conversation(source, param, index)
-        else:
-            conversation = Conversation(None, (self._turn(source, param, index),))
-        return replace(
-            conversation,
-            instruction=conversation.instruction if request.instruction is None else request.instruction,
-            add_generation_prompt=request.add_generation_prompt,
-            continue_final_message=request.continue_final_message,
-            add_special_tokens=request.add_special_tokens,
+
+def _bind_answered(pictures: PictureReader, embedded: Embedded) -> None:
+    pictures.bind({i for i, outcome in enumerate(embedded.outcomes) if isinstance(outcome, Answered)})
+
+
+def _embed_conversation(
+    instruction: str | None, pictures: PictureReader, source: Source, param: str, index: int
+) -> Conversation:
+    return Conversation(instruction, (_turn(pictures, source, param, index),))
+
+
+def _embedding_conversation(
+    request: EmbeddingRequest, pictures: PictureReader, source: Source, param: str, index: int
+) -> Conversation:
+    if isinstance(source, list):
+        conversation = _conversation(pictures, source, param, index)
+    else:
+        conversation = Conversation(None, (_turn(pictures, source, param, index),))
+    return replace(
+        conversation,
+        instruction=conversation.instruction if request.instruction is None else request.instruction,
+        add_generation_prompt=request.add_generation_prompt,
+        continue_final_message=request.continue_final_message,
+        add_special_tokens=request.add_special_tokens,
+    )
+
+
+def _conversation(pictures: PictureReader, messages: list[Message], param: str, index: int) -> Conversation:
+    has_system = messages[0].role == "system"
+    instruction = _instruction(messages[0], param, index) if has_system else None
+    turns = [
+        Turn.of_parts(
+            "assistant" if message.role == "assistant" else "user",
+            _parts(pictures, message.content, f"{param}[{place}].content", index),
         )
-
-    def _conversation(self, messages: "list[Message]", param: str, index: int) -> Conversation:
-        has_system = messages[0].role == "system"
-        instruction = self._instruction(messages[0], param, index) if has_system else None
-        turns = [
-            Turn.of_parts(
-                "assistant" if message.role == "assistant" else "user",
-                self._parts(message.content, f"{param}[{place}].content", index),
-            )
-            for place, message in enumerate(messages)
-            if message.role != "system"
-        ]
-        return Conversation(instruction, tuple(turns))
-
-    def _instruction(self, message: Message, param: str, index: int) -> str:
-        parts = self._parts(message.content, f"{param}[0].content", index)
-        texts = [part for part in parts if isinstance(part, str)]
-        if len(texts) != len(parts):
-            raise InputError(
-                "invalid_request",
-                "a system message holds the instruction: got a picture, expected text only",
-                param=f"{param}[0].content",
-                index=index,
-            )
-        return "".join(texts)
-
-    def _turn(self, source: "Source", param: str, index: int) -> Turn:
-        if isinstance(source, Content):
-            return Turn.of_parts("user", self._parts(source.content, f"{param}.content", index))
-        assert not isinstance(source, list)  # a conversation is read by `_conversation`
-        return Turn.of_parts("user", self._parts(source, param, index))
-
-    def _parts(
-        self, content: "str | ImageUrlPart | Sequence[ContentPart]", param: str, index: int
-    ) -> list[MediaItem | str]:
-        if isinstance(content, str):
-            return [content]
-        if isinstance(content, ImageUrlPart):
-            return [self._image(content, param, index)]
-        return [
-            part.text if isinstance(part, TextPart) else self._image(part, f"{param}[{place}].image_url", index)
-            for place, part in enumerate(content)
-        ]
-
-    def _image(self, part: ImageUrlPart | ImageEmbedsPart, param: str, index: int) -> MediaItem:
-        if isinstance(part, ImageEmbedsPart) or part.image_url is None:
-            raise InputError("media_source_refused", "the picture has no source", param=param, index=index)
-        url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
-        encoded = read_source(url, max_bytes=self.limits.max_encoded_bytes, param=param, index=index)
-        return open_image(encoded, self.limits, self.model.profile.pixel_rule, param=param, index=index)
+        for place, message in enumerate(messages)
+        if message.role != "system"
+    ]
+    return Conversation(instruction, tuple(turns))
 
 
-Source = str | Content | ImageUrlPart | list[Message]
-"""What one vector is made of, as the request gives it."""
+def _instruction(message: Message, param: str, index: int) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    texts = [part.text for part in message.content if isinstance(part, TextPart)]
+    if len(texts) != len(message.content):
+        raise InputError(
+            "invalid_request",
+            "a system message holds the instruction: got a picture, expected text only",
+            param=f"{param}[0].content",
+            index=index,
+        )
+    return "".join(texts)
 
 
-def _embedding_sources(request: EmbeddingRequest) -> list[tuple[str, Source]]:
-    if isinstance(request.input, str):
-        return [("input", request.input)]
-    if request.input is not None:
-        return [(f"input[{i}]", text) for i, text in enumerate(request.input) if isinstance(text, str)]
-    if request.inputs is not None:
-        return [(f"inputs[{i}]", item) for i, item in enumerate(request.inputs)]
-    assert request.messages is not None  # `schemas.rules` lets no request without input through
-    is_one = isinstance(request.messages[0], Message)
-    return [("messages" if is_one else f"messages[{i}]", one) for i, one in enumerate(conversations(request.messages))]
+def _turn(pictures: PictureReader, source: Source, param: str, index: int) -> Turn:
+    if isinstance(source, Content):
+        return Turn.of_parts("user", _parts(pictures, source.content, f"{param}.content", index))
+    assert not isinstance(source, list)  # a conversation is read by `_conversation`
+    return Turn.of_parts("user", _parts(pictures, source, param, index))
 
 
-def _embed_sources(request: EmbedRequest) -> list[tuple[str, Source]]:
-    if request.texts is not None:
-        return [(f"texts[{i}]", text) for i, text in enumerate(request.texts)]
-    if request.images is not None:
-        return [(f"images[{i}]", ImageUrlPart(image_url=url)) for i, url in enumerate(request.images)]
-    return [(f"inputs[{i}]", item) for i, item in enumerate(request.inputs or [])]
+def _parts(pictures: PictureReader, parts: Parts, param: str, index: int) -> list[MediaItem | str]:
+    if isinstance(parts, str):
+        return [parts]
+    texts = [part.text for part in parts if isinstance(part, TextPart)] if isinstance(parts, list) else []
+    return [*map(pictures.read, part_places(parts, param, index)), *texts]
 
 
 def _embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:
@@ -180,18 +193,3 @@ def _embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncat
             param="truncate_prompt_tokens",
         )
     return Truncation(max_tokens if wanted == -1 else wanted, request.truncation_side or "right")
-
-
-def _has_pictures(sources: "Sequence[tuple[str, Source]]") -> bool:
-    """Whether preparing will touch picture bytes, and so belongs to the media threads."""
-    return any(_holds_picture(source) for _, source in sources)
-
-
-def _holds_picture(source: "Source | Message") -> bool:
-    if isinstance(source, str):
-        return False
-    if isinstance(source, list):
-        return any(map(_holds_picture, source))
-    if isinstance(source, ImageUrlPart):
-        return True
-    return not isinstance(source.content, str) and any(isinstance(part, ImageUrlPart) for part in source.content)

@@ -42,7 +42,7 @@ class KnownAnswer:
         output = OutputSpec(dimensions=self._model.profile.dimensions)
         prompts = await asyncio.to_thread(self._prompts)
         embedded = await self._embedder.probe(prompts, output)
-        answer = np.frombuffer(embedded.vectors[0].rows["float32"], np.float32)
+        answer = np.frombuffer(embedded.answered[0].vector.rows["float32"], np.float32)
         if self._first is None:
             self._first = answer
         cosine = float(answer @ self._first)

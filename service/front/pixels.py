@@ -1,28 +1,22 @@
 """Pixels for the engine: each distinct picture is decoded once, into shared memory, off the event loop.
 
-In: `MediaItem`s whose headers were checked. Out: their content keys, with a slot of pixels for those that the engine
-has not seen. A picture whose level-2 key is known is neither decoded nor resized.
+In: `MediaItem`s whose headers were checked. Out: `LoadedPictures`: their content keys, with a slot of pixels for those
+that the engine has not seen, or the error of the one that cannot be decoded. A picture whose level-2 key is known is
+neither decoded nor resized.
 """
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from service import metrics
+from service.errors import MediaError
+from service.front.loaded import LoadedMedia, LoadedPictures
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
 from service.media.item import MediaItem, load_pixels
 from service.media.key import content_key
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedMedia:
-    """A picture's content key, and its pixels unless the engine is expected to have its features."""
-
-    key: bytes
-    slot: PixelSlot | None
 
 
 class PixelLoader:
@@ -41,25 +35,17 @@ class PixelLoader:
         self._max_known_keys = max_known_keys
         self._in_flight: dict[bytes, asyncio.Future[None]] = {}
 
-    async def load(self, items: Sequence[MediaItem]) -> list[LoadedMedia]:
-        """Content keys of the items, in order; the first item of each new picture carries its pixels.
+    async def load(self, items: Sequence[MediaItem]) -> LoadedPictures:
+        """Content keys of the items, and pixels of those that are new; a picture that fails harms no other.
 
         Whoever waits for another's decode holds nothing meanwhile, so no two can wait for each other.
-
-        Raises:
-            MediaError: a picture cannot be decoded; nothing stays reserved.
         """
         distinct = {item.digest: item for item in reversed(items)}
         while others := [self._in_flight[digest] for digest in distinct if digest in self._in_flight]:
             await asyncio.wait(others)
-        loaded = {digest: LoadedMedia(self._touch(digest), None) for digest in distinct if digest in self._known}
-        new = [item for digest, item in distinct.items() if digest not in loaded]
-        loaded |= await self._claim_and_decode(new) if new else {}
-        answer = []
-        for item in items:
-            answer.append(loaded[item.digest])
-            loaded[item.digest] = LoadedMedia(answer[-1].key, None)
-        return answer
+        known = {digest: LoadedMedia(self._touch(digest), None) for digest in distinct if digest in self._known}
+        new = [item for digest, item in distinct.items() if digest not in known]
+        return LoadedPictures(self._arena, known | (await self._claim_and_decode(new) if new else {}))
 
     async def decode(self, item: MediaItem) -> PixelSlot:
         """One picture's pixels, whatever is known of it: the engine asked for them.
@@ -67,37 +53,44 @@ class PixelLoader:
         Raises:
             MediaError: it cannot be decoded.
         """
-        slots, _ = await self._decode([item])
-        return slots[0]
+        (loaded,) = await self._decode([item])
+        if isinstance(loaded, MediaError):
+            raise loaded
+        assert loaded.slot is not None  # a decode always fills one
+        return loaded.slot
 
-    async def _claim_and_decode(self, new: list[MediaItem]) -> dict[bytes, LoadedMedia]:
+    async def _claim_and_decode(self, new: list[MediaItem]) -> dict[bytes, LoadedMedia | MediaError]:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._in_flight.update((item.digest, done) for item in new)
         try:
-            slots, keys = await self._decode(new)
+            decoded = await self._decode(new)
         finally:
             for item in new:
                 del self._in_flight[item.digest]
             done.set_result(None)
-        for item, key in zip(new, keys, strict=True):
-            self._remember(item.digest, key)
-        return {item.digest: LoadedMedia(key, slot) for item, key, slot in zip(new, keys, slots, strict=True)}
+        for item, one in zip(new, decoded, strict=True):
+            if isinstance(one, LoadedMedia):
+                self._remember(item.digest, one.key)
+        return {item.digest: one for item, one in zip(new, decoded, strict=True)}
 
-    async def _decode(self, items: Sequence[MediaItem]) -> tuple[list[PixelSlot], list[bytes]]:
-        """Slots of pixels and their content keys, all or none."""
+    async def _decode(self, items: Sequence[MediaItem]) -> list[LoadedMedia | MediaError]:
+        """Each item's key and slot of pixels, or why it has none."""
         slots = await self._arena.reserve([item.num_pixel_bytes for item in items])
-        pairs = zip(items, slots, strict=True)
-        decoding = asyncio.gather(*(self._decode_into(item, slot) for item, slot in pairs), return_exceptions=True)
+        each = [self._decode_into(item, slot) for item, slot in zip(items, slots, strict=True)]
+        decoding = asyncio.gather(*each, return_exceptions=True)
         try:
             keys = await asyncio.shield(decoding)
         except asyncio.CancelledError:
             decoding.add_done_callback(lambda _: self._release(slots))
             raise
-        for key in keys:
-            if isinstance(key, BaseException):
-                self._release(slots)
-                raise key
-        return slots, [key for key in keys if isinstance(key, bytes)]
+        bug = next((key for key in keys if not isinstance(key, bytes | MediaError)), None)
+        if bug is not None:
+            self._release(slots)
+            raise bug
+        ends = [key for key in keys if isinstance(key, bytes | MediaError)]
+        self._release([slot for slot, end in zip(slots, ends, strict=True) if isinstance(end, MediaError)])
+        pairs = zip(slots, ends, strict=True)
+        return [end if isinstance(end, MediaError) else LoadedMedia(end, slot) for slot, end in pairs]
 
     async def _decode_into(self, item: MediaItem, slot: PixelSlot) -> bytes:
         key = await asyncio.get_running_loop().run_in_executor(self._pool, self._decode_in_thread, item, slot)

@@ -22,6 +22,7 @@ from service.front.known_answer import KnownAnswer
 from service.front.pixels import PixelLoader
 from service.front.served_model import ServedModel, load_served_model
 from service.front.supervisor import EngineBrokenError, Supervisor
+from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready, Start
 from service.media.header import DecodeLimits
@@ -126,11 +127,14 @@ class Serving:
             client, loader, arena, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s
         )
         known = KnownAnswer(model, embedder)
+        uuids = UuidStore(settings.uuid_store_bytes)
+        metrics.UUID_STORE_BYTES.set_function(lambda: uuids.num_bytes)
+        reader = InputReader(model, _limits(settings), uuids)
 
         async def become_ready() -> None:
             await known.ask()
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
-            self._online = Online(model, supervisor.ready, embedder, InputReader(model, _limits(settings)))
+            self._online = Online(model, supervisor.ready, embedder, reader)
 
         start = _start_message(settings, model, cores)
         supervisor = self.supervisor = Supervisor(start=start, arena=arena, client=client, known_answer=become_ready)

@@ -9,7 +9,7 @@ import orjson
 from litestar import MediaType, Response
 
 from service import metrics
-from service.front.embedder import Embedded
+from service.front.job import Embedded
 
 MAX_VECTORS_ON_LOOP = 64
 
@@ -35,7 +35,7 @@ async def answer(write: Callable[[], msgspec.Struct], embedded: Embedded) -> Res
     Printing thousands of vectors takes a tenth of a second and more: then it is done in a thread, row by row, so that
     probes and short requests get their turn meanwhile.
     """
-    is_large = len(embedded.vectors) > MAX_VECTORS_ON_LOOP
+    is_large = len(embedded.outcomes) > MAX_VECTORS_ON_LOOP
     body = await asyncio.to_thread(lambda: _encode(write())) if is_large else _encode(write())
     headers = {
         "x-media-time": f"{embedded.media_ms:.1f}",
@@ -48,8 +48,8 @@ async def answer(write: Callable[[], msgspec.Struct], embedded: Embedded) -> Res
 
 def observe(embedded: Embedded) -> None:
     """Count a request's inputs and where its time went."""
-    metrics.INPUTS.observe(len(embedded.prompts))
-    metrics.TRUNCATED.inc(sum(prompt.truncated for prompt in embedded.prompts))
+    metrics.INPUTS.observe(len(embedded.outcomes))
+    metrics.TRUNCATED.inc(sum(one.prompt.truncated for one in embedded.answered))
     metrics.STAGE_SECONDS.labels("media").observe(embedded.media_ms / 1e3)
     metrics.STAGE_SECONDS.labels("queue").observe(embedded.queue_ms / 1e3)
     metrics.STAGE_SECONDS.labels("inference").observe(embedded.inference_ms / 1e3)

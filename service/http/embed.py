@@ -1,6 +1,7 @@
 """`POST /v2/embed`, in Cohere's form."""
 
 import base64
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -19,15 +20,16 @@ from schemas.embed import (
     EmbedVectors,
 )
 from schemas.rules import check_embed_request
-from service.errors import InputError
-from service.front.embedder import Embedded
+from service.errors import InputError, ServiceError
+from service.front.job import Answered, Embedded, Outcome
 from service.front.served_model import ServedModel
 from service.front.serving import Serving, serving_of
 from service.http.answer import answer, float_list, integer_list, observe
 from service.http.body import announced_bytes, read_body
-from service.http.errors import AnyRequest
+from service.http.errors import AnyRequest, error_body
 from service.http.request_id import request_id
-from service.ipc.messages import OutputSpec, Vector
+from service.http.tenant import tenant_of
+from service.ipc.messages import OutputSpec
 
 KINDS: dict[EmbeddingType, str] = {
     "float": "float32",
@@ -60,7 +62,7 @@ async def _embed(request: AnyRequest, serving: Serving) -> Response[bytes]:
     types: list[EmbeddingType] = list(dict.fromkeys(body.embedding_types or DEFAULT_TYPES))
     output = _output(body, types, online.model)
     instruction = _instruction(body, online.model)
-    embedded = await online.embedder.embed(online.reader.embed_job(body, instruction, output))
+    embedded = await online.embedder.embed(online.reader.embed_job(body, instruction, output, tenant_of(request)))
     observe(embedded)
     return await answer(partial(_response, request_id(request.scope), body, types, embedded), embedded)
 
@@ -69,9 +71,10 @@ def _response(id_: str, body: EmbedRequest, types: list[EmbeddingType], embedded
     images = _images(embedded)
     return EmbedResponse(
         id=f"embd-{id_}",
-        embeddings=_vectors(embedded.vectors, types),
+        embeddings=_vectors(embedded.outcomes, types),
         texts=body.texts or [],
         images=images or UNSET,
+        errors=[error_body(one, id_) for one in embedded.outcomes if isinstance(one, ServiceError)] or UNSET,
         meta=_meta(embedded, len(images)),
     )
 
@@ -99,12 +102,17 @@ def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) 
     return OutputSpec(dimensions=dimensions, kinds=tuple(dict.fromkeys(KINDS[kind] for kind in types)))
 
 
-def _vectors(vectors: list[Vector], types: list[EmbeddingType]) -> EmbedVectors:
+def _vectors(outcomes: Sequence[Outcome], types: list[EmbeddingType]) -> EmbedVectors:
     lists: dict[str, Any] = {
-        "float_" if kind == "float" else kind: [_written(vector.rows[KINDS[kind]], kind) for vector in vectors]
+        "float_" if kind == "float" else kind: [_written(_row(outcome, kind), kind) for outcome in outcomes]
         for kind in types
     }
     return EmbedVectors(**lists)
+
+
+def _row(outcome: Outcome, kind: EmbeddingType) -> bytes:
+    """A vector's bytes; none where the input failed, so that its list is empty and all lists stay parallel."""
+    return b"" if isinstance(outcome, ServiceError) else outcome.vector.rows[KINDS[kind]]
 
 
 def _written(row: bytes, kind: EmbeddingType) -> str | msgspec.Raw:
@@ -114,7 +122,7 @@ def _written(row: bytes, kind: EmbeddingType) -> str | msgspec.Raw:
 
 
 def _images(embedded: Embedded) -> list[EmbedImage]:
-    headers = [place.item.header for prompt in embedded.prompts for place in prompt.placeholders]
+    headers = [place.item.header for one in embedded.answered for place in one.prompt.placeholders]
     return [
         EmbedImage(width=header.width, height=header.height, format=header.format.lower(), bit_depth=24)
         for header in headers
@@ -122,12 +130,13 @@ def _images(embedded: Embedded) -> list[EmbedImage]:
 
 
 def _meta(embedded: Embedded, num_images: int) -> EmbedMeta:
-    num_tokens = sum(len(prompt.token_ids) for prompt in embedded.prompts)
-    num_text = sum(prompt.num_text_tokens for prompt in embedded.prompts)
-    cut = [index for index, prompt in enumerate(embedded.prompts) if prompt.truncated]
+    cut = [i for i, one in enumerate(embedded.outcomes) if isinstance(one, Answered) and one.prompt.truncated]
+    num_image_tokens = embedded.num_image_tokens
     return EmbedMeta(
-        billed_units=EmbedBilledUnits(input_tokens=num_text, image_tokens=num_tokens - num_text, images=num_images),
-        tokens=EmbedTokens(input_tokens=num_tokens),
+        billed_units=EmbedBilledUnits(
+            input_tokens=embedded.num_tokens - num_image_tokens, image_tokens=num_image_tokens, images=num_images
+        ),
+        tokens=EmbedTokens(input_tokens=embedded.num_tokens),
         truncated_inputs=cut,
         warnings=[f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else UNSET,
     )

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 from litestar import MediaType, Request, Response
 from litestar.exceptions import HTTPException
+from msgspec import UNSET
 
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorResponse, ErrorType
 from schemas.rule_error import RuleError
 from service import metrics
-from service.errors import ServiceError, UnavailableError
+from service.errors import CacheMissError, ModelError, ServiceError, UnavailableError
 from service.http.request_id import request_id
 from service.openapi.statuses import CODES
 
@@ -31,6 +32,8 @@ FRAMEWORK_CODES: dict[int, tuple[ErrorCode, str]] = {
 }
 """What Litestar raises by itself, in our words."""
 
+BUG = "the service failed on this request; quote the request id in a report"
+
 AnyRequest = Request[Any, Any, Any]
 
 
@@ -43,17 +46,36 @@ def error_type(status: int) -> ErrorType:
     return "server_error" if status >= 500 else "invalid_request_error"
 
 
+def error_body(error: ServiceError | RuleError, id_: str) -> ErrorBody:
+    """What a client is told of an error, as the answer's own or in the place of one item.
+
+    Args:
+        error: what was raised.
+        id_: the request id.
+    """
+    metrics.ERRORS.labels(error.code).inc()
+    return ErrorBody(
+        message=error.message,
+        type=error_type(STATUS[error.code]),
+        param=error.param,
+        code=error.code,
+        index=error.index,
+        request_id=id_,
+        missing=list(error.missing) if isinstance(error, CacheMissError) else UNSET,
+    )
+
+
 def answer_service_error(request: AnyRequest, error: ServiceError) -> Response[bytes]:
     """A failure that the service raised on purpose."""
     headers = {}
     if isinstance(error, UnavailableError):
         headers = {"Retry-After": str(error.retry_after_s), "retry-after-ms": str(error.retry_after_s * 1000)}
-    return _answer(request, error.code, error.message, param=error.param, index=error.index, headers=headers)
+    return _answer(request, error, headers)
 
 
 def answer_rule_error(request: AnyRequest, error: RuleError) -> Response[bytes]:
     """A request that broke the contract."""
-    return _answer(request, error.code, error.message, param=error.param, index=error.index)
+    return _answer(request, error)
 
 
 def answer_framework_error(request: AnyRequest, error: HTTPException) -> Response[bytes]:
@@ -63,13 +85,13 @@ def answer_framework_error(request: AnyRequest, error: HTTPException) -> Respons
         return answer_bug(request, error)
     if code == "body_too_large":
         message += f": at most {request.route_handler.resolve_request_max_body_size()} bytes"
-    return _answer(request, code, message, headers=dict(error.headers or {}))  # `Allow`, for a wrong method
+    return _answer(request, ServiceError(code, message), dict(error.headers or {}))  # `Allow`, for a wrong method
 
 
 def answer_bug(request: AnyRequest, error: Exception) -> Response[bytes]:
     """Everything else is our fault; the client learns the request id and nothing of the inside."""
     logger.error("a request failed", exc_info=error, extra={"request_id": request_id(request.scope)})
-    return _answer(request, "internal_error", "the service failed on this request; quote the request id in a report")
+    return _answer(request, ModelError("internal_error", BUG))
 
 
 HANDLERS: dict[type[Exception] | int, Any] = {
@@ -81,18 +103,10 @@ HANDLERS: dict[type[Exception] | int, Any] = {
 
 
 def _answer(
-    request: AnyRequest,
-    code: ErrorCode,
-    message: str,
-    *,
-    param: str | None = None,
-    index: int | None = None,
-    headers: dict[str, str] | None = None,
+    request: AnyRequest, error: ServiceError | RuleError, headers: dict[str, str] | None = None
 ) -> Response[bytes]:
-    status = STATUS[code]
-    metrics.ERRORS.labels(code).inc()
-    id_ = request_id(request.scope)
-    body = ErrorBody(message=message, type=error_type(status), param=param, code=code, index=index, request_id=id_)
+    body = error_body(error, id_ := request_id(request.scope))
     is_cohere = request.url.path.startswith("/v2/")
-    shaped = CohereErrorResponse(id=id_, message=message, error=body) if is_cohere else ErrorResponse(error=body)
-    return Response(msgspec.json.encode(shaped), status_code=status, headers=headers, media_type=MediaType.JSON)
+    shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)
+    encoded = msgspec.json.encode(shaped)
+    return Response(encoded, status_code=STATUS[error.code], headers=headers, media_type=MediaType.JSON)

@@ -50,6 +50,11 @@ class MediaItem:
         return frames * rows * columns // MERGE_SIZE**2
 
     @property
+    def num_stored_bytes(self) -> int:
+        """Bytes that keeping it takes: the file."""
+        return len(self.encoded)
+
+    @property
     def num_pixel_bytes(self) -> int:
         """Bytes of the resized RGB pixels: height x width x 3."""
         height, width = self.size

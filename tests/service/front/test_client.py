@@ -66,7 +66,7 @@ class Stage:
 
     async def submit(self, *items: MediaItem) -> Ticket:
         loaded = await self.loader.load(items)
-        (ticket,) = self.client.submit([(prompt(*items), loaded)], OUTPUT)
+        (ticket,) = self.client.submit([(prompt(*items), [loaded.take(one) for one in items])], OUTPUT)
         return ticket
 
 
@@ -90,7 +90,7 @@ async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(st
     assert isinstance(submitted, Submit)
     start = submitted.requests[0].media[0].slot.start  # type: ignore[union-attr]
     stage.client.receive(StepDone(released=[start], num_encoded=1, cache=CACHE))  # encoded, not answered yet
-    (next_owner,) = await stage.loader.load([item(2)])
+    next_owner = (await stage.loader.load([item(2)])).take(item(2))
     assert next_owner.slot is not None
     assert next_owner.slot.start == start  # the same place, another owner
     stage.client.detach()
@@ -182,7 +182,7 @@ async def test_only_the_probe_passes_before_the_engine_is_open(stage: Stage) -> 
 
 @played
 async def test_a_submit_without_an_engine_gives_its_slots_back(stage: Stage) -> None:
-    loaded = await stage.loader.load([item(1)])
+    loaded = [(await stage.loader.load([item(1)])).take(item(1))]
     with pytest.raises(UnavailableError):
         stage.client.submit([(prompt(item(1)), loaded)], OUTPUT)
     assert stage.arena.num_bytes_taken == 0

@@ -9,6 +9,7 @@ from PIL import Image
 
 from service import metrics
 from service.errors import MediaError
+from service.front.loaded import LoadedMedia
 from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
 from service.media.header import DecodeLimits
@@ -37,11 +38,20 @@ def loader(num_bytes: int = 1 << 20) -> tuple[PixelArena, PixelLoader]:
     return arena, PixelLoader(arena, b"model", num_threads=2)
 
 
+async def taken(one: PixelLoader, *items: MediaItem) -> list[LoadedMedia]:
+    """Load and take every picture; raises the first error."""
+    loaded = await one.load(items)
+    if (error := loaded.error_of(items)) is not None:
+        loaded.release()
+        raise error
+    return [loaded.take(item) for item in items]
+
+
 def test_pixels_in_the_slot_are_the_decoded_picture() -> None:
     async def story() -> None:
         arena, one = loader()
         picture = item(1)
-        (loaded,) = await one.load([picture])
+        (loaded,) = await taken(one, picture)
         assert loaded.slot is not None
         assert bytes(arena.view(loaded.slot)) == load_pixels(picture).tobytes()
 
@@ -52,7 +62,7 @@ def test_a_hundred_who_ask_for_one_picture_decode_it_once() -> None:
     async def story() -> None:
         before = num_decoded()
         arena, one = loader()
-        answers = await asyncio.gather(*(one.load([item(1)]) for _ in range(100)))
+        answers = await asyncio.gather(*(taken(one, item(1)) for _ in range(100)))
         assert num_decoded() - before == 1
         assert len({loaded.key for (loaded,) in answers}) == 1
         assert sum(loaded.slot is not None for (loaded,) in answers) == 1
@@ -64,7 +74,7 @@ def test_a_hundred_who_ask_for_one_picture_decode_it_once() -> None:
 def test_duplicates_in_one_request_share_one_slot() -> None:
     async def story() -> None:
         _, one = loader()
-        loaded = await one.load([item(1), item(2), item(1)])
+        loaded = await taken(one, item(1), item(2), item(1))
         assert [entry.slot is not None for entry in loaded] == [True, True, False]
         assert loaded[0].key == loaded[2].key != loaded[1].key
 
@@ -74,7 +84,7 @@ def test_duplicates_in_one_request_share_one_slot() -> None:
 def test_the_same_pixels_in_another_container_have_the_same_key() -> None:
     async def story() -> None:
         _, one = loader()
-        png, bmp = await one.load([item(1), item(1, "BMP")])
+        png, bmp = await taken(one, item(1), item(1, "BMP"))
         assert png.key == bmp.key
 
     asyncio.run(story())
@@ -83,7 +93,7 @@ def test_the_same_pixels_in_another_container_have_the_same_key() -> None:
 def test_a_broken_picture_is_named_and_leaves_nothing_reserved() -> None:
     async def story() -> None:
         arena, one = loader()
-        waiting = [one.load([item(1), item(7, broken=True)]), one.load([item(7, broken=True)]), one.load([item(3)])]
+        waiting = [taken(one, item(1), item(7, broken=True)), taken(one, item(7, broken=True)), taken(one, item(3))]
         first, second, third = await asyncio.gather(*waiting, return_exceptions=True)
         for error in (first, second):
             assert isinstance(error, MediaError)
@@ -91,7 +101,7 @@ def test_a_broken_picture_is_named_and_leaves_nothing_reserved() -> None:
         assert isinstance(third, list)
         arena.release(third[0].slot.start)
         assert arena.num_bytes_taken == 0
-        assert (await one.load([item(1)]))[0].slot is not None  # the good one of the failed request starts over
+        assert (await taken(one, item(1)))[0].slot is None  # it is known: its pixels went back when nobody took them
 
     asyncio.run(story())
 
@@ -101,7 +111,7 @@ def test_more_pictures_than_the_arena_holds_get_through_one_after_the_other() ->
         arena, one = loader(item(0).num_pixel_bytes * 2 + 200)
 
         async def load_and_give_back(seed: int) -> None:
-            for loaded in await one.load([item(seed), item(seed + 100)]):
+            for loaded in await taken(one, item(seed), item(seed + 100)):
                 assert loaded.slot is not None
                 arena.release(loaded.slot.start)
 
@@ -118,7 +128,7 @@ def test_a_forgotten_picture_is_decoded_again(max_known_keys: int) -> None:
         arena = PixelArena(1 << 20)
         one = PixelLoader(arena, b"model", num_threads=1, max_known_keys=max_known_keys)
         for seed in (1, 2, 1):
-            assert (await one.load([item(seed)]))[0].slot is not None
+            assert (await taken(one, item(seed)))[0].slot is not None
         assert num_decoded() - before == 3
 
     asyncio.run(story())
@@ -128,7 +138,7 @@ def test_a_load_that_is_cancelled_while_threads_decode_gives_its_slots_back_when
     async def story() -> None:
         arena, one = loader()
         for delay_s in (0.0, 0.0005, 0.002, 0.01):
-            task = asyncio.create_task(one.load([item(seed) for seed in range(6)]))
+            task = asyncio.create_task(taken(one, *(item(seed) for seed in range(6))))
             await asyncio.sleep(delay_s)
             task.cancel()
             loaded = (await asyncio.gather(task, return_exceptions=True))[0]
@@ -146,10 +156,28 @@ def test_an_old_picture_forgotten_during_a_load_is_still_answered() -> None:
     async def story() -> None:
         arena = PixelArena(1 << 20)
         one = PixelLoader(arena, b"model", num_threads=1, max_known_keys=2)
-        await one.load([item(1)])
-        await one.load([item(2)])
-        old, *new = await one.load([item(1), item(3), item(4), item(5)])  # three new ones push the old one out
+        await taken(one, item(1))
+        await taken(one, item(2))
+        old, *new = await taken(one, item(1), item(3), item(4), item(5))  # three new ones push the old one out
         assert old.slot is None
         assert all(entry.slot is not None for entry in new)
+
+    asyncio.run(story())
+
+
+def test_a_slot_goes_to_the_first_who_takes_and_the_rest_is_given_back() -> None:
+    async def story() -> None:
+        arena, one = loader()
+        loaded = await one.load([item(1), item(7, broken=True), item(2)])
+        assert loaded.error_of([item(1), item(2)]) is None
+        error = loaded.error_of([item(1), item(7, broken=True)])
+        assert error is not None
+        assert (error.code, error.index) == ("media_undecodable", 7)
+        first, again = loaded.take(item(1)), loaded.take(item(1))
+        assert first.slot is not None
+        assert again == LoadedMedia(first.key, None)
+        loaded.release()
+        loaded.release()  # nothing is given back twice
+        assert arena.num_bytes_taken == item(1).num_pixel_bytes
 
     asyncio.run(story())

@@ -1,0 +1,144 @@
+"""The pictures of one request: from content parts to `MediaItem`s, by their content or by a client's name for it.
+
+Runs in a worker thread. Nothing is bound to a name here: that is done when the request has been answered, so that a
+broken picture never keeps a name.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from schemas.content import ImageEmbedsPart, ImageUrlPart
+from schemas.errors import MissingMedia
+from service.errors import CacheMissError, ConflictError, InputError
+from service.front.uuids import UuidStore
+from service.media.header import DecodeLimits
+from service.media.item import MediaItem, open_image
+from service.media.resize import PixelRule
+from service.media.source import read_source
+
+PicturePart = ImageUrlPart | ImageEmbedsPart
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a picture stands in the request.
+
+    Attributes:
+        param: path of its part.
+        index: its input, counted from 0.
+        part: the part.
+        is_bare: the request has no part there, only the URL: `images` of Cohere's routes.
+    """
+
+    param: str
+    index: int
+    part: PicturePart
+    is_bare: bool = False
+
+    @property
+    def content_param(self) -> str:
+        """Path of the picture's content."""
+        return self.param if self.is_bare else f"{self.param}.{self.part.__struct_config__.tag}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A name that came with its content, in the input `index`."""
+
+    index: int
+    uuid: str
+    item: MediaItem
+
+
+class PictureReader:
+    """Reads the pictures of one request of one tenant.
+
+    Attributes:
+        claims: names that came with content so far.
+    """
+
+    def __init__(self, rule: PixelRule, limits: DecodeLimits, uuids: UuidStore, tenant: bytes) -> None:
+        self._rule = rule
+        self._limits = limits
+        self._uuids = uuids
+        self._tenant = tenant
+        self.claims: list[Claim] = []
+
+    def check_known(self, places: Iterable[Place]) -> None:
+        """Refuse names without content that neither the store nor an earlier part of the request knows.
+
+        Raises:
+            CacheMissError: with all of them.
+        """
+        named = {claim.uuid for claim in self.claims}
+        missing = []
+        for place in places:
+            uuid = place.part.uuid
+            if uuid is None:
+                continue
+            if _has_content(place.part):
+                named.add(uuid)
+            elif uuid not in named and self._uuids.find(self._tenant, uuid) is None:
+                missing.append(MissingMedia(uuid=uuid, param=place.param, index=place.index))
+        if missing:
+            raise CacheMissError(missing)
+
+    def read(self, place: Place) -> MediaItem:
+        """The picture of a part.
+
+        Raises:
+            MediaError: the content is at fault.
+            CacheMissError: a name has been forgotten since `check_known`.
+            ConflictError: the name that came with the content stands for other content.
+            InputError: the part has neither content nor name.
+        """
+        uuid = place.part.uuid
+        if not _has_content(place.part):
+            if uuid is None:
+                message = f"`{place.content_param}`: expected a picture, or a known `uuid` beside it, got neither"
+                raise InputError("invalid_request", message, param=place.content_param, index=place.index)
+            return replace(self._named(uuid, place), param=place.content_param, index=place.index)
+        item = self._open(place)
+        if uuid is not None:
+            self._claim(uuid, item, place)
+        return item
+
+    def bind(self, answered: set[int]) -> None:
+        """Bind the names of the inputs that were answered.
+
+        Args:
+            answered: their indexes.
+        """
+        for claim in self.claims:
+            if claim.index in answered:
+                self._uuids.bind(self._tenant, claim.uuid, claim.item)
+
+    def _open(self, place: Place) -> MediaItem:
+        part, param = place.part, place.content_param
+        if isinstance(part, ImageEmbedsPart) or part.image_url is None:
+            raise InputError("media_source_refused", "the picture has no source", param=place.param, index=place.index)
+        url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
+        encoded = read_source(url, max_bytes=self._limits.max_encoded_bytes, param=param, index=place.index)
+        return open_image(encoded, self._limits, self._rule, param=param, index=place.index)
+
+    def _named(self, uuid: str, place: Place) -> MediaItem:
+        for claim in self.claims:
+            if claim.uuid == uuid:
+                return claim.item
+        bound = self._uuids.find(self._tenant, uuid)
+        if bound is None:
+            raise CacheMissError([MissingMedia(uuid=uuid, param=place.param, index=place.index)])
+        return bound.item
+
+    def _claim(self, uuid: str, item: MediaItem, place: Place) -> None:
+        bound = self._uuids.find(self._tenant, uuid)
+        known = set(bound.digests) if bound else set()
+        known |= {claim.item.digest for claim in self.claims if claim.uuid == uuid}
+        if known and item.digest not in known:
+            message = f"`{place.param}.uuid`: got a name that stands for other content; give this picture another name"
+            raise ConflictError("uuid_conflict", message, param=f"{place.param}.uuid", index=place.index)
+        self.claims.append(Claim(place.index, uuid, item))
+
+
+def _has_content(part: PicturePart) -> bool:
+    return (part.image_url if isinstance(part, ImageUrlPart) else part.image_embeds) is not None

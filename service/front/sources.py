@@ -1,0 +1,67 @@
+"""What each vector of a request is made of, and where it stands: one source per vector, whatever form the request took.
+
+Reads decoded requests; knows no model and opens no picture.
+"""
+
+from collections.abc import Iterator
+
+from schemas.content import Content, ContentPart, ImageUrlPart, TextPart
+from schemas.embed import EmbedRequest
+from schemas.embeddings import EmbeddingRequest
+from schemas.messages import Message, conversations
+from service.front.pictures import Place
+
+Source = str | Content | ImageUrlPart | list[Message]
+"""What one vector is made of, as the request gives it."""
+
+Parts = str | ImageUrlPart | list[ContentPart]
+"""What one turn is made of."""
+
+
+def embedding_sources(request: EmbeddingRequest) -> list[tuple[str, Source]]:
+    """The sources of a `/v1/embeddings` request, each with its path."""
+    if isinstance(request.input, str):
+        return [("input", request.input)]
+    if request.input is not None:
+        return [(f"input[{i}]", text) for i, text in enumerate(request.input) if isinstance(text, str)]
+    if request.inputs is not None:
+        return [(f"inputs[{i}]", item) for i, item in enumerate(request.inputs)]
+    assert request.messages is not None  # `schemas.rules` lets no request without input through
+    is_one = isinstance(request.messages[0], Message)
+    return [("messages" if is_one else f"messages[{i}]", one) for i, one in enumerate(conversations(request.messages))]
+
+
+def embed_sources(request: EmbedRequest) -> list[tuple[str, Source]]:
+    """The sources of a `/v2/embed` request, each with its path."""
+    if request.texts is not None:
+        return [(f"texts[{i}]", text) for i, text in enumerate(request.texts)]
+    if request.images is not None:
+        return [(f"images[{i}]", ImageUrlPart(image_url=url)) for i, url in enumerate(request.images)]
+    return [(f"inputs[{i}]", item) for i, item in enumerate(request.inputs or [])]
+
+
+def places_of(source: Source, param: str, index: int) -> Iterator[Place]:
+    """Every picture of a source, in reading order.
+
+    Args:
+        source: what one vector is made of.
+        param: its path.
+        index: its input.
+    """
+    if isinstance(source, list):
+        for i, message in enumerate(source):
+            yield from part_places(message.content, f"{param}[{i}].content", index)
+    elif isinstance(source, Content):
+        yield from part_places(source.content, f"{param}.content", index)
+    else:
+        yield from part_places(source, param, index)
+
+
+def part_places(parts: Parts, param: str, index: int) -> Iterator[Place]:
+    """Every picture of one turn, in reading order."""
+    if isinstance(parts, ImageUrlPart):
+        yield Place(param, index, parts, is_bare=True)
+    elif not isinstance(parts, str):
+        for i, part in enumerate(parts):
+            if not isinstance(part, TextPart):
+                yield Place(f"{param}[{i}]", index, part)
