@@ -37,9 +37,11 @@ check: $(VENV)/.check ## lint, types (mypy, pyright), import contract, spelling,
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/cenote openapi --check openapi.json
+	$(BIN)/cenote openapi --profile sdk --check openapi-sdk.json
 
-openapi: $(VENV)/.serve ## write openapi.json from the schemas
+openapi: $(VENV)/.serve ## write openapi.json and openapi-sdk.json from the schemas
 	$(BIN)/cenote openapi > openapi.json
+	$(BIN)/cenote openapi --profile sdk > openapi-sdk.json
 
 builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)
 	$(BIN)/python -m service.model.builtin.train

@@ -20,7 +20,7 @@ from service.app import create_app
 from service.front.serving import Serving
 from service.model.builtin import CHECKPOINT
 from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, is_hub_id
-from service.openapi import render
+from service.openapi import render, render_sdk
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError
 from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_settings
@@ -32,6 +32,10 @@ KEEP_ALIVE_S = 30
 
 With uvicorn's 5 s both sides may close at the same moment, and a request then meets a connection just reset.
 """
+
+
+DOCUMENTS = {"full": render, "sdk": render_sdk}
+"""What `cenote openapi` prints, by profile."""
 
 
 class QuietServer(uvicorn.Server):
@@ -75,8 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     models.add_argument("--revision", help="commit, tag or branch of the hub id")
     models.set_defaults(run=_models)
     document = commands.add_parser("openapi", help="print the OpenAPI document")
+    document.add_argument("--profile", choices=DOCUMENTS, default="full", help="`sdk`: 3.0.3, for client generators")
+    document.set_defaults(run=lambda options: _print(DOCUMENTS[options.profile](), options.check))
     document.add_argument("--check", type=Path, metavar="FILE", help="compare with a file instead; exit 1 on drift")
-    document.set_defaults(run=_openapi)
     return parser
 
 
@@ -159,17 +164,18 @@ def _models(options: argparse.Namespace) -> int:
     return 0
 
 
-def _openapi(options: argparse.Namespace) -> int:
-    if options.check is None:
-        sys.stdout.buffer.write(render())
+def _print(generated: bytes, check: Path | None) -> int:
+    """Print what the schemas give, or compare a committed file with it."""
+    if check is None:
+        sys.stdout.buffer.write(generated)
         return 0
     try:
-        committed = options.check.read_bytes()
+        committed = check.read_bytes()
     except OSError as error:
-        return _complain(f"--check {options.check}: {error.strerror}", 2)
-    if committed == render():
+        return _complain(f"--check {check}: {error.strerror}", 2)
+    if committed == generated:
         return 0
-    return _complain(f"{options.check} is not what the schemas give; run `make openapi`", 1)
+    return _complain(f"{check} is not what the schemas give; run `make openapi`", 1)
 
 
 def _complain(message: str, code: int) -> int:

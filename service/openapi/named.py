@@ -29,6 +29,12 @@ class Named:
     """The branches of a `oneOf` that msgspec cannot express; empty when its own are right."""
     array_only: bool = False
     """List only the array branch of a union of a string and an array (the server accepts both)."""
+    sdk_branch: str = ""
+    """The one branch that the SDK profile keeps of a union, by its title or component; empty keeps the union."""
+    sdk_description: str = ""
+    """What is said of the type in the SDK profile, when it keeps one branch that has no component of its own."""
+    in_sdk: bool = True
+    """Whether the SDK profile has the type; without it no property of the type is there either."""
 
 
 _TEXTS = {"title": "Texts", "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_INPUTS}
@@ -36,7 +42,7 @@ _NUMBERS = {"title": "Numbers", "type": "array", "items": {"type": "number", "fo
 
 NAMED = (
     Named("Role", Role, "Who speaks."),
-    Named("EncodingFormat", EncodingFormat, "How a vector is written."),
+    Named("EncodingFormat", EncodingFormat, "How a vector is written.", in_sdk=False),
     Named("TruncationSide", TruncationSide, "Which end of a text that is too long is cut off."),
     Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
     Named("CohereTruncate", Truncate, "What happens to a text that is too long."),
@@ -55,6 +61,7 @@ NAMED = (
         ImageSource,
         "A picture's source: an object with `url`, or the URL itself.",
         ({"$ref": "#/components/schemas/ImageUrl"}, {"title": "Url", "type": "string"}),
+        sdk_branch="ImageUrl",
     ),
     Named("ContentPart", ContentPart, "One part; `type` says which."),
     Named("ContentParts", ContentParts, "The parts of one item, in reading order."),
@@ -64,18 +71,23 @@ NAMED = (
         "MessageOrConversation",
         MessageOrConversation,
         "An entry of `messages`. All entries are messages of one conversation, or each is a conversation.",
+        sdk_branch="Message",
     ),
     Named(
         "EmbeddingInput",
         EmbeddingInput,
         "A text, or a list of texts.",
         ({"title": "Text", "type": "string"}, _TEXTS),
+        sdk_branch="Texts",
+        sdk_description="A list of texts.",
     ),
     Named(
         "Embedding",
         Embedding,
         "A vector: numbers, or the base64 of little-endian float32.",
         (_NUMBERS, {"title": "Base64", "type": "string"}),
+        sdk_branch="Numbers",
+        sdk_description="A vector, as numbers.",
     ),
 )
 """Leaves first: a later entry may hold copies of an earlier one."""

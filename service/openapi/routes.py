@@ -185,6 +185,16 @@ ROUTES = (
     ),
     Route(
         method="GET",
+        path="/openapi-sdk.json",
+        operation_id="getOpenapiSdk",
+        tag="Pages",
+        summary="This document for client generators",
+        description="Its SDK profile, in OpenAPI 3.0.3: no unions of arrays. Byte for byte the file of the release.",
+        media_type="application/json",
+        protected=False,
+    ),
+    Route(
+        method="GET",
         path="/docs",
         operation_id="getDocs",
         tag="Pages",

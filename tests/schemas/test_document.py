@@ -196,6 +196,7 @@ def test_the_routes_of_the_release_are_there() -> None:
         "getHealth",
         "getMetrics",
         "getOpenapi",
+        "getOpenapiSdk",
         "getDocs",
         "getPlayground",
     }
