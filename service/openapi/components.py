@@ -53,6 +53,7 @@ def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[
         return
     if "enum" in body:
         body["enum"] = list(get_args(named.type))  # msgspec sorts; the order written says more
+        body["examples"] = body["enum"][:1]
     if named.branches:
         body = {"oneOf": [dict(branch) for branch in named.branches]}
     components[named.name] = {"title": named.name, "description": named.description, **body}
