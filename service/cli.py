@@ -1,4 +1,4 @@
-"""`cenote serve`, `cenote models`, `cenote openapi`."""
+"""`cenote serve`, `cenote models`, `cenote openapi`, `cenote reference`."""
 
 import argparse
 import asyncio
@@ -23,6 +23,7 @@ from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, 
 from service.openapi import render, render_sdk
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError
+from service.reference import render_markdown
 from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_settings
 
 logger = logging.getLogger("cenote.cli")
@@ -81,7 +82,11 @@ def _parser() -> argparse.ArgumentParser:
     document = commands.add_parser("openapi", help="print the OpenAPI document")
     document.add_argument("--profile", choices=DOCUMENTS, default="full", help="`sdk`: 3.0.3, for client generators")
     document.set_defaults(run=lambda options: _print(DOCUMENTS[options.profile](), options.check))
-    document.add_argument("--check", type=Path, metavar="FILE", help="compare with a file instead; exit 1 on drift")
+    reference = commands.add_parser("reference", help="print the reference for people, as Markdown")
+    reference.set_defaults(run=lambda options: _print(render_markdown().encode(), options.check))
+    for generated in (document, reference):
+        about = "compare with a file instead; exit 1 on drift"
+        generated.add_argument("--check", type=Path, metavar="FILE", help=about)
     return parser
 
 
@@ -175,7 +180,7 @@ def _print(generated: bytes, check: Path | None) -> int:
         return _complain(f"--check {check}: {error.strerror}", 2)
     if committed == generated:
         return 0
-    return _complain(f"{check} is not what the schemas give; run `make openapi`", 1)
+    return _complain(f"{check} is not what the schemas give; run `make openapi reference`", 1)
 
 
 def _complain(message: str, code: int) -> int:
