@@ -44,9 +44,15 @@ def _narrow(schemas: dict[str, Schema]) -> dict[str, Schema]:
     for named in NAMED:
         if named.sdk_description:
             name = component_name(named.name)
-            branch = _branch(schemas[name], named.sdk_branch)
-            kept[name] = branch | {"title": name, "description": named.sdk_description}
+            body = {"title": name, "description": named.sdk_description}
+            kept[name] = _with_null(_branch(schemas[name], named.sdk_branch), schemas[name]) | body
     return kept
+
+
+def _with_null(branch: Schema, union: Schema) -> Schema:
+    """The branch that is kept, with null beside it where the union has null: generators can do that."""
+    has_null = any(other.get("type") == "null" for other in union["oneOf"])
+    return branch | {"type": [branch["type"], "null"]} if has_null else branch
 
 
 def _without_properties(schema: Schema, absent: set[str]) -> Schema:

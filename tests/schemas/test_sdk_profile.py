@@ -11,6 +11,8 @@ from openapi_spec_validator import validate
 
 from schemas.decode import decode
 from service.openapi import build, build_sdk, render_sdk
+from service.openapi.components import component_name
+from service.openapi.named import NAMED
 from service.openapi.routes import ROUTES
 from tests.conftest import ROOT
 
@@ -100,6 +102,13 @@ def test_the_forms_are_those_that_generators_can_send() -> None:
     assert resolved(properties["messages"]["items"])["title"] == "Message"
     image = SCHEMAS["ImageUrlPart"]["properties"]["image_url"]
     assert image["allOf"] == [{"$ref": "#/components/schemas/ImageUrl"}]
+
+
+@pytest.mark.parametrize("name", [component_name(named.name) for named in NAMED if named.sdk_description])
+def test_a_union_that_may_be_null_may_be_null_in_one_form_too(name: str) -> None:
+    has_null = any(branch.get("type") == "null" for branch in FULL["components"]["schemas"][name]["oneOf"])
+    assert SCHEMAS[name].get("nullable", False) == has_null
+    assert (sdk_errors(None, SCHEMAS[name]) == []) == has_null
 
 
 def test_operations_are_those_of_the_document() -> None:
