@@ -13,6 +13,7 @@ from schemas.decode import decode
 from service.openapi import build, build_sdk, render_sdk
 from service.openapi.components import component_name
 from service.openapi.named import NAMED
+from service.openapi.openapi30 import to_openapi30
 from service.openapi.routes import ROUTES
 from tests.conftest import ROOT
 
@@ -109,6 +110,15 @@ def test_a_union_that_may_be_null_may_be_null_in_one_form_too(name: str) -> None
     has_null = any(branch.get("type") == "null" for branch in FULL["components"]["schemas"][name]["oneOf"])
     assert SCHEMAS[name].get("nullable", False) == has_null
     assert (sdk_errors(None, SCHEMAS[name]) == []) == has_null
+
+
+def test_json_is_the_one_media_type_where_an_operation_also_answers_in_bytes() -> None:
+    document = build()
+    answer = document["paths"]["/v1/embeddings"]["post"]["responses"]["200"]["content"]
+    answer["application/octet-stream"] = {"schema": {"type": "string", "format": "binary"}}
+    profile = to_openapi30(document)["paths"]
+    assert list(profile["/v1/embeddings"]["post"]["responses"]["200"]["content"]) == ["application/json"]
+    assert list(profile["/metrics"]["get"]["responses"]["200"]["content"]) == ["text/plain"]
 
 
 def test_operations_are_those_of_the_document() -> None:
