@@ -104,10 +104,11 @@ def _type_body(named: NamedType) -> str:
     if named.fields:
         return about + _fields(named.fields, is_request=named.sent_by_clients)
     if named.values:
-        return f"{about}<p>One of {', '.join(f'<code>{html.escape(value)}</code>' for value in named.values)}.</p>"
-    forms = "; ".join(map(_phrase, named.forms))
+        title = "One of" if len(named.values) > 1 else "Always"
+        return f"{about}<p>{title} {', '.join(f'<code>{html.escape(value)}</code>' for value in named.values)}.</p>"
+    title = "One of: " if len(named.forms) > 1 else "On the wire: "
     bound = f", {named.bounds}" if named.bounds else ""
-    return f"{about}<p>{'One of: ' if len(named.forms) > 1 else 'A '}{forms}{bound}.</p>"
+    return f"{about}<p>{title}{'; '.join(map(_phrase, named.forms))}{bound}.</p>"
 
 
 def _fields(fields: Iterable[Field], *, is_request: bool) -> str:

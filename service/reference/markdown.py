@@ -105,11 +105,12 @@ def _type_body(named: NamedType) -> Iterator[str]:
     if named.fields:
         yield _fields(named.fields, is_request=named.sent_by_clients)
     if named.values:
-        yield "One of " + ", ".join(f"`{value}`" for value in named.values) + "."
+        title = "One of " if len(named.values) > 1 else "Always "
+        yield title + ", ".join(f"`{value}`" for value in named.values) + "."
     if named.forms:
-        one = "One of: " if len(named.forms) > 1 else "A "
+        title = "One of: " if len(named.forms) > 1 else "On the wire: "
         bound = f", {named.bounds}" if named.bounds else ""
-        yield one + "; ".join(_phrase(form) for form in named.forms) + f"{bound}."
+        yield title + "; ".join(_phrase(form) for form in named.forms) + f"{bound}."
 
 
 def _fields(fields: Iterable[Field], *, is_request: bool) -> str:

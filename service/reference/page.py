@@ -46,13 +46,14 @@ def render_page() -> str:
 def render_front_page() -> str:
     """The page of `GET /`: what this server is, and where to read on."""
     reference = read()
-    rows = "".join(
-        f"<li><a href='/docs#{o.id}'>{method(o)}<span>{html.escape(o.path)}</span></a></li>"
+    rows = [
+        (f"<div class=call>{method(o)}<a href='/docs#{o.id}'>{html.escape(o.path)}</a></div>", inline(o.summary))
         for o in reference.operations
-    )
-    main = f"<h1>{html.escape(reference.title)}</h1>{_lead(reference)}<p><a href=/docs>Read the API reference</a></p>"
-    nav = f"<nav><span class=brand>{html.escape(reference.title)}</span><h2>Operations</h2><ul>{rows}</ul></nav>"
-    return _frame(reference.title, f"{nav}<main>{main}</main>")
+    ]
+    operations = table(("Operation", "What it does"), ("", ""), rows)
+    link = "<p class=files><a href=/docs>Read the API reference</a></p>"
+    main = f"<h1>{html.escape(reference.title)}</h1>{_lead(reference)}{operations}{link}"
+    return _frame(reference.title, f"<main id=content class=front>{main}</main>")
 
 
 def _frame(title: str, body: str) -> str:

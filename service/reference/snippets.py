@@ -71,8 +71,8 @@ def _url(operation: Operation) -> str:
 
 def _answers_json(operation: Operation, example: Example | None) -> bool:
     """Whether this call is answered with JSON: an operation may also answer in raw bytes, when it is asked to."""
-    asked = example.value.get("encoding_format", "float") if example else "float"
-    return operation.answers[0].media_type == JSON and not asked.startswith("bytes")
+    asked = example.value.get("encoding_format") if example else None
+    return operation.answers[0].media_type == JSON and not str(asked).startswith("bytes")
 
 
 def _curl(operation: Operation, example: Example | None) -> str:
