@@ -38,14 +38,14 @@ async def get_openapi_sdk() -> Response[bytes]:
     return Response(document_bytes("openapi-sdk.json"), media_type=MediaType.JSON)
 
 
-@get("/docs")
-async def get_docs() -> Response[str]:
+@get("/docs", sync_to_thread=True)  # the first one is rendered, which must not hold up requests for vectors
+def get_docs() -> Response[str]:
     """The reference, as a page."""
     return _page(render_page())
 
 
-@get("/")
-async def get_front_page() -> Response[str]:
+@get("/", sync_to_thread=True)
+def get_front_page() -> Response[str]:
     """A short page that leads to the reference."""
     return _page(render_front_page())
 
