@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check openapi builtin scorecard clean
+.PHONY: help serve test check openapi reference lint-openapi builtin scorecard clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,9 +37,19 @@ check: $(VENV)/.check ## lint, types (mypy, pyright), import contract, spelling,
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/cenote openapi --check openapi.json
+	$(BIN)/cenote openapi --profile sdk --check openapi-sdk.json
+	$(BIN)/cenote reference --check docs/reference.md
 
-openapi: $(VENV)/.serve ## write openapi.json from the schemas
+openapi: $(VENV)/.serve ## write openapi.json and openapi-sdk.json from the schemas
 	$(BIN)/cenote openapi > openapi.json
+	$(BIN)/cenote openapi --profile sdk > openapi-sdk.json
+
+reference: $(VENV)/.serve ## write docs/reference.md from the schemas
+	$(BIN)/cenote reference > docs/reference.md
+
+lint-openapi: ## both documents against the strict rules of tests/lint/redocly.yaml (needs Node.js)
+	npm ci --prefix tests/lint --no-audit --no-fund
+	cd tests/lint && REDOCLY_TELEMETRY=off npx --no-install redocly lint
 
 builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)
 	$(BIN)/python -m service.model.builtin.train

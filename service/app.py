@@ -10,7 +10,7 @@ from litestar.types import ASGIApp
 
 from service.front.serving import Serving
 from service.http.access import AccessLog
-from service.http.document import get_docs, get_openapi
+from service.http.document import get_docs, get_front_page, get_openapi, get_openapi_sdk
 from service.http.embed import embed
 from service.http.embeddings import create_embedding
 from service.http.errors import HANDLERS
@@ -27,7 +27,9 @@ ROUTE_HANDLERS = [
     readyz,
     get_metrics,
     get_openapi,
+    get_openapi_sdk,
     get_docs,
+    get_front_page,
 ]
 
 

@@ -1,4 +1,4 @@
-"""`cenote serve`, `cenote models`, `cenote openapi`."""
+"""`cenote serve`, `cenote models`, `cenote openapi`, `cenote reference`."""
 
 import argparse
 import asyncio
@@ -20,9 +20,10 @@ from service.app import create_app
 from service.front.serving import Serving
 from service.model.builtin import CHECKPOINT
 from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, is_hub_id
-from service.openapi import render
+from service.openapi import render, render_sdk
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError
+from service.reference import render_markdown
 from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_settings
 
 logger = logging.getLogger("cenote.cli")
@@ -32,6 +33,10 @@ KEEP_ALIVE_S = 30
 
 With uvicorn's 5 s both sides may close at the same moment, and a request then meets a connection just reset.
 """
+
+
+DOCUMENTS = {"full": render, "sdk": render_sdk}
+"""What `cenote openapi` prints, by profile."""
 
 
 class QuietServer(uvicorn.Server):
@@ -75,8 +80,13 @@ def _parser() -> argparse.ArgumentParser:
     models.add_argument("--revision", help="commit, tag or branch of the hub id")
     models.set_defaults(run=_models)
     document = commands.add_parser("openapi", help="print the OpenAPI document")
-    document.add_argument("--check", type=Path, metavar="FILE", help="compare with a file instead; exit 1 on drift")
-    document.set_defaults(run=_openapi)
+    document.add_argument("--profile", choices=DOCUMENTS, default="full", help="`sdk`: 3.0.3, for client generators")
+    document.set_defaults(run=lambda options: _print(DOCUMENTS[options.profile](), options.check))
+    reference = commands.add_parser("reference", help="print the reference for people, as Markdown")
+    reference.set_defaults(run=lambda options: _print(render_markdown().encode(), options.check))
+    for generated in (document, reference):
+        about = "compare with a file instead; exit 1 on drift"
+        generated.add_argument("--check", type=Path, metavar="FILE", help=about)
     return parser
 
 
@@ -159,17 +169,18 @@ def _models(options: argparse.Namespace) -> int:
     return 0
 
 
-def _openapi(options: argparse.Namespace) -> int:
-    if options.check is None:
-        sys.stdout.buffer.write(render())
+def _print(generated: bytes, check: Path | None) -> int:
+    """Print what the schemas give, or compare a committed file with it."""
+    if check is None:
+        sys.stdout.buffer.write(generated)
         return 0
     try:
-        committed = options.check.read_bytes()
+        committed = check.read_bytes()
     except OSError as error:
-        return _complain(f"--check {options.check}: {error.strerror}", 2)
-    if committed == render():
+        return _complain(f"--check {check}: {error.strerror}", 2)
+    if committed == generated:
         return 0
-    return _complain(f"{options.check} is not what the schemas give; run `make openapi`", 1)
+    return _complain(f"{check} is not what the schemas give; run `make openapi reference`", 1)
 
 
 def _complain(message: str, code: int) -> int:

@@ -13,7 +13,7 @@ logger = logging.getLogger("cenote.access")
 
 ROUTES = frozenset(
     {
-        "/", "/docs", "/health", "/livez", "/metrics", "/openapi.json", "/readyz",
+        "/", "/docs", "/health", "/livez", "/metrics", "/openapi-sdk.json", "/openapi.json", "/readyz",
         "/v1/embeddings", "/v1/models", "/v2/embed",
     }
 )  # fmt: skip

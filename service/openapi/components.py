@@ -9,6 +9,7 @@ Source: shared/reference/ecosystem.md section 1.4, where each rule is a generato
 
 import inspect
 import json
+from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
@@ -52,6 +53,7 @@ def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[
         return
     if "enum" in body:
         body["enum"] = list(get_args(named.type))  # msgspec sorts; the order written says more
+        body["examples"] = body["enum"][:1]
     if named.branches:
         body = {"oneOf": [dict(one) for one in named.branches]} if len(named.branches) > 1 else dict(named.branches[0])
     components[named.name] = {"title": named.name, "description": named.description, **body}
@@ -134,15 +136,17 @@ def component_name(name: str) -> str:
 
 def _rename(components: dict[str, Schema]) -> dict[str, Schema]:
     renamed = {name: schema | {"title": name} for name, schema in components.items()}
-    return {name: _rename_refs(schema) for name, schema in renamed.items()}
+    return {name: map_references(schema, _renamed) for name, schema in renamed.items()}
 
 
-def _rename_refs(node: Any) -> Any:
+def _renamed(reference: str) -> str:
+    return REF + component_name(reference.removeprefix(REF)) if reference.startswith(REF) else reference
+
+
+def map_references(node: Any, new: Callable[[str], str]) -> Any:
+    """A copy of a node of the document in which every `$ref` is what `new` makes of it."""
     if isinstance(node, list):
-        return [_rename_refs(item) for item in node]
+        return [map_references(item, new) for item in node]
     if not isinstance(node, dict):
         return node
-    return {
-        key: REF + component_name(value.removeprefix(REF)) if key == "$ref" else _rename_refs(value)
-        for key, value in node.items()
-    }
+    return {key: new(value) if key == "$ref" else map_references(value, new) for key, value in node.items()}

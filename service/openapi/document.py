@@ -6,12 +6,16 @@ Out: a dict (`build`) and its bytes (`render`), the same on every machine, so th
 import json
 from typing import Any
 
+from schemas.errors import CohereErrorResponse, ErrorResponse
 from service.openapi.components import REF, build_components, component_name
 from service.openapi.routes import ROUTES, TAGS, Route
 from service.openapi.statuses import CODES, REASONS, RETRY_AFTER
 
 API_VERSION = "0.1.0"
 """Version of the document; equal to the package's."""
+
+CODED = (ErrorResponse, CohereErrorResponse)
+"""Error answers that carry a code; the probes answer with their state instead."""
 
 _SELF = {
     "title": "OpenApiDocument",
@@ -137,9 +141,9 @@ def _error(route: Route, status: int) -> dict[str, Any]:
     retry = ("Retry-After",) if status in RETRY_AFTER else ()
     example = route.error_examples.get(status)
     examples = {} if example is None else {"error": {"summary": REASONS[status], "value": example}}
-    codes = ", ".join(f"`{code}`" for code in CODES[status])
+    codes = f" Codes: {', '.join(f'`{code}`' for code in CODES[status])}." if issubclass(route.error, CODED) else ""
     return {
-        "description": f"{REASONS[status]} Codes: {codes}.",
+        "description": REASONS[status] + codes,
         "headers": _headers(("x-request-id", *retry)),
         "content": _content(route.error, examples),
     }

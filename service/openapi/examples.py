@@ -14,13 +14,12 @@ _QUERY = "Retrieve images or text relevant to the user's query."
 EMBEDDING_REQUESTS: dict[str, Any] = {
     "text": {"summary": "One text", "value": {"model": "builtin", "input": "a red bicycle against a wall"}},
     "texts": {
-        "summary": "Many texts, short vectors, as base64",
-        "value": {
-            "model": "builtin",
-            "input": ["a red bicycle", "a green door", ""],
-            "dimensions": 64,
-            "encoding_format": "base64",
-        },
+        "summary": "Many texts, short vectors",
+        "value": {"model": "builtin", "input": ["a red bicycle", "a green door", ""], "dimensions": 64},
+    },
+    "base64": {
+        "summary": "A vector as base64",
+        "value": {"model": "builtin", "input": ["a red bicycle"], "encoding_format": "base64"},
     },
     "query": {
         "summary": "A search query, by its instruction",

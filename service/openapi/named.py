@@ -37,6 +37,12 @@ class Named:
     """The branches of a `oneOf` that msgspec cannot express, or the one schema; empty when its own are right."""
     array_only: bool = False
     """List only the array branch of a union of a string and an array (the server accepts both)."""
+    sdk_branch: str = ""
+    """The one branch that the SDK profile keeps of a union, by its title or component; empty keeps the union."""
+    sdk_description: str = ""
+    """What is said of the type in the SDK profile, when it keeps one branch that has no component of its own."""
+    in_sdk: bool = True
+    """Whether the SDK profile has the type; without it no property of the type is there either."""
 
 
 _TEXTS = {"title": "Texts", "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_INPUTS}
@@ -46,9 +52,9 @@ _NUMBERS = {"title": "Numbers", "type": "array", "items": {"type": "number", "fo
 
 NAMED = (
     Named("Role", Role, "Who speaks."),
-    Named("EncodingFormat", EncodingFormat, "How a vector is written."),
+    Named("EncodingFormat", EncodingFormat, "How a vector is written.", in_sdk=False),
     Named("EmbedDtype", EmbedDtype, "Number format of components."),
-    Named("Endianness", Endianness, "Byte order of components."),
+    Named("Endianness", Endianness, "Byte order of components.", in_sdk=False),
     Named("OnError", OnError, "What a bad item does."),
     Named("TruncationSide", TruncationSide, "Which end of a text that is too long is cut off."),
     Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
@@ -68,6 +74,7 @@ NAMED = (
         ImageSource,
         "A picture's source: an object with `url`, or the URL itself.",
         ({"$ref": "#/components/schemas/ImageUrl"}, {"title": "Url", "type": "string"}),
+        sdk_branch="ImageUrl",
     ),
     Named(
         "GridThw",
@@ -83,18 +90,23 @@ NAMED = (
         "MessageOrConversation",
         MessageOrConversation,
         "An entry of `messages`. All entries are messages of one conversation, or each is a conversation.",
+        sdk_branch="Message",
     ),
     Named(
         "EmbeddingInput",
         EmbeddingInput,
         "A text, or a list of texts.",
         ({"title": "Text", "type": "string"}, _TEXTS),
+        sdk_branch="Texts",
+        sdk_description="A list of texts.",
     ),
     Named(
         "Embedding",
         Embedding,
         "A vector: numbers, or the base64 of its components; null only where an item failed.",
         (_NUMBERS, {"title": "Base64", "type": "string"}, {"title": "Failed", "type": "null"}),
+        sdk_branch="Numbers",
+        sdk_description="A vector, as numbers.",
     ),
 )
 """Leaves first: a later entry may hold copies of an earlier one."""

@@ -46,5 +46,36 @@ REASONS: dict[int, str] = {
 }
 """What a status says, for people."""
 
+MEANINGS: dict[ErrorCode, str] = {
+    "invalid_json": "The body is not one JSON object in UTF-8.",
+    "invalid_request": "A field has a value of the wrong type or out of bounds, or two fields do not go together.",
+    "unknown_field": "The request has a field that the contract does not have.",
+    "missing_input": "None of the fields that hold what to embed is there.",
+    "conflicting_input": "Two fields are there that exclude each other.",
+    "empty_input": "A list is empty, or an item has nothing in it.",
+    "too_many_inputs": "The request has more items than one request may have.",
+    "token_arrays_not_accepted": "`input` holds token ids; send text.",
+    "invalid_dimensions": "The model does not offer vectors of that length.",
+    "context_length_exceeded": "An item has more tokens than the model or the request allows.",
+    "invalid_image_embeds": "The features are not a tensor that fits the picture's grid and the model.",
+    "cache_miss": "A `uuid` without content is not known here; `missing` lists all of them. Send their content.",
+    "uuid_conflict": "The `uuid` stands for other content.",
+    "media_source_refused": "The picture's source is of a kind that this server does not read.",
+    "media_undecodable": "The bytes are not a picture that can be read.",
+    "media_too_large": "A picture has more bytes or pixels than this server takes.",
+    "body_too_large": "The body has more bytes than this server takes.",
+    "unsupported_media_type": "The body's media type is not `application/json`.",
+    "model_not_found": "There is no model of that name; `/v1/models` lists them.",
+    "route_not_found": "There is no such path.",
+    "method_not_allowed": "The path is there, and takes other methods.",
+    "model_loading": "The model is still loading; come back later.",
+    "engine_restarting": "The engine ended and is starting again; come back later.",
+    "queue_full": "As much work waits as this server takes; come back later.",
+    "deadline_exceeded": "The answer would have come after the request's time was over.",
+    "non_finite_embedding": "The model gave a vector that is not all finite numbers; it is not sent.",
+    "internal_error": "The service failed; quote the request id in a report.",
+}
+"""What a code says, for people."""
+
 RETRY_AFTER = (429, 503)
 """Statuses that carry `Retry-After`."""

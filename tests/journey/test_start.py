@@ -116,6 +116,11 @@ def test_the_committed_document_is_the_one_that_is_printed(tmp_path: Path) -> No
     assert "/no/such.json" in the_line(run("openapi", "--check", "/no/such.json"))
 
 
+def test_the_sdk_profile_is_printed_and_compared_too() -> None:
+    assert run("openapi", "--profile", "sdk", "--check", "openapi-sdk.json").returncode == 0
+    assert run("openapi", "--profile", "sdk", "--check", "openapi.json").returncode == 1
+
+
 def test_a_flag_wins_over_the_environment_and_that_over_the_file_and_loading_is_said(
     start_server: Callable[..., LiveServer], tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from schemas.errors import ERROR_CODES
 from schemas.rules import check_embed_request, check_embedding_request
 from service.openapi import build, render
 from service.openapi.routes import ROUTES
-from service.openapi.statuses import CODES, REASONS
+from service.openapi.statuses import CODES, MEANINGS, REASONS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = build()
@@ -196,6 +196,7 @@ def test_the_routes_of_the_release_are_there() -> None:
         "getHealth",
         "getMetrics",
         "getOpenapi",
+        "getOpenapiSdk",
         "getDocs",
         "getPlayground",
     }
@@ -219,6 +220,7 @@ def test_overload_says_when_to_come_back() -> None:
 def test_every_code_has_a_status_and_every_status_a_reason() -> None:
     assert sorted(code for codes in CODES.values() for code in codes) == sorted(ERROR_CODES)
     assert set(CODES) == set(REASONS)
+    assert set(MEANINGS) == set(ERROR_CODES)
     assert SCHEMAS["ErrorCode"]["enum"] == list(ERROR_CODES)
 
 

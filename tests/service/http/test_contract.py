@@ -64,8 +64,9 @@ def test_every_error_code_has_one_status() -> None:
     assert {error_type(status) for status in CODES} == set(get_args(ErrorType))
 
 
-def test_the_served_document_is_the_committed_file(server: LiveServer) -> None:
-    assert server.http.get("/openapi.json").content == (ROOT / "openapi.json").read_bytes()
+@pytest.mark.parametrize("name", ["openapi.json", "openapi-sdk.json"])
+def test_the_served_documents_are_the_committed_files(server: LiveServer, name: str) -> None:
+    assert server.http.get(f"/{name}").content == (ROOT / name).read_bytes()
 
 
 @pytest.mark.parametrize(("route", "body"), EXAMPLES)

@@ -1,0 +1,96 @@
+"""The SDK profile: the document for client generators that cannot do unions (Java, Go, C#, ...), in OpenAPI 3.0.3.
+
+In: what `document.build` returns, and the marks on `named.NAMED`. Out: the same operations and types, where a field
+that takes several forms has the one that generators can send. Every request of the profile is one of the document; the
+server knows no difference. Knows no type by name.
+
+Source: shared/reference/ecosystem.md sections 1.3 and 1.4.
+"""
+
+import json
+from typing import Any
+
+from service.openapi.components import REF, Schema, component_name, map_references
+from service.openapi.document import build
+from service.openapi.named import NAMED
+from service.openapi.openapi30 import Document, to_openapi30
+
+ABOUT = "This is the SDK profile: where a field takes several forms, it has one; `openapi.json` has them all."
+
+
+def build_sdk() -> Document:
+    """The SDK profile of the document.
+
+    Returns:
+        OpenAPI 3.0.3, with keys in the order of the document.
+    """
+    document = build()
+    components = document["components"]
+    aliases = _aliases(components["schemas"])
+    info = document["info"] | {"description": f"{document['info']['description']} {ABOUT}"}
+    narrowed = document | {"info": info, "components": components | {"schemas": _narrow(components["schemas"])}}
+    return to_openapi30(_without_leftovers(map_references(narrowed, lambda ref: aliases.get(ref, ref))))
+
+
+def render_sdk() -> bytes:
+    """The profile as the bytes of `openapi-sdk.json`."""
+    return (json.dumps(build_sdk(), indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _narrow(schemas: dict[str, Schema]) -> dict[str, Schema]:
+    """The schemas without the types, properties and branches that the profile leaves out."""
+    absent = {REF + component_name(named.name) for named in NAMED if not named.in_sdk}
+    kept = {name: _without_properties(schema, absent) for name, schema in schemas.items() if REF + name not in absent}
+    for named in NAMED:
+        if named.sdk_description:
+            name = component_name(named.name)
+            body = {"title": name, "description": named.sdk_description}
+            kept[name] = _with_null(_branch(schemas[name], named.sdk_branch), schemas[name]) | body
+    return kept
+
+
+def _with_null(branch: Schema, union: Schema) -> Schema:
+    """The branch that is kept, with null beside it where the union has null: generators can do that."""
+    has_null = any(other.get("type") == "null" for other in union["oneOf"])
+    return branch | {"type": [branch["type"], "null"]} if has_null else branch
+
+
+def _without_properties(schema: Schema, absent: set[str]) -> Schema:
+    if "properties" not in schema:
+        return schema
+    properties = {name: p for name, p in schema["properties"].items() if p.get("$ref") not in absent}
+    required = [name for name in schema.get("required", ()) if name in properties]
+    return schema | {"properties": properties} | ({"required": required} if required else {})
+
+
+def _branch(union: Schema, name: str) -> Schema:
+    (branch,) = [b for b in union["oneOf"] if name in (b.get("title"), b.get("$ref", "").removeprefix(REF))]
+    return dict(branch)
+
+
+def _aliases(schemas: dict[str, Schema]) -> dict[str, str]:
+    """References to a union of which one component is kept, each with the reference to that component."""
+    kept = [named for named in NAMED if named.sdk_branch and not named.sdk_description]
+    names = {component_name(named.name): named.sdk_branch for named in kept}
+    return {REF + name: _branch(schemas[name], branch)["$ref"] for name, branch in names.items()}
+
+
+def _without_leftovers(document: Document) -> Document:
+    """The document without schemas that nothing refers to any more."""
+    schemas = document["components"]["schemas"]
+    todo, used = _references(document["paths"]), set[str]()
+    while todo:
+        name = todo.pop()
+        if name not in used:
+            used.add(name)
+            todo.extend(_references(schemas[name]))
+    kept = {name: schema for name, schema in schemas.items() if name in used}
+    return document | {"components": document["components"] | {"schemas": kept}}
+
+
+def _references(node: Any) -> list[str]:
+    """Names of the schemas that a node refers to, by `$ref` or by a discriminator."""
+    if isinstance(node, str):
+        return [node[len(REF) :]] if node.startswith(REF) else []
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return [name for child in children for name in _references(child)]

@@ -1,0 +1,150 @@
+"""What the reference says, as data: the document with everything looked up that a reader would have to look up.
+
+In: nothing that is not in the code already (`read` fills it). Knows neither Markdown nor HTML.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class TypeLink:
+    """A named type inside a phrase; renderers make it a link."""
+
+    name: str
+
+
+Phrase = tuple[str | TypeLink, ...]
+"""A type in words, such as `("list of ", TypeLink("Content"))`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One key of an object."""
+
+    name: str
+    type: Phrase
+    bounds: str
+    """Such as `1 to 2,048 entries`; empty when there are none."""
+    required: bool
+    """Whether a request must hold it, or every answer does."""
+    absent: str
+    """What it means to leave it out; empty when the description has no sentence on it."""
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedType:
+    """A component of the document. Of `fields`, `values` and `forms` at most one is filled."""
+
+    name: str
+    description: str
+    sent_by_clients: bool
+    fields: tuple[Field, ...] = ()
+    values: tuple[str, ...] = ()
+    """Of an enum."""
+    forms: tuple[Phrase, ...] = ()
+    """The branches of a union; one for a list or a map."""
+    bounds: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A body by name."""
+
+    name: str
+    summary: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A body of one media type."""
+
+    media_type: str
+    type: NamedType | None
+    """None for a text or for raw bytes."""
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header of answers."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One status that an operation can fail with."""
+
+    status: int
+    reason: str
+    codes: tuple[str, ...]
+    headers: tuple[str, ...]
+    body: Body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One method of one path."""
+
+    id: str
+    method: str
+    path: str
+    summary: str
+    description: str
+    protected: bool
+    parameters: tuple[Field, ...]
+    parameter_examples: dict[str, str]
+    request: Body | None
+    answers: tuple[Body, ...]
+    """One for each media type of the success answer."""
+    headers: tuple[Header, ...]
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Operations that belong together."""
+
+    name: str
+    description: str
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One stable error code."""
+
+    name: str
+    status: int
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A number that bounds requests."""
+
+    name: str
+    value: int
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """Everything, in the order in which it is read."""
+
+    title: str
+    version: str
+    description: str
+    groups: tuple[Group, ...]
+    types: tuple[NamedType, ...]
+    codes: tuple[Code, ...] = field(default=())
+    limits: tuple[Limit, ...] = field(default=())
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """Those of all groups."""
+        return tuple(operation for group in self.groups for operation in group.operations)

@@ -1,0 +1,153 @@
+"""From the OpenAPI document to the reference's data.
+
+In: the document, the table of error codes, the limits. Out: one `Reference`. Everything in it has its one source there:
+a sentence of a page is changed in the wire types or in the route table.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from service.openapi import build
+from service.openapi.components import REF, Schema
+from service.openapi.statuses import CODES, MEANINGS, REASONS
+from service.reference.limits import read_limits
+from service.reference.model import (
+    Body,
+    Code,
+    Example,
+    Failure,
+    Field,
+    Group,
+    Header,
+    NamedType,
+    Operation,
+    Reference,
+)
+from service.reference.words import bounds, words
+
+Node = dict[str, Any]
+
+_ABSENT = re.compile(r"\s*\bAbsent means (?:that )?(.+?)\.(?=\s|$)")
+
+
+@cache
+def read() -> Reference:
+    """The reference of this release, built once: it takes a tenth of a second."""
+    document = build()
+    types = {name: _named_type(name, schema) for name, schema in document["components"]["schemas"].items()}
+    operations = [
+        _operation(document, types, method, path, node)
+        for path, methods in document["paths"].items()
+        for method, node in methods.items()
+    ]
+    return Reference(
+        title=document["info"]["title"],
+        version=document["info"]["version"],
+        description=document["info"]["description"],
+        groups=tuple(
+            Group(tag["name"], tag["description"], tuple(o for name, o in operations if name == tag["name"]))
+            for tag in document["tags"]
+        ),
+        types=tuple(types[name] for name in sorted(types) if name not in _shown_once(document)),
+        codes=tuple(Code(code, status, MEANINGS[code]) for status, codes in CODES.items() for code in codes),
+        limits=read_limits(),
+    )
+
+
+def _shown_once(document: Node) -> set[str]:
+    """Types that are the body or the answer of one operation and nothing else: their table stands there."""
+    places = Counter(_references(document))
+    bodies = [
+        content["schema"].get("$ref", "").removeprefix(REF)
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        for body in (operation.get("requestBody", {"content": {}}), operation["responses"]["200"])
+        for content in body["content"].values()
+    ]
+    return {name for name in bodies if places[name] == 1}
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"].removeprefix(REF)
+        node = list(node.values())
+    if isinstance(node, list):
+        for child in node:
+            yield from _references(child)
+
+
+def _named_type(name: str, schema: Schema) -> NamedType:
+    known = {"name": name, "description": schema["description"], "bounds": bounds(schema)}
+    sent = schema.get("additionalProperties") is False
+    if "properties" in schema:
+        return NamedType(**known, sent_by_clients=sent, fields=_fields(schema))
+    if "enum" in schema:
+        return NamedType(**known, sent_by_clients=sent, values=tuple(schema["enum"]))
+    forms = schema.get("oneOf", [schema])
+    return NamedType(**known, sent_by_clients=sent, forms=tuple(words(form) for form in forms))
+
+
+def _fields(schema: Schema) -> tuple[Field, ...]:
+    required = schema.get("required", ())
+    return tuple(_field(name, node, name in required) for name, node in schema["properties"].items())
+
+
+def _field(name: str, schema: Schema, required: bool) -> Field:
+    description = schema["description"]
+    absent = _ABSENT.search(description)
+    return Field(
+        name=name,
+        type=words(schema),
+        bounds=bounds(schema),
+        required=required,
+        absent=absent[1] if absent else "",
+        description=_ABSENT.sub("", description).strip(),
+    )
+
+
+def _operation(
+    document: Node, types: dict[str, NamedType], method: str, path: str, node: Node
+) -> tuple[str, Operation]:
+    """An operation, with the name of its group before it."""
+    responses = {int(status): response for status, response in node["responses"].items()}
+    parameters = node.get("parameters", [])
+    operation = Operation(
+        id=node["operationId"],
+        method=method.upper(),
+        path=path,
+        summary=node["summary"],
+        description=node["description"],
+        protected=node.get("security") != [],
+        parameters=tuple(_field(p["name"], p["schema"] | {"description": p["description"]}, True) for p in parameters),
+        parameter_examples={p["name"]: p["example"] for p in parameters},
+        request=next(iter(_bodies(node.get("requestBody", {"content": {}}), types)), None),
+        answers=_bodies(responses[200], types),
+        headers=tuple(_header(document, name) for name in responses[200]["headers"]),
+        failures=tuple(_failure(status, r, types) for status, r in responses.items() if status != 200),
+    )
+    return node["tags"][0], operation
+
+
+def _bodies(node: Node, types: dict[str, NamedType]) -> tuple[Body, ...]:
+    return tuple(
+        Body(
+            media_type,
+            types.get(content["schema"].get("$ref", "").removeprefix(REF)),
+            tuple(Example(name, e["summary"], e["value"]) for name, e in content.get("examples", {}).items()),
+        )
+        for media_type, content in node["content"].items()
+    )
+
+
+def _header(document: Node, name: str) -> Header:
+    return Header(name, document["components"]["headers"][name]["description"])
+
+
+def _failure(status: int, response: Node, types: dict[str, NamedType]) -> Failure:
+    (body,) = _bodies(response, types)
+    has_code = body.type is not None and any(field.name == "error" for field in body.type.fields)
+    return Failure(status, REASONS[status], CODES[status] if has_code else (), tuple(response["headers"]), body)

@@ -1,0 +1,148 @@
+"""What the reference shows works: every field's own example is accepted, and every snippet runs.
+
+Against the built-in model: it is the one that the examples name, and that precomputed features have the width of.
+Driven by the route table, so that a new request, field or content part is covered by being declared.
+"""
+
+import contextlib
+import io
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from service.openapi import build
+from service.openapi.components import component_name
+from service.openapi.routes import ROUTES, Route
+from service.reference.snippets import BASE_URL
+from tests.conftest import ROOT, LiveServer
+
+SCHEMAS: dict[str, Any] = build()["components"]["schemas"]
+REFERENCE = (ROOT / "docs" / "reference.md").read_text()
+
+
+def named(schema: dict[str, Any]) -> str:
+    """Name of the component that a schema refers to; empty when it is written out."""
+    return str(schema.get("$ref", "")).rpartition("/")[2]
+
+
+def values(schema: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """For each example of each field at any depth: the field, and values of the schema that hold the example."""
+    if named(schema):
+        yield from values(SCHEMAS[named(schema)])
+    for branch in schema.get("oneOf", ()):
+        yield from values(branch)
+    if "items" in schema:
+        yield from ((field, [[value] for value in alternatives]) for field, alternatives in values(schema["items"]))
+    if "properties" in schema:
+        yield from values_of_object(schema, [least(schema), full(schema)])
+
+
+def values_of_object(schema: dict[str, Any], bases: list[dict[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
+    """The same for an object: its own fields beside what each base holds, then what its fields show."""
+    for name, field in schema["properties"].items():
+        for example in field["examples"]:
+            yield f"{schema['title']}.{name}", [base | {name: example} for base in bases]
+        for inner, alternatives in values(field):
+            yield inner, [base | {name: value} for base in bases for value in alternatives]
+
+
+def least(schema: dict[str, Any]) -> dict[str, Any]:
+    """An object with what it requires; a rule may ask for more."""
+    return {name: schema["properties"][name]["examples"][0] for name in schema.get("required", ())}
+
+
+def full(schema: dict[str, Any]) -> dict[str, Any]:
+    """An object with everything."""
+    return {name: field["examples"][0] for name, field in schema["properties"].items()}
+
+
+def bodies() -> Iterator[Any]:
+    """For each request field: the route, the field, and bodies that hold its example; one must be answered."""
+    for route in ROUTES:
+        if route.request is None:
+            continue
+        schema = SCHEMAS[component_name(route.request.__name__)]
+        bases = [least(schema), *(example["value"] for example in route.request_examples.values())]
+        for i, (field, alternatives) in enumerate(values_of_object(schema, bases)):
+            yield pytest.param(route, field, alternatives, id=f"{route.operation_id} {i} {field}")
+
+
+BODIES = list(bodies())
+
+
+def refusals(builtin: LiveServer, route: Route, alternatives: list[Any]) -> list[str]:
+    """Empty when one of the bodies is answered; else every refusal."""
+    found = []
+    for body in alternatives:
+        answer: httpx.Response = builtin.http.request(route.method, route.path, json=body)
+        if answer.status_code == 200:
+            return []
+        found.append(answer.text)
+    return found
+
+
+def blocks(language: str) -> list[Any]:
+    """The reference's blocks in a language, each with the heading of its operation."""
+    found = re.finditer(rf"^### (\w+)$|^```{language}\n(.*?)^```$", REFERENCE, re.DOTALL | re.MULTILINE)
+    heading, out = "", []
+    for i, match in enumerate(found):
+        heading = match[1] or heading
+        if match[2]:
+            out.append(pytest.param(match[2], id=f"{heading} {i}"))
+    return out
+
+
+def test_the_fields_shown_are_all_that_requests_have() -> None:
+    shown = {param.values[1] for param in BODIES}
+    closed = {
+        f"{name}.{field}"
+        for name, schema in SCHEMAS.items()
+        if schema.get("additionalProperties") is False
+        for field in schema["properties"]
+    }
+    assert shown == closed
+    assert {"EmbeddingRequest.dimensions", "ImageUrl.detail", "TextPart.text", "Message.role"} <= shown
+
+
+@pytest.mark.parametrize(("route", "field", "alternatives"), BODIES)
+def test_every_fields_own_example_is_accepted(
+    builtin: LiveServer, route: Route, field: str, alternatives: list[Any]
+) -> None:
+    assert refusals(builtin, route, alternatives) == [], field
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_every_python_snippet_runs(builtin: LiveServer, code: str) -> None:
+    assert BASE_URL in code
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code.replace(BASE_URL, builtin.url), "snippet", "exec"), {})  # the snippet is our own
+    assert printed.getvalue().strip()
+
+
+@pytest.mark.parametrize("code", blocks("sh"))
+def test_every_curl_snippet_is_answered_with_success(builtin: LiveServer, code: str, tmp_path: Path) -> None:
+    assert code.startswith(f"curl {BASE_URL}/")
+    script = code.replace("curl ", "curl -sS --fail ", 1).replace(BASE_URL, builtin.url)
+    ran = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout or list(tmp_path.iterdir())
+
+
+def test_snippets_are_there_for_every_request_example() -> None:
+    calls = sum(max(1, len(route.request_examples)) for route in ROUTES)
+    assert len(blocks("sh")) == len(blocks("ts")) == calls
+    assert len(blocks("python")) > calls, "the SDKs' calls come on top"
+
+
+def test_the_page_is_served_under_its_policy(builtin: LiveServer) -> None:
+    for path in ("/docs", "/"):
+        answer = builtin.http.get(path)
+        assert answer.headers["content-type"].startswith("text/html")
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"

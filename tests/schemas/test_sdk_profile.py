@@ -1,0 +1,162 @@
+"""The SDK profile is a smaller document that says nothing which the document does not."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from openapi_schema_validator import OAS30Validator
+from openapi_spec_validator import validate
+
+from schemas.decode import decode
+from service.openapi import build, build_sdk, render_sdk
+from service.openapi.components import component_name
+from service.openapi.named import NAMED
+from service.openapi.openapi30 import to_openapi30
+from service.openapi.routes import ROUTES
+from tests.conftest import ROOT
+
+FULL, SDK = build(), build_sdk()
+SCHEMAS: dict[str, Any] = SDK["components"]["schemas"]
+REQUESTS = {route.operation_id: route.request for route in ROUTES if route.request is not None}
+
+
+def walk(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object of the document with its path, but for data."""
+    if isinstance(node, dict):
+        yield path, node
+        for key, value in node.items():
+            if key not in ("example", "value", "mapping"):
+                yield from walk(value, f"{path}/{key}")
+    elif isinstance(node, list):
+        for i, value in enumerate(node):
+            yield from walk(value, f"{path}/{i}")
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    reference = schema.get("$ref")
+    return SCHEMAS[reference.rsplit("/", 1)[1]] if reference else schema
+
+
+def sdk_errors(value: Any, schema: dict[str, Any]) -> list[str]:
+    whole = {"components": SDK["components"], **schema}
+    return [error.message for error in OAS30Validator(whole).iter_errors(value)]
+
+
+def full_errors(value: Any, schema: dict[str, Any]) -> list[str]:
+    whole = {"components": FULL["components"], **schema}
+    return [error.message for error in jsonschema.Draft202012Validator(whole).iter_errors(value)]
+
+
+def bodies() -> Iterator[Any]:
+    """Every body of the profile: its operation, its place, its schema and its examples."""
+    for methods in SDK["paths"].values():
+        for operation in methods.values():
+            places = {"request": operation.get("requestBody")} | operation["responses"]
+            for place, body in places.items():
+                for content in (body or {"content": {}})["content"].values():
+                    name = operation["operationId"]
+                    yield pytest.param(name, place, content, id=f"{name} {place}")
+
+
+EXAMPLES = [
+    pytest.param(name, schema, value, id=f"{name} {place}")
+    for name, body in SCHEMAS.items()
+    for place, schema in [("", body), *body.get("properties", {}).items()]
+    for value in ([schema["example"]] if "example" in schema else [])
+]
+
+
+def test_the_committed_file_is_the_derivation() -> None:
+    assert (ROOT / "openapi-sdk.json").read_bytes() == render_sdk(), "write it again: make openapi"
+
+
+def test_the_profile_is_valid_openapi_3_0_3() -> None:
+    validate(SDK)
+    assert SDK["openapi"] == "3.0.3"
+
+
+def test_no_union_holds_an_array_and_each_has_a_discriminator() -> None:
+    unions = [(path, node) for path, node in walk(SDK) if "oneOf" in node]
+    assert unions
+    for path, node in unions:
+        assert [b for b in node["oneOf"] if resolved(b).get("type") == "array"] == [], path
+        assert len(node["discriminator"]["mapping"]) == len(node["oneOf"]), path
+
+
+def test_nothing_of_3_1_is_left() -> None:
+    for path, node in walk(SDK):
+        if path.endswith("/properties"):
+            continue
+        assert isinstance(node.get("type", ""), str), path
+        assert not isinstance(node.get("examples"), list), path
+        assert "const" not in node, path
+        assert "$ref" not in node or len(node) == 1, path
+
+
+def test_the_forms_are_those_that_generators_can_send() -> None:
+    properties = SCHEMAS["EmbeddingRequest"]["properties"]
+    assert "encoding_format" not in properties
+    assert SCHEMAS["EmbeddingInput"] == SCHEMAS["EmbeddingInput"] | {"type": "array", "items": {"type": "string"}}
+    assert SCHEMAS["Embedding"]["items"] == {"type": "number", "format": "float"}
+    assert resolved(properties["messages"]["items"])["title"] == "Message"
+    image = SCHEMAS["ImageUrlPart"]["properties"]["image_url"]
+    assert image["allOf"] == [{"$ref": "#/components/schemas/ImageUrl"}]
+
+
+@pytest.mark.parametrize("name", [component_name(named.name) for named in NAMED if named.sdk_description])
+def test_a_union_that_may_be_null_may_be_null_in_one_form_too(name: str) -> None:
+    has_null = any(branch.get("type") == "null" for branch in FULL["components"]["schemas"][name]["oneOf"])
+    assert SCHEMAS[name].get("nullable", False) == has_null
+    assert (sdk_errors(None, SCHEMAS[name]) == []) == has_null
+
+
+def test_json_is_the_one_media_type_where_an_operation_also_answers_in_bytes() -> None:
+    document = build()
+    answer = document["paths"]["/v1/embeddings"]["post"]["responses"]["200"]["content"]
+    answer["application/octet-stream"] = {"schema": {"type": "string", "format": "binary"}}
+    profile = to_openapi30(document)["paths"]
+    assert list(profile["/v1/embeddings"]["post"]["responses"]["200"]["content"]) == ["application/json"]
+    assert list(profile["/metrics"]["get"]["responses"]["200"]["content"]) == ["text/plain"]
+
+
+def test_operations_are_those_of_the_document() -> None:
+    names = [{m: o["operationId"] for ms in d["paths"].values() for m, o in ms.items()} for d in (FULL, SDK)]
+    assert names[0] == names[1]
+    assert list(FULL["paths"]) == list(SDK["paths"])
+
+
+def test_every_reference_leads_somewhere_and_no_schema_is_left_over() -> None:
+    refs = {node["$ref"].rsplit("/", 1)[1] for _, node in walk(SDK) if isinstance(node.get("$ref"), str)}
+    assert refs == set(SCHEMAS) | set(SDK["components"]["headers"])
+
+
+@pytest.mark.parametrize(("operation", "place", "content"), [*bodies()])
+def test_a_body_has_one_media_type_and_its_examples_are_also_the_documents(
+    operation: str, place: str, content: dict[str, Any]
+) -> None:
+    name = content["schema"].get("$ref", "").rsplit("/", 1)[-1]
+    for example in content.get("examples", {}).values():
+        assert sdk_errors(example["value"], content["schema"]) == []
+        assert full_errors(example["value"], FULL["components"]["schemas"][name]) == []
+        if place == "request":
+            decode(json.dumps(example["value"]).encode(), REQUESTS[operation])
+    if place == "request":
+        assert content["examples"], "no example is left for people who read the profile"
+
+
+@pytest.mark.parametrize(("name", "schema", "value"), EXAMPLES)
+def test_every_example_of_a_schema_is_also_the_documents(name: str, schema: dict[str, Any], value: Any) -> None:
+    assert sdk_errors(value, schema) == []
+    full = FULL["components"]["schemas"][name]
+    if schema is not SCHEMAS[name]:
+        (full,) = [full["properties"][key] for key, p in SCHEMAS[name]["properties"].items() if p is schema]
+    assert full_errors(value, full) == []
+
+
+def test_every_request_field_of_the_profile_has_an_example() -> None:
+    closed = {name: s for name, s in SCHEMAS.items() if s.get("additionalProperties") is False}
+    assert "EmbeddingRequest" in closed
+    for name, schema in closed.items():
+        assert [p for p, body in schema["properties"].items() if "example" not in body] == [], name

@@ -1,0 +1,116 @@
+"""The page stands alone, and its links lead somewhere; the Markdown is the committed file."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from service.openapi.routes import ROUTES
+from service.reference import policy, render_front_page, render_markdown, render_page, typescript_snippets
+from tests.conftest import ROOT
+
+VOID = {"meta", "input", "br", "link"}
+PAGES = {"/docs": render_page(), "/": render_front_page()}
+
+
+class Outline(HTMLParser):
+    """Every tag, id and link; a tag that is closed out of order is an error."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.attributes: set[str] = set()
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.links += [value for name, value in attrs if name in ("href", "src", "for") and value]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag, f"{tag} at {self.getpos()}"
+
+
+@pytest.fixture(params=PAGES, name="path")
+def path_(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_every_route_is_on_the_page(path: str) -> None:
+    assert [route.path for route in ROUTES if route.path not in PAGES[path]] == []
+
+
+def test_the_page_loads_nothing_and_runs_nothing(path: str) -> None:
+    outline = Outline(PAGES[path])
+    assert not outline.tags & {"script", "link", "img", "iframe", "object", "form"}
+    assert not {name for name in outline.attributes if name.startswith("on")}
+    assert "style" not in outline.attributes, "the policy allows no style but the one sheet"
+    assert [link for link in outline.links if ":" in link or link.startswith("//")] == []
+
+
+def test_the_policy_allows_the_style_sheet_of_the_page_and_no_other(path: str) -> None:
+    (style,) = re.findall(r"<style>(.*?)</style>", PAGES[path], re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in policy()
+    assert policy().startswith("default-src 'none';")
+    assert "unsafe" not in policy()
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_ids_are_unique_and_links_lead_to_them(path: str) -> None:
+    outline = Outline(PAGES[path])
+    assert len(outline.ids) == len(set(outline.ids))
+    docs = set(Outline(PAGES["/docs"]).ids)
+    inside = {link.rpartition("#")[2] for link in outline.links if "#" in link}
+    assert inside
+    assert inside <= docs
+    assert {link for link in outline.links if link.startswith("/")} - {
+        link for link in outline.links if "#" in link
+    } <= {route.path for route in ROUTES}
+
+
+def test_the_page_is_fit_for_a_phone_and_for_the_dark(path: str) -> None:
+    assert "width=device-width" in PAGES[path]
+    assert "prefers-color-scheme: dark" in PAGES[path]
+
+
+def test_the_committed_reference_is_the_generated_one() -> None:
+    assert (ROOT / "docs" / "reference.md").read_text() == render_markdown(), "write it again: make reference"
+
+
+def test_links_of_the_markdown_lead_to_headings_and_files() -> None:
+    text = re.sub(r"```.*?```", "", render_markdown(), flags=re.DOTALL)
+    headings = [
+        re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in re.findall(r"^#+ (.+)$", text, re.M)
+    ]
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert {link[1:] for link in links if link.startswith("#")} <= set(headings)
+    named = [h for h in headings if not h.startswith(("body-", "answer-", "calls", "errors", "parameters-"))]
+    assert len(named) == len(set(named)), "two headings of one name: links would lead to the first"
+    files = [link for link in links if not link.startswith("#")]
+    assert files
+    assert [link for link in files if not (ROOT / "docs" / link).is_file()] == []
+
+
+def test_every_row_of_a_markdown_table_has_as_many_cells_as_its_head() -> None:
+    tables = re.findall(r"(?:^\|.*\n)+", render_markdown(), re.M)
+    assert len(tables) > 30
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1, table
+
+
+def test_typescript_snippets_are_one_for_each_call() -> None:
+    found = dict(typescript_snippets())
+    assert len(found) == sum(max(1, len(route.request_examples)) for route in ROUTES)
+    assert all(code.startswith("const answer = await fetch(") for code in found.values())
