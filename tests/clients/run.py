@@ -68,7 +68,7 @@ class Environment:
         try:
             _quietly(sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.folder))
             pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(self.python))
-            _quietly(*pip, "install", "--quiet", "--requirement", str(self.requirements))
+            _quietly(*pip, "install", "--quiet", "--no-compile", "--requirement", str(self.requirements))
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
             return f"{self.name} could not be installed:\n{(error.stdout or b'').decode()}"
         stamp.write_text(wanted)
@@ -78,7 +78,7 @@ class Environment:
         """Run pytest in it; what it found is in `report`."""
         self.report.unlink(missing_ok=True)
         kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-        environ = kept | OFFLINE | {"CENOTE_TEST_URL": url, "HOME": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        environ = kept | OFFLINE | {"CENOTE_TEST_URL": url, "HOME": str(self.folder)}
         pytest = [str(self.python), "-m", "pytest", "-c", str(HERE / "pytest.ini"), "--rootdir", str(ROOT)]
         options = ["-p", "no:cacheprovider", f"--junit-xml={self.report}", str(self.requirements.parent)]
         try:

@@ -9,6 +9,7 @@ import pytest
 from cohere.errors import BadRequestError, NotFoundError, TooManyRequestsError, UnprocessableEntityError
 
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image_part, numbered_texts, picture
+from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 from tests.clients.stores import assert_each_is_found_first
 
@@ -18,6 +19,12 @@ TYPES = ["float", "int8", "uint8", "binary", "ubinary", "base64"]
 @pytest.fixture
 def client(relay: Relay) -> cohere.ClientV2:
     return cohere.ClientV2(base_url=relay.url, api_key="unused")
+
+
+def test_the_readmes_line_is_enough(plain: Plain) -> None:
+    client = readme_client("cohere", plain.url, ClientV2=cohere.ClientV2)
+    answer = client.embed(model=MODEL, input_type="search_document", texts=TEXTS)
+    assert_same(answer.embeddings.float_, plain.vectors({"input": TEXTS}))
 
 
 def test_texts_keep_their_order_and_an_empty_one_its_place(client: cohere.ClientV2, plain: Plain) -> None:

@@ -12,6 +12,7 @@ from haystack_integrations.components.retrievers.qdrant import QdrantEmbeddingRe
 from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 
 from tests.clients.plain import DIMENSIONS, MODEL, TEXTS, Plain, assert_same, numbered_texts
+from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
@@ -25,6 +26,13 @@ def documents(texts: list[str]) -> list[Document]:
 
 def document_embedder(url: str, **more: Any) -> OpenAIDocumentEmbedder:
     return OpenAIDocumentEmbedder(**settings(url, progress_bar=False, **more))
+
+
+def test_the_readmes_line_is_enough(plain: Plain) -> None:
+    names = {"OpenAIDocumentEmbedder": OpenAIDocumentEmbedder, "Secret": Secret}
+    embedder = readme_client("haystack-ai", plain.url, **names)
+    answer = embedder.run(documents(TEXTS))
+    assert_same([document.embedding for document in answer["documents"]], plain.vectors({"input": TEXTS}))
 
 
 def test_documents_keep_their_order_and_those_without_content_their_place(relay: Relay, plain: Plain) -> None:

@@ -9,11 +9,17 @@ from langchain_cohere import CohereEmbeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
+from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
 def embeddings(url: str, **settings: Any) -> CohereEmbeddings:
     return CohereEmbeddings(**({"model": MODEL, "base_url": url, "cohere_api_key": "unused"} | settings))
+
+
+def test_the_readmes_line_is_enough(plain: Plain) -> None:
+    model = readme_client("langchain-cohere", plain.url, CohereEmbeddings=CohereEmbeddings)
+    assert_same(model.embed_documents(TEXTS), plain.vectors({"input": TEXTS}))
 
 
 def test_documents_keep_their_order_and_an_empty_one_its_place(relay: Relay, plain: Plain) -> None:

@@ -9,12 +9,18 @@ from langchain_openai import OpenAIEmbeddings
 from langchain_qdrant import QdrantVectorStore
 
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
+from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
 def embeddings(url: str, **settings: object) -> OpenAIEmbeddings:
     flag = {"check_embedding_ctx_length": False}
     return OpenAIEmbeddings(model=MODEL, base_url=f"{url}/v1", api_key="unused", **(flag | settings))
+
+
+def test_the_readmes_line_is_enough(plain: Plain) -> None:
+    model = readme_client("langchain-openai", plain.url, OpenAIEmbeddings=OpenAIEmbeddings)
+    assert_same(model.embed_documents(TEXTS), plain.vectors({"input": TEXTS}))
 
 
 def test_texts_keep_their_order_and_an_empty_one_its_place(relay: Relay, plain: Plain) -> None:

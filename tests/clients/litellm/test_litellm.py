@@ -1,12 +1,14 @@
 """LiteLLM's three ways here: `openai/`, `hosted_vllm/` and `cohere/` before the model's name, and `api_base`."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import litellm
 import pytest
 
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image_part, numbered_texts, picture
+from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 from tests.clients.stores import assert_each_is_found_first
 
@@ -22,6 +24,11 @@ def settings(provider: str, url: str, **more: Any) -> dict[str, Any]:
 def vectors(answer: litellm.EmbeddingResponse) -> list[list[float]]:
     assert [entry["index"] for entry in answer.data] == list(range(len(answer.data)))
     return [entry["embedding"] for entry in answer.data]
+
+
+def test_the_readmes_line_is_enough(plain: Plain) -> None:
+    embed = readme_client("litellm", plain.url, partial=partial, embedding=litellm.embedding)
+    assert_same(vectors(embed(input=TEXTS)), plain.vectors({"input": TEXTS}))
 
 
 @each_provider

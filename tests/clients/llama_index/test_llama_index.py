@@ -11,11 +11,18 @@ from llama_index.vector_stores.qdrant import QdrantVectorStore
 from qdrant_client import QdrantClient
 
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
+from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
 def embedding(url: str, **settings: object) -> OpenAILikeEmbedding:
     return OpenAILikeEmbedding(model_name=MODEL, api_base=f"{url}/v1", api_key="unused", **settings)
+
+
+def test_the_readmes_line_is_enough(plain: Plain) -> None:
+    names = {"OpenAILikeEmbedding": OpenAILikeEmbedding}
+    model = readme_client("llama-index-embeddings-openai-like", plain.url, **names)
+    assert_same(model.get_text_embedding_batch(TEXTS), plain.vectors({"input": TEXTS}))
 
 
 def test_texts_keep_their_order_and_an_empty_one_its_place(relay: Relay, plain: Plain) -> None:

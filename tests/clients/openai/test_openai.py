@@ -18,6 +18,7 @@ from tests.clients.plain import (
     numbered_texts,
     picture,
 )
+from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
@@ -25,6 +26,12 @@ from tests.clients.relay import Relay
 def client(relay: Relay) -> Iterator[OpenAI]:
     with OpenAI(base_url=f"{relay.url}/v1", api_key="unused") as client:
         yield client
+
+
+def test_the_readmes_line_is_enough(plain: Plain) -> None:
+    with readme_client("openai", plain.url, OpenAI=OpenAI) as client:
+        answer = client.embeddings.create(model=MODEL, input=TEXTS)
+    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS}))
 
 
 def test_texts_keep_their_order_and_an_empty_one_its_place(client: OpenAI, relay: Relay, plain: Plain) -> None:
