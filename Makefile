@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check openapi reference lint-openapi builtin scorecard clean
+.PHONY: help serve test clients check openapi reference lint-openapi builtin scorecard clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ serve: $(VENV)/.serve ## serve the built-in model on 127.0.0.1:8000 (more flags:
 
 test: $(VENV)/.test ## install with the test extra and run every test
 	$(BIN)/python -m pytest $(ARGS)
+
+clients: $(VENV)/.test ## run the clients that people use, each in its own environment (one: make clients ARGS=cohere)
+	$(BIN)/python -m tests.clients.run $(ARGS)
 
 check: $(VENV)/.check ## lint, types (mypy, pyright), import contract, spelling, openapi drift
 	$(BIN)/ruff check .
@@ -57,5 +60,5 @@ builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an h
 scorecard: $(VENV)/.serve ## measure the built-in model on scenes it never saw
 	$(BIN)/python -m service.model.builtin.score
 
-clean: ## remove the virtual environment
-	rm -rf $(VENV)
+clean: ## remove the virtual environments
+	rm -rf $(VENV) .clients

@@ -21,6 +21,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+collect_ignore = ["clients"]
+"""Run by `make clients`, each client's tests in an environment of their own."""
+
 ROOT = Path(__file__).parents[1]
 ORACLE = ROOT / "tests" / "golden" / "oracle"
 CHECKPOINT = ORACLE / "checkpoint"

@@ -1,0 +1,90 @@
+"""Cohere's first `Client` on `/v1/embed`: it splits by 96, asks for the parts at once, and merges the answers."""
+
+import asyncio
+
+import cohere
+import pytest
+from cohere.errors import BadRequestError, NotFoundError
+
+from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image_part, numbered_texts, picture
+from tests.clients.relay import Relay
+
+
+@pytest.fixture
+def client(relay: Relay) -> cohere.Client:
+    return cohere.Client(base_url=relay.url, api_key="unused")
+
+
+def test_without_embedding_types_it_gets_a_list_of_vectors(client: cohere.Client, relay: Relay, plain: Plain) -> None:
+    answer = client.embed(model=MODEL, input_type="search_document", texts=TEXTS)
+    assert answer.response_type == "embeddings_floats"
+    assert_same(answer.embeddings, plain.vectors({"input": TEXTS}))
+    assert answer.texts == TEXTS
+    assert answer.meta is not None
+    assert answer.meta.api_version is not None
+    assert answer.meta.api_version.version == "1"
+    assert [(sent.path, sorted(sent.body)) for sent in relay.sent] == [("/v1/embed", ["input_type", "model", "texts"])]
+
+
+def test_with_embedding_types_it_gets_vectors_by_type(client: cohere.Client, plain: Plain) -> None:
+    answer = client.embed(model=MODEL, input_type="search_query", texts=TEXTS, embedding_types=["float", "int8"])
+    assert answer.response_type == "embeddings_by_type"
+    assert_same(answer.embeddings.float_, plain.vectors({"input": TEXTS, "instruction": QUERY}))
+    assert answer.embeddings.int8 is not None
+    assert len(answer.embeddings.int8) == len(TEXTS)
+    assert answer.embeddings.ubinary is None
+
+
+@pytest.mark.parametrize("types", [None, ["float"]])
+def test_two_hundred_texts_come_back_merged_in_order(
+    client: cohere.Client, relay: Relay, plain: Plain, types: list[str] | None
+) -> None:
+    texts = numbered_texts(200)
+    answer = client.embed(model=MODEL, input_type="search_document", texts=texts, embedding_types=types)
+    vectors = answer.embeddings if types is None else answer.embeddings.float_
+    assert_same(vectors, plain.vectors({"input": texts}))
+    assert answer.texts == texts
+    assert sorted(len(sent.body["texts"]) for sent in relay.sent) == [8, 96, 96]
+    assert answer.meta is not None
+    assert answer.meta.billed_units is not None
+    assert answer.meta.billed_units.input_tokens
+
+
+def test_a_picture_goes_in(client: cohere.Client, plain: Plain) -> None:
+    answer = client.embed(model=MODEL, input_type="image", images=[picture()], embedding_types=["float"])
+    assert_same(answer.embeddings.float_, plain.vectors({"inputs": [{"content": [image_part(picture())]}]}))
+
+
+def test_truncation_is_the_clients_choice(client: cohere.Client) -> None:
+    long = "word " * 9000
+    assert client.embed(model=MODEL, input_type="search_document", texts=[long], truncate="END").embeddings
+    with pytest.raises(BadRequestError) as caught:
+        client.embed(model=MODEL, input_type="search_document", texts=["x", long], truncate="NONE")
+    error = caught.value.body["error"]
+    assert (error["code"], error["param"], error["index"]) == ("context_length_exceeded", "texts[1]", 1)
+
+
+def test_refusals_are_the_clients_own_classes(client: cohere.Client) -> None:
+    with pytest.raises(BadRequestError) as bad:
+        client.embed(model=MODEL, input_type="search_documents", texts=["x"])
+    assert bad.value.body["error"]["param"] == "input_type"
+    assert bad.value.body["message"] == bad.value.body["error"]["message"]
+    with pytest.raises(NotFoundError) as missing:
+        client.embed(model="embed-english-v3.0", input_type="search_document", texts=["x"])
+    assert missing.value.body["error"]["code"] == "model_not_found"
+
+
+def test_a_full_queue_is_waited_for(client: cohere.Client, relay: Relay) -> None:
+    relay.num_busy = 1
+    assert client.embed(model=MODEL, input_type="search_document", texts=["x"]).embeddings
+    assert len(relay.sent) == 2
+
+
+def test_the_async_client_merges_too(plain: Plain) -> None:
+    texts = numbered_texts(200)
+
+    async def ask() -> list[list[float]]:
+        async with cohere.AsyncClient(base_url=plain.url, api_key="unused") as client:
+            return (await client.embed(model=MODEL, input_type="search_document", texts=texts)).embeddings
+
+    assert_same(asyncio.run(ask()), plain.vectors({"input": texts}))

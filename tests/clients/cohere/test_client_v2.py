@@ -1,0 +1,113 @@
+"""Cohere's `ClientV2` on `/v2/embed`: only the base URL is set."""
+
+import asyncio
+from typing import Any
+
+import cohere
+import numpy as np
+import pytest
+from cohere.errors import BadRequestError, NotFoundError, TooManyRequestsError, UnprocessableEntityError
+
+from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image_part, numbered_texts, picture
+from tests.clients.readme import readme_client
+from tests.clients.relay import Relay
+from tests.clients.stores import assert_each_is_found_first
+
+TYPES = ["float", "int8", "uint8", "binary", "ubinary", "base64"]
+
+
+@pytest.fixture
+def client(relay: Relay) -> cohere.ClientV2:
+    return cohere.ClientV2(base_url=relay.url, api_key="unused")
+
+
+def test_the_readmes_line_is_enough(plain: Plain) -> None:
+    client = readme_client("cohere", plain.url, ClientV2=cohere.ClientV2)
+    answer = client.embed(model=MODEL, input_type="search_document", texts=TEXTS)
+    assert_same(answer.embeddings.float_, plain.vectors({"input": TEXTS}))
+
+
+def test_texts_keep_their_order_and_an_empty_one_its_place(client: cohere.ClientV2, plain: Plain) -> None:
+    answer = client.embed(model=MODEL, input_type="search_document", texts=TEXTS)
+    assert_same(answer.embeddings.float_, plain.vectors({"input": TEXTS}))
+    assert answer.texts == TEXTS
+
+
+def test_a_query_gets_its_instruction(client: cohere.ClientV2, plain: Plain) -> None:
+    answer = client.embed(model=MODEL, input_type="search_query", texts=TEXTS)
+    assert_same(answer.embeddings.float_, plain.vectors({"input": TEXTS, "instruction": QUERY}))
+
+
+def test_two_hundred_texts_are_one_request(client: cohere.ClientV2, relay: Relay, plain: Plain) -> None:
+    texts = numbered_texts(200)
+    answer = client.embed(model=MODEL, input_type="search_document", texts=texts)
+    assert_same(answer.embeddings.float_, plain.vectors({"input": texts}))
+    assert [len(sent.body["texts"]) for sent in relay.sent] == [200]
+
+
+def test_all_number_formats_have_the_shorter_length(client: cohere.ClientV2, plain: Plain) -> None:
+    answer = client.embed(
+        model=MODEL, input_type="search_document", texts=TEXTS, embedding_types=TYPES, output_dimension=64
+    )
+    by_type = answer.embeddings
+    assert_same(by_type.float_, plain.vectors({"input": TEXTS, "dimensions": 64}))
+    assert np.shape(by_type.int8) == np.shape(by_type.uint8) == (len(TEXTS), 64)
+    np.testing.assert_array_equal(by_type.ubinary, np.packbits(np.array(by_type.float_) >= 0, axis=1))
+
+
+def test_pictures_go_in_as_images_and_as_inputs(client: cohere.ClientV2, plain: Plain) -> None:
+    urls = [picture("red-circle-blue-square"), picture("three-green-stars")]
+    want = plain.vectors({"inputs": [{"content": [image_part(url)]} for url in urls]})
+    answer = client.embed(model=MODEL, input_type="image", images=urls)
+    assert_same(answer.embeddings.float_, want)
+    assert answer.images is not None
+    assert {image.format for image in answer.images} == {"png"}
+    inputs: list[Any] = [{"content": [image_part(url)]} for url in urls]
+    assert_same(client.embed(model=MODEL, input_type="search_document", inputs=inputs).embeddings.float_, want)
+
+
+def test_refusals_are_the_clients_own_classes(client: cohere.ClientV2, relay: Relay, plain: Plain) -> None:
+    with pytest.raises(BadRequestError) as bad:
+        client.embed(model=MODEL, input_type="search_document", texts=TEXTS, output_dimension=4096)
+    assert bad.value.body["error"]["code"] == "invalid_dimensions"
+    assert bad.value.body["message"] == plain.message("/v2/embed", {"texts": TEXTS, "output_dimension": 4096})
+    with pytest.raises(NotFoundError) as missing:
+        client.embed(model="embed-v4.0", input_type="search_document", texts=TEXTS)
+    assert missing.value.body["error"]["code"] == "model_not_found"
+    with pytest.raises(UnprocessableEntityError) as broken:
+        client.embed(model=MODEL, input_type="image", images=[picture(), "data:image/png;base64,AAAA"])
+    assert (broken.value.body["error"]["code"], broken.value.body["error"]["index"]) == ("media_undecodable", 1)
+    assert len(relay.sent) == 3
+
+
+def test_a_full_queue_is_waited_for(client: cohere.ClientV2, relay: Relay) -> None:
+    relay.num_busy = 2
+    assert client.embed(model=MODEL, input_type="search_document", texts=["x"]).embeddings.float_
+    assert len(relay.sent) == 3
+
+
+def test_a_queue_that_stays_full_is_the_clients_own_class(client: cohere.ClientV2, relay: Relay) -> None:
+    relay.num_busy = 1
+    with pytest.raises(TooManyRequestsError) as caught:
+        client.embed(model=MODEL, input_type="search_document", texts=["x"], request_options={"max_retries": 0})
+    assert caught.value.body["error"]["code"] == "queue_full"
+
+
+def test_the_async_client_asks_at_once(plain: Plain) -> None:
+    texts = numbered_texts(20)
+
+    async def ask() -> list[Any]:
+        async with cohere.AsyncClientV2(base_url=plain.url, api_key="unused") as client:
+            asked = (client.embed(model=MODEL, input_type="search_document", texts=[text]) for text in texts)
+            return [(answer.embeddings.float_ or [])[0] for answer in await asyncio.gather(*asked)]
+
+    assert_same(asyncio.run(ask()), plain.vectors({"input": texts}))
+
+
+def test_qdrant_finds_a_text_nearest_to_itself(plain: Plain) -> None:
+    client = cohere.ClientV2(base_url=plain.url, api_key="unused")
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        return client.embed(model=MODEL, input_type="search_document", texts=texts).embeddings.float_ or []
+
+    assert_each_is_found_first(embed, numbered_texts(20))

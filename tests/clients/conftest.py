@@ -1,0 +1,53 @@
+"""What the tests of every client share: the live server, a relay before it, and no way out of this machine.
+
+Run by `tests/clients/run.py`, once in each client's environment, with the server's address in `CENOTE_TEST_URL`.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.clients.plain import Plain
+from tests.clients.relay import Relay
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_outside_host() -> Iterator[None]:
+    """A client that reports home, or fetches a list or a tokenizer, fails these tests."""
+    asked: list[str] = []
+    look_up = socket.getaddrinfo
+
+    def look_up_here(host: Any, *args: Any, **kwargs: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name in (None, *LOOPBACK):
+            return look_up(host, *args, **kwargs)
+        asked.append(name)
+        raise socket.gaierror(f"these tests reach no outside host, and something asked for {name}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", look_up_here)
+        yield
+    assert asked == []
+
+
+@pytest.fixture(scope="session")
+def plain() -> Plain:
+    """The server, asked without a client."""
+    return Plain(os.environ["CENOTE_TEST_URL"])
+
+
+@pytest.fixture
+def relay(plain: Plain) -> Iterator[Relay]:
+    """Point a client at this one's address to see what it sends, or to keep it waiting."""
+    with Relay(plain.url) as relay:
+        thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield relay
+        relay.shutdown()
+        thread.join()

@@ -1,0 +1,131 @@
+"""OpenAI's own client, in both majors that are in use: only the base URL is set."""
+
+import asyncio
+from collections.abc import Iterator
+
+import numpy as np
+import openai
+import pytest
+from openai import AsyncOpenAI, OpenAI
+
+from tests.clients.plain import (
+    DIMENSIONS,
+    MODEL,
+    TEXTS,
+    Plain,
+    assert_same,
+    image_part,
+    numbered_texts,
+    picture,
+)
+from tests.clients.readme import readme_client
+from tests.clients.relay import Relay
+
+
+@pytest.fixture
+def client(relay: Relay) -> Iterator[OpenAI]:
+    with OpenAI(base_url=f"{relay.url}/v1", api_key="unused") as client:
+        yield client
+
+
+def test_the_readmes_line_is_enough(plain: Plain) -> None:
+    with readme_client("openai", plain.url, OpenAI=OpenAI) as client:
+        answer = client.embeddings.create(model=MODEL, input=TEXTS)
+    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS}))
+
+
+def test_texts_keep_their_order_and_an_empty_one_its_place(client: OpenAI, relay: Relay, plain: Plain) -> None:
+    answer = client.embeddings.create(model=MODEL, input=TEXTS)
+    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS}))
+    assert relay.inputs("encoding_format") == ["base64"]
+    assert answer.usage.prompt_tokens == answer.usage.total_tokens > 0
+
+
+def test_a_thousand_texts_are_one_request(client: OpenAI, relay: Relay, plain: Plain) -> None:
+    texts = numbered_texts(1000)
+    answer = client.embeddings.create(model=MODEL, input=texts)
+    assert [entry.index for entry in answer.data] == list(range(1000))
+    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": texts}))
+    assert len(relay.sent) == 1
+
+
+def test_floats_are_the_same_as_the_clients_own_base64(client: OpenAI) -> None:
+    decoded = client.embeddings.create(model=MODEL, input=TEXTS[0]).data[0].embedding
+    floats = client.embeddings.create(model=MODEL, input=TEXTS[0], encoding_format="float").data[0].embedding
+    np.testing.assert_array_equal(np.array(decoded, "<f4"), np.array(floats, "<f4"))
+
+
+def test_dimensions_shorten_the_vector(client: OpenAI, plain: Plain) -> None:
+    answer = client.embeddings.create(model=MODEL, input=TEXTS, dimensions=64)
+    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS, "dimensions": 64}))
+    assert len(answer.data[0].embedding) == 64 < DIMENSIONS
+
+
+@pytest.mark.parametrize("body", [
+    {"messages": [{"role": "user", "content": [image_part(picture()), {"type": "text", "text": "shapes"}]}]},
+    {"inputs": [{"content": [image_part(picture())]}, {"content": "x"}], "instruction": "Represent the colors."},
+], ids=["messages", "inputs"])  # fmt: skip
+def test_pictures_go_in_through_extra_body(client: OpenAI, plain: Plain, body: dict[str, object]) -> None:
+    answer = client.embeddings.create(model=MODEL, input=openai.omit, extra_body=body)
+    assert_same([entry.embedding for entry in answer.data], plain.vectors(body))
+
+
+def test_a_bad_request_is_the_clients_own_class_and_is_not_repeated(client: OpenAI, relay: Relay, plain: Plain) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.embeddings.create(model=MODEL, input=TEXTS, dimensions=4096)
+    assert (caught.value.code, caught.value.param) == ("invalid_dimensions", "dimensions")
+    assert plain.message("/v1/embeddings", {"input": TEXTS, "dimensions": 4096}) in caught.value.message
+    assert caught.value.request_id
+    assert len(relay.sent) == 1
+
+
+def test_an_unknown_model_and_a_broken_picture_have_classes_of_their_own(client: OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError) as missing:
+        client.embeddings.create(model="text-embedding-3-small", input="x")
+    assert missing.value.code == "model_not_found"
+    body = {"inputs": [{"content": "fine"}, {"content": [image_part("data:image/png;base64,AAAA")]}]}
+    with pytest.raises(openai.UnprocessableEntityError) as broken:
+        client.embeddings.create(model=MODEL, input=openai.omit, extra_body=body)
+    assert (broken.value.code, broken.value.body["index"]) == ("media_undecodable", 1)  # type: ignore[index]
+
+
+def test_a_base_url_without_v1_is_told_where_the_routes_are(plain: Plain) -> None:
+    with OpenAI(base_url=plain.url, api_key="unused") as client, pytest.raises(openai.NotFoundError) as caught:
+        client.embeddings.create(model=MODEL, input="x")
+    assert caught.value.code == "route_not_found"
+    assert "/openapi.json" in caught.value.message
+
+
+def test_a_full_queue_is_waited_for(client: OpenAI, relay: Relay, plain: Plain) -> None:
+    relay.num_busy = 2
+    answer = client.embeddings.create(model=MODEL, input=TEXTS)
+    assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS}))
+    assert [sent.headers["x-stainless-retry-count"] for sent in relay.sent] == ["0", "1", "2"]
+
+
+def test_a_queue_that_stays_full_is_the_clients_own_class(relay: Relay) -> None:
+    relay.num_busy = 1
+    client = OpenAI(base_url=f"{relay.url}/v1", api_key="unused", max_retries=0)
+    with client, pytest.raises(openai.RateLimitError) as caught:
+        client.embeddings.create(model=MODEL, input="x")
+    assert caught.value.code == "queue_full"
+
+
+def test_the_async_client_asks_at_once(plain: Plain) -> None:
+    texts = numbered_texts(20)
+
+    async def ask() -> list[list[float]]:
+        async with AsyncOpenAI(base_url=f"{plain.url}/v1", api_key="unused") as client:
+            answers = await asyncio.gather(*(client.embeddings.create(model=MODEL, input=text) for text in texts))
+        return [answer.data[0].embedding for answer in answers]
+
+    assert_same(asyncio.run(ask()), plain.vectors({"input": texts}))
+
+
+def test_every_listed_model_answers(plain: Plain) -> None:
+    with OpenAI(base_url=f"{plain.url}/v1", api_key="unused") as client:
+        names = [model.id for model in client.models.list()]
+        assert MODEL in names
+        for name in names:
+            assert client.models.retrieve(name).id == name
+            assert client.embeddings.create(model=name, input="x").model == name

@@ -1,0 +1,73 @@
+"""The live server asked by plain HTTP, with nothing of the client under test in between.
+
+In: a body as JSON. Out: its answer, or its vectors. Only the standard library and numpy: every client's environment has
+those, and no client's own HTTP library vouches for itself.
+"""
+
+import base64
+import json
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SAMPLES = Path(__file__).parents[2] / "service" / "model" / "builtin" / "samples"
+
+MODEL = "builtin"
+DIMENSIONS = 256
+QUERY = "Retrieve images or text relevant to the user's query."
+"""What `search_query` stands for."""
+
+TEXTS = ["a red circle", "", "a blue square", "  ", "two green triangles beside a star"]
+"""Empty and blank ones stand between the others: frameworks send them."""
+
+
+class Plain:
+    """The server by its address."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def post(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Status and answer."""
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.load(refused)
+
+    def vectors(self, body: dict[str, Any]) -> np.ndarray:
+        """Every vector of a `/v1/embeddings` request, in order."""
+        status, answer = self.post("/v1/embeddings", body)
+        assert status == 200, answer
+        assert [entry["index"] for entry in answer["data"]] == list(range(len(answer["data"])))
+        return np.array([entry["embedding"] for entry in answer["data"]], "<f4")
+
+    def message(self, path: str, body: dict[str, Any]) -> str:
+        """What a refused request is told."""
+        status, answer = self.post(path, body)
+        assert status >= 400, answer
+        return str(answer["error"]["message"])
+
+
+def numbered_texts(num: int) -> list[str]:
+    """Texts whose vectors all differ, so that a wrong order shows."""
+    return [f"picture number {i}" for i in range(num)]
+
+
+def picture(name: str = "red-circle-blue-square") -> str:
+    """A sample of the built-in model as a data URI."""
+    return "data:image/png;base64," + base64.b64encode((SAMPLES / f"{name}.png").read_bytes()).decode()
+
+
+def image_part(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def assert_same(got: Any, want: np.ndarray) -> None:
+    """Equal but for the last bits, which depend on what else was in the engine's batch."""
+    np.testing.assert_allclose(np.array(got, "<f4"), want, rtol=0, atol=1e-6)
