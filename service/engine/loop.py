@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from service.engine.scheduler import Encode, EncodeStep, LanguageStep, Scheduler, Waiting
+from service.engine.scheduler import Encode, EncodeStep, FeaturesStep, LanguageStep, Scheduler, Waiting
 from service.ipc.messages import (
     Abandon,
     CacheReport,
     Failure,
+    FeaturesSpec,
     FrontMessage,
     Pixels,
     StepDone,
@@ -33,6 +34,7 @@ logger = logging.getLogger("cenote.engine")
 
 INTERNAL = "the engine failed on this input"
 NOT_FINITE = "the model gave a vector that is not finite for this input"
+NO_FIT = "the features of this picture hold numbers that {dtype} cannot; ask for float32"
 
 
 class EngineLoop:
@@ -64,6 +66,8 @@ class EngineLoop:
                 self._encode(step)
             case LanguageStep() as step:
                 self._embed(step)
+            case FeaturesStep(waiting=waiting):
+                self._answer_features(waiting)
             case None:
                 self._flush_released()
                 self._handle(self._inbox.get())
@@ -102,18 +106,44 @@ class EngineLoop:
                 assert encode.slot is not None  # the scheduler takes no other
                 self._scheduler.encoded(encode, features, features.nbytes)
                 self._released.append(encode.slot.start)
-                num_encoded += 1
+                num_encoded += encode.media.dtype is None
         self._answer(began_s, failures=failures, num_encoded=num_encoded)
 
     def _features(self, encode: "Encode[torch.Tensor]") -> "torch.Tensor | None":
-        """Features of a picture, or None when it cannot be encoded; a broken device ends the process instead."""
+        """Features of a picture, or None when there can be none; a broken device ends the process instead."""
         assert encode.slot is not None  # the scheduler takes no other
         try:
+            if encode.media.dtype is not None:
+                return self._runner.read_features(encode.slot, encode.media)
             return self._runner.encode(encode.slot, encode.media.grid_thw)
         except Exception:
             logger.exception("a picture could not be encoded")
         self._runner.check_alive()
         return None
+
+    def _answer_features(self, waiting: "Waiting[torch.Tensor]") -> None:
+        began_s = time.perf_counter()
+        row = self._written(waiting)
+        if isinstance(row, Failure):
+            self._answer(began_s, failures=[row])
+            return
+        answer = _vector(waiting, row, began_s, (time.perf_counter() - began_s) * 1e3)
+        self._answer(began_s, vectors=[msgspec.structs.replace(answer, key=waiting.request.media[0].key)])
+
+    def _written(self, waiting: "Waiting[torch.Tensor]") -> dict[str, bytes] | Failure:
+        spec, (features,) = waiting.request.output, waiting.features
+        assert isinstance(spec, FeaturesSpec)  # the scheduler answers no other so
+        assert features is not None  # and none before it is ready
+        try:
+            data = self._runner.write_features(features, spec.dtype)
+        except Exception:
+            logger.exception("features could not be written")
+        else:
+            message = NO_FIT.format(dtype=spec.dtype)
+            no_fit = Failure(id=waiting.request.id, code="non_finite_embedding", message=message)
+            return no_fit if data is None else {spec.dtype: data}
+        self._runner.check_alive()
+        return Failure(id=waiting.request.id, code="internal_error", message=INTERNAL)
 
     def _embed(self, step: "LanguageStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()

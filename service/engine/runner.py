@@ -14,11 +14,19 @@ from transformers import Qwen3VLModel
 from cenote_kernels import NumberFormat, Output, PoolingMode, epilogue
 from service.engine.scheduler import Waiting
 from service.errors import ModelError
-from service.ipc.messages import PixelSlot, Request
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.media.tensor import TensorDtype
 from service.model.language import LanguageModel, PackedBatch
 from service.model.patchify import PATCH
 from service.model.vision import VisionTower
 from service.prompt.positions import mrope_positions
+
+DTYPES: dict[TensorDtype, torch.dtype] = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+}
+"""Number formats of features on their way in and out."""
 
 
 class ModelRunner:
@@ -51,6 +59,25 @@ class ModelRunner:
         if not bool(features.isfinite().all()):
             raise ModelError("non_finite_embedding", "the vision tower gave features that are not finite")
         return features
+
+    def read_features(self, slot: PixelSlot, media: Media) -> torch.Tensor:
+        """Features that came instead of pixels, `[tokens, hidden · (1 + deepstack)]` in the model's dtype.
+
+        Raises:
+            ModelError: a number is not finite in that dtype; the front lets none through.
+        """
+        assert media.dtype is not None  # else the slot holds pixels
+        view = self._pixels[slot.start : slot.start + slot.num_bytes]
+        raw = torch.from_numpy(np.frombuffer(view, np.uint8).copy())  # the slot is given back while these still wait
+        features = raw.view(DTYPES[media.dtype]).reshape(media.num_tokens, -1).to(self.device, self._vision.dtype)
+        if not bool(features.isfinite().all()):
+            raise ModelError("non_finite_embedding", "features that came are not finite in the model's number format")
+        return features
+
+    def write_features(self, features: torch.Tensor, dtype: TensorDtype) -> bytes | None:
+        """Features as bytes of a number format; None where a number has no finite value in it."""
+        cast = features.to(DTYPES[dtype])
+        return _to_bytes(cast.cpu()) if bool(cast.isfinite().all()) else None
 
     def check_alive(self) -> None:
         """Raise when the device is lost: after such an error every further call fails, and only a new process helps."""
@@ -95,6 +122,7 @@ class ModelRunner:
 
 
 def _output(request: Request) -> Output:
+    assert isinstance(request.output, OutputSpec)  # the scheduler puts no other into a language batch
     return Output(request.output.dimensions, cast(tuple[NumberFormat, ...], request.output.kinds))
 
 

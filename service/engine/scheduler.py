@@ -2,7 +2,9 @@
 
 A request is *blocked* while a picture of it has no features, then *ready*. Each step is either a language batch of
 ready requests or a round of pictures to encode; when both are waiting they take turns, so that text never stands
-behind more than one round of pictures, and pictures never starve under text.
+behind more than one round of pictures, and pictures never starve under text. Requests that want features and no vector
+are answered one by one between those steps. Pictures that come as features go the way of all pictures; only the runner
+does less for them.
 """
 
 from collections import OrderedDict, deque
@@ -11,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache import EncoderCache
-from service.ipc.messages import Media, PixelSlot, Request
+from service.ipc.messages import FeaturesSpec, Media, PixelSlot, Request
 
 T = TypeVar("T")
 
 MAX_HELD_ROUNDS = 2
-"""Ready requests may hold features of so many encode rounds; beyond that only language steps run."""
+"""Ready requests may hold features of so many encode rounds; beyond that only what needs them runs."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,8 +58,15 @@ class LanguageStep(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class FeaturesStep(Generic[T]):
+    """A request whose answer are features that are there."""
+
+    waiting: Waiting[T]
+
+
+@dataclass(frozen=True, slots=True)
 class EncodeStep(Generic[T]):
-    """Pictures to run through the vision tower, each by itself."""
+    """Pictures whose features to make, each by itself: by the vision tower, or out of what was sent."""
 
     encodes: list[Encode[T]]
 
@@ -80,9 +89,11 @@ class Scheduler(Generic[T]):
         self.max_batch_requests = max_batch_requests
         self.max_encoder_tokens = max_encoder_tokens
         self._ready: deque[Waiting[T]] = deque()
+        self._answerable: deque[Waiting[T]] = deque()
         self._encodes: OrderedDict[bytes, Encode[T]] = OrderedDict()
         self._num_held_tokens = 0
         self._encoded_last = False
+        self._answered_last = False
 
     def add(self, request: Request, now_s: float) -> list[int]:
         """Take a request in.
@@ -111,10 +122,17 @@ class Scheduler(Generic[T]):
             encode.is_asked_for = True
         return [encode.media.key for encode in unasked]
 
-    def next_step(self) -> LanguageStep[T] | EncodeStep[T] | None:
+    def next_step(self) -> LanguageStep[T] | EncodeStep[T] | FeaturesStep[T] | None:
         """The next step, or None when nothing can run."""
-        encodable = any(encode.slot is not None for encode in self._encodes.values())
         is_full = self._num_held_tokens > MAX_HELD_ROUNDS * self.max_encoder_tokens
+        if self._answerable and (is_full or not self._answered_last):
+            return self._take_answerable()
+        self._answered_last = False
+        step = self._next_model_step(is_full=is_full)
+        return self._take_answerable() if step is None and self._answerable else step
+
+    def _next_model_step(self, *, is_full: bool) -> LanguageStep[T] | EncodeStep[T] | None:
+        encodable = any(encode.slot is not None for encode in self._encodes.values())
         if self._ready and (self._encoded_last or not encodable or is_full):
             self._encoded_last = False
             return LanguageStep(self._take_ready())
@@ -149,7 +167,8 @@ class Scheduler(Generic[T]):
         """Forget requests; returns the starts of pixel slots that nobody needs any more."""
         gone = set(ids)
         self._ready = deque(waiting for waiting in self._ready if waiting.request.id not in gone)
-        self._num_held_tokens = sum(map(_visual_tokens, self._ready))
+        self._answerable = deque(waiting for waiting in self._answerable if waiting.request.id not in gone)
+        self._num_held_tokens = sum(map(_visual_tokens, (*self._ready, *self._answerable)))
         released = []
         for key, encode in list(self._encodes.items()):
             encode.waiters = [(w, i) for w, i in encode.waiters if w.request.id not in gone]
@@ -162,22 +181,28 @@ class Scheduler(Generic[T]):
         own = [media.slot.start] if media.slot else []
         if (features := self.cache.get(media.key)) is not None:
             waiting.features[index] = features
-            waiting.num_hits += 1
+            waiting.num_hits += media.dtype is None
             return own
         if (encode := self._encodes.get(media.key)) is not None:
-            waiting.num_hits += 1
+            waiting.num_hits += media.dtype is None
             encode.waiters.append((waiting, index))
             if encode.slot is None and media.slot is not None:
                 encode.slot = media.slot
                 return []
             return own
-        waiting.num_misses += 1
+        waiting.num_misses += media.dtype is None
         self._encodes[media.key] = Encode(media, media.slot, [(waiting, index)])
         return []
 
     def _make_ready(self, waiting: Waiting[T]) -> None:
-        self._ready.append(waiting)
+        (self._answerable if isinstance(waiting.request.output, FeaturesSpec) else self._ready).append(waiting)
         self._num_held_tokens += _visual_tokens(waiting)
+
+    def _take_answerable(self) -> FeaturesStep[T]:
+        self._answered_last = True
+        waiting = self._answerable.popleft()
+        self._num_held_tokens -= _visual_tokens(waiting)
+        return FeaturesStep(waiting)
 
     def _take_ready(self) -> list[Waiting[T]]:
         batch: list[Waiting[T]] = []

@@ -15,6 +15,7 @@ from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
     Abandon,
     EngineMessage,
+    FeaturesSpec,
     Media,
     OutputSpec,
     Pixels,
@@ -24,7 +25,7 @@ from service.ipc.messages import (
     Vector,
     WantPixels,
 )
-from service.media.item import MediaItem
+from service.media.picture import Picture
 from service.prompt.prompt import Prompt
 
 logger = logging.getLogger("cenote.client")
@@ -38,7 +39,7 @@ class Pending:
     """A request under way: who waits for it, and its pictures in case their pixels are asked for again."""
 
     future: asyncio.Future[Vector]
-    items: dict[bytes, MediaItem]
+    items: dict[bytes, Picture]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ class EngineClient:
         if self._channel is None or not (self._is_open or is_probe):
             raise _restarting()
 
-    def submit(self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: OutputSpec) -> list[Ticket]:
+    def submit(
+        self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: OutputSpec | FeaturesSpec
+    ) -> list[Ticket]:
         """Send prompts to the engine in one message; each ticket's future gets its vector or its own error.
 
         The pixel slots are the client's from here on, also when it raises.
@@ -130,10 +133,17 @@ class EngineClient:
             case _:
                 raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
 
-    def _register(self, prompt: Prompt, loaded: Sequence[LoadedMedia], output: OutputSpec) -> Request:
+    def _register(self, prompt: Prompt, loaded: Sequence[LoadedMedia], output: OutputSpec | FeaturesSpec) -> Request:
         id_ = next(self._ids)
         media = tuple(
-            Media(key=one.key, grid_thw=place.grid_thw, offset=place.offset, num_tokens=place.length, slot=one.slot)
+            Media(
+                key=one.key,
+                grid_thw=place.grid_thw,
+                offset=place.offset,
+                num_tokens=place.length,
+                dtype=place.item.dtype,
+                slot=one.slot,
+            )
             for place, one in zip(prompt.placeholders, loaded, strict=True)
         )
         self._pending[id_] = Pending(
@@ -167,7 +177,7 @@ class EngineClient:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    async def _resupply(self, key: bytes, item: MediaItem) -> None:
+    async def _resupply(self, key: bytes, item: Picture) -> None:
         """Send a picture's pixels again; who waits for it is told when that is not possible."""
         channel = self._channel
         try:

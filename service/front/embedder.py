@@ -11,8 +11,8 @@ from service.front.client import EngineClient, Ticket
 from service.front.job import Answered, Embedded, Job, Outcome
 from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
-from service.ipc.messages import OutputSpec, Vector
-from service.media.item import MediaItem
+from service.ipc.messages import FeaturesSpec, OutputSpec, Vector
+from service.media.picture import Picture
 from service.prompt.prompt import Prompt
 
 ARENA_SHARE = 4
@@ -78,7 +78,12 @@ class Embedder:
             return await self._embed_prepared(prompts, output, time.perf_counter(), per_item=False)
 
     async def _embed_prepared(
-        self, prepared: Sequence[Prompt | ServiceError], output: OutputSpec, began_s: float, *, per_item: bool
+        self,
+        prepared: Sequence[Prompt | ServiceError],
+        output: OutputSpec | FeaturesSpec,
+        began_s: float,
+        *,
+        per_item: bool,
     ) -> Embedded:
         ends = [self._check_pixels(one, index) for index, one in enumerate(prepared)]
         _raise_first(() if per_item else ends)
@@ -93,7 +98,12 @@ class Embedder:
         return Embedded([_outcome(end, vectors.get(index)) for index, end in enumerate(ends)], media_ms)
 
     async def _submit_group(
-        self, group: Sequence[int], ends: list[Prompt | ServiceError], output: OutputSpec, *, per_item: bool
+        self,
+        group: Sequence[int],
+        ends: list[Prompt | ServiceError],
+        output: OutputSpec | FeaturesSpec,
+        *,
+        per_item: bool,
     ) -> dict[int, Ticket]:
         """Load the pictures of some prompts and send those whose pictures are well; errors take the others' place."""
         prompts = {index: end for index in group if isinstance(end := ends[index], Prompt)}
@@ -122,7 +132,7 @@ class Embedder:
 
     def _check_pixels(self, end: Prompt | ServiceError, index: int) -> Prompt | ServiceError:
         """The prompt, or an error when its pictures can never be in shared memory together."""
-        if isinstance(end, ServiceError) or self._arena.fits([item.num_pixel_bytes for item in _pictures(end)]):
+        if isinstance(end, ServiceError) or self._arena.fits([item.num_slot_bytes for item in _pictures(end)]):
             return end
         return MediaError(
             "media_too_large",
@@ -163,9 +173,9 @@ def _outcome(end: Prompt | ServiceError, settled: Vector | ModelError | None) ->
     return settled if isinstance(settled, ServiceError) else Answered(end, settled)
 
 
-def _pictures(prompt: Prompt) -> list[MediaItem]:
+def _pictures(prompt: Prompt) -> list[Picture]:
     return [place.item for place in prompt.placeholders]
 
 
 def _pixel_bytes(prompt: Prompt) -> int:
-    return sum(item.num_pixel_bytes for item in _pictures(prompt))
+    return sum(item.num_slot_bytes for item in _pictures(prompt))

@@ -18,8 +18,9 @@ from service.front.served_model import ServedModel
 from service.front.sources import Parts, Source, embed_sources, embedding_sources, part_places, places_of
 from service.front.uuids import UuidStore
 from service.ipc.messages import OutputSpec
+from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
-from service.media.item import MediaItem
+from service.media.picture import Picture
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Side, Truncation
@@ -39,11 +40,17 @@ class InputReader:
         model: whose prompts to build.
         limits: what pictures are refused.
         uuids: what clients' names for pictures stand for.
+        features: what features sent in place of pictures must look like.
     """
 
     model: ServedModel
     limits: DecodeLimits
     uuids: UuidStore
+    features: FeatureRule
+
+    def pictures(self, tenant: bytes) -> PictureReader:
+        """A reader for the pictures of one request of a tenant."""
+        return PictureReader(self.model.profile.pixel_rule, self.features, self.limits, self.uuids, tenant)
 
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: bytes) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
@@ -70,7 +77,7 @@ class InputReader:
         *,
         per_item: bool,
     ) -> Job:
-        pictures = PictureReader(self.model.profile.pixel_rule, self.limits, self.uuids, tenant)
+        pictures = self.pictures(tenant)
         has_media = any(True for param, source in sources for _ in places_of(source, param, 0))
         build = self._build_each if per_item else self._build_all
         return Job(
@@ -175,11 +182,12 @@ def _turn(pictures: PictureReader, source: Source, param: str, index: int) -> Tu
     return Turn.of_parts("user", _parts(pictures, source, param, index))
 
 
-def _parts(pictures: PictureReader, parts: Parts, param: str, index: int) -> list[MediaItem | str]:
+def _parts(pictures: PictureReader, parts: Parts, param: str, index: int) -> list[Picture | str]:
     if isinstance(parts, str):
         return [parts]
     texts = [part.text for part in parts if isinstance(part, TextPart)] if isinstance(parts, list) else []
-    return [*map(pictures.read, part_places(parts, param, index)), *texts]
+    images = [image for place in part_places(parts, param, index) for image in pictures.read(place)]
+    return [*images, *texts]
 
 
 def _embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:

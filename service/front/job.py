@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from service.errors import ServiceError
-from service.ipc.messages import OutputSpec, Vector
+from service.ipc.messages import FeaturesSpec, OutputSpec, Vector
 from service.prompt.prompt import Prompt
 
 
@@ -15,7 +15,7 @@ class Job:
     Attributes:
         prepare: makes the prompts, one per input; runs in a thread. For an input that the client got wrong it raises,
             or with `per_item` gives the error in the input's place.
-        output: dimensions and number formats.
+        output: dimensions and number formats, or that features are wanted.
         num_inputs: how many prompts that will be.
         settle: what is left to do when the inputs have been answered, or None.
         has_media: which threads `prepare` runs in.
@@ -23,7 +23,7 @@ class Job:
     """
 
     prepare: Callable[[], Sequence[Prompt | ServiceError]]
-    output: OutputSpec
+    output: OutputSpec | FeaturesSpec
     num_inputs: int
     settle: "Callable[[Embedded], None] | None" = None
     has_media: bool = False
@@ -68,6 +68,11 @@ class Embedded:
     def num_misses(self) -> int:
         """Pictures that the vision tower had to encode for this request."""
         return sum(one.vector.num_misses for one in self.answered)
+
+    @property
+    def num_precomputed(self) -> int:
+        """Pictures that came as features."""
+        return sum(place.item.dtype is not None for one in self.answered for place in one.prompt.placeholders)
 
     @property
     def num_tokens(self) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from service.errors import MediaError
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
-from service.media.item import MediaItem
+from service.media.picture import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LoadedPictures:
         self._arena = arena
         self._pictures = dict(pictures)
 
-    def error_of(self, items: Iterable[MediaItem]) -> MediaError | None:
+    def error_of(self, items: Iterable[Picture]) -> MediaError | None:
         """The first error among these pictures, with the place of the one that is asked about; None when all are well.
 
         Args:
@@ -40,7 +40,7 @@ class LoadedPictures:
                 return MediaError(found.code, found.message, param=item.param, index=item.index)
         return None
 
-    def take(self, item: MediaItem) -> LoadedMedia:
+    def take(self, item: Picture) -> LoadedMedia:
         """A picture for a request; only the first who takes it gets its pixels, and owns them from here on.
 
         Args:

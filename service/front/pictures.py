@@ -1,18 +1,20 @@
-"""The pictures of one request: from content parts to `MediaItem`s, by their content or by a client's name for it.
+"""The pictures of one request, files and features: from content parts, by their content or by a client's name for it.
 
 Runs in a worker thread. Nothing is bound to a name here: that is done when the request has been answered, so that a
 broken picture never keeps a name.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from schemas.content import ImageEmbedsPart, ImageUrlPart
 from schemas.errors import MissingMedia
 from service.errors import CacheMissError, ConflictError, InputError
 from service.front.uuids import UuidStore
+from service.media.features import FeatureRule, open_features
 from service.media.header import DecodeLimits
-from service.media.item import MediaItem, open_image
+from service.media.item import open_image
+from service.media.picture import Picture
 from service.media.resize import PixelRule
 from service.media.source import read_source
 
@@ -47,7 +49,7 @@ class Claim:
 
     index: int
     uuid: str
-    item: MediaItem
+    item: Picture
 
 
 class PictureReader:
@@ -57,8 +59,11 @@ class PictureReader:
         claims: names that came with content so far.
     """
 
-    def __init__(self, rule: PixelRule, limits: DecodeLimits, uuids: UuidStore, tenant: bytes) -> None:
+    def __init__(
+        self, rule: PixelRule, features: FeatureRule, limits: DecodeLimits, uuids: UuidStore, tenant: bytes
+    ) -> None:
         self._rule = rule
+        self._features = features
         self._limits = limits
         self._uuids = uuids
         self._tenant = tenant
@@ -83,8 +88,8 @@ class PictureReader:
         if missing:
             raise CacheMissError(missing)
 
-    def read(self, place: Place) -> MediaItem:
-        """The picture of a part.
+    def read(self, place: Place) -> list[Picture]:
+        """The picture of a part; the pictures, where one tensor holds the features of several.
 
         Raises:
             MediaError: the content is at fault.
@@ -97,11 +102,11 @@ class PictureReader:
             if uuid is None:
                 message = f"`{place.content_param}`: expected a picture, or a known `uuid` beside it, got neither"
                 raise InputError("invalid_request", message, param=place.content_param, index=place.index)
-            return replace(self._named(uuid, place), param=place.content_param, index=place.index)
-        item = self._open(place)
+            return [self._named(uuid, place).at(place.content_param, place.index)]
+        items = self._open(place)
         if uuid is not None:
-            self._claim(uuid, item, place)
-        return item
+            self._claim(uuid, items, place)
+        return items
 
     def bind(self, answered: set[int]) -> None:
         """Bind the names of the inputs that were answered.
@@ -113,15 +118,18 @@ class PictureReader:
             if claim.index in answered:
                 self._uuids.bind(self._tenant, claim.uuid, claim.item)
 
-    def _open(self, place: Place) -> MediaItem:
+    def _open(self, place: Place) -> list[Picture]:
         part, param = place.part, place.content_param
-        if isinstance(part, ImageEmbedsPart) or part.image_url is None:
-            raise InputError("media_source_refused", "the picture has no source", param=place.param, index=place.index)
+        if isinstance(part, ImageEmbedsPart):
+            assert part.image_embeds is not None  # `read` opens only what has content
+            text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
+            return [*open_features(text, grids, self._features, param=param, index=place.index)]
+        assert part.image_url is not None  # as above
         url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
         encoded = read_source(url, max_bytes=self._limits.max_encoded_bytes, param=param, index=place.index)
-        return open_image(encoded, self._limits, self._rule, param=param, index=place.index)
+        return [open_image(encoded, self._limits, self._rule, param=param, index=place.index)]
 
-    def _named(self, uuid: str, place: Place) -> MediaItem:
+    def _named(self, uuid: str, place: Place) -> Picture:
         for claim in self.claims:
             if claim.uuid == uuid:
                 return claim.item
@@ -130,7 +138,11 @@ class PictureReader:
             raise CacheMissError([MissingMedia(uuid=uuid, param=place.param, index=place.index)])
         return bound.item
 
-    def _claim(self, uuid: str, item: MediaItem, place: Place) -> None:
+    def _claim(self, uuid: str, items: list[Picture], place: Place) -> None:
+        if len(items) != 1:
+            message = f"`{place.param}.uuid`: got a name for {len(items)} pictures in one tensor; a name stands for one"
+            raise InputError("invalid_request", message, param=f"{place.param}.uuid", index=place.index)
+        (item,) = items
         bound = self._uuids.find(self._tenant, uuid)
         known = set(bound.digests) if bound else set()
         known |= {claim.item.digest for claim in self.claims if claim.uuid == uuid}

@@ -1,8 +1,8 @@
 """Pixels for the engine: each distinct picture is decoded once, into shared memory, off the event loop.
 
-In: `MediaItem`s whose headers were checked. Out: `LoadedPictures`: their content keys, with a slot of pixels for those
-that the engine has not seen, or the error of the one that cannot be decoded. A picture whose level-2 key is known is
-neither decoded nor resized.
+In: pictures whose headers or features were checked. Out: `LoadedPictures`: their content keys, with a slot of pixels or
+features for those that the engine has not seen, or the error of the one that cannot be decoded. A picture whose level-2
+key is known is neither decoded nor resized nor copied.
 """
 
 import asyncio
@@ -15,8 +15,7 @@ from service.errors import MediaError
 from service.front.loaded import LoadedMedia, LoadedPictures
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
-from service.media.item import MediaItem, load_pixels
-from service.media.key import content_key
+from service.media.picture import Picture
 
 
 class PixelLoader:
@@ -35,7 +34,7 @@ class PixelLoader:
         self._max_known_keys = max_known_keys
         self._in_flight: dict[bytes, asyncio.Future[None]] = {}
 
-    async def load(self, items: Sequence[MediaItem]) -> LoadedPictures:
+    async def load(self, items: Sequence[Picture]) -> LoadedPictures:
         """Content keys of the items, and pixels of those that are new; a picture that fails harms no other.
 
         Whoever waits for another's decode holds nothing meanwhile, so no two can wait for each other.
@@ -47,7 +46,7 @@ class PixelLoader:
         new = [item for digest, item in distinct.items() if digest not in known]
         return LoadedPictures(self._arena, known | (await self._claim_and_decode(new) if new else {}))
 
-    async def decode(self, item: MediaItem) -> PixelSlot:
+    async def decode(self, item: Picture) -> PixelSlot:
         """One picture's pixels, whatever is known of it: the engine asked for them.
 
         Raises:
@@ -59,7 +58,7 @@ class PixelLoader:
         assert loaded.slot is not None  # a decode always fills one
         return loaded.slot
 
-    async def _claim_and_decode(self, new: list[MediaItem]) -> dict[bytes, LoadedMedia | MediaError]:
+    async def _claim_and_decode(self, new: list[Picture]) -> dict[bytes, LoadedMedia | MediaError]:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._in_flight.update((item.digest, done) for item in new)
         try:
@@ -73,9 +72,9 @@ class PixelLoader:
                 self._remember(item.digest, one.key)
         return {item.digest: one for item, one in zip(new, decoded, strict=True)}
 
-    async def _decode(self, items: Sequence[MediaItem]) -> list[LoadedMedia | MediaError]:
+    async def _decode(self, items: Sequence[Picture]) -> list[LoadedMedia | MediaError]:
         """Each item's key and slot of pixels, or why it has none."""
-        slots = await self._arena.reserve([item.num_pixel_bytes for item in items])
+        slots = await self._arena.reserve([item.num_slot_bytes for item in items])
         each = [self._decode_into(item, slot) for item, slot in zip(items, slots, strict=True)]
         decoding = asyncio.gather(*each, return_exceptions=True)
         try:
@@ -92,15 +91,14 @@ class PixelLoader:
         pairs = zip(slots, ends, strict=True)
         return [end if isinstance(end, MediaError) else LoadedMedia(end, slot) for slot, end in pairs]
 
-    async def _decode_into(self, item: MediaItem, slot: PixelSlot) -> bytes:
+    async def _decode_into(self, item: Picture, slot: PixelSlot) -> bytes:
         key = await asyncio.get_running_loop().run_in_executor(self._pool, self._decode_in_thread, item, slot)
-        metrics.PICTURES_DECODED.inc()
+        if item.dtype is None:
+            metrics.PICTURES_DECODED.inc()
         return key
 
-    def _decode_in_thread(self, item: MediaItem, slot: PixelSlot) -> bytes:
-        view = self._arena.view(slot)
-        load_pixels(item, view)
-        return content_key(view, item.size, self._fingerprint)
+    def _decode_in_thread(self, item: Picture, slot: PixelSlot) -> bytes:
+        return item.fill(self._arena.view(slot), self._fingerprint)
 
     def _release(self, slots: Sequence[PixelSlot]) -> None:
         for slot in slots:

@@ -25,6 +25,7 @@ from service.front.supervisor import EngineBrokenError, Supervisor
 from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready, Start
+from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
 from service.model.checkpoint import CheckpointError, find_checkpoint
 from service.prompt.profile import UnsupportedModelError
@@ -129,11 +130,12 @@ class Serving:
         known = KnownAnswer(model, embedder)
         uuids = UuidStore(settings.uuid_store_bytes)
         metrics.UUID_STORE_BYTES.set_function(lambda: uuids.num_bytes)
-        reader = InputReader(model, _limits(settings), uuids)
 
         async def become_ready() -> None:
             await known.ask()
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
+            rule = FeatureRule.of(model.profile.dimensions, model.profile.feature_width, supervisor.ready.dtype)
+            reader = InputReader(model, _limits(settings), uuids, rule)
             self._online = Online(model, supervisor.ready, embedder, reader)
 
         start = _start_message(settings, model, cores)

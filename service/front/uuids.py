@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from service.media.item import MediaItem
+from service.media.picture import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Bound:
         digests: level-2 keys of every content that counts as this picture.
     """
 
-    item: MediaItem
+    item: Picture
     digests: frozenset[bytes]
 
 
@@ -48,7 +48,7 @@ class UuidStore:
                 self._bound.move_to_end((tenant, uuid))
             return bound
 
-    def bind(self, tenant: bytes, uuid: str, item: MediaItem, *equal_digests: bytes) -> None:
+    def bind(self, tenant: bytes, uuid: str, item: Picture, *equal_digests: bytes) -> None:
         """Let a name stand for a picture, unless it stands for another already: the first content keeps it.
 
         Args:

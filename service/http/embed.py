@@ -122,11 +122,8 @@ def _written(row: bytes, kind: EmbeddingType) -> str | msgspec.Raw:
 
 
 def _images(embedded: Embedded) -> list[EmbedImage]:
-    headers = [place.item.header for one in embedded.answered for place in one.prompt.placeholders]
-    return [
-        EmbedImage(width=header.width, height=header.height, format=header.format.lower(), bit_depth=24)
-        for header in headers
-    ]
+    sent = [place.item.sent_as for one in embedded.answered for place in one.prompt.placeholders]
+    return [EmbedImage(width=one.width, height=one.height, format=one.format, bit_depth=24) for one in sent]
 
 
 def _meta(embedded: Embedded, num_images: int) -> EmbedMeta:

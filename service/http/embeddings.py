@@ -70,5 +70,5 @@ def _usage(embedded: Embedded) -> Usage:
         image_tokens=embedded.num_image_tokens,
         encoder_cache_hits=embedded.num_hits,
         encoder_cache_misses=embedded.num_misses,
-        precomputed_images=0,
+        precomputed_images=embedded.num_precomputed,
     )

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from service.media.tensor import TensorDtype
+
 GridTHW = tuple[int, int, int]
 """Temporal, height and width of a picture in 16-pixel patches, before merging."""
 
@@ -13,7 +15,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class PixelSlot(msgspec.Struct, frozen=True):
-    """A stretch of the shared pixel arena: RGB bytes, row by row."""
+    """A stretch of the shared arena: RGB bytes of a picture, or its features, row by row."""
 
     start: int
     num_bytes: int
@@ -30,11 +32,13 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
     """Index of the first placeholder token."""
     num_tokens: int
     """How many placeholder tokens it has."""
+    dtype: TensorDtype | None = None
+    """None when the slot holds pixels; the number format of the features that it holds instead."""
     slot: PixelSlot | None = None
-    """Its pixels, or None when the front expects the engine to have the features."""
+    """Its pixels or features, or None when the front expects the engine to have the features."""
 
 
-class OutputSpec(msgspec.Struct, frozen=True, kw_only=True):
+class OutputSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What is wanted of the vector."""
 
     dimensions: int
@@ -43,8 +47,15 @@ class OutputSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Number formats, as `cenote_kernels.NumberFormat` names them."""
 
 
+class FeaturesSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What is wanted are the features of the prompt's only picture: no language step."""
+
+    dtype: TensorDtype
+    """Number format of the answer."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt, one vector."""
+    """One prompt, one vector; or one picture, its features."""
 
     id: int
     """Unique as long as the front lives; the answer carries it back."""
@@ -52,7 +63,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The whole prompt, placeholders expanded."""
     media: tuple[Media, ...] = ()
     """Its pictures, in the order of their placeholders."""
-    output: OutputSpec
+    output: OutputSpec | FeaturesSpec
     """What is wanted."""
 
 
@@ -115,13 +126,15 @@ class Broken(Message, frozen=True, kw_only=True):
 
 
 class Vector(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to one request."""
+    """The answer to one request: a vector, or a picture's features."""
 
     id: int
     rows: dict[str, bytes]
-    """Number format to the vector's little-endian bytes."""
+    """Number format to the little-endian bytes, of features row by row."""
+    key: bytes = b""
+    """Content key of the picture, beside features."""
     num_hits: int
-    """Pictures whose features were there already."""
+    """Pictures whose features were there already. Those that came as features are neither hit nor miss."""
     num_misses: int
     """Pictures that this request had encoded."""
     queue_ms: float

@@ -1,10 +1,10 @@
-"""A picture as the rest of the service carries it: known by content and size, its pixels not decoded yet.
+"""A picture that came as a file: known by content and size, its pixels not decoded yet.
 
 In: encoded bytes. Out: a `MediaItem`, and later, on demand, its pixels in a buffer that somebody else owns.
 Does not know threads, shared memory or the engine: `load_pixels` runs wherever it is called.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from service.media.decode import decode_rgb
 from service.media.header import DecodeLimits, Header, read_header
 from service.media.key import content_key as content_key
 from service.media.key import source_digest
+from service.media.picture import MERGE_SIZE, GridThw, SentAs, num_visual_tokens
 from service.media.resize import PixelRule, Size, fit, resize
-
-MERGE_SIZE = 2
-"""Patches along one side of a visual token: at factor 32 a patch is 16 x 16 pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +37,14 @@ class MediaItem:
     header: Header
     digest: bytes
     size: Size
-    grid_thw: tuple[int, int, int]
+    grid_thw: GridThw
     param: str | None = field(default=None, compare=False)
     index: int | None = field(default=None, compare=False)
 
     @property
     def num_tokens(self) -> int:
         """Visual tokens: height x width / 1024 at factor 32."""
-        frames, rows, columns = self.grid_thw
-        return frames * rows * columns // MERGE_SIZE**2
+        return num_visual_tokens(self.grid_thw)
 
     @property
     def num_stored_bytes(self) -> int:
@@ -55,10 +52,29 @@ class MediaItem:
         return len(self.encoded)
 
     @property
-    def num_pixel_bytes(self) -> int:
+    def dtype(self) -> None:
+        """None: its slot holds pixels."""
+        return
+
+    @property
+    def num_slot_bytes(self) -> int:
         """Bytes of the resized RGB pixels: height x width x 3."""
         height, width = self.size
         return height * width * 3
+
+    @property
+    def sent_as(self) -> SentAs:
+        """Format and size of the file."""
+        return SentAs(self.header.format.lower(), self.header.width, self.header.height)
+
+    def at(self, param: str | None, index: int | None) -> "MediaItem":
+        """The same picture in another place of a request; see `Picture.at`."""
+        return replace(self, param=param, index=index)
+
+    def fill(self, out: memoryview, fingerprint: bytes) -> bytes:
+        """Decode and resize into a slot; see `Picture.fill`."""
+        load_pixels(self, out)
+        return content_key(out, self.size, fingerprint)
 
 
 def open_image(
@@ -93,7 +109,7 @@ def load_pixels(item: MediaItem, out: memoryview | None = None) -> NDArray[np.ui
 
     Args:
         item: the picture.
-        out: writable and contiguous, of exactly `item.num_pixel_bytes` bytes; None allocates.
+        out: writable and contiguous, of exactly `item.num_slot_bytes` bytes; None allocates.
 
     Returns:
         Pixels, uint8 [height, width, 3]; a view of `out` when that was given.
@@ -103,8 +119,8 @@ def load_pixels(item: MediaItem, out: memoryview | None = None) -> NDArray[np.ui
 
     Source: reference/qwen3-vl-embedding.md sections 3.1 and 3.2.
     """
-    if out is not None and out.nbytes != item.num_pixel_bytes:
-        raise ValueError(f"the buffer has {out.nbytes} bytes; the picture needs {item.num_pixel_bytes}")
+    if out is not None and out.nbytes != item.num_slot_bytes:
+        raise ValueError(f"the buffer has {out.nbytes} bytes; the picture needs {item.num_slot_bytes}")
     picture = decode_rgb(item.encoded, item.header, param=item.param, index=item.index)
     pixels = resize(picture, item.size)
     if out is None:

@@ -1,4 +1,4 @@
-"""The two content keys of a picture.
+"""The two content keys of a picture, and of features that came in its place.
 
 Level 2 stands for the encoded file and how it will be resized: it is known before decoding, and a repeated file needs
 neither decode nor resize. Level 1 stands for the pixels that the model sees: the same picture in another container
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.media.resize import PixelRule, Size
+from service.media.tensor import ITEM_BYTES, TensorDtype
 
 PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-1"
 """Changes whenever the same file and rule would give other pixels. Old cache entries are then never met again."""
@@ -58,6 +59,43 @@ def content_key(
     if data.nbytes != height * width * 3:
         raise ValueError(f"{data.nbytes} bytes of pixels do not make {height} x {width} RGB")
     return _digest((b"content", tenant_salt, fingerprint, PREPROCESSING_VERSION, _number(height), _number(width), data))
+
+
+def features_digest(data: memoryview, dtype: TensorDtype, grid_thw: tuple[int, int, int], width: int) -> bytes:
+    """Level-2 key of features: SHA-256 over number format, grid, rows, width and the numbers' bytes.
+
+    Carries no tenant, as `source_digest`.
+
+    Args:
+        data: the rows, little-endian.
+        dtype: their number format: the same bytes in another are other features.
+        grid_thw: the picture's patches: the same rows on another grid have other positions.
+        width: numbers of one row.
+
+    Returns:
+        32 bytes.
+
+    Source: reference/security-reliability.md, "Cache and tenants", collisions.
+    """
+    num_rows = len(data) // (width * ITEM_BYTES[dtype])
+    sizes = map(_number, (*grid_thw, num_rows, width))
+    return _digest((b"features-source", dtype.encode(), *sizes, data))
+
+
+def features_key(digest: bytes, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-1 key of features: SHA-256 over salt, model fingerprint and level-2 key.
+
+    The level-2 key stands for all the rest, so that megabytes are hashed once and not twice.
+
+    Args:
+        digest: what `features_digest` gave.
+        fingerprint: identifies model, revision and the dtype of its vision tower.
+        tenant_salt: keeps tenants apart; empty where all share.
+
+    Returns:
+        32 bytes.
+    """
+    return _digest((b"features", tenant_salt, fingerprint, digest))
 
 
 def _number(value: int) -> bytes:

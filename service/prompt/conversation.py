@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from service.media.item import MediaItem
+from service.media.picture import Picture
 
 Role = Literal["user", "assistant"]
 """Who speaks. The system turn is the conversation's instruction."""
@@ -24,11 +24,11 @@ class Turn:
     """
 
     role: Role
-    images: tuple[MediaItem, ...] = ()
+    images: tuple[Picture, ...] = ()
     text: str = ""
 
     @classmethod
-    def of_parts(cls, role: Role, parts: Iterable[MediaItem | str]) -> "Turn":
+    def of_parts(cls, role: Role, parts: Iterable[Picture | str]) -> "Turn":
         """Put pictures first and join the texts with nothing between, whatever order was written.
 
         Args:
@@ -41,7 +41,7 @@ class Turn:
         Source: reference/qwen3-vl-embedding.md section 2.2: all images, then all texts.
         """
         listed = tuple(parts)
-        images = tuple(part for part in listed if isinstance(part, MediaItem))
+        images = tuple(part for part in listed if not isinstance(part, str))
         return cls(role, images, "".join(part for part in listed if isinstance(part, str)))
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from service.media.item import MERGE_SIZE
+from service.media.picture import MERGE_SIZE
 from service.media.resize import PixelRule
 from service.prompt import qwen3_vl
 from service.prompt.profile import Profile, SpecialTokens, UnsupportedModelError
@@ -56,6 +56,7 @@ def load_profile(folder: Path) -> Profile:
     return qwen3_vl.make_profile(
         _special_tokens(folder, config),
         dimensions=dimensions,
+        num_deepstack=_num_deepstack(_section(config, "vision_config")),
         matryoshka=_matryoshka(config, dimensions),
         pixel_rule=_pixel_rule(config),
         max_positions=_positive(text, "max_position_embeddings"),
@@ -94,6 +95,13 @@ def _check_patches(vision: Mapping[str, Any]) -> None:
             f"config.json has patch_size {patch} and spatial_merge_size {merge}; supported: "
             f"{qwen3_vl.PIXEL_RULE.factor // MERGE_SIZE} and {MERGE_SIZE}"
         )
+
+
+def _num_deepstack(vision: Mapping[str, Any]) -> int:
+    layers = vision.get("deepstack_visual_indexes")
+    if not isinstance(layers, list) or not all(type(layer) is int and layer >= 0 for layer in layers):
+        raise UnsupportedModelError(f"config.json has deepstack_visual_indexes {layers!r}; a list of layers is needed")
+    return len(layers)
 
 
 def _special_tokens(folder: Path, config: Mapping[str, Any]) -> SpecialTokens:

@@ -6,7 +6,7 @@ Lives inside one call of `build`. Knows no tokenizer and no limits.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from service.media.item import MediaItem
+from service.media.picture import Picture
 from service.prompt.prompt import Placeholder, Prompt
 from service.prompt.truncation import Side
 
@@ -21,7 +21,7 @@ class Draft:
     """Which token ids truncation may remove."""
     truncated: bool = False
 
-    def add_image(self, item: MediaItem, pad_id: int) -> None:
+    def add_image(self, item: Picture, pad_id: int) -> None:
         """Append one picture's run of placeholder tokens."""
         length = item.num_tokens
         self.placeholders.append(Placeholder(len(self.token_ids), length, item.grid_thw, item))

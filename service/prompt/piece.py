@@ -6,7 +6,7 @@ a special token. Knows no tokenizer and no model family.
 
 from dataclasses import dataclass
 
-from service.media.item import MediaItem
+from service.media.picture import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class TokenPiece:
 class ImagePiece:
     """One picture; becomes a run of `image_pad` tokens."""
 
-    item: MediaItem
+    item: Picture
 
 
 Piece = TextPiece | TokenPiece | ImagePiece

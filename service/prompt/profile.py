@@ -53,6 +53,8 @@ class Profile:
     normalize: bool
     dimensions: int
     """Length of the full vector: the language model's hidden size."""
+    feature_width: int
+    """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
     min_dimensions: int
     """Shortest prefix offered."""
     matryoshka: tuple[int, ...] | None

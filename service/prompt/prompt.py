@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from service.media.item import MediaItem
+from service.media.picture import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Placeholder:
     offset: int
     length: int
     grid_thw: tuple[int, int, int]
-    item: MediaItem
+    item: Picture
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ def make_profile(
     tokens: SpecialTokens,
     *,
     dimensions: int,
+    num_deepstack: int,
     matryoshka: tuple[int, ...] | None,
     pixel_rule: PixelRule,
     max_positions: int,
@@ -61,6 +62,7 @@ def make_profile(
     Args:
         tokens: ids of the special tokens.
         dimensions: hidden size of the language model.
+        num_deepstack: layers of the vision tower that give features of their own.
         matryoshka: the lengths offered, ascending; None for any from 64 up.
         pixel_rule: `PIXEL_RULE`, or the checkpoint's own.
         max_positions: longest sequence the checkpoint allows, tokens.
@@ -80,6 +82,7 @@ def make_profile(
         pooling="last_token",
         normalize=True,
         dimensions=dimensions,
+        feature_width=dimensions * (1 + num_deepstack),
         min_dimensions=matryoshka[0] if matryoshka else min(MIN_DIMENSIONS, dimensions),
         matryoshka=matryoshka,
         pixel_rule=pixel_rule,

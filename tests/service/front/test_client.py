@@ -96,7 +96,7 @@ async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(st
     stage.client.detach()
     with pytest.raises(UnavailableError, match="restarting"):
         await ticket.future
-    assert stage.arena.num_bytes_taken == item(2).num_pixel_bytes
+    assert stage.arena.num_bytes_taken == item(2).num_slot_bytes
     assert bytes(stage.arena.view(next_owner.slot)) == load_pixels(item(2)).tobytes()
 
 
@@ -106,7 +106,7 @@ async def test_slots_of_the_abandoned_come_back_from_the_engine_or_with_its_end(
     tickets = [await stage.submit(item(1)), await stage.submit(item(2))]
     stage.client.abandon(tickets)
     assert [type(await engine.receive()) for _ in range(3)] == [Submit, Submit, Abandon]
-    assert stage.arena.num_bytes_taken == 2 * item(1).num_pixel_bytes  # the engine may still read them
+    assert stage.arena.num_bytes_taken == 2 * item(1).num_slot_bytes  # the engine may still read them
     stage.client.detach()
     assert stage.arena.num_bytes_taken == 0
 

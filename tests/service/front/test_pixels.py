@@ -66,7 +66,7 @@ def test_a_hundred_who_ask_for_one_picture_decode_it_once() -> None:
         assert num_decoded() - before == 1
         assert len({loaded.key for (loaded,) in answers}) == 1
         assert sum(loaded.slot is not None for (loaded,) in answers) == 1
-        assert arena.num_bytes_taken == item(1).num_pixel_bytes
+        assert arena.num_bytes_taken == item(1).num_slot_bytes
 
     asyncio.run(story())
 
@@ -108,7 +108,7 @@ def test_a_broken_picture_is_named_and_leaves_nothing_reserved() -> None:
 
 def test_more_pictures_than_the_arena_holds_get_through_one_after_the_other() -> None:
     async def story() -> None:
-        arena, one = loader(item(0).num_pixel_bytes * 2 + 200)
+        arena, one = loader(item(0).num_slot_bytes * 2 + 200)
 
         async def load_and_give_back(seed: int) -> None:
             for loaded in await taken(one, item(seed), item(seed + 100)):
@@ -178,6 +178,6 @@ def test_a_slot_goes_to_the_first_who_takes_and_the_rest_is_given_back() -> None
         assert again == LoadedMedia(first.key, None)
         loaded.release()
         loaded.release()  # nothing is given back twice
-        assert arena.num_bytes_taken == item(1).num_pixel_bytes
+        assert arena.num_bytes_taken == item(1).num_slot_bytes
 
     asyncio.run(story())

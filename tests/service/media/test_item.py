@@ -17,7 +17,7 @@ def test_an_item_knows_its_size_grid_and_tokens_from_the_header(encode) -> None:
     assert item.size == (992, 1792)
     assert item.grid_thw == (1, 62, 112)
     assert item.num_tokens == 1736
-    assert item.num_pixel_bytes == 992 * 1792 * 3
+    assert item.num_slot_bytes == 992 * 1792 * 3
     assert (item.header.format, item.header.width, item.header.height) == ("PNG", 1920, 1080)
     assert len(item.digest) == 32
 
@@ -35,7 +35,7 @@ def test_opening_decodes_nothing(encode) -> None:
 @pytest.mark.parametrize("name", ["rgba.png", "cmyk.jpg", "wide.png", "tiny.png"])
 def test_pixels_land_in_the_given_buffer(media: Path, name: str) -> None:
     item = open_image((media / name).read_bytes(), LIMITS, RULE)
-    shared = bytearray(item.num_pixel_bytes + 20)
+    shared = bytearray(item.num_slot_bytes + 20)
     pixels = load_pixels(item, memoryview(shared)[10:-10])
     assert pixels.shape == (*item.size, 3)
     assert bytes(shared[10:-10]) == pixels.tobytes() == load_pixels(item).tobytes()
@@ -46,8 +46,8 @@ def test_pixels_land_in_the_given_buffer(media: Path, name: str) -> None:
 
 def test_a_buffer_of_another_size_is_a_fault_of_ours(media: Path) -> None:
     item = open_image((media / "tiny.png").read_bytes(), LIMITS, RULE)
-    with pytest.raises(ValueError, match=str(item.num_pixel_bytes)):
-        load_pixels(item, memoryview(bytearray(item.num_pixel_bytes - 1)))
+    with pytest.raises(ValueError, match=str(item.num_slot_bytes)):
+        load_pixels(item, memoryview(bytearray(item.num_slot_bytes - 1)))
 
 
 def test_the_place_in_a_request_does_not_make_another_item(media: Path) -> None:

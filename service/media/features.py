@@ -1,0 +1,174 @@
+"""Vision features that a client sends in place of a picture, checked to the last number before they are carried on.
+
+In: base64 text and grids. Out: one `FeaturesItem` for each grid, all views of one buffer.
+Does not know who computed them: features of another model with the same width are this model's features to us.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from service.media.blame import Blame
+from service.media.grid import read_grids
+from service.media.key import features_digest, features_key
+from service.media.picture import PATCH_SIZE, GridThw, SentAs, num_visual_tokens
+from service.media.tensor import ITEM_BYTES, Tensor, TensorDtype, first_beyond, is_finite, shown
+from service.media.tensor_file import read_tensor_file
+
+MAX_FILE_HEADER_BYTES = (1 << 16) + 8
+_MAX_ITEM_BYTES = 8
+"""Files of float64 are still read, to be told that float64 is not accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureRule:
+    """What features must look like for one model.
+
+    Attributes:
+        hidden: width of the language model.
+        width: hidden · (1 + deepstack layers).
+        max_abs: largest number accepted, without its sign.
+    """
+
+    hidden: int
+    width: int
+    max_abs: float
+
+    @classmethod
+    def of(cls, hidden: int, width: int, dtype: str) -> "FeatureRule":
+        """The rule of a model that computes in `dtype`.
+
+        In float16 the limit is its largest number, so that no cast gives an infinity. Elsewhere it is 1e15: RMS
+        normalization sums squares of a row in float32, and where that sum overflows it gives zeros, silently.
+        """
+        return cls(hidden=hidden, width=width, max_abs=65504.0 if dtype == "float16" else 1e15)
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturesItem:
+    """One picture that came as features.
+
+    Two items are equal when they hold the same numbers for the same grid; where in a request they stand does not count.
+
+    Attributes:
+        data: its rows, little-endian, a view of the file.
+        dtype: their number format.
+        digest: the level-2 key, 32 bytes: numbers, format and grid.
+        grid_thw: (1, height, width) in patches.
+        param: path of the field it came from.
+        index: input of the batch it belongs to.
+    """
+
+    data: memoryview = field(repr=False, compare=False)
+    dtype: TensorDtype
+    digest: bytes
+    grid_thw: GridThw
+    param: str | None = field(default=None, compare=False)
+    index: int | None = field(default=None, compare=False)
+
+    @property
+    def num_tokens(self) -> int:
+        """Visual tokens: rows."""
+        return num_visual_tokens(self.grid_thw)
+
+    @property
+    def num_slot_bytes(self) -> int:
+        """Bytes of its rows."""
+        return len(self.data)
+
+    @property
+    def sent_as(self) -> SentAs:
+        """Features, of a picture as large as the grid says."""
+        _, height, width = self.grid_thw
+        return SentAs("image_embeds", width * PATCH_SIZE, height * PATCH_SIZE)
+
+    @property
+    def num_stored_bytes(self) -> int:
+        """Bytes that keeping it takes: its rows."""
+        return len(self.data)
+
+    def at(self, param: str | None, index: int | None) -> "FeaturesItem":
+        """The same features in another place of a request; see `Picture.at`."""
+        return replace(self, param=param, index=index)
+
+    def fill(self, out: memoryview, fingerprint: bytes) -> bytes:
+        """Copy the rows into a slot; see `Picture.fill`."""
+        out[:] = self.data
+        return features_key(self.digest, fingerprint)
+
+
+def open_features(
+    text: str,
+    grid_thw: Sequence[int | list[int]],
+    rule: FeatureRule,
+    *,
+    param: str | None = None,
+    index: int | None = None,
+) -> list[FeaturesItem]:
+    """Read features and check everything that can be wrong with them.
+
+    Args:
+        text: base64 of a safetensors or npy file.
+        grid_thw: one grid for each picture whose rows the tensor holds.
+        rule: what the model takes.
+        param: path of the object with `image_embeds` and `image_grid_thw`, for errors.
+        index: input of the batch, for errors.
+
+    Returns:
+        One item for each grid, in order.
+
+    Raises:
+        MediaError: `invalid_image_embeds`.
+
+    Source: reference/api-contract.md sections 1.9 and 7.3.
+    """
+    path = param or "image_embeds"
+    grids = read_grids(grid_thw, Blame(f"{path}.image_grid_thw", index))
+    num_rows = sum(map(num_visual_tokens, grids))
+    blame = Blame(f"{path}.image_embeds", index)
+    max_bytes = num_rows * rule.width * _MAX_ITEM_BYTES + MAX_FILE_HEADER_BYTES
+    tensor = read_tensor_file(text, max_bytes=max_bytes, blame=blame)
+    _check_shape(tensor.shape, num_rows, len(grids), rule, blame)
+    _check_numbers(tensor, rule, blame)
+    return [
+        FeaturesItem(data, tensor.dtype, features_digest(data, tensor.dtype, grid, rule.width), grid, path, index)
+        for grid, data in _rows_of(tensor, grids, rule.width)
+    ]
+
+
+def _check_shape(shape: tuple[int, ...], num_rows: int, num_grids: int, rule: FeatureRule, blame: Blame) -> None:
+    """Two axes, or three of which the first has size 1: vLLM's deprecated batch axis, which says nothing else."""
+    rows_and_width = shape[1:] if len(shape) == 3 and shape[0] == 1 else shape
+    if rows_and_width == (num_rows, rule.width):
+        return
+    got, wanted = shown(shape), shown((num_rows, rule.width))
+    if len(rows_and_width) != 2:
+        _refuse(f"got a tensor of {len(shape)} axes, expected two: visual tokens and width, {wanted}", blame)
+    if rows_and_width[1] == rule.hidden:
+        missing = rule.width // rule.hidden - 1
+        _refuse(f"got {got}, expected {wanted}: the features of the {missing} deepstack layers are missing", blame)
+    if rows_and_width[1] != rule.width:
+        _refuse(f"got {got}, expected {wanted}: hidden size {rule.hidden} x (1 + deepstack layers) wide", blame)
+    _refuse(f"got {got}, expected {wanted}: sum of T x H x W / 4 over {num_grids} grids is {num_rows}", blame)
+
+
+def _check_numbers(tensor: Tensor, rule: FeatureRule, blame: Blame) -> None:
+    index = first_beyond(tensor, rule.max_abs)
+    if index is None:
+        return
+    place = f"in row {index // rule.width}, column {index % rule.width}"
+    if not is_finite(tensor, index):
+        _refuse(f"got a number that is not finite {place}, expected finite numbers", blame)
+    _refuse(f"got a number beyond {rule.max_abs:g} {place}; this model computes with at most that", blame)
+
+
+def _rows_of(tensor: Tensor, grids: Sequence[GridThw], width: int) -> Iterator[tuple[GridThw, memoryview]]:
+    start = 0
+    for grid in grids:
+        stop = start + num_visual_tokens(grid) * width * ITEM_BYTES[tensor.dtype]
+        yield grid, tensor.data[start:stop]
+        start = stop
+
+
+def _refuse(what: str, blame: Blame) -> NoReturn:
+    blame.refuse("invalid_image_embeds", f"`image_embeds`: {what}.")

@@ -1,0 +1,54 @@
+"""Sizes of pictures in patches as a client writes them beside features: flat, or one list each.
+
+Knows no tensor: whether the rows fit is for `features`.
+"""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from service.media.blame import Blame
+from service.media.picture import MERGE_SIZE, GridThw
+
+_FORM = "three numbers for each picture: temporal (1), height and width in patches"
+
+
+def read_grids(written: Sequence[int | list[int]], blame: Blame) -> list[GridThw]:
+    """Check grids and bring them to one form.
+
+    Args:
+        written: `[t, h, w, t, h, w, ...]`, or `[[t, h, w], ...]`.
+        blame: what errors name.
+
+    Returns:
+        One (1, height, width) for each picture; height and width are even.
+
+    Raises:
+        MediaError: `invalid_image_embeds`.
+
+    Source: reference/api-contract.md section 1.9.
+    """
+    nested = [one for one in written if isinstance(one, list)]
+    numbers = [one for one in written if isinstance(one, int)]
+    if nested and numbers:
+        _refuse(f"got numbers and lists mixed, expected {_FORM}, all flat or all in lists", blame)
+    if len(numbers) % 3 or not all(len(one) == 3 for one in nested):
+        _refuse(f"got {len(numbers)} numbers, expected {_FORM}", blame)
+    triples = nested or [numbers[i : i + 3] for i in range(0, len(numbers), 3)]
+    return [_checked((frames, height, width), blame) for frames, height, width in triples]
+
+
+def _checked(grid_thw: GridThw, blame: Blame) -> GridThw:
+    frames, height, width = grid_thw
+    if frames != 1:
+        _refuse(f"got a temporal size of {frames}, expected 1: a picture is one frame", blame)
+    if height % MERGE_SIZE or width % MERGE_SIZE or min(height, width) < 1:
+        _refuse(
+            f"got a picture of {height} x {width} patches, expected even numbers: {MERGE_SIZE} x {MERGE_SIZE} patches "
+            "become one visual token",
+            blame,
+        )
+    return grid_thw
+
+
+def _refuse(what: str, blame: Blame) -> NoReturn:
+    blame.refuse("invalid_image_embeds", f"`image_grid_thw`: {what}.")

@@ -1,0 +1,101 @@
+"""A picture as prompts, shared memory and the engine's client carry it, whatever it came as.
+
+`MediaItem` (a file, to be decoded) and `FeaturesItem` (features that were computed before) are pictures. Knows neither.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from service.media.tensor import TensorDtype
+
+MERGE_SIZE = 2
+"""Patches along one side of a visual token: at factor 32 a patch is 16 x 16 pixels."""
+
+PATCH_SIZE = 16
+"""Pixels along one side of a patch."""
+
+GridThw = tuple[int, int, int]
+"""Size in patches before merging: temporal, height, width."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentAs:
+    """What a client is told of its picture.
+
+    Attributes:
+        format: of the file, in lower case; `image_embeds` when it came as features.
+        width: pixels, as sent; of features the grid's.
+        height: pixels.
+    """
+
+    format: str
+    width: int
+    height: int
+
+
+class Picture(Protocol):
+    """What is known of a picture before anything is decoded, and how its bytes get into shared memory."""
+
+    @property
+    def digest(self) -> bytes:
+        """Level-2 key, 32 bytes: what was sent and how it is read. Pictures of one digest fill the same bytes."""
+
+    @property
+    def grid_thw(self) -> GridThw:
+        """Its size in patches."""
+
+    @property
+    def num_tokens(self) -> int:
+        """Visual tokens: as many as its grid gives."""
+
+    @property
+    def dtype(self) -> TensorDtype | None:
+        """Number format of the features in its slot; None when the slot holds RGB pixels."""
+
+    @property
+    def num_slot_bytes(self) -> int:
+        """Bytes that it takes in shared memory."""
+
+    @property
+    def num_stored_bytes(self) -> int:
+        """Bytes that keeping it takes."""
+
+    @property
+    def param(self) -> str | None:
+        """Path of the field it came from, for errors."""
+
+    @property
+    def index(self) -> int | None:
+        """Input of the batch that it belongs to, for errors."""
+
+    @property
+    def sent_as(self) -> SentAs:
+        """Its form and size, for answers."""
+
+    def at(self, param: str | None, index: int | None) -> "Picture":
+        """The same picture in another place of a request.
+
+        Args:
+            param: path of the field.
+            index: input of the batch.
+        """
+
+    def fill(self, out: memoryview, fingerprint: bytes) -> bytes:
+        """Write its bytes into a slot.
+
+        Args:
+            out: writable, `num_slot_bytes` bytes.
+            fingerprint: identifies the model, for the key.
+
+        Returns:
+            The level-1 content key, 32 bytes.
+
+        Raises:
+            MediaError: a file that cannot be decoded.
+        """
+
+
+def num_visual_tokens(grid_thw: GridThw) -> int:
+    """Visual tokens of a grid: T · H · W / 4."""
+    frames, rows, columns = grid_thw
+    return frames * rows * columns // MERGE_SIZE**2

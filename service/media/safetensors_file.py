@@ -1,0 +1,131 @@
+"""safetensors files of exactly one tensor, read and written.
+
+Read by ourselves and not by the `safetensors` package. The package's parser is safe, but it also takes what features
+never need and what costs: headers of megabytes, a hundred thousand tensors, shapes of as many axes, keys given
+twice, BOOL and 4-bit numbers. The format is eight bytes of length, JSON, bytes; stricter is shorter.
+Knows no model: what the tensor's shape should be is for `features`.
+
+Source: the format section of the safetensors README; reference/security-reliability.md, "Tensors".
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, NoReturn
+
+from service.media.blame import Blame
+from service.media.tensor import ITEM_BYTES, MAX_AXES, MAX_SIZE, Tensor, TensorDtype, shown
+
+MAX_HEADER_BYTES = 1 << 16
+NAME = "image_embeds"
+"""What the one tensor is called in files that we write; in files that we read any name will do."""
+
+_DTYPES: Mapping[str, TensorDtype] = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+_CODES: Mapping[TensorDtype, str] = {dtype: code for code, dtype in _DTYPES.items()}
+_OTHER_DTYPES = frozenset(
+    ("F64", "F8_E4M3", "F8_E5M2", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL", "C64")
+)
+_LENGTH_BYTES = 8
+_ALIGN = 8
+
+
+def looks_like_safetensors(data: bytes) -> bool:
+    """Whether a file begins as one: a length, and the first brace of the header."""
+    return data[_LENGTH_BYTES : _LENGTH_BYTES + 1] == b"{"
+
+
+def read_safetensors(data: bytes, blame: Blame) -> Tensor:
+    """Read the one tensor of a file.
+
+    Args:
+        data: the file.
+        blame: what errors name.
+
+    Returns:
+        The tensor, a view of the file.
+
+    Raises:
+        MediaError: `invalid_image_embeds`.
+    """
+    num_header_bytes = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    if num_header_bytes > MAX_HEADER_BYTES:
+        _refuse(f"a header of {num_header_bytes} bytes; at most {MAX_HEADER_BYTES} are accepted", blame)
+    start = _LENGTH_BYTES + num_header_bytes
+    if start > len(data):
+        _refuse(f"{len(data)} bytes, and its header alone needs {start}: it is cut short", blame)
+    entry = _only_entry(_parse(data[_LENGTH_BYTES:start], blame), blame)
+    dtype, shape = _dtype(entry["dtype"], blame), _shape(entry["shape"], blame)
+    _check_length(dtype, shape, entry["data_offsets"], len(data) - start, blame)
+    return Tensor(dtype, shape, memoryview(data)[start:])
+
+
+def write_safetensors(tensor: Tensor) -> bytes:
+    """Write a file of one tensor.
+
+    Args:
+        tensor: any.
+
+    Returns:
+        The file; its numbers begin at a multiple of 8.
+    """
+    offsets = [0, len(tensor.data)]
+    entry = {"dtype": _CODES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
+    header = json.dumps({NAME: entry}, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % _ALIGN)
+    return b"".join([len(header).to_bytes(_LENGTH_BYTES, "little"), header, tensor.data])
+
+
+def _parse(header: bytes, blame: Blame) -> dict[str, Any]:
+    try:
+        parsed = json.loads(header.decode(), object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        _refuse("a header that is not JSON, or names a key twice", blame)
+    if not isinstance(parsed, dict):
+        _refuse("a header that is not a JSON object", blame)
+    return parsed
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _only_entry(header: dict[str, Any], blame: Blame) -> dict[str, Any]:
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
+        _refuse("a `__metadata__` that is not an object of strings", blame)
+    if len(header) != 1:
+        _refuse(f"{len(header)} tensors; exactly one is accepted", blame)
+    (entry,) = header.values()
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        _refuse("an entry that has not exactly `dtype`, `shape` and `data_offsets`", blame)
+    return entry
+
+
+def _dtype(code: object, blame: Blame) -> TensorDtype:
+    if isinstance(code, str) and code in _DTYPES:
+        return _DTYPES[code]
+    got = code if isinstance(code, str) and code in _OTHER_DTYPES else "another"
+    return _refuse(f"the dtype {got}; accepted are F32, F16 and BF16", blame)
+
+
+def _shape(shape: object, blame: Blame) -> tuple[int, ...]:
+    if not isinstance(shape, list) or not all(type(size) is int and 0 <= size <= MAX_SIZE for size in shape):
+        _refuse("a shape that is not a list of sizes", blame)
+    if len(shape) > MAX_AXES:
+        _refuse(f"a shape of {len(shape)} axes; two are needed", blame)
+    return tuple(shape)
+
+
+def _check_length(dtype: TensorDtype, shape: tuple[int, ...], offsets: object, num_bytes: int, blame: Blame) -> None:
+    num_needed = prod(shape) * ITEM_BYTES[dtype]
+    if num_needed != num_bytes:
+        _refuse(f"{num_bytes} bytes of numbers; the shape {shown(shape)} in {dtype} needs {num_needed}", blame)
+    if offsets != [0, num_bytes] or any(type(offset) is not int for offset in (offsets if offsets else ())):
+        _refuse(f"`data_offsets` that are not [0, {num_bytes}], the bytes behind the header", blame)
+
+
+def _refuse(got: str, blame: Blame) -> NoReturn:
+    blame.refuse("invalid_image_embeds", f"`image_embeds`: the safetensors file has {got}.")

@@ -1,0 +1,63 @@
+"""A tensor out of the base64 text of a file: safetensors or npy, told apart by the first bytes.
+
+Nothing is ever unpickled. `torch.save` writes a zip archive with a pickle inside, and the old one a bare pickle: both
+are refused by name. Knows no model.
+"""
+
+import binascii
+from typing import NoReturn
+
+from service.media.blame import Blame
+from service.media.npy_file import MAGIC as NPY_MAGIC
+from service.media.npy_file import read_npy
+from service.media.safetensors_file import looks_like_safetensors, read_safetensors
+from service.media.tensor import Tensor
+
+_ZIP_MAGIC = b"PK\x03\x04"
+_PICKLE_MAGIC = b"\x80"
+_NEVER = "which can hold code and is never opened"
+_INSTEAD = '`safetensors.torch.save({"image_embeds": tensor.cpu().contiguous()})` makes the bytes to send in base64'
+
+
+def read_tensor_file(text: str, *, max_bytes: int, blame: Blame) -> Tensor:
+    """Decode base64 and read the one tensor of the file.
+
+    Base64 is strict: the standard alphabet, full padding, no white space.
+
+    Args:
+        text: base64 of a safetensors or npy file.
+        max_bytes: largest file. Checked on the length of the base64, before decoding.
+        blame: what errors name.
+
+    Returns:
+        The tensor, a view of the decoded bytes; its shape is whatever the file says.
+
+    Raises:
+        MediaError: `invalid_image_embeds`.
+
+    Source: RFC 4648 section 4; reference/security-reliability.md, "Tensors".
+    """
+    data = _decode(text, max_bytes, blame)
+    if data.startswith(NPY_MAGIC):
+        return read_npy(data, blame)
+    if data.startswith(_ZIP_MAGIC):
+        return _refuse(f"got a zip archive (`torch.save` or npz), {_NEVER}; {_INSTEAD}", blame)
+    if looks_like_safetensors(data):
+        return read_safetensors(data, blame)
+    if data.startswith(_PICKLE_MAGIC):
+        return _refuse(f"got a pickle (the old `torch.save`), {_NEVER}; {_INSTEAD}", blame)
+    return _refuse(f"got {len(data)} bytes that are neither a safetensors nor an npy file; {_INSTEAD}", blame)
+
+
+def _decode(text: str, max_bytes: int, blame: Blame) -> bytes:
+    num_bytes = len(text) * 3 // 4 - text[-2:].count("=")
+    if num_bytes > max_bytes:
+        _refuse(f"got {num_bytes} bytes; features of these grids take at most {max_bytes}, header included", blame)
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except ValueError:  # binascii.Error is one
+        return _refuse("got no base64: standard alphabet, full padding and no white space are needed", blame)
+
+
+def _refuse(what: str, blame: Blame) -> NoReturn:
+    blame.refuse("invalid_image_embeds", f"`image_embeds`: {what}.")
