@@ -90,6 +90,14 @@ class ModelCard(Answer, frozen=True, kw_only=True):
     max_pixels: Annotated[
         int | None, Meta(description="A picture with more is shrunk; null for text models.", examples=[1843200])
     ]
+    image_embeds_width: Annotated[
+        int | None,
+        Meta(
+            description="Numbers of one visual token's features, as `image_embeds` parts hold them; null for text "
+            "models.",
+            examples=[768],
+        ),
+    ]
     dtype: Annotated[str, Meta(description="Number format the model computes in.", examples=["bfloat16"])]
     device: Annotated[str, Meta(description="Where the model computes: `cpu`, `cuda:0`.", examples=["cuda:0"])]
 

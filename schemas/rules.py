@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from schemas.content import ContentPart, TextPart
 from schemas.embed import EmbedRequest
 from schemas.embeddings import EmbeddingRequest
+from schemas.image_embeds import ImageEmbedsRequest
 from schemas.messages import Message, MessageOrConversation, conversations
 from schemas.rule_error import RuleError
 
@@ -44,6 +45,17 @@ def check_embed_request(request: EmbedRequest) -> None:
         RuleError: with `missing_input` or `conflicting_input`.
     """
     _check_one_source({"texts": request.texts, "images": request.images, "inputs": request.inputs})
+
+
+def check_image_embeds_request(request: ImageEmbedsRequest) -> None:
+    """Check the rule of `POST /v1/image_embeds` that one field alone cannot state.
+
+    Raises:
+        RuleError: with `invalid_request`.
+    """
+    if request.features_format == "npy" and request.embed_dtype == "bfloat16":
+        message = "`embed_dtype`: got bfloat16, expected float32 or float16; npy files have no bfloat16"
+        raise RuleError("invalid_request", message, param="embed_dtype")
 
 
 def _check_one_source(sources: Mapping[str, object]) -> None:

@@ -15,12 +15,14 @@ from service.http.embed import embed
 from service.http.embeddings import create_embedding
 from service.http.errors import HANDLERS
 from service.http.health import get_metrics, livez, readyz
+from service.http.image_embeds import create_image_embeds
 from service.http.models import get_model, list_models
 from service.settings import Settings
 
 ROUTE_HANDLERS = [
     create_embedding,
     embed,
+    create_image_embeds,
     list_models,
     get_model,
     livez,

@@ -42,6 +42,7 @@ VISION_ENCODES = Counter("cenote_vision_encodes_total", "Pictures run through th
 ARENA_BYTES = Gauge("cenote_pixel_arena_bytes", "Shared memory taken by pixels on their way", registry=REGISTRY)
 UUID_STORE_BYTES = Gauge("cenote_uuid_store_bytes", "Pictures kept for clients' uuids", registry=REGISTRY)
 PICTURES_DECODED = Counter("cenote_pictures_decoded_total", "Pictures decoded and resized", registry=REGISTRY)
+PRECOMPUTED = Counter("cenote_precomputed_images_total", "Pictures that came as features", registry=REGISTRY)
 CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
 CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of cached features", registry=REGISTRY)

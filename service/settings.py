@@ -75,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_body_bytes: Annotated[Positive, _about("largest request body")] = 32 << 20
     max_image_bytes: Annotated[Positive, _about("largest encoded picture")] = 20 << 20
     max_image_pixels: Annotated[Positive, _about("largest picture before it is resized")] = 33_200_000
+    max_features_bytes: Annotated[Positive, _about("features of one /v1/image_embeds answer")] = 256 << 20
     request_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("longest time a request may take")] = 300.0
     log_format: Annotated[Literal["human", "json"], _about("form of the log lines on stderr")] = "human"
     log_level: Annotated[

@@ -15,7 +15,7 @@ from cenote_kernels import NumberFormat, Output, PoolingMode, epilogue
 from service.engine.scheduler import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
-from service.media.tensor import TensorDtype
+from service.media.tensor_dtype import TensorDtype
 from service.model.language import LanguageModel, PackedBatch
 from service.model.patchify import PATCH
 from service.model.vision import VisionTower

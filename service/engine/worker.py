@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import cast
 
 import torch
 import transformers
@@ -26,6 +27,7 @@ from service.engine.scheduler import Scheduler
 from service.engine.self_check import check_forward
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
+from service.media.tensor_dtype import TensorDtype
 from service.model.load import choose_device, choose_dtype, load_model
 
 logger = logging.getLogger("cenote.engine")
@@ -66,7 +68,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready]:
     runner = ModelRunner(model, pixels, start.pooling)
     return runner, Ready(
         device=str(device),
-        dtype=str(model.dtype).removeprefix("torch."),
+        dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),
         hidden=runner.hidden,
         num_parameters=sum(parameter.numel() for parameter in model.parameters()),
         load_s=time.perf_counter() - began,

@@ -17,7 +17,7 @@ class QueueLimits:
     max_inputs: int
     max_tokens: int
     max_bytes: int
-    """Bytes of request bodies that are held."""
+    """Bytes of request bodies that are held, and of features on their way to answers."""
 
 
 @dataclass(slots=True)
@@ -60,15 +60,16 @@ class Admission:
         with self._held(Load(num_inputs=num_inputs), is_alone=self._all.num_inputs == 0) as mine:
             yield mine
 
-    def add_tokens(self, mine: Load, num_tokens: int) -> None:
-        """Weigh a request that is in: its tokens are known now.
+    def add_tokens(self, mine: Load, num_tokens: int, num_bytes: int = 0) -> None:
+        """Weigh a request that is in: its tokens are known now, and the bytes of an answer that is worth counting.
 
         Raises:
             UnavailableError: the queue is full of tokens.
         """
-        more = Load(num_tokens=num_tokens)
+        more = Load(num_tokens=num_tokens, num_bytes=num_bytes)
         self._check(more, is_alone=self._all.num_tokens == 0)
         mine.num_tokens += num_tokens
+        mine.num_bytes += num_bytes
         self._add(more, 1)
 
     def observe(self, num_tokens: int, seconds: float) -> None:

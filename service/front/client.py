@@ -15,14 +15,13 @@ from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
     Abandon,
     EngineMessage,
-    FeaturesSpec,
     Media,
-    OutputSpec,
     Pixels,
     Request,
     StepDone,
     Submit,
     Vector,
+    Wanted,
     WantPixels,
 )
 from service.media.picture import Picture
@@ -77,9 +76,7 @@ class EngineClient:
         if self._channel is None or not (self._is_open or is_probe):
             raise _restarting()
 
-    def submit(
-        self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: OutputSpec | FeaturesSpec
-    ) -> list[Ticket]:
+    def submit(self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: Wanted) -> list[Ticket]:
         """Send prompts to the engine in one message; each ticket's future gets its vector or its own error.
 
         The pixel slots are the client's from here on, also when it raises.
@@ -133,7 +130,7 @@ class EngineClient:
             case _:
                 raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
 
-    def _register(self, prompt: Prompt, loaded: Sequence[LoadedMedia], output: OutputSpec | FeaturesSpec) -> Request:
+    def _register(self, prompt: Prompt, loaded: Sequence[LoadedMedia], output: Wanted) -> Request:
         id_ = next(self._ids)
         media = tuple(
             Media(

@@ -11,7 +11,7 @@ from service.front.client import EngineClient, Ticket
 from service.front.job import Answered, Embedded, Job, Outcome
 from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
-from service.ipc.messages import FeaturesSpec, OutputSpec, Vector
+from service.ipc.messages import OutputSpec, Vector, Wanted
 from service.media.picture import Picture
 from service.prompt.prompt import Prompt
 
@@ -59,7 +59,8 @@ class Embedder:
                     began_s = time.perf_counter()
                     prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
-                    self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))
+                    num_tokens = sum(len(prompt.token_ids) for prompt in prompts)
+                    self._admission.add_tokens(place, num_tokens, num_tokens * job.answer_token_bytes)
                     embedded = await self._embed_prepared(prepared, job.output, began_s, per_item=job.per_item)
         except TimeoutError:
             raise DeadlineError("deadline_exceeded", f"no answer within {self._timeout_s:g} s") from None
@@ -78,12 +79,7 @@ class Embedder:
             return await self._embed_prepared(prompts, output, time.perf_counter(), per_item=False)
 
     async def _embed_prepared(
-        self,
-        prepared: Sequence[Prompt | ServiceError],
-        output: OutputSpec | FeaturesSpec,
-        began_s: float,
-        *,
-        per_item: bool,
+        self, prepared: Sequence[Prompt | ServiceError], output: Wanted, began_s: float, *, per_item: bool
     ) -> Embedded:
         ends = [self._check_pixels(one, index) for index, one in enumerate(prepared)]
         _raise_first(() if per_item else ends)
@@ -98,12 +94,7 @@ class Embedder:
         return Embedded([_outcome(end, vectors.get(index)) for index, end in enumerate(ends)], media_ms)
 
     async def _submit_group(
-        self,
-        group: Sequence[int],
-        ends: list[Prompt | ServiceError],
-        output: OutputSpec | FeaturesSpec,
-        *,
-        per_item: bool,
+        self, group: Sequence[int], ends: list[Prompt | ServiceError], output: Wanted, *, per_item: bool
     ) -> dict[int, Ticket]:
         """Load the pictures of some prompts and send those whose pictures are well; errors take the others' place."""
         prompts = {index: end for index in group if isinstance(end := ends[index], Prompt)}
@@ -136,7 +127,7 @@ class Embedder:
             return end
         return MediaError(
             "media_too_large",
-            f"the pictures of this input take {_pixel_bytes(end)} bytes decoded; all pictures of one input may take "
+            f"the pictures of this input take {_pixel_bytes(end)} bytes as pixels or features; one input may take "
             f"{self._arena.num_bytes}",
             index=index,
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from service.errors import ServiceError
-from service.ipc.messages import FeaturesSpec, OutputSpec, Vector
+from service.ipc.messages import Vector, Wanted
 from service.prompt.prompt import Prompt
 
 
@@ -17,14 +17,16 @@ class Job:
             or with `per_item` gives the error in the input's place.
         output: dimensions and number formats, or that features are wanted.
         num_inputs: how many prompts that will be.
+        answer_token_bytes: bytes of the answer for each token of the prompts; 0 where they are too few to count.
         settle: what is left to do when the inputs have been answered, or None.
         has_media: which threads `prepare` runs in.
         per_item: an input that fails leaves the others alone.
     """
 
     prepare: Callable[[], Sequence[Prompt | ServiceError]]
-    output: OutputSpec | FeaturesSpec
+    output: Wanted
     num_inputs: int
+    answer_token_bytes: int = 0
     settle: "Callable[[Embedded], None] | None" = None
     has_media: bool = False
     per_item: bool = False

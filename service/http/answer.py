@@ -29,13 +29,15 @@ def integer_list(row: bytes, dtype: str) -> bytes:
     return orjson.dumps(np.frombuffer(row, dtype), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-async def answer(write: Callable[[], msgspec.Struct], embedded: Embedded) -> Response[bytes]:
+async def answer(
+    write: Callable[[], msgspec.Struct], embedded: Embedded, *, in_thread: bool = False
+) -> Response[bytes]:
     """What `write` makes, as JSON, with the timing and cache headers of DESIGN.md section 3.
 
     Printing thousands of vectors takes a tenth of a second and more: then it is done in a thread, row by row, so that
     probes and short requests get their turn meanwhile.
     """
-    is_large = len(embedded.outcomes) > MAX_VECTORS_ON_LOOP
+    is_large = in_thread or len(embedded.outcomes) > MAX_VECTORS_ON_LOOP
     body = await asyncio.to_thread(lambda: _encode(write())) if is_large else _encode(write())
     headers = {
         "x-media-time": f"{embedded.media_ms:.1f}",
@@ -49,6 +51,7 @@ async def answer(write: Callable[[], msgspec.Struct], embedded: Embedded) -> Res
 def observe(embedded: Embedded) -> None:
     """Count a request's inputs and where its time went."""
     metrics.INPUTS.observe(len(embedded.outcomes))
+    metrics.PRECOMPUTED.inc(embedded.num_precomputed)
     metrics.TRUNCATED.inc(sum(one.prompt.truncated for one in embedded.answered))
     metrics.STAGE_SECONDS.labels("media").observe(embedded.media_ms / 1e3)
     metrics.STAGE_SECONDS.labels("queue").observe(embedded.queue_ms / 1e3)

@@ -54,6 +54,7 @@ def model_card(online: Online, name: str) -> ModelCard:
         max_tokens=profile.max_tokens,
         min_pixels=profile.pixel_rule.min_pixels,
         max_pixels=profile.pixel_rule.max_pixels,
+        image_embeds_width=profile.feature_width,
         dtype=online.engine.dtype,
         device=online.engine.device,
     )

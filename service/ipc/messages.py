@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from service.media.tensor import TensorDtype
+from service.media.tensor_dtype import TensorDtype
 
 GridTHW = tuple[int, int, int]
 """Temporal, height and width of a picture in 16-pixel patches, before merging."""
@@ -54,6 +54,10 @@ class FeaturesSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Number format of the answer."""
 
 
+Wanted = OutputSpec | FeaturesSpec
+"""What a request may want."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One prompt, one vector; or one picture, its features."""
 
@@ -63,7 +67,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The whole prompt, placeholders expanded."""
     media: tuple[Media, ...] = ()
     """Its pictures, in the order of their placeholders."""
-    output: OutputSpec | FeaturesSpec
+    output: Wanted
     """What is wanted."""
 
 
@@ -113,7 +117,7 @@ class Ready(Message, frozen=True, kw_only=True):
     """Weights are loaded and the engine's own forward equals the stock one on a probe."""
 
     device: str
-    dtype: str
+    dtype: TensorDtype
     hidden: int
     num_parameters: int
     load_s: float

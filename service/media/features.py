@@ -12,7 +12,8 @@ from service.media.blame import Blame
 from service.media.grid import read_grids
 from service.media.key import features_digest, features_key
 from service.media.picture import PATCH_SIZE, GridThw, SentAs, num_visual_tokens
-from service.media.tensor import ITEM_BYTES, Tensor, TensorDtype, first_beyond, is_finite, shown
+from service.media.tensor import Tensor, first_beyond, is_finite, shown
+from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 from service.media.tensor_file import read_tensor_file
 
 MAX_FILE_HEADER_BYTES = (1 << 16) + 8

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.media.resize import PixelRule, Size
-from service.media.tensor import ITEM_BYTES, TensorDtype
+from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 
 PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-1"
 """Changes whenever the same file and rule would give other pixels. Old cache entries are then never met again."""

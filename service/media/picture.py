@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from service.media.tensor import TensorDtype
+from service.media.tensor_dtype import TensorDtype
 
 MERGE_SIZE = 2
 """Patches along one side of a visual token: at factor 32 a patch is 16 x 16 pixels."""

@@ -14,7 +14,8 @@ from math import prod
 from typing import Any, NoReturn
 
 from service.media.blame import Blame
-from service.media.tensor import ITEM_BYTES, MAX_AXES, MAX_SIZE, Tensor, TensorDtype, shown
+from service.media.tensor import MAX_AXES, MAX_SIZE, Tensor, shown
+from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 
 MAX_HEADER_BYTES = 1 << 16
 NAME = "image_embeds"

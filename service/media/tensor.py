@@ -3,18 +3,12 @@
 Knows no file format and no model. numpy has no bfloat16, so numbers are looked at as bits.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-TensorDtype = Literal["float32", "float16", "bfloat16"]
-"""Number formats that features may have, by torch's names."""
-
-ITEM_BYTES: Mapping[TensorDtype, int] = {"float32": 4, "float16": 2, "bfloat16": 2}
-"""Bytes of one number."""
+from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 
 MAX_AXES = 8
 MAX_SIZE = 2**31 - 1

@@ -5,9 +5,13 @@ Vectors are shortened to a few components by `dimensions`, as a real answer coul
 
 from typing import Any
 
-from schemas.content import EXAMPLE_IMAGE
+from schemas.content import EXAMPLE_FEATURES, EXAMPLE_IMAGE, EXAMPLE_UUID
 
 _IMAGE_PART = {"type": "image_url", "image_url": {"url": EXAMPLE_IMAGE}}
+_FEATURES_PART = {
+    "type": "image_embeds",
+    "image_embeds": {"image_embeds": EXAMPLE_FEATURES, "image_grid_thw": [1, 2, 2]},
+}
 _TEXT_PART = {"type": "text", "text": "a red bicycle"}
 _QUERY = "Retrieve images or text relevant to the user's query."
 
@@ -32,6 +36,10 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
             "instruction": "Represent the colors of the image.",
             "inputs": [{"content": [_IMAGE_PART, _TEXT_PART]}, {"content": [_IMAGE_PART]}],
         },
+    },
+    "precomputed": {
+        "summary": "A picture that came as features, and a text",
+        "value": {"model": "builtin", "inputs": [{"content": [_FEATURES_PART, _TEXT_PART]}]},
     },
     "conversation": {
         "summary": "One conversation, one vector",
@@ -134,6 +142,43 @@ EMBED_RESPONSES: dict[str, Any] = {
     },
 }
 
+IMAGE_EMBEDS_REQUESTS: dict[str, Any] = {
+    "picture": {"summary": "One picture", "value": {"model": "builtin", "images": [_IMAGE_PART]}},
+    "named": {
+        "summary": "A picture with a name, as npy",
+        "value": {
+            "model": "builtin",
+            "images": [_IMAGE_PART | {"uuid": EXAMPLE_UUID}],
+            "features_format": "npy",
+            "embed_dtype": "float16",
+            "on_error": "per_item",
+        },
+    },
+}
+
+IMAGE_EMBEDS_RESPONSES: dict[str, Any] = {
+    "picture": {
+        "summary": "Of a picture of one visual token",
+        "value": {
+            "id": "imgemb-0f9c2a7d41b84e6f",
+            "object": "list",
+            "created": 1790000000,
+            "model": "builtin",
+            "data": [
+                {
+                    "object": "image_features",
+                    "index": 0,
+                    "part": _FEATURES_PART | {"uuid": "img-9b74c9897bac770ffc029102a200c5de"},
+                    "content_hash": "9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de",
+                    "shape": [1, 768],
+                    "dtype": "float16",
+                }
+            ],
+            "usage": {"num_images": 1, "image_tokens": 1, "encoder_cache_hits": 0, "encoder_cache_misses": 1},
+        },
+    }
+}
+
 _DEFAULT = "Represent the user's input."
 
 _CARD = {
@@ -169,6 +214,7 @@ _CARD = {
     "max_tokens": 8192,
     "min_pixels": 4096,
     "max_pixels": 16384,
+    "image_embeds_width": 768,
     "dtype": "float32",
     "device": "cpu",
 }

@@ -20,6 +20,7 @@ from schemas.embeddings import (
 )
 from schemas.errors import ErrorCode, ErrorType
 from schemas.health import HealthStatus
+from schemas.image_embeds import FeaturesFormat
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
 from schemas.messages import Conversation, MessageOrConversation, Role
 from schemas.models import InputTypes, Modality, Pooling
@@ -56,6 +57,7 @@ NAMED = (
     Named("EmbedDtype", EmbedDtype, "Number format of components."),
     Named("Endianness", Endianness, "Byte order of components.", in_sdk=False),
     Named("OnError", OnError, "What a bad item does."),
+    Named("FeaturesFormat", FeaturesFormat, "File format of features."),
     Named("TruncationSide", TruncationSide, "Which end of a text that is too long is cut off."),
     Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
     Named("CohereTruncate", Truncate, "What happens to a text that is too long."),
@@ -66,6 +68,7 @@ NAMED = (
     Named("ErrorType", ErrorType, "OpenAI's coarse grouping of errors."),
     Named("ListObject", Literal["list"], "Marks a list, as in OpenAI's API."),
     Named("EmbeddingObject", Literal["embedding"], "Marks a vector, as in OpenAI's API."),
+    Named("ImageFeaturesObject", Literal["image_features"], "Marks the features of a picture."),
     Named("ModelObject", Literal["model"], "Marks a model, as in OpenAI's API."),
     Named("CohereResponseType", Literal["embeddings_by_type"], "Marks an answer by number format."),
     Named("InputTypes", InputTypes, "Instruction by name."),

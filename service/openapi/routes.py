@@ -12,6 +12,7 @@ from schemas.embed import EmbedRequest, EmbedResponse
 from schemas.embeddings import EmbeddingRequest, EmbeddingResponse
 from schemas.errors import CohereErrorResponse, ErrorResponse
 from schemas.health import Health
+from schemas.image_embeds import ImageEmbedsRequest, ImageEmbedsResponse
 from schemas.models import ModelCard, ModelList
 from service.openapi import examples
 
@@ -24,7 +25,7 @@ TAGS = {
 """Groups of operations, with what each is for."""
 
 TIMING_HEADERS = ("x-queue-time", "x-media-time", "x-inference-time", "x-total-time", "x-encoder-cache")
-"""Headers that every answer with vectors carries."""
+"""Headers that every answer with vectors or features carries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,24 @@ ROUTES = (
         request_examples=examples.EMBED_REQUESTS,
         response_examples=examples.EMBED_RESPONSES,
         error_examples=examples.COHERE_ERRORS,
+    ),
+    Route(
+        method="POST",
+        path="/v1/image_embeds",
+        operation_id="createImageEmbeds",
+        tag="Embeddings",
+        summary="Vision features of pictures",
+        description=(
+            "Runs the vision tower alone. Each entry's `part` goes into `messages` or `inputs` as it stands, under any "
+            "instruction and as often as wanted: the vectors are those of the picture itself."
+        ),
+        request=ImageEmbedsRequest,
+        response=ImageEmbedsResponse,
+        error_statuses=EMBED_STATUSES,
+        headers=TIMING_HEADERS,
+        request_examples=examples.IMAGE_EMBEDS_REQUESTS,
+        response_examples=examples.IMAGE_EMBEDS_RESPONSES,
+        error_examples=examples.ERRORS,
     ),
     Route(
         method="GET",

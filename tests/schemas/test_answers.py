@@ -59,6 +59,7 @@ CARD = ModelCard(
     max_tokens=8192,
     min_pixels=None,
     max_pixels=None,
+    image_embeds_width=None,
     dtype="bfloat16",
     device="cuda:0",
 )

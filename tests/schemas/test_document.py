@@ -14,7 +14,8 @@ from schemas.decode import decode
 from schemas.embed import COHERE_INPUT_TYPES, EmbedRequest
 from schemas.embeddings import EmbeddingRequest
 from schemas.errors import ERROR_CODES
-from schemas.rules import check_embed_request, check_embedding_request
+from schemas.image_embeds import ImageEmbedsRequest
+from schemas.rules import check_embed_request, check_embedding_request, check_image_embeds_request
 from service.openapi import build, render
 from service.openapi.routes import ROUTES
 from service.openapi.statuses import CODES, MEANINGS, REASONS
@@ -90,6 +91,8 @@ def test_every_request_example_decodes_and_keeps_the_rules(type_: Any, value: An
     request = decode(json.dumps(value).encode(), type_)
     if isinstance(request, EmbeddingRequest):
         check_embedding_request(request)
+    elif isinstance(request, ImageEmbedsRequest):
+        check_image_embeds_request(request)
     else:
         assert isinstance(request, EmbedRequest)
         check_embed_request(request)
@@ -189,6 +192,7 @@ def test_the_routes_of_the_release_are_there() -> None:
     assert {name for name, _ in operations()} == {
         "createEmbedding",
         "embed",
+        "createImageEmbeds",
         "listModels",
         "getModel",
         "getLiveness",

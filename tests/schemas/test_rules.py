@@ -7,9 +7,10 @@ import pytest
 from schemas.decode import decode
 from schemas.embed import EmbedRequest
 from schemas.embeddings import EmbeddingRequest
+from schemas.image_embeds import ImageEmbedsRequest
 from schemas.messages import conversations
 from schemas.rule_error import RuleError
-from schemas.rules import check_embed_request, check_embedding_request
+from schemas.rules import check_embed_request, check_embedding_request, check_image_embeds_request
 
 USER = {"role": "user", "content": "a"}
 SYSTEM = {"role": "system", "content": "Find it."}
@@ -116,6 +117,19 @@ def test_a_broken_cohere_rule_is_refused(body: dict, code: str, param: str) -> N
     with pytest.raises(RuleError) as caught:
         check_cohere(**body)
     assert (caught.value.code, caught.value.param) == (code, param)
+
+
+def test_npy_has_no_bfloat16() -> None:
+    def checked(**body: object) -> None:
+        images = [{"type": "image_url", "image_url": "x"}]
+        check_image_embeds_request(decode(json.dumps({"images": images, **body}).encode(), ImageEmbedsRequest))
+
+    checked(features_format="npy", embed_dtype="float16")
+    checked(embed_dtype="bfloat16")
+    checked(features_format="npy")
+    with pytest.raises(RuleError, match="npy files have no bfloat16") as caught:
+        checked(features_format="npy", embed_dtype="bfloat16")
+    assert (caught.value.code, caught.value.param) == ("invalid_request", "embed_dtype")
 
 
 def test_messages_are_one_conversation_and_lists_of_messages_are_many() -> None:

@@ -18,7 +18,8 @@ from service.errors import MediaError
 from service.media.features import FeatureRule, FeaturesItem, open_features
 from service.media.npy_file import write_npy
 from service.media.safetensors_file import write_safetensors
-from service.media.tensor import ITEM_BYTES, Tensor, TensorDtype
+from service.media.tensor import Tensor
+from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 
 HIDDEN, WIDTH = 8, 24
 RULE = FeatureRule.of(HIDDEN, WIDTH, "float32")

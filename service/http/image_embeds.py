@@ -1,0 +1,133 @@
+"""`POST /v1/image_embeds`: features of pictures, as parts that can be posted back."""
+
+import base64
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from litestar import Response, post
+
+from schemas.content import ImageEmbeds, ImageEmbedsPart
+from schemas.image_embeds import (
+    FeaturesFormat,
+    ImageEmbedsData,
+    ImageEmbedsRequest,
+    ImageEmbedsResponse,
+    ImageEmbedsUsage,
+)
+from schemas.rules import check_image_embeds_request
+from service.errors import ServiceError
+from service.front.features_job import features_job
+from service.front.job import Answered, Embedded, Outcome
+from service.front.serving import Serving, serving_of
+from service.front.uuids import UuidStore
+from service.http.answer import answer, observe
+from service.http.body import announced_bytes, read_body
+from service.http.errors import AnyRequest, error_body
+from service.http.request_id import request_id
+from service.http.tenant import tenant_of
+from service.ipc.messages import FeaturesSpec
+from service.media.key import features_digest
+from service.media.npy_file import write_npy
+from service.media.safetensors_file import write_safetensors
+from service.media.tensor import Tensor
+from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
+
+WRITERS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": write_safetensors, "npy": write_npy}
+
+
+@post("/v1/image_embeds", status_code=200)
+async def create_image_embeds(request: AnyRequest) -> Response[bytes]:
+    """The features of each picture."""
+    serving = serving_of(request.app)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
+        return await _create(request, serving)
+
+
+async def _create(request: AnyRequest, serving: Serving) -> Response[bytes]:
+    body = await read_body(request, ImageEmbedsRequest, ignore_unknown=serving.ignores_unknown_fields)
+    check_image_embeds_request(body)
+    online = serving.online()
+    name = online.model.check_name(body.model)
+    dtype = _dtype(body, online.engine.dtype)
+    job = features_job(
+        online.reader,
+        body.images,
+        FeaturesSpec(dtype=dtype),
+        tenant=tenant_of(request),
+        max_bytes=serving.settings.max_features_bytes,
+        per_item=body.on_error == "per_item",
+    )
+    embedded = await online.embedder.embed(job)
+    observe(embedded)
+    writer = EntryWriter(body, dtype, request_id(request.scope), tenant_of(request), online.reader.uuids)
+    return await answer(partial(_response, writer, name, embedded), embedded, in_thread=True)
+
+
+def _dtype(body: ImageEmbedsRequest, computed_in: TensorDtype) -> TensorDtype:
+    """What was asked for; else what the model computes in, unless the file format has no such numbers."""
+    if body.embed_dtype is not None:
+        return body.embed_dtype
+    return "float32" if body.features_format == "npy" and computed_in == "bfloat16" else computed_in
+
+
+def _response(writer: "EntryWriter", name: str, embedded: Embedded) -> ImageEmbedsResponse:
+    return ImageEmbedsResponse(
+        id=f"imgemb-{writer.id}",
+        created=int(time.time()),
+        model=name,
+        data=[writer.entry(index, outcome) for index, outcome in enumerate(embedded.outcomes)],
+        usage=ImageEmbedsUsage(
+            num_images=len(embedded.outcomes),
+            image_tokens=embedded.num_image_tokens,
+            encoder_cache_hits=embedded.num_hits,
+            encoder_cache_misses=embedded.num_misses,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EntryWriter:
+    """Writes the entries of one answer; runs in a thread, since files, base64 and hashes of megabytes take a while."""
+
+    body: ImageEmbedsRequest
+    dtype: TensorDtype
+    id: str
+    tenant: bytes
+    uuids: UuidStore
+
+    def entry(self, index: int, outcome: Outcome) -> ImageEmbedsData:
+        """A picture's part, or why it has none."""
+        if isinstance(outcome, ServiceError):
+            return ImageEmbedsData(index=index, error=error_body(outcome, self.id))
+        (place,) = outcome.prompt.placeholders
+        data = outcome.vector.rows[self.dtype]
+        tensor = _tensor(data, self.dtype, place.length)
+        file = WRITERS[self.body.features_format or "safetensors"](tensor)
+        features = ImageEmbeds(image_embeds=base64.b64encode(file).decode(), image_grid_thw=[*place.grid_thw])
+        return ImageEmbedsData(
+            index=index,
+            part=ImageEmbedsPart(image_embeds=features, uuid=self._bound(index, outcome, tensor)),
+            content_hash=outcome.vector.key.hex(),
+            shape=list(tensor.shape),
+            dtype=self.dtype,
+        )
+
+    def _bound(self, index: int, outcome: Answered, tensor: Tensor) -> str:
+        """The picture's name, bound to the picture and to the features that are answered for it."""
+        (place,) = outcome.prompt.placeholders
+        uuid = self.body.images[index].uuid or handle(outcome.vector.key)
+        digest = features_digest(tensor.data, tensor.dtype, place.grid_thw, tensor.shape[1])
+        self.uuids.bind(self.tenant, uuid, place.item, digest)
+        return uuid
+
+
+def handle(key: bytes) -> str:
+    """The name of a picture that came without one: `img-` and the first half of its content hash in hex."""
+    return f"img-{key.hex()[:32]}"
+
+
+def _tensor(data: bytes, dtype: TensorDtype, num_tokens: int) -> Tensor:
+    width = len(data) // (num_tokens * ITEM_BYTES[dtype])
+    return Tensor(dtype, (num_tokens, width), memoryview(data))
