@@ -1,6 +1,8 @@
 """The engine is killed under load: who waits is told, nobody gets another's answer, and the service heals by itself."""
 
 import asyncio
+import base64
+import io
 import os
 import signal
 import time
@@ -34,9 +36,18 @@ def mortal(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
 
 
 def item(index: int) -> dict[str, Any]:
-    """Texts, and pictures with a text; each like no other."""
+    """Texts, pictures with a text, and features with a text; each like no other."""
     words = text_part(f"question {index} of {index * 7919}")
-    return {"content": [image_part(picture(index, 96, 96)), words] if index % 3 == 0 else [words]}
+    first = ([image_part(picture(index, 96, 96))], [features(index)], [])[index % 3]
+    return {"content": [*first, words]}
+
+
+def features(seed: int) -> dict[str, Any]:
+    """Features of a picture of 96 x 96 pixels that nobody drew."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.random.default_rng(seed).normal(size=(9, 384)).astype("<f2"))
+    embeds = {"image_embeds": base64.b64encode(buffer.getvalue()).decode(), "image_grid_thw": [1, 6, 6]}
+    return {"type": "image_embeds", "image_embeds": embeds}
 
 
 @dataclass

@@ -6,6 +6,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from schemas.content import ImageEmbeds, ImageEmbedsPart
 from schemas.embed import (
     EmbedBilledUnits,
     EmbedImage,
@@ -18,6 +19,7 @@ from schemas.embed import (
 from schemas.embeddings import EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
 from schemas.health import Health
+from schemas.image_embeds import ImageEmbedsData, ImageEmbedsRequest, ImageEmbedsResponse, ImageEmbedsUsage
 from schemas.models import ModelCard, ModelList
 from service.openapi import build
 from service.openapi.components import component_name
@@ -78,6 +80,24 @@ ANSWERS = [
         images=[EmbedImage(width=1, height=2, format="png", bit_depth=24)],
         meta=EmbedMeta(billed_units=BILLED, truncated_inputs=[], tokens=EmbedTokens(input_tokens=7), warnings=["w"]),
     ),
+    ImageEmbedsResponse(
+        id="imgemb-1",
+        created=1,
+        model="m",
+        data=[
+            ImageEmbedsData(
+                index=0,
+                part=ImageEmbedsPart(
+                    image_embeds=ImageEmbeds(image_embeds="AAAA", image_grid_thw=[1, 2, 2]), uuid="img-1"
+                ),
+                content_hash="00" * 32,
+                shape=[1, 768],
+                dtype="bfloat16",
+            ),
+            ImageEmbedsData(index=1, error=ERROR),
+        ],
+        usage=ImageEmbedsUsage(num_images=2, image_tokens=1, encoder_cache_hits=0, encoder_cache_misses=1),
+    ),
     ModelList(data=[CARD]),
     Health(status="ok"),
     Health(status="failed", detail="why"),
@@ -117,6 +137,6 @@ def test_the_document_refuses_an_answer_that_lacks_a_field() -> None:
     ("type_", "value"), [(r.request, e["value"]) for r in ROUTES for e in r.request_examples.values()]
 )
 def test_a_request_reads_back_to_what_it_was(type_: type, value: Any) -> None:
-    assert type_ in (EmbeddingRequest, EmbedRequest)
+    assert type_ in (EmbeddingRequest, EmbedRequest, ImageEmbedsRequest)
     request = msgspec.json.decode(msgspec.json.encode(value), type=type_)
     assert msgspec.json.decode(msgspec.json.encode(request), type=type_) == request

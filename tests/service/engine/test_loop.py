@@ -9,7 +9,17 @@ import pytest
 from service.engine.encoder_cache import EncoderCache
 from service.engine.loop import EngineLoop
 from service.engine.scheduler import Scheduler
-from service.ipc.messages import Abandon, Media, OutputSpec, PixelSlot, Request, StepDone, Submit, WantPixels
+from service.ipc.messages import (
+    Abandon,
+    FeaturesSpec,
+    Media,
+    OutputSpec,
+    PixelSlot,
+    Request,
+    StepDone,
+    Submit,
+    WantPixels,
+)
 
 POISON, NOT_FINITE = 666, 667
 
@@ -25,6 +35,16 @@ class TroubledRunner:
         if slot.start == POISON:
             raise RuntimeError("poisoned picture")
         return np.zeros(4)
+
+    def read_features(self, slot: PixelSlot, media: Media) -> Any:
+        return self.encode(slot, media.grid_thw)
+
+    def write_features(self, features: Any, dtype: str) -> bytes | None:
+        if dtype == "float16":
+            return None
+        if dtype == "bfloat16":
+            raise RuntimeError("poisoned features")
+        return features.tobytes()
 
     def check_alive(self) -> None:
         if self.is_device_broken:
@@ -123,3 +143,37 @@ def test_a_device_that_is_lost_ends_the_engine_instead_of_failing_for_ever(engin
     inbox.put(Submit(requests=[request(1, POISON)]))
     with pytest.raises(RuntimeError, match="the device is lost"):
         loop.turn()
+
+
+def test_features_are_answered_with_their_key_and_a_failure_stays_with_its_request(engine: Any) -> None:
+    loop, inbox, sent, _ = engine
+    formats = {1: "float32", 2: "float16", 3: "bfloat16"}
+    media = {id_: picture(bytes([id_]), id_) for id_ in formats}
+    inbox.put(
+        Submit(
+            requests=[
+                Request(id=id_, token_ids=[0], media=(media[id_],), output=FeaturesSpec(dtype=dtype))  # type: ignore[arg-type]
+                for id_, dtype in formats.items()
+            ]
+        )
+    )
+    for _ in range(4):
+        loop.turn()
+    (vector,) = [vector for step in sent for vector in step.vectors]
+    assert (vector.id, vector.key, vector.rows) == (1, b"\x01", {"float32": np.zeros(4).tobytes()})
+    failures = {failure.id: failure for step in sent for failure in step.failures}
+    assert (failures[2].code, failures[3].code) == ("non_finite_embedding", "internal_error")
+    assert "ask for float32" in failures[2].message
+    assert sorted(start for step in sent for start in step.released) == [1, 2, 3]
+
+
+def test_features_that_were_sent_are_no_run_of_the_tower(engine: Any) -> None:
+    loop, inbox, sent, _ = engine
+    came = Media(key=b"f", grid_thw=(1, 2, 2), offset=0, num_tokens=1, dtype="float16", slot=PixelSlot(4, 1))
+    inbox.put(Submit(requests=[request(1, 1, came, picture(b"p", 5))]))
+    loop.turn()
+    loop.turn()
+    assert [step.num_encoded for step in sent] == [1, 0]
+    assert sorted(sent[0].released) == [4, 5]
+    (vector,) = sent[1].vectors
+    assert (vector.num_hits, vector.num_misses) == (0, 1)

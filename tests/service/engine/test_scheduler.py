@@ -1,8 +1,8 @@
 """The scheduler's decisions, with strings for features: no torch, no process, no clock."""
 
 from service.engine.encoder_cache import EncoderCache
-from service.engine.scheduler import EncodeStep, LanguageStep, Scheduler
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.engine.scheduler import EncodeStep, FeaturesStep, LanguageStep, Scheduler
+from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
 
 
 def scheduler(max_bytes: int = 1000, **budgets: int) -> Scheduler[str]:
@@ -210,3 +210,82 @@ def test_features_that_wait_behind_text_are_bounded() -> None:
         held = sum(media.num_tokens for waiting in one._ready for media in waiting.request.media)
         most = max(most, held)
     assert most == 30  # two rounds, and the one that passed the limit
+
+
+def features_request(id_: int, media: Media) -> Request:
+    return Request(id=id_, token_ids=[0] * media.num_tokens, media=(media,), output=FeaturesSpec(dtype="float32"))
+
+
+def sent_features(name: str, start: int | None = 0) -> Media:
+    slot = None if start is None else PixelSlot(start, 1)
+    return Media(key=name.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=10, dtype="float16", slot=slot)
+
+
+def answered(one: Scheduler[str]) -> int:
+    step = one.next_step()
+    assert isinstance(step, FeaturesStep)
+    return step.waiting.request.id
+
+
+def test_features_are_answered_without_a_language_step_and_shared_with_vectors() -> None:
+    one = scheduler()
+    one.add(features_request(1, picture("a")), 0.0)
+    assert one.add(request(2, 20, picture("a", start=7)), 0.0) == [7]
+    encode_all(one, one.next_step())
+    step = one.next_step()
+    assert isinstance(step, FeaturesStep)
+    assert (step.waiting.features, step.waiting.num_hits, step.waiting.num_misses) == (["features of a"], 0, 1)
+    assert ids(one.next_step()) == [2]
+    one.add(features_request(3, picture("a", start=None)), 0.0)  # from the cache
+    assert answered(one) == 3
+    assert one.next_step() is None
+
+
+def test_features_that_were_sent_are_neither_hit_nor_miss() -> None:
+    one = scheduler()
+    one.add(request(1, 20, sent_features("f"), picture("a", start=1)), 0.0)
+    one.add(request(2, 20, sent_features("f", start=2)), 0.0)
+    encode_all(one, one.next_step())
+    one.add(request(3, 20, sent_features("f", start=3)), 0.0)
+    batch = {waiting.request.id: waiting for waiting in one.next_step().batch}
+    counts = {id_: (waiting.num_hits, waiting.num_misses) for id_, waiting in batch.items()}
+    assert counts == {1: (0, 1), 2: (0, 0), 3: (0, 0)}
+    assert batch[3].features == ["features of f"]  # read once, kept as all features are
+
+
+def test_answers_of_features_take_turns_with_model_steps() -> None:
+    one = scheduler(max_batch_requests=1)
+    one.cache.put(b"a", "features of a", 1)
+    for id_ in range(3):
+        one.add(features_request(id_, picture("a", start=None)), 0.0)
+        one.add(request(10 + id_, 5), 0.0)
+    kinds = [type(one.next_step()).__name__ for _ in range(6)]
+    assert kinds == ["FeaturesStep", "LanguageStep"] * 3
+    assert one.next_step() is None
+
+
+def test_features_to_answer_do_not_pile_up_while_pictures_are_encoded() -> None:
+    """An encode round gives many features at once; they leave before more rounds are run."""
+    one = scheduler(max_encoder_tokens=100)
+    for id_ in range(100):
+        one.add(features_request(id_, picture(str(id_), start=id_)), 0.0)
+    held, most, num_answered = 0, 0, 0
+    while (step := one.next_step()) is not None:
+        if isinstance(step, EncodeStep):
+            encode_all(one, step)
+            held += 10 * len(step.encodes)
+        else:
+            held -= 10
+            num_answered += 1
+        most = max(most, held)
+    assert num_answered == 100
+    assert most <= 300  # two rounds, and the one that passed the limit
+
+
+def test_abandoned_features_are_forgotten() -> None:
+    one = scheduler()
+    one.cache.put(b"a", "features of a", 1)
+    one.add(features_request(1, picture("a", start=None)), 0.0)
+    one.add(features_request(2, picture("b", start=5)), 0.0)
+    assert one.abandon([1, 2]) == [5]
+    assert one.next_step() is None

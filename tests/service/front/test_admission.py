@@ -49,6 +49,19 @@ def test_tokens_are_bounded_once_they_are_known() -> None:
         queue.add_tokens(third, 100)
 
 
+def test_the_bytes_of_large_answers_are_bounded_with_the_bodies() -> None:
+    queue = admission()
+    with queue.body(400), queue.place(1) as first, queue.place(1) as second:
+        queue.add_tokens(first, 10, 5000)  # alone: nobody else has tokens
+        with pytest.raises(UnavailableError, match="5400 bytes"):
+            queue.add_tokens(second, 1, 1)
+    with queue.body(400), queue.place(1) as third, queue.place(1) as fourth:
+        queue.add_tokens(third, 1, 300)
+        queue.add_tokens(fourth, 1, 300)
+        with pytest.raises(UnavailableError, match="1000 bytes"):
+            queue.add_tokens(fourth, 1, 1)
+
+
 def test_whoever_leaves_by_an_error_leaves_whole() -> None:
     queue = admission()
 

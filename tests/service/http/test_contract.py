@@ -71,9 +71,9 @@ def test_the_served_documents_are_the_committed_files(server: LiveServer, name: 
 
 @pytest.mark.parametrize(("route", "body"), EXAMPLES)
 def test_every_request_example_is_answered_as_documented(
-    server: LiveServer, route: Route, body: dict[str, Any]
+    builtin: LiveServer, route: Route, body: dict[str, Any]
 ) -> None:
-    answer = server.http.request(route.method, route.path, json=body)
+    answer = builtin.http.request(route.method, route.path, json=body)
     assert answer.status_code == 200, answer.text
     check(route, answer)
 

@@ -13,6 +13,7 @@ Variant = Callable[..., Path]
 def test_the_oracles_checkpoint_gives_the_reference_profile(checkpoint: Path) -> None:
     profile = load_profile(checkpoint)
     assert (profile.dimensions, profile.min_dimensions, profile.matryoshka) == (128, 64, None)
+    assert profile.feature_width == 3 * 128
     assert (profile.pooling, profile.normalize, profile.max_tokens) == ("last_token", True, 8192)
     assert profile.modalities == ("text", "image")
     assert profile.tokens.image_pad == 8134
@@ -90,6 +91,7 @@ def test_a_short_context_lowers_the_limit(variant: Variant) -> None:
         ({"text_config": None}, "text_config"),
         ({"text_config": {"hidden_size": "big"}}, "hidden_size 'big'"),
         ({"vision_config": {"patch_size": 14, "spatial_merge_size": 2}}, "patch_size 14"),
+        ({"vision_config": {"patch_size": 16, "spatial_merge_size": 2}}, "deepstack_visual_indexes None"),
         ({"image_token_id": 5}, "image_token_id 5"),
         ({"matryoshka_dimensions": [0, 64]}, r"\[0, 64\]"),
         ({"matryoshka_dimensions": [256]}, r"\[256\]"),
