@@ -39,38 +39,47 @@ class Picture(Protocol):
     @property
     def digest(self) -> bytes:
         """Level-2 key, 32 bytes: what was sent and how it is read. Pictures of one digest fill the same bytes."""
+        ...
 
     @property
     def grid_thw(self) -> GridThw:
         """Its size in patches."""
+        ...
 
     @property
     def num_tokens(self) -> int:
         """Visual tokens: as many as its grid gives."""
+        ...
 
     @property
     def dtype(self) -> TensorDtype | None:
         """Number format of the features in its slot; None when the slot holds RGB pixels."""
+        ...
 
     @property
     def num_slot_bytes(self) -> int:
         """Bytes that it takes in shared memory."""
+        ...
 
     @property
     def num_stored_bytes(self) -> int:
         """Bytes that keeping it takes."""
+        ...
 
     @property
     def param(self) -> str | None:
         """Path of the field it came from, for errors."""
+        ...
 
     @property
     def index(self) -> int | None:
         """Input of the batch that it belongs to, for errors."""
+        ...
 
     @property
     def sent_as(self) -> SentAs:
         """Its form and size, for answers."""
+        ...
 
     def at(self, param: str | None, index: int | None) -> "Picture":
         """The same picture in another place of a request.
@@ -79,6 +88,7 @@ class Picture(Protocol):
             param: path of the field.
             index: input of the batch.
         """
+        ...
 
     def fill(self, out: memoryview, fingerprint: bytes) -> bytes:
         """Write its bytes into a slot.
@@ -93,6 +103,7 @@ class Picture(Protocol):
         Raises:
             MediaError: a file that cannot be decoded.
         """
+        ...
 
 
 def num_visual_tokens(grid_thw: GridThw) -> int:

@@ -124,7 +124,7 @@ def _check_length(dtype: TensorDtype, shape: tuple[int, ...], offsets: object, n
     num_needed = prod(shape) * ITEM_BYTES[dtype]
     if num_needed != num_bytes:
         _refuse(f"{num_bytes} bytes of numbers; the shape {shown(shape)} in {dtype} needs {num_needed}", blame)
-    if offsets != [0, num_bytes] or any(type(offset) is not int for offset in (offsets if offsets else ())):
+    if not isinstance(offsets, list) or [*map(type, offsets)] != [int, int] or offsets != [0, num_bytes]:
         _refuse(f"`data_offsets` that are not [0, {num_bytes}], the bytes behind the header", blame)
 
 
