@@ -30,6 +30,9 @@ EXAMPLE_FEATURES = base64.b64encode(
 EXAMPLE_UUID = "sku-1234-front"
 """A name that a client may give to a picture, for the examples of the document."""
 
+EXAMPLE_FEATURES_UUID = "sku-1234-features"
+"""Another, for the features: one name cannot stand for both examples."""
+
 Uuid = Annotated[str, Meta(pattern="^[A-Za-z0-9._:-]+$", min_length=1, max_length=MAX_UUID_CHARS)]
 """A client's own name for a picture. The alphabet keeps it fit for logs and error messages."""
 
@@ -131,7 +134,7 @@ class ImageEmbedsPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="im
             examples=[{"image_embeds": EXAMPLE_FEATURES, "image_grid_thw": [1, 2, 2]}],
         ),
     ] = None
-    uuid: Annotated[Uuid | None, Meta(description=UUID_MEANING, examples=[EXAMPLE_UUID])] = None
+    uuid: Annotated[Uuid | None, Meta(description=UUID_MEANING, examples=[EXAMPLE_FEATURES_UUID])] = None
 
 
 ContentPart = TextPart | ImageUrlPart | ImageEmbedsPart
