@@ -104,6 +104,8 @@ def _shape(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
         schema["items"] = _property(schema["items"], names, nullable=nullable)
     if "enum" in schema:
         schema["type"] = "string"
+    if "pattern" in schema:  # the wire types say `\A` and `\Z`, which JSON Schema's dialect does not have
+        schema["pattern"] = schema["pattern"].replace(r"\A", "^").replace(r"\Z", "$")
     if isinstance(kind := schema.get("type"), str) and kind in _FORMATS:
         schema.setdefault("format", _FORMATS[kind])
     return schema

@@ -66,15 +66,35 @@ def test_a_nested_bomb_is_an_ordinary_refusal(raw: bytes, ignore_unknown: bool) 
             "`messages[0].role`: expected one of assistant, system, user, got null",
         ),
         ({"messages": [{"role": "user"}]}, "messages[0].content", "`messages[0].content`: required, got nothing"),
-        ({"model": "m", "dimensions": "64"}, "dimensions", "`dimensions`: expected an integer >= 1, got a string"),
-        ({"model": "m", "dimensions": 0}, "dimensions", "`dimensions`: expected an integer >= 1, got a smaller one"),
-        ({"model": "m", "dimensions": 2**31}, "dimensions", "`dimensions`: expected an integer >= 1, got a larger one"),
-        ({"model": "m", "dimensions": 1.5}, "dimensions", "`dimensions`: expected an integer >= 1, got a number"),
-        ({"model": "m", "dimensions": True}, "dimensions", "`dimensions`: expected an integer >= 1, got a boolean"),
+        (
+            {"model": "m", "dimensions": "64"},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a string",
+        ),
+        (
+            {"model": "m", "dimensions": 0},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a smaller one",
+        ),
+        (
+            {"model": "m", "dimensions": 2**31},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a larger one",
+        ),
+        (
+            {"model": "m", "dimensions": 1.5},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a number",
+        ),
+        (
+            {"model": "m", "dimensions": True},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a boolean",
+        ),
         (
             {"model": "m", "truncate_prompt_tokens": -2},
             "truncate_prompt_tokens",
-            "`truncate_prompt_tokens`: expected an integer >= -1, got a smaller one",
+            "`truncate_prompt_tokens`: expected an integer from -1 to 2147483647, got a smaller one",
         ),
         (
             {"model": "m", "encoding_format": "bytes"},
@@ -262,3 +282,20 @@ def test_both_routes_read_the_same_content() -> None:
     items = [{"content": [TEXT, {"type": "image_url", "image_url": {"url": "x", "detail": "low"}}]}, {"content": "b"}]
     raw = json.dumps({"model": "m", "inputs": items}).encode()
     assert decode(raw, EmbeddingRequest).inputs == decode(raw, EmbedRequest).inputs
+
+
+def with_uuid(uuid: object) -> dict:
+    return with_content([TEXT, {"type": "image_url", "uuid": uuid}])
+
+
+@pytest.mark.parametrize("uuid", ["", "a b", "a\n", "\na", "a/b", "\u00e4", "a" * 129])
+def test_a_name_of_other_signs_is_refused_and_told_which_are_allowed(uuid: str) -> None:
+    error = refused(with_uuid(uuid))
+    assert (error.code, error.param, error.index) == ("invalid_request", "inputs[1].content[1].uuid", 1)
+    assert "a string of 1 to 128 letters, digits and the signs . _ : -, got another value" in error.message
+
+
+@pytest.mark.parametrize("uuid", ["a", "SKU:12.3_front-2", "a" * 128, None])
+def test_a_name_of_the_allowed_signs_is_taken(uuid: str | None) -> None:
+    (part,) = decode(json.dumps(with_uuid(uuid)).encode(), EmbeddingRequest).inputs[1].content[1:]
+    assert part.uuid == uuid
