@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from schemas.content import ContentPart, TextPart
 from schemas.embed import EmbedRequest
+from schemas.embed_v1 import EmbedV1Request
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message, MessageOrConversation, conversations
 from schemas.rule_error import RuleError
@@ -44,6 +45,15 @@ def check_embed_request(request: EmbedRequest) -> None:
         RuleError: with `missing_input` or `conflicting_input`.
     """
     _check_one_source({"texts": request.texts, "images": request.images, "inputs": request.inputs})
+
+
+def check_embed_v1_request(request: EmbedV1Request) -> None:
+    """Check the rules of `POST /v1/embed` that one field alone cannot state.
+
+    Raises:
+        RuleError: with `missing_input` or `conflicting_input`.
+    """
+    _check_one_source({"texts": request.texts, "images": request.images})
 
 
 def _check_one_source(sources: Mapping[str, object]) -> None:

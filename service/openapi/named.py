@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from schemas.content import ContentPart, ContentParts, GridThw, ImageSource
 from schemas.embed import EmbeddingType, Truncate
+from schemas.embed_v1 import EmbedV1Response
 from schemas.embeddings import (
     Embedding,
     EmbeddingInput,
@@ -69,6 +70,11 @@ NAMED = (
     Named("ModelObject", Literal["model"], "Marks a model, as in OpenAI's API."),
     Named("CohereResponseType", Literal["embeddings_by_type"], "Marks an answer by number format."),
     Named("InputTypes", InputTypes, "Instruction by name."),
+    Named(
+        "CohereEmbedV1Response",
+        EmbedV1Response,
+        "The vectors, as a bare list or by number format; `response_type` says which.",
+    ),
     Named(
         "ImageSource",
         ImageSource,

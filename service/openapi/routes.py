@@ -5,10 +5,12 @@ A test of `service.http` proves that the server's routes and this table are equa
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import UnionType
 from typing import Any
 
 from schemas.base import Answer, Wire
 from schemas.embed import EmbedRequest, EmbedResponse
+from schemas.embed_v1 import EmbedV1Request, EmbedV1Response
 from schemas.embeddings import EmbeddingRequest, EmbeddingResponse
 from schemas.errors import CohereErrorResponse, ErrorResponse
 from schemas.health import Health
@@ -37,7 +39,7 @@ class Route:
     tag: str
     summary: str
     description: str
-    response: type[Answer] | None = None
+    response: type[Answer] | UnionType | None = None
     """The success type; None for a text of `media_type`."""
     media_type: str = "application/json"
     """Media type of the success answer."""
@@ -97,6 +99,26 @@ ROUTES = (
         headers=TIMING_HEADERS,
         request_examples=examples.EMBED_REQUESTS,
         response_examples=examples.EMBED_RESPONSES,
+        error_examples=examples.COHERE_ERRORS,
+    ),
+    Route(
+        method="POST",
+        path="/v1/embed",
+        operation_id="embedV1",
+        tag="Embeddings",
+        summary="Vectors in Cohere's older form",
+        description=(
+            "For clients that speak Cohere's v1, such as the SDK's `Client` and LangChain's `CohereEmbeddings`. "
+            "Exactly one of `texts` and `images` holds what to embed. Without `embedding_types` the answer is a bare list of "
+            "vectors, else it is by number format, as on `/v2/embed`. The vectors are the same."
+        ),
+        request=EmbedV1Request,
+        response=EmbedV1Response,
+        error=CohereErrorResponse,
+        error_statuses=EMBED_STATUSES,
+        headers=TIMING_HEADERS,
+        request_examples=examples.EMBED_V1_REQUESTS,
+        response_examples=examples.EMBED_V1_RESPONSES,
         error_examples=examples.COHERE_ERRORS,
     ),
     Route(

@@ -6,16 +6,16 @@ import jsonschema
 import msgspec
 import pytest
 
+from schemas.base import Wire
 from schemas.embed import (
     EmbedBilledUnits,
     EmbedImage,
     EmbedMeta,
-    EmbedRequest,
     EmbedResponse,
     EmbedTokens,
     EmbedVectors,
 )
-from schemas.embeddings import EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
+from schemas.embeddings import EmbeddingData, EmbeddingResponse, Usage
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
 from schemas.health import Health
 from schemas.models import ModelCard, ModelList
@@ -116,6 +116,6 @@ def test_the_document_refuses_an_answer_that_lacks_a_field() -> None:
     ("type_", "value"), [(r.request, e["value"]) for r in ROUTES for e in r.request_examples.values()]
 )
 def test_a_request_reads_back_to_what_it_was(type_: type, value: Any) -> None:
-    assert type_ in (EmbeddingRequest, EmbedRequest)
+    assert issubclass(type_, Wire)
     request = msgspec.json.decode(msgspec.json.encode(value), type=type_)
     assert msgspec.json.decode(msgspec.json.encode(request), type=type_) == request
