@@ -20,7 +20,7 @@ class HeadAsGet:
         if scope["type"] != ScopeType.HTTP or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
-        asked: Scope = {**scope, "method": "GET"}  # type: ignore[assignment,typeddict-item,misc]
+        asked: Scope = {**scope, "method": "GET"}
 
         async def send_without_body(message: Message) -> None:
             if message["type"] == "http.response.body":

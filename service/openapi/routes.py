@@ -109,8 +109,8 @@ ROUTES = (
         summary="Vectors in Cohere's older form",
         description=(
             "For clients that speak Cohere's v1, such as the SDK's `Client` and LangChain's `CohereEmbeddings`. "
-            "Exactly one of `texts` and `images` holds what to embed. Without `embedding_types` the answer is a bare list of "
-            "vectors, else it is by number format, as on `/v2/embed`. The vectors are the same."
+            "Exactly one of `texts` and `images` holds what to embed. Without `embedding_types` the answer is a bare "
+            "list of vectors, else it is by number format, as on `/v2/embed`. The vectors are the same."
         ),
         request=EmbedV1Request,
         response=EmbedV1Response,
