@@ -18,12 +18,15 @@ from service.http.errors import HANDLERS
 from service.http.head import HeadAsGet
 from service.http.health import get_metrics, livez, readyz
 from service.http.models import get_model, list_models
+from service.http.tokenize import detokenize, tokenize
 from service.settings import Settings
 
 ROUTE_HANDLERS = [
     create_embedding,
     embed,
     embed_v1,
+    tokenize,
+    detokenize,
     list_models,
     get_model,
     livez,

@@ -171,6 +171,55 @@ EMBED_V1_RESPONSES: dict[str, Any] = {
     "types": {"summary": "By number format", "value": EMBED_RESPONSES["texts"]["value"] | {"meta": _V1_META}},
 }
 
+TOKENIZE_REQUESTS: dict[str, Any] = {
+    "prompt": {
+        "summary": "One text, with the text of each token",
+        "value": {"model": "builtin", "prompt": "a red bicycle", "return_token_strs": True},
+    },
+    "texts": {"summary": "Two texts", "value": {"model": "builtin", "input": ["a red bicycle", "a green door"]}},
+    "fused": {
+        "summary": "How many tokens is this picture?",
+        "value": {"model": "builtin", "inputs": [{"content": [_IMAGE_PART, _TEXT_PART]}]},
+    },
+    "conversation": {
+        "summary": "A conversation, cut to 24 tokens",
+        "value": {
+            "model": "builtin",
+            "messages": [{"role": "user", "content": [_TEXT_PART]}],
+            "truncate_prompt_tokens": 24,
+        },
+    },
+}
+
+TOKENIZE_RESPONSES: dict[str, Any] = {
+    "prompt": {
+        "summary": "The first four tokens of a prompt",
+        "value": {
+            "count": 4,
+            "max_model_len": 8192,
+            "tokens": [1785, 1288, 198, 443],
+            "token_strs": ["<|im_start|>", "system", "\n", "Represent"],
+            "data": [
+                {
+                    "object": "tokens",
+                    "index": 0,
+                    "count": 4,
+                    "tokens": [1785, 1288, 198, 443],
+                    "image_tokens": 0,
+                    "truncated": False,
+                }
+            ],
+        },
+    },
+}
+
+DETOKENIZE_REQUESTS: dict[str, Any] = {
+    "tokens": {"summary": "Six tokens", "value": {"model": "builtin", "tokens": [64, 392, 268, 582, 88, 415]}},
+}
+DETOKENIZE_RESPONSES: dict[str, Any] = {
+    "text": {"summary": "Their text", "value": {"prompt": "a red bicycle"}},
+}
+
 _DEFAULT = "Represent the user's input."
 
 _CARD = {
@@ -206,6 +255,14 @@ _CARD = {
     "max_tokens": 8192,
     "min_pixels": 4096,
     "max_pixels": 16384,
+    "max_inputs": 2048,
+    "max_parts_per_input": 32,
+    "max_images": 64,
+    "max_body_bytes": 33554432,
+    "max_image_bytes": 20971520,
+    "max_image_pixels": 33200000,
+    "accepts_token_arrays": False,
+    "fetches_image_urls": False,
     "dtype": "float32",
     "device": "cpu",
 }

@@ -67,6 +67,7 @@ NAMED = (
     Named("ErrorType", ErrorType, "OpenAI's coarse grouping of errors."),
     Named("ListObject", Literal["list"], "Marks a list, as in OpenAI's API."),
     Named("EmbeddingObject", Literal["embedding"], "Marks a vector, as in OpenAI's API."),
+    Named("TokensObject", Literal["tokens"], "Marks the tokens of one input."),
     Named("ModelObject", Literal["model"], "Marks a model, as in OpenAI's API."),
     Named("CohereResponseType", Literal["embeddings_by_type"], "Marks an answer by number format."),
     Named("InputTypes", InputTypes, "Instruction by name."),

@@ -15,10 +15,12 @@ from schemas.embeddings import EmbeddingRequest, EmbeddingResponse
 from schemas.errors import CohereErrorResponse, ErrorResponse
 from schemas.health import Health
 from schemas.models import ModelCard, ModelList
+from schemas.tokenize import DetokenizeRequest, DetokenizeResponse, TokenizeRequest, TokenizeResponse
 from service.openapi import examples
 
 TAGS = {
     "Embeddings": "Turn texts, pictures and mixtures of them into vectors.",
+    "Tokens": "See and count tokens without embedding them.",
     "Models": "What is served, and how requests to it are treated.",
     "Probes": "For orchestrators and monitoring.",
     "Pages": "For people.",
@@ -120,6 +122,37 @@ ROUTES = (
         request_examples=examples.EMBED_V1_REQUESTS,
         response_examples=examples.EMBED_V1_RESPONSES,
         error_examples=examples.COHERE_ERRORS,
+    ),
+    Route(
+        method="POST",
+        path="/tokenize",
+        operation_id="tokenize",
+        tag="Tokens",
+        summary="The tokens that a request would have",
+        description=(
+            "Exactly one of `prompt`, `input`, `messages` and `inputs` holds what to tokenize. The tokens are those "
+            "that `/v1/embeddings` reads for the same fields, template, instruction and pictures included."
+        ),
+        request=TokenizeRequest,
+        response=TokenizeResponse,
+        error_statuses=EMBED_STATUSES,
+        request_examples=examples.TOKENIZE_REQUESTS,
+        response_examples=examples.TOKENIZE_RESPONSES,
+        error_examples=examples.ERRORS,
+    ),
+    Route(
+        method="POST",
+        path="/detokenize",
+        operation_id="detokenize",
+        tag="Tokens",
+        summary="The text of token ids",
+        description="Special tokens are written out. The run of ids of a picture gives the name of that id as often.",
+        request=DetokenizeRequest,
+        response=DetokenizeResponse,
+        error_statuses=(400, 404, 413, 415, 429, 500, 503),
+        request_examples=examples.DETOKENIZE_REQUESTS,
+        response_examples=examples.DETOKENIZE_RESPONSES,
+        error_examples={status: examples.ERRORS[status] for status in (404, 429, 503)},
     ),
     Route(
         method="GET",

