@@ -36,8 +36,10 @@ def family_of(path: str) -> Family:
     A wrong base URL puts something before a known path, so the end of the path decides; `/v2/` is Cohere's alone.
     """
     path = path.rstrip("/")
-    ends = [family for known, family in FAMILIES.items() if path.endswith(known)]
-    return ends[0] if ends else "cohere" if path.startswith("/v2/") else "openai"
+    for known, family in FAMILIES.items():
+        if path.endswith(known):
+            return family
+    return "cohere" if path.startswith("/v2/") else "openai"
 
 
 def hint(path: str) -> str | None:

@@ -62,3 +62,9 @@ def test_head_of_what_cannot_be_read_is_refused_without_a_body(server: LiveServe
         (405, b""),
         (404, b""),
     ]
+
+
+def test_a_route_that_takes_get_allows_head(server: LiveServer) -> None:
+    for answer in (server.http.post("/v1/models"), server.http.options("/v1/models")):
+        assert {"GET", "HEAD"} <= set(answer.headers["allow"].split(", "))
+    assert "HEAD" not in server.http.get("/v1/embeddings").headers["allow"]
