@@ -9,7 +9,8 @@ from typing import Any
 
 from schemas.errors import CohereErrorResponse, ErrorResponse
 from service.openapi.components import REF, build_components, component_of
-from service.openapi.routes import ROUTES, TAGS, Route
+from service.openapi.route import Route
+from service.openapi.routes import ROUTES, TAGS
 from service.openapi.statuses import CODES, REASONS, RETRY_AFTER
 
 API_VERSION = "0.1.0"

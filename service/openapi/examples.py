@@ -7,8 +7,8 @@ from typing import Any
 
 from schemas.content import EXAMPLE_IMAGE
 
-_IMAGE_PART = {"type": "image_url", "image_url": {"url": EXAMPLE_IMAGE}}
-_TEXT_PART = {"type": "text", "text": "a red bicycle"}
+IMAGE_PART = {"type": "image_url", "image_url": {"url": EXAMPLE_IMAGE}}
+TEXT_PART = {"type": "text", "text": "a red bicycle"}
 _QUERY = "Retrieve images or text relevant to the user's query."
 
 EMBEDDING_REQUESTS: dict[str, Any] = {
@@ -30,7 +30,7 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
         "value": {
             "model": "builtin",
             "instruction": "Represent the colors of the image.",
-            "inputs": [{"content": [_IMAGE_PART, _TEXT_PART]}, {"content": [_IMAGE_PART]}],
+            "inputs": [{"content": [IMAGE_PART, TEXT_PART]}, {"content": [IMAGE_PART]}],
         },
     },
     "conversation": {
@@ -39,7 +39,7 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
             "model": "builtin",
             "messages": [
                 {"role": "system", "content": [{"type": "text", "text": _QUERY}]},
-                {"role": "user", "content": [_IMAGE_PART, _TEXT_PART]},
+                {"role": "user", "content": [IMAGE_PART, TEXT_PART]},
             ],
         },
     },
@@ -48,8 +48,8 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
         "value": {
             "model": "builtin",
             "messages": [
-                [{"role": "user", "content": [_TEXT_PART]}],
-                [{"role": "user", "content": [_IMAGE_PART]}],
+                [{"role": "user", "content": [TEXT_PART]}],
+                [{"role": "user", "content": [IMAGE_PART]}],
             ],
         },
     },
@@ -98,12 +98,12 @@ EMBED_REQUESTS: dict[str, Any] = {
         "value": {
             "model": "builtin",
             "input_type": "search_document",
-            "inputs": [{"content": [_IMAGE_PART, _TEXT_PART]}],
+            "inputs": [{"content": [IMAGE_PART, TEXT_PART]}],
         },
     },
 }
 
-_COHERE_META = {
+COHERE_META = {
     "api_version": {"version": "2"},
     "billed_units": {"input_tokens": 26, "image_tokens": 0, "images": 0},
     "tokens": {"input_tokens": 26},
@@ -118,7 +118,7 @@ EMBED_RESPONSES: dict[str, Any] = {
             "response_type": "embeddings_by_type",
             "embeddings": {"float": [[0.5, -0.25, 0.5, 0.25, -0.25, 0.25, 0.25, -0.43301270]], "ubinary": [[182]]},
             "texts": ["a red bicycle"],
-            "meta": _COHERE_META,
+            "meta": COHERE_META,
         },
     },
     "images": {
@@ -129,95 +129,9 @@ EMBED_RESPONSES: dict[str, Any] = {
             "embeddings": {"float": [[0.5, -0.5, 0.5, 0.5]]},
             "texts": [],
             "images": [{"width": 32, "height": 32, "format": "png", "bit_depth": 24}],
-            "meta": _COHERE_META | {"billed_units": {"input_tokens": 21, "image_tokens": 4, "images": 1}},
+            "meta": COHERE_META | {"billed_units": {"input_tokens": 21, "image_tokens": 4, "images": 1}},
         },
     },
-}
-
-EMBED_V1_REQUESTS: dict[str, Any] = {
-    "texts": {
-        "summary": "Queries",
-        "value": {"model": "builtin", "input_type": "search_query", "texts": ["something to ride", "a way in"]},
-    },
-    "types": {
-        "summary": "Documents, in two number formats",
-        "value": {
-            "model": "builtin",
-            "input_type": "search_document",
-            "texts": ["a red bicycle"],
-            "embedding_types": ["float", "ubinary"],
-            "truncate": "END",
-        },
-    },
-    "images": {
-        "summary": "A picture",
-        "value": {"model": "builtin", "input_type": "image", "images": [EXAMPLE_IMAGE]},
-    },
-}
-
-_V1_META = _COHERE_META | {"api_version": {"version": "1"}}
-
-EMBED_V1_RESPONSES: dict[str, Any] = {
-    "floats": {
-        "summary": "A bare list",
-        "value": {
-            "response_type": "embeddings_floats",
-            "id": "embd-0f9c2a7d41b84e6f",
-            "embeddings": [[0.5, -0.5, 0.5, 0.5]],
-            "texts": ["a red bicycle"],
-            "meta": _V1_META,
-        },
-    },
-    "types": {"summary": "By number format", "value": EMBED_RESPONSES["texts"]["value"] | {"meta": _V1_META}},
-}
-
-TOKENIZE_REQUESTS: dict[str, Any] = {
-    "prompt": {
-        "summary": "One text, with the text of each token",
-        "value": {"model": "builtin", "prompt": "a red bicycle", "return_token_strs": True},
-    },
-    "texts": {"summary": "Two texts", "value": {"model": "builtin", "input": ["a red bicycle", "a green door"]}},
-    "fused": {
-        "summary": "How many tokens is this picture?",
-        "value": {"model": "builtin", "inputs": [{"content": [_IMAGE_PART, _TEXT_PART]}]},
-    },
-    "conversation": {
-        "summary": "A conversation, cut to 24 tokens",
-        "value": {
-            "model": "builtin",
-            "messages": [{"role": "user", "content": [_TEXT_PART]}],
-            "truncate_prompt_tokens": 24,
-        },
-    },
-}
-
-TOKENIZE_RESPONSES: dict[str, Any] = {
-    "prompt": {
-        "summary": "The first four tokens of a prompt",
-        "value": {
-            "count": 4,
-            "max_model_len": 8192,
-            "tokens": [1785, 1288, 198, 443],
-            "token_strs": ["<|im_start|>", "system", "\n", "Represent"],
-            "data": [
-                {
-                    "object": "tokens",
-                    "index": 0,
-                    "count": 4,
-                    "tokens": [1785, 1288, 198, 443],
-                    "image_tokens": 0,
-                    "truncated": False,
-                }
-            ],
-        },
-    },
-}
-
-DETOKENIZE_REQUESTS: dict[str, Any] = {
-    "tokens": {"summary": "Six tokens", "value": {"model": "builtin", "tokens": [64, 392, 268, 582, 88, 415]}},
-}
-DETOKENIZE_RESPONSES: dict[str, Any] = {
-    "text": {"summary": "Their text", "value": {"prompt": "a red bicycle"}},
 }
 
 _DEFAULT = "Represent the user's input."

@@ -3,20 +3,15 @@
 A test of `service.http` proves that the server's routes and this table are equal.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import UnionType
-from typing import Any
-
-from schemas.base import Answer, Wire
 from schemas.embed import EmbedRequest, EmbedResponse
 from schemas.embed_v1 import EmbedV1Request, EmbedV1Response
 from schemas.embeddings import EmbeddingRequest, EmbeddingResponse
-from schemas.errors import CohereErrorResponse, ErrorResponse
+from schemas.errors import CohereErrorResponse
 from schemas.health import Health
 from schemas.models import ModelCard, ModelList
 from schemas.tokenize import DetokenizeRequest, DetokenizeResponse, TokenizeRequest, TokenizeResponse
-from service.openapi import examples
+from service.openapi import examples, examples_embed_v1, examples_tokens
+from service.openapi.route import Route
 
 TAGS = {
     "Embeddings": "Turn texts, pictures and mixtures of them into vectors.",
@@ -29,36 +24,6 @@ TAGS = {
 
 TIMING_HEADERS = ("x-queue-time", "x-media-time", "x-inference-time", "x-total-time", "x-encoder-cache")
 """Headers that every answer with vectors carries."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """One operation."""
-
-    method: str
-    path: str
-    operation_id: str
-    tag: str
-    summary: str
-    description: str
-    response: type[Answer] | UnionType | None = None
-    """The success type; None for a text of `media_type`."""
-    media_type: str = "application/json"
-    """Media type of the success answer."""
-    request: type[Wire] | None = None
-    """The body, always JSON."""
-    error: type[Answer] = ErrorResponse
-    """The one error type of the operation."""
-    error_statuses: tuple[int, ...] = (500,)
-    headers: tuple[str, ...] = ()
-    """Headers of the success answer, beside `x-request-id`."""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    """Path parameters with what they mean."""
-    request_examples: Mapping[str, Any] = field(default_factory=dict)
-    response_examples: Mapping[str, Any] = field(default_factory=dict)
-    error_examples: Mapping[int, Any] = field(default_factory=dict)
-    protected: bool = True
-    """Whether an API key guards it, once the server has keys."""
 
 
 EMBED_STATUSES = (400, 404, 409, 413, 415, 422, 429, 500, 503, 504)
@@ -119,8 +84,8 @@ ROUTES = (
         error=CohereErrorResponse,
         error_statuses=EMBED_STATUSES,
         headers=TIMING_HEADERS,
-        request_examples=examples.EMBED_V1_REQUESTS,
-        response_examples=examples.EMBED_V1_RESPONSES,
+        request_examples=examples_embed_v1.EMBED_V1_REQUESTS,
+        response_examples=examples_embed_v1.EMBED_V1_RESPONSES,
         error_examples=examples.COHERE_ERRORS,
     ),
     Route(
@@ -136,8 +101,8 @@ ROUTES = (
         request=TokenizeRequest,
         response=TokenizeResponse,
         error_statuses=EMBED_STATUSES,
-        request_examples=examples.TOKENIZE_REQUESTS,
-        response_examples=examples.TOKENIZE_RESPONSES,
+        request_examples=examples_tokens.TOKENIZE_REQUESTS,
+        response_examples=examples_tokens.TOKENIZE_RESPONSES,
         error_examples=examples.ERRORS,
     ),
     Route(
@@ -150,8 +115,8 @@ ROUTES = (
         request=DetokenizeRequest,
         response=DetokenizeResponse,
         error_statuses=(400, 404, 413, 415, 429, 500, 503),
-        request_examples=examples.DETOKENIZE_REQUESTS,
-        response_examples=examples.DETOKENIZE_RESPONSES,
+        request_examples=examples_tokens.DETOKENIZE_REQUESTS,
+        response_examples=examples_tokens.DETOKENIZE_RESPONSES,
         error_examples={status: examples.ERRORS[status] for status in (404, 429, 503)},
     ),
     Route(
