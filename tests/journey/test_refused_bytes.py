@@ -46,6 +46,8 @@ TRANSPORT = (
     Refusal("oversize body", V1, b'{"input":"' + b"x" * MAX_BODY_BYTES + b'"}', 413, "body_too_large",
             words=(str(MAX_BODY_BYTES),)),
     Refusal("oversize body of Cohere's", V2, b" " * (MAX_BODY_BYTES + 1), 413, "body_too_large"),
+    Refusal("oversize body of Cohere's v1", "/v1/embed", b" " * (MAX_BODY_BYTES + 1), 413, "body_too_large"),
+    Refusal("oversize body of tokens", "/tokenize", b" " * (MAX_BODY_BYTES + 1), 413, "body_too_large"),
 )  # fmt: skip
 
 ALL = (*BYTES, *TRANSPORT)

@@ -1,5 +1,8 @@
 """`/tokenize` counts what `/v1/embeddings` reads, token for token, and its ids are the prompt."""
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -146,3 +149,20 @@ def test_what_cannot_be_is_refused_with_its_place(
 
 def test_no_tokens_are_no_text(server: LiveServer) -> None:
     assert server.ask("/detokenize", {"tokens": []}).json() == {"prompt": ""}
+
+
+def test_tokens_are_counted_while_the_engine_is_away(accepting: LiveServer) -> None:
+    want = tokens_of(accepting, input="x")
+    os.kill(accepting.engine_pid(), signal.SIGKILL)
+    deadline_s = time.monotonic() + 10
+    while accepting.status("/readyz") == 200 and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert accepting.status("/readyz") == 503
+    assert tokens_of(accepting, input="x") == want
+    accepting.wait_until_ready()
+
+
+def test_an_unknown_model_is_not_found(server: LiveServer) -> None:
+    for path, body in (("/tokenize", {"prompt": "x"}), ("/detokenize", {"tokens": [1]})):
+        answer = server.http.post(path, json=body | {"model": "gpt-5"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")

@@ -10,6 +10,7 @@ from schemas.embed import EMBED_IGNORED_FIELDS, EmbedRequest
 from schemas.embeddings import IGNORED_FIELDS, EmbeddingRequest
 from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT, MAX_TOKEN_IDS
 from schemas.rule_error import RuleError
+from schemas.tokenize import TokenizeRequest
 
 TEXT = {"type": "text", "text": "a"}
 
@@ -255,7 +256,7 @@ def test_a_wrong_cohere_value_is_refused(field: str, value: object) -> None:
     assert error.param.startswith(field)
 
 
-@pytest.mark.parametrize("type_", [EmbeddingRequest, EmbedRequest])
+@pytest.mark.parametrize("type_", [EmbeddingRequest, EmbedRequest, TokenizeRequest])
 def test_null_means_absent_for_every_optional_field(type_: type[msgspec.Struct]) -> None:
     optional = {f.encode_name: None for f in msgspec.structs.fields(type_) if not f.required}
     assert len(optional) >= 10
