@@ -84,10 +84,10 @@ def _check_input_list(items: Sequence[Item], request: EmbeddingRequest, accepts_
     holds_ids = any(not isinstance(item, str) for item in items)
     if holds_ids and not accepts_token_arrays:
         raise RuleError("token_arrays_not_accepted", IDS_REFUSED, param="input")
-    if holds_ids:
-        check_token_arrays(request)
     if len(items) > MAX_INPUTS and not isinstance(items[0], int):  # ids of one prompt are bounded by the model
         raise RuleError("too_many_inputs", f"`input`: expected at most {MAX_INPUTS} items, got more", param="input")
+    if holds_ids:
+        check_token_arrays(request)
 
 
 def _check_template_flags(request: EmbeddingRequest) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from schemas.content import EXAMPLE_IMAGE
-from service.openapi.examples import COHERE_META, EMBED_RESPONSES
+from service.openapi.examples import COHERE_ERRORS, COHERE_META, EMBED_RESPONSES
 
 EMBED_V1_REQUESTS: dict[str, Any] = {
     "texts": {
@@ -40,4 +40,16 @@ EMBED_V1_RESPONSES: dict[str, Any] = {
         },
     },
     "types": {"summary": "By number format", "value": EMBED_RESPONSES["texts"]["value"] | {"meta": _V1_META}},
+}
+
+
+def _worded(status: int, message: str, param: str) -> dict[str, Any]:
+    """Cohere's example for a status, about a field that v1 has."""
+    example = COHERE_ERRORS[status]
+    return example | {"message": message, "error": example["error"] | {"message": message, "param": param}}
+
+
+EMBED_V1_ERRORS: dict[int, Any] = COHERE_ERRORS | {
+    400: _worded(400, "expected exactly one of `texts`, `images`, got none", "texts"),
+    422: _worded(422, "`images[3]`: expected a picture, got bytes that are none", "images[3]"),
 }

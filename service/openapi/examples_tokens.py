@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.openapi.examples import IMAGE_PART, TEXT_PART
+from service.openapi.examples import ERRORS, IMAGE_PART, TEXT_PART
 
 TOKENIZE_REQUESTS: dict[str, Any] = {
     "prompt": {
@@ -51,4 +51,18 @@ DETOKENIZE_REQUESTS: dict[str, Any] = {
 }
 DETOKENIZE_RESPONSES: dict[str, Any] = {
     "text": {"summary": "Their text", "value": {"prompt": "a red bicycle"}},
+}
+
+
+def _refused(message: str, code: str, param: str) -> dict[str, Any]:
+    return {"error": ERRORS[400]["error"] | {"message": message, "code": code, "param": param}}
+
+
+TOKENIZE_ERRORS: dict[int, Any] = ERRORS | {
+    400: _refused(
+        "expected exactly one of `prompt`, `input`, `messages`, `inputs`, got none", "missing_input", "prompt"
+    )
+}
+DETOKENIZE_ERRORS: dict[int, Any] = {status: ERRORS[status] for status in (404, 429, 503)} | {
+    400: _refused("`tokens[1]`: expected a token id from 0 to 1791, got 1800", "invalid_request", "tokens[1]")
 }

@@ -86,7 +86,7 @@ ROUTES = (
         headers=TIMING_HEADERS,
         request_examples=examples_embed_v1.EMBED_V1_REQUESTS,
         response_examples=examples_embed_v1.EMBED_V1_RESPONSES,
-        error_examples=examples.COHERE_ERRORS,
+        error_examples=examples_embed_v1.EMBED_V1_ERRORS,
     ),
     Route(
         method="POST",
@@ -103,7 +103,7 @@ ROUTES = (
         error_statuses=EMBED_STATUSES,
         request_examples=examples_tokens.TOKENIZE_REQUESTS,
         response_examples=examples_tokens.TOKENIZE_RESPONSES,
-        error_examples=examples.ERRORS,
+        error_examples=examples_tokens.TOKENIZE_ERRORS,
     ),
     Route(
         method="POST",
@@ -117,7 +117,7 @@ ROUTES = (
         error_statuses=(400, 404, 413, 415, 429, 500, 503),
         request_examples=examples_tokens.DETOKENIZE_REQUESTS,
         response_examples=examples_tokens.DETOKENIZE_RESPONSES,
-        error_examples={status: examples.ERRORS[status] for status in (404, 429, 503)},
+        error_examples=examples_tokens.DETOKENIZE_ERRORS,
     ),
     Route(
         method="GET",
