@@ -45,7 +45,7 @@ EMBED_V1_RESPONSES: dict[str, Any] = {
 
 def _worded(status: int, message: str, param: str) -> dict[str, Any]:
     """Cohere's example for a status, about a field that v1 has."""
-    example = COHERE_ERRORS[status]
+    example: dict[str, Any] = COHERE_ERRORS[status]
     return example | {"message": message, "error": example["error"] | {"message": message, "param": param}}
 
 
