@@ -33,7 +33,10 @@ EXAMPLE_UUID = "sku-1234-front"
 EXAMPLE_FEATURES_UUID = "sku-1234-features"
 """Another, for the features: one name cannot stand for both examples."""
 
-Uuid = Annotated[str, Meta(pattern="^[A-Za-z0-9._:-]+$", min_length=1, max_length=MAX_UUID_CHARS)]
+UUID_PATTERN = r"\A[A-Za-z0-9._:-]+\Z"
+"""The alphabet of names. Python's `$` would let a newline pass at the end."""
+
+Uuid = Annotated[str, Meta(pattern=UUID_PATTERN, min_length=1, max_length=MAX_UUID_CHARS)]
 """A client's own name for a picture. The alphabet keeps it fit for logs and error messages."""
 
 UUID_MEANING = (

@@ -176,7 +176,7 @@ class EmbedImage(Answer, frozen=True, kw_only=True):
 class EmbedApiVersion(Answer, frozen=True, kw_only=True):
     """The version of Cohere's API that this answer follows."""
 
-    version: Annotated[str, Meta(description="Always `2`.", examples=["2"])] = "2"
+    version: Annotated[str, Meta(description="`2`; on `/v1/embed` `1`.", examples=["2"])] = "2"
 
 
 class EmbedBilledUnits(Answer, frozen=True, kw_only=True):

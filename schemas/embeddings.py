@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from schemas.base import Answer, Count, Wire
 from schemas.content import Content
 from schemas.errors import ErrorBody
-from schemas.limits import MAX_INPUTS, MAX_INT32
+from schemas.limits import MAX_INPUTS, MAX_INT32, MAX_TOKEN_IDS
 from schemas.messages import MessageOrConversation
 
 EncodingFormat = Literal["float", "base64"]
@@ -28,8 +28,8 @@ Endianness = Literal["native", "little", "big"]
 OnError = Literal["fail", "per_item"]
 """What a bad item does: fail the request, or carry an error in its own place."""
 
-EmbeddingInput = str | Annotated[list[str | int | list[int]], Meta(min_length=1, max_length=MAX_INPUTS)]
-"""Text or texts. Token ids decode only to be refused with a sentence that helps (`token_arrays_not_accepted`)."""
+EmbeddingInput = str | Annotated[list[str | int | list[int]], Meta(min_length=1, max_length=MAX_TOKEN_IDS)]
+"""Text, texts (at most `MAX_INPUTS`, says `schemas.rules`), or token ids where a server accepts them."""
 
 Embedding = list[float] | str | None
 """A vector in the format that `encoding_format` asked for; None where the item failed."""
@@ -52,7 +52,10 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
         EmbeddingInput | None,
         Meta(
             description="A text, or texts: one vector each. The empty string is a text. Token arrays are refused; with "
-            "LangChain's OpenAIEmbeddings set `check_embedding_ctx_length=False`.",
+            "LangChain's OpenAIEmbeddings set `check_embedding_ctx_length=False`. A server started with "
+            "`--token-arrays accept` takes an array of this model's token ids, or an array of such arrays, each as a "
+            "whole prompt: nothing is added to it. This document lists texts only, since many client generators cannot "
+            "send the union; `/v1/models` says `accepts_token_arrays`.",
             examples=["a red bicycle against a wall", ["a red bicycle", "a green door"]],
         ),
     ] = None

@@ -7,6 +7,9 @@ depend on the model (tokens, pixels, dimensions) or on the server (bytes) live e
 MAX_INPUTS = 2048
 """Items of one request: texts, images, conversations. Clients such as the Vercel AI SDK send batches of this size."""
 
+MAX_TOKEN_IDS = 1 << 17
+"""Token ids of one array: far more than a model reads, and bounded."""
+
 MAX_PARTS_PER_INPUT = 32
 """Content parts of one message or one item of `inputs`."""
 

@@ -98,6 +98,44 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[768],
         ),
     ]
+    max_inputs: Annotated[int, Meta(description="Most inputs of one request for vectors or tokens.", examples=[2048])]
+    max_parts_per_input: Annotated[
+        int, Meta(description="Most content parts of one message or one item of `inputs`.", examples=[32])
+    ]
+    max_images: Annotated[int, Meta(description="Most pictures of one `/v1/image_embeds` request.", examples=[64])]
+    max_body_bytes: Annotated[
+        int,
+        Meta(
+            description="Largest request body, in bytes.",
+            extra_json_schema={"format": "int64"},
+            examples=[33554432],
+        ),
+    ]
+    max_image_bytes: Annotated[
+        int,
+        Meta(
+            description="Largest encoded picture, in bytes.",
+            extra_json_schema={"format": "int64"},
+            examples=[20971520],
+        ),
+    ]
+    max_image_pixels: Annotated[
+        int,
+        Meta(
+            description="Largest picture as it is sent, in pixels; within it `min_pixels` and `max_pixels` resize.",
+            extra_json_schema={"format": "int64"},
+            examples=[33200000],
+        ),
+    ]
+    accepts_token_arrays: Annotated[
+        bool, Meta(description="Whether `input` of `/v1/embeddings` may hold token ids.", examples=[False])
+    ]
+    fetches_image_urls: Annotated[
+        bool,
+        Meta(
+            description="Whether `http` and `https` URLs of pictures are fetched; if not, send data.", examples=[False]
+        ),
+    ]
     dtype: Annotated[str, Meta(description="Number format the model computes in.", examples=["bfloat16"])]
     device: Annotated[str, Meta(description="Where the model computes: `cpu`, `cuda:0`.", examples=["cuda:0"])]
 

@@ -8,6 +8,12 @@ from functools import cache
 
 from msgspec import inspect
 
+from schemas.content import UUID_PATTERN
+from schemas.limits import MAX_UUID_CHARS
+
+_PATTERNS = {UUID_PATTERN: f"a string of 1 to {MAX_UUID_CHARS} letters, digits and the signs . _ : -"}
+"""What a pattern allows, in words."""
+
 _STEP = re.compile(r"\.(?P<field>[^.\[\]]+)|\[(?P<index>[^\]]*)\]")
 
 
@@ -73,12 +79,14 @@ def _word(type_: inspect.Type) -> str:
         return "an integer" + _bounds(type_.ge, type_.le)
     if isinstance(type_, inspect.FloatType) and type_.gt is not None:
         return f"a number > {type_.gt:g}"
+    if isinstance(type_, inspect.StrType) and type_.pattern in _PATTERNS:
+        return _PATTERNS[type_.pattern]
     words = {inspect.StrType: "a string", inspect.BoolType: "true or false", inspect.FloatType: "a number"}
     containers = {inspect.ListType: "an array", inspect.StructType: "an object", inspect.DictType: "an object"}
     return (words | containers).get(type(type_), "another type")
 
 
 def _bounds(least: int | None, most: int | None) -> str:
-    if least is not None and most is not None and most < 2**31 - 1:
+    if least is not None and most is not None:
         return f" from {least} to {most}"
     return f" >= {least}" if least is not None else ""

@@ -8,23 +8,26 @@ from collections.abc import Mapping, Sequence
 
 from schemas.content import ContentPart, TextPart
 from schemas.embed import EmbedRequest
+from schemas.embed_v1 import EmbedV1Request
 from schemas.embeddings import EmbeddingRequest
 from schemas.image_embeds import ImageEmbedsRequest
+from schemas.limits import MAX_INPUTS
 from schemas.messages import Message, MessageOrConversation, conversations
 from schemas.rule_error import RuleError
-
-IDS_REFUSED = (
-    "`input`: expected a string or an array of strings, got token ids. Ids of another tokenizer would give wrong "
-    "vectors without notice, so send text; with LangChain's OpenAIEmbeddings set check_embedding_ctx_length=False"
-)
+from schemas.token_arrays import IDS_REFUSED, Item, check_token_arrays
+from schemas.tokenize import TokenizeRequest, as_embedding_request
 
 
-def check_embedding_request(request: EmbeddingRequest) -> None:
+def check_embedding_request(request: EmbeddingRequest, *, accepts_token_arrays: bool = False) -> None:
     """Check the rules of `POST /v1/embeddings` that one field alone cannot state.
 
+    Args:
+        request: what was decoded.
+        accepts_token_arrays: whether `input` may hold token ids (`--token-arrays accept`).
+
     Raises:
-        RuleError: with `missing_input`, `conflicting_input`, `empty_input`, `token_arrays_not_accepted` or
-            `invalid_request`, for the first rule that is broken.
+        RuleError: with `missing_input`, `conflicting_input`, `empty_input`, `too_many_inputs`,
+            `token_arrays_not_accepted` or `invalid_request`, for the first rule that is broken.
     """
     _check_one_source({"input": request.input, "messages": request.messages, "inputs": request.inputs})
     if request.stream:
@@ -32,7 +35,7 @@ def check_embedding_request(request: EmbeddingRequest) -> None:
             "invalid_request", "`stream`: expected false, got true; vectors are not streamed", param="stream"
         )
     if isinstance(request.input, list):
-        _check_texts(request.input)
+        _check_input_list(request.input, request, accepts_token_arrays)
     _check_template_flags(request)
     if request.messages is not None:
         _check_messages(request.messages, request)
@@ -58,6 +61,27 @@ def check_image_embeds_request(request: ImageEmbedsRequest) -> None:
         raise RuleError("invalid_request", message, param="embed_dtype")
 
 
+def check_embed_v1_request(request: EmbedV1Request) -> None:
+    """Check the rules of `POST /v1/embed` that one field alone cannot state.
+
+    Raises:
+        RuleError: with `missing_input` or `conflicting_input`.
+    """
+    _check_one_source({"texts": request.texts, "images": request.images})
+
+
+def check_tokenize_request(request: TokenizeRequest) -> None:
+    """Check the rules of `POST /tokenize` that one field alone cannot state: those of `/v1/embeddings`.
+
+    Raises:
+        RuleError: as `check_embedding_request` does.
+    """
+    _check_one_source(
+        {"prompt": request.prompt, "input": request.input, "messages": request.messages, "inputs": request.inputs}
+    )
+    check_embedding_request(as_embedding_request(request))
+
+
 def _check_one_source(sources: Mapping[str, object]) -> None:
     given = [name for name, value in sources.items() if value is not None]
     wanted = ", ".join(f"`{name}`" for name in sources)
@@ -68,9 +92,14 @@ def _check_one_source(sources: Mapping[str, object]) -> None:
         raise RuleError("conflicting_input", f"expected exactly one of {wanted}, got {got}", param=given[1])
 
 
-def _check_texts(texts: Sequence[object]) -> None:
-    if any(not isinstance(text, str) for text in texts):
+def _check_input_list(items: Sequence[Item], request: EmbeddingRequest, accepts_token_arrays: bool) -> None:
+    holds_ids = any(not isinstance(item, str) for item in items)
+    if holds_ids and not accepts_token_arrays:
         raise RuleError("token_arrays_not_accepted", IDS_REFUSED, param="input")
+    if len(items) > MAX_INPUTS and not isinstance(items[0], int):  # ids of one prompt are bounded by the model
+        raise RuleError("too_many_inputs", f"`input`: expected at most {MAX_INPUTS} items, got more", param="input")
+    if holds_ids:
+        check_token_arrays(request)
 
 
 def _check_template_flags(request: EmbeddingRequest) -> None:

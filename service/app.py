@@ -12,17 +12,23 @@ from service.front.serving import Serving
 from service.http.access import AccessLog
 from service.http.document import get_docs, get_front_page, get_openapi, get_openapi_sdk
 from service.http.embed import embed
+from service.http.embed_v1 import embed_v1
 from service.http.embeddings import create_embedding
 from service.http.errors import HANDLERS
+from service.http.head import HeadAsGet
 from service.http.health import get_metrics, livez, readyz
 from service.http.image_embeds import create_image_embeds
 from service.http.models import get_model, list_models
+from service.http.tokenize import detokenize, tokenize
 from service.settings import Settings
 
 ROUTE_HANDLERS = [
     create_embedding,
     embed,
     create_image_embeds,
+    embed_v1,
+    tokenize,
+    detokenize,
     list_models,
     get_model,
     livez,
@@ -61,4 +67,4 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
         openapi_config=None,
         logging_config=None,
     )
-    return AccessLog(app), serving
+    return AccessLog(HeadAsGet(app)), serving

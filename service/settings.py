@@ -52,6 +52,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     unknown_fields: Annotated[
         Literal["refuse", "ignore"], _about("what happens to a request field that the schema does not have")
     ] = "refuse"
+    token_arrays: Annotated[
+        Literal["refuse", "accept"], _about("what happens to token ids as input; accepted, they are a whole prompt")
+    ] = "refuse"  # noqa: S105  # not that kind of token
     api_keys: Annotated[str | None, _about("file of API keys; comes with a later release and stops the start")] = None
     allow_media_hosts: Annotated[
         str | None, _about("hosts that media may be fetched from; comes with a later release and stops the start")

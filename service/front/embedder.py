@@ -68,6 +68,23 @@ class Embedder:
             job.settle(embedded)
         return embedded
 
+    async def prepare(self, job: Job) -> list[Prompt]:
+        """The prompts of a job that is not `per_item`, and nothing of the engine.
+
+        Raises:
+            ServiceError: an input is at fault, the queue is full, or time is up.
+        """
+        pool = self._header_pool if job.has_media else self._text_pool
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                with self._admission.place(job.num_inputs) as place:
+                    prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    prompts = [one for one in prepared if isinstance(one, Prompt)]
+                    self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))
+                    return prompts
+        except TimeoutError:
+            raise DeadlineError("deadline_exceeded", f"no answer within {self._timeout_s:g} s") from None
+
     async def probe(self, prompts: list[Prompt], output: OutputSpec) -> Embedded:
         """The same for the service's own question: no queue, no crowd, and before the engine is open to others.
 

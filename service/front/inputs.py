@@ -23,6 +23,7 @@ from service.media.header import DecodeLimits
 from service.media.picture import Picture
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
+from service.prompt.token_array import TokenArray, build_token_array
 from service.prompt.truncation import Side, Truncation
 
 CUT_SIDES: dict[Truncate, Side | None] = {"NONE": None, "START": "left", "END": "right"}
@@ -92,6 +93,10 @@ class InputReader:
     def _build(
         self, pictures: PictureReader, read: Read, truncation: Truncation, source: Source, param: str, index: int
     ) -> Prompt:
+        if isinstance(source, TokenArray):
+            return build_token_array(
+                source, truncation, self.model.profile, self.model.tokenizer.num_ids, param=param, index=index
+            )
         conversation = read(pictures, source, param, index)
         return self.model.builder.build(conversation, truncation, param=param, index=index)
 
@@ -178,7 +183,7 @@ def _instruction(message: Message, param: str, index: int) -> str:
 def _turn(pictures: PictureReader, source: Source, param: str, index: int) -> Turn:
     if isinstance(source, Content):
         return Turn.of_parts("user", _parts(pictures, source.content, f"{param}.content", index))
-    assert not isinstance(source, list)  # a conversation is read by `_conversation`
+    assert not isinstance(source, list | TokenArray)  # `_conversation` reads the one, `_build` the other
     return Turn.of_parts("user", _parts(pictures, source, param, index))
 
 

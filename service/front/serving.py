@@ -82,6 +82,11 @@ class Serving:
         """Whether request fields that the schema does not have are passed over."""
         return self.settings.unknown_fields == "ignore"
 
+    @property
+    def accepts_token_arrays(self) -> bool:
+        """Whether `input` may hold token ids."""
+        return self.settings.token_arrays == "accept"  # noqa: S105  # not that kind of token
+
     def online(self) -> Online:
         """The model and its engine.
 

@@ -9,9 +9,11 @@ from schemas.content import Content, ContentPart, ImageUrlPart, TextPart
 from schemas.embed import EmbedRequest
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message, conversations
+from schemas.token_arrays import token_arrays
 from service.front.pictures import Place
+from service.prompt.token_array import TokenArray
 
-Source = str | Content | ImageUrlPart | list[Message]
+Source = str | TokenArray | Content | ImageUrlPart | list[Message]
 """What one vector is made of, as the request gives it."""
 
 Parts = str | ImageUrlPart | list[ContentPart]
@@ -22,6 +24,9 @@ def embedding_sources(request: EmbeddingRequest) -> list[tuple[str, Source]]:
     """The sources of a `/v1/embeddings` request, each with its path."""
     if isinstance(request.input, str):
         return [("input", request.input)]
+    if arrays := token_arrays(request.input):
+        is_one = isinstance(request.input, list) and isinstance(request.input[0], int)
+        return [("input" if is_one else f"input[{i}]", TokenArray(ids)) for i, ids in enumerate(arrays)]
     if request.input is not None:
         return [(f"input[{i}]", text) for i, text in enumerate(request.input) if isinstance(text, str)]
     if request.inputs is not None:
@@ -53,7 +58,7 @@ def places_of(source: Source, param: str, index: int) -> Iterator[Place]:
             yield from part_places(message.content, f"{param}[{i}].content", index)
     elif isinstance(source, Content):
         yield from part_places(source.content, f"{param}.content", index)
-    else:
+    elif not isinstance(source, TokenArray):
         yield from part_places(source, param, index)
 
 

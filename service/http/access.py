@@ -14,7 +14,8 @@ logger = logging.getLogger("cenote.access")
 ROUTES = frozenset(
     {
         "/", "/docs", "/health", "/livez", "/metrics", "/openapi-sdk.json", "/openapi.json", "/readyz",
-        "/v1/embeddings", "/v1/image_embeds", "/v1/models", "/v2/embed",
+        "/detokenize", "/tokenize", "/v1/embed", "/v1/embeddings", "/v1/image_embeds",
+        "/v1/models", "/v2/embed",
     }
 )  # fmt: skip
 """Paths that may be label values; anything else counts as `other`, so that no client can make series."""

@@ -9,6 +9,9 @@ from schemas.decode import decode
 from service.errors import InputError
 from service.http.errors import AnyRequest
 
+CHARSETS = ("utf-8", "utf8")
+"""JSON between systems is UTF-8 (RFC 8259 section 8.1); the second name is how many write it."""
+
 W = TypeVar("W", bound=Wire)
 
 
@@ -22,14 +25,10 @@ async def read_body(request: AnyRequest, type_: type[W], *, ignore_unknown: bool
     """The body as a `type_`.
 
     Raises:
-        InputError: the body is not marked as JSON, is compressed, or ends too early.
+        InputError: the body is not marked as JSON in UTF-8, is compressed, or ends too early.
         RuleError: the body is not what the schema says.
     """
-    media_type = request.headers.get("content-type", "")
-    if media_type.partition(";")[0].strip().lower() != "application/json":
-        shown = media_type.partition(";")[0].strip()[:64]
-        got = repr(shown) if shown else "nothing"
-        raise InputError("unsupported_media_type", f"Content-Type: got {got}, expected 'application/json'")
+    _check_media_type(request.headers.get("content-type", ""))
     if (coding := request.headers.get("content-encoding", "identity").lower()) != "identity":
         raise InputError("unsupported_media_type", f"Content-Encoding: got {coding[:64]!r}, expected none")
     try:
@@ -37,3 +36,14 @@ async def read_body(request: AnyRequest, type_: type[W], *, ignore_unknown: bool
     except InternalServerException:  # Litestar's word for a client that hung up; nobody will read the answer
         raise InputError("invalid_request", "the body: got less than was announced") from None
     return decode(raw, type_, ignore_unknown=ignore_unknown)
+
+
+def _check_media_type(header: str) -> None:
+    media_type, *parameters = (part.strip() for part in header.split(";"))
+    if media_type.lower() != "application/json":
+        got = repr(media_type[:64]) if media_type else "nothing"
+        raise InputError("unsupported_media_type", f"Content-Type: got {got}, expected 'application/json'")
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in CHARSETS:
+            raise InputError("unsupported_media_type", "Content-Type: got another charset, expected utf-8 or none")

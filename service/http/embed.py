@@ -1,7 +1,7 @@
 """`POST /v2/embed`, in Cohere's form."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -57,6 +57,30 @@ async def embed(request: AnyRequest) -> Response[bytes]:
 async def _embed(request: AnyRequest, serving: Serving) -> Response[bytes]:
     body = await read_body(request, EmbedRequest, ignore_unknown=serving.ignores_unknown_fields)
     check_embed_request(body)
+    return await answer_embed(request, serving, body)
+
+
+def _as_it_is(response: EmbedResponse) -> EmbedResponse:
+    return response
+
+
+async def answer_embed(
+    request: AnyRequest,
+    serving: Serving,
+    body: EmbedRequest,
+    shape: Callable[[EmbedResponse], msgspec.Struct] = _as_it_is,
+) -> Response[bytes]:
+    """Embed what `body` holds; `/v1/embed` comes this way too and gives the answer another shape.
+
+    Args:
+        request: whose id the answer has.
+        serving: the service.
+        body: a request that keeps the rules.
+        shape: from v2's answer to what is sent.
+
+    Raises:
+        ServiceError: an input is at fault, or the service cannot take it now.
+    """
     online = serving.online()
     online.model.check_name(body.model)
     types: list[EmbeddingType] = list(dict.fromkeys(body.embedding_types or DEFAULT_TYPES))
@@ -64,7 +88,8 @@ async def _embed(request: AnyRequest, serving: Serving) -> Response[bytes]:
     instruction = _instruction(body, online.model)
     embedded = await online.embedder.embed(online.reader.embed_job(body, instruction, output, tenant_of(request)))
     observe(embedded)
-    return await answer(partial(_response, request_id(request.scope), body, types, embedded), embedded)
+    write = partial(_response, request_id(request.scope), body, types, embedded)
+    return await answer(lambda: shape(write()), embedded)
 
 
 def _response(id_: str, body: EmbedRequest, types: list[EmbeddingType], embedded: Embedded) -> EmbedResponse:

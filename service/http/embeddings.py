@@ -31,7 +31,7 @@ async def create_embedding(request: AnyRequest) -> Response[bytes]:
 
 async def _create(request: AnyRequest, serving: Serving) -> Response[bytes]:
     body = await read_body(request, EmbeddingRequest, ignore_unknown=serving.ignores_unknown_fields)
-    check_embedding_request(body)
+    check_embedding_request(body, accepts_token_arrays=serving.accepts_token_arrays)
     online = serving.online()
     name = online.model.check_name(body.model)
     output = OutputSpec(dimensions=online.model.check_dimensions(body.dimensions, "dimensions"))

@@ -15,6 +15,7 @@ from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorRespo
 from schemas.rule_error import RuleError
 from service import metrics
 from service.errors import CacheMissError, ModelError, ServiceError, UnavailableError
+from service.http.family import family_of, hint
 from service.http.request_id import request_id
 from service.openapi.statuses import CODES
 
@@ -25,14 +26,15 @@ STATUS: dict[ErrorCode, int] = {code: status for status, codes in CODES.items() 
 
 FRAMEWORK_CODES: dict[int, tuple[ErrorCode, str]] = {
     400: ("invalid_request", "the request is malformed"),
-    404: ("route_not_found", "there is no such route; the API is described at /openapi.json"),
-    405: ("method_not_allowed", "this route does not take this method; the API is described at /openapi.json"),
+    404: ("route_not_found", "there is no such route"),
+    405: ("method_not_allowed", "this route does not take this method"),
     413: ("body_too_large", "the body is larger than this server takes"),
     415: ("unsupported_media_type", "the body must be application/json"),
 }
 """What Litestar raises by itself, in our words."""
 
 BUG = "the service failed on this request; quote the request id in a report"
+DESCRIBED = "the API is described at /openapi.json"
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -85,6 +87,8 @@ def answer_framework_error(request: AnyRequest, error: HTTPException) -> Respons
         return answer_bug(request, error)
     if code == "body_too_large":
         message += f": at most {request.route_handler.resolve_request_max_body_size()} bytes"
+    elif code in ("route_not_found", "method_not_allowed"):
+        message += f"; {(hint(request.url.path) if code == 'route_not_found' else None) or DESCRIBED}"
     return _answer(request, ServiceError(code, message), dict(error.headers or {}))  # `Allow`, for a wrong method
 
 
@@ -106,7 +110,7 @@ def _answer(
     request: AnyRequest, error: ServiceError | RuleError, headers: dict[str, str] | None = None
 ) -> Response[bytes]:
     body = error_body(error, id_ := request_id(request.scope))
-    is_cohere = request.url.path.startswith("/v2/")
+    is_cohere = family_of(request.url.path) == "cohere"
     shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)
     encoded = msgspec.json.encode(shaped)
     return Response(encoded, status_code=STATUS[error.code], headers=headers, media_type=MediaType.JSON)

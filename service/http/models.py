@@ -3,35 +3,36 @@
 import msgspec
 from litestar import MediaType, Response, get
 
+from schemas.limits import MAX_IMAGES, MAX_INPUTS, MAX_PARTS_PER_INPUT
 from schemas.models import ModelCard, ModelList
 from service.errors import NotFoundError
 from service.front.served_model import ServedModel
-from service.front.serving import Online, serving_of
+from service.front.serving import Serving, serving_of
 from service.http.errors import AnyRequest
 
 
 @get("/v1/models")
 async def list_models(request: AnyRequest) -> Response[bytes]:
     """Each name under which the model answers."""
-    online = serving_of(request.app).online()
-    cards = [model_card(online, name) for name in online.model.names]
+    serving = serving_of(request.app)
+    cards = [model_card(serving, name) for name in serving.online().model.names]
     return Response(msgspec.json.encode(ModelList(data=cards)), media_type=MediaType.JSON)
 
 
 @get("/v1/models/{model_id:path}")
 async def get_model(request: AnyRequest, model_id: str) -> Response[bytes]:
     """One model; ids of hub models have a slash in them."""
-    online = serving_of(request.app).online()
+    serving = serving_of(request.app)
+    names = serving.online().model.names
     name = model_id.removeprefix("/")
-    if name not in online.model.names:
-        raise NotFoundError(
-            "model_not_found", f"no model of that name is served here; served: {', '.join(online.model.names)}"
-        )
-    return Response(msgspec.json.encode(model_card(online, name)), media_type=MediaType.JSON)
+    if name not in names:
+        raise NotFoundError("model_not_found", f"no model of that name is served here; served: {', '.join(names)}")
+    return Response(msgspec.json.encode(model_card(serving, name)), media_type=MediaType.JSON)
 
 
-def model_card(online: Online, name: str) -> ModelCard:
+def model_card(serving: Serving, name: str) -> ModelCard:
     """The plan that every request for `name` follows."""
+    online, settings = serving.online(), serving.settings
     model: ServedModel = online.model
     profile = model.profile
     return ModelCard(
@@ -55,6 +56,14 @@ def model_card(online: Online, name: str) -> ModelCard:
         min_pixels=profile.pixel_rule.min_pixels,
         max_pixels=profile.pixel_rule.max_pixels,
         image_embeds_width=profile.feature_width,
+        max_inputs=MAX_INPUTS,
+        max_parts_per_input=MAX_PARTS_PER_INPUT,
+        max_images=MAX_IMAGES,
+        max_body_bytes=settings.max_body_bytes,
+        max_image_bytes=settings.max_image_bytes,
+        max_image_pixels=settings.max_image_pixels,
+        accepts_token_arrays=serving.accepts_token_arrays,
+        fetches_image_urls=settings.allow_media_hosts is not None,
         dtype=online.engine.dtype,
         device=online.engine.device,
     )

@@ -10,11 +10,12 @@ Source: shared/reference/ecosystem.md section 1.4, where each rule is a generato
 import inspect
 import json
 from collections.abc import Callable
+from types import UnionType
 from typing import Any, get_args
 
 import msgspec
 
-from schemas import embed
+from schemas import embed, embed_v1
 from schemas.base import Answer, Wire
 from service.openapi.named import NAMED, Named
 
@@ -25,7 +26,7 @@ _NOTES = ("title", "description", "examples", "default")
 _FORMATS = {"integer": "int32", "number": "float"}
 
 
-def build_components(roots: list[type[Wire | Answer]]) -> dict[str, Schema]:
+def build_components(roots: list[type[Wire | Answer] | UnionType]) -> dict[str, Schema]:
     """The named schemas of the wire types and of all that they hold.
 
     Args:
@@ -104,6 +105,8 @@ def _shape(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
         schema["items"] = _property(schema["items"], names, nullable=nullable)
     if "enum" in schema:
         schema["type"] = "string"
+    if "pattern" in schema:  # the wire types say `\A` and `\Z`, which JSON Schema's dialect does not have
+        schema["pattern"] = schema["pattern"].replace(r"\A", "^").replace(r"\Z", "$")
     if isinstance(kind := schema.get("type"), str) and kind in _FORMATS:
         schema.setdefault("format", _FORMATS[kind])
     return schema
@@ -130,8 +133,20 @@ def component_name(name: str) -> str:
     Args:
         name: name of a wire type, or of a `Named`.
     """
-    owner = getattr(embed, name, None)
-    return f"Cohere{name}" if getattr(owner, "__module__", None) == embed.__name__ else name
+    owners = [(module, getattr(module, name, None)) for module in (embed, embed_v1)]
+    is_cohere = any(getattr(owner, "__module__", None) == module.__name__ for module, owner in owners)
+    return f"Cohere{name}" if is_cohere else name
+
+
+def component_of(kind: type | UnionType) -> str:
+    """The component of a route's body: a struct's, or the one that a union was given.
+
+    Args:
+        kind: a wire type, or a union that `named` names.
+    """
+    if isinstance(kind, type):
+        return component_name(kind.__name__)
+    return next(named.name for named in NAMED if named.type is kind)
 
 
 def _rename(components: dict[str, Schema]) -> dict[str, Schema]:
@@ -144,9 +159,9 @@ def _renamed(reference: str) -> str:
 
 
 def map_references(node: Any, new: Callable[[str], str]) -> Any:
-    """A copy of a node of the document in which every `$ref` is what `new` makes of it."""
+    """A copy of a node of the document in which every reference, a discriminator's too, is what `new` makes of it."""
     if isinstance(node, list):
         return [map_references(item, new) for item in node]
-    if not isinstance(node, dict):
-        return node
-    return {key: new(value) if key == "$ref" else map_references(value, new) for key, value in node.items()}
+    if isinstance(node, dict):
+        return {key: map_references(value, new) for key, value in node.items()}
+    return new(node) if isinstance(node, str) and node.startswith("#/") else node

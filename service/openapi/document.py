@@ -4,11 +4,13 @@ Out: a dict (`build`) and its bytes (`render`), the same on every machine, so th
 """
 
 import json
+from types import UnionType
 from typing import Any
 
 from schemas.errors import CohereErrorResponse, ErrorResponse
-from service.openapi.components import REF, build_components, component_name
-from service.openapi.routes import ROUTES, TAGS, Route
+from service.openapi.components import REF, build_components, component_of
+from service.openapi.route import Route
+from service.openapi.routes import ROUTES, TAGS
 from service.openapi.statuses import CODES, REASONS, RETRY_AFTER
 
 API_VERSION = "0.1.0"
@@ -81,7 +83,8 @@ def _info() -> dict[str, Any]:
         "version": API_VERSION,
         "description": (
             "A multimodal embedding service. Requests are strict: an unknown field is refused by name; `null` means "
-            "absent. Answers are open: fields may be added. Vectors are in the order of the request."
+            "absent. Answers are open: fields may be added. Vectors are in the order of the request. "
+            "Where GET is listed, HEAD is answered too, without the body."
         ),
         "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
     }
@@ -123,8 +126,8 @@ def _parameter(name: str, description: str) -> dict[str, Any]:
     }
 
 
-def _content(kind: type, examples: dict[str, Any]) -> dict[str, Any]:
-    body: dict[str, Any] = {"schema": {"$ref": REF + component_name(kind.__name__)}}
+def _content(kind: type | UnionType, examples: dict[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {"schema": {"$ref": REF + component_of(kind)}}
     return {"application/json": body | ({"examples": examples} if examples else {})}
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from schemas.content import EXAMPLE_FEATURES, EXAMPLE_IMAGE, EXAMPLE_UUID
 
-_IMAGE_PART = {"type": "image_url", "image_url": {"url": EXAMPLE_IMAGE}}
+IMAGE_PART = {"type": "image_url", "image_url": {"url": EXAMPLE_IMAGE}}
+TEXT_PART = {"type": "text", "text": "a red bicycle"}
 _FEATURES_PART = {
     "type": "image_embeds",
     "image_embeds": {"image_embeds": EXAMPLE_FEATURES, "image_grid_thw": [1, 2, 2]},
 }
-_TEXT_PART = {"type": "text", "text": "a red bicycle"}
 _QUERY = "Retrieve images or text relevant to the user's query."
 
 EMBEDDING_REQUESTS: dict[str, Any] = {
@@ -34,12 +34,12 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
         "value": {
             "model": "builtin",
             "instruction": "Represent the colors of the image.",
-            "inputs": [{"content": [_IMAGE_PART, _TEXT_PART]}, {"content": [_IMAGE_PART]}],
+            "inputs": [{"content": [IMAGE_PART, TEXT_PART]}, {"content": [IMAGE_PART]}],
         },
     },
     "precomputed": {
         "summary": "A picture that came as features, and a text",
-        "value": {"model": "builtin", "inputs": [{"content": [_FEATURES_PART, _TEXT_PART]}]},
+        "value": {"model": "builtin", "inputs": [{"content": [_FEATURES_PART, TEXT_PART]}]},
     },
     "conversation": {
         "summary": "One conversation, one vector",
@@ -47,7 +47,7 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
             "model": "builtin",
             "messages": [
                 {"role": "system", "content": [{"type": "text", "text": _QUERY}]},
-                {"role": "user", "content": [_IMAGE_PART, _TEXT_PART]},
+                {"role": "user", "content": [IMAGE_PART, TEXT_PART]},
             ],
         },
     },
@@ -56,8 +56,8 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
         "value": {
             "model": "builtin",
             "messages": [
-                [{"role": "user", "content": [_TEXT_PART]}],
-                [{"role": "user", "content": [_IMAGE_PART]}],
+                [{"role": "user", "content": [TEXT_PART]}],
+                [{"role": "user", "content": [IMAGE_PART]}],
             ],
         },
     },
@@ -106,12 +106,12 @@ EMBED_REQUESTS: dict[str, Any] = {
         "value": {
             "model": "builtin",
             "input_type": "search_document",
-            "inputs": [{"content": [_IMAGE_PART, _TEXT_PART]}],
+            "inputs": [{"content": [IMAGE_PART, TEXT_PART]}],
         },
     },
 }
 
-_COHERE_META = {
+COHERE_META = {
     "api_version": {"version": "2"},
     "billed_units": {"input_tokens": 26, "image_tokens": 0, "images": 0},
     "tokens": {"input_tokens": 26},
@@ -126,7 +126,7 @@ EMBED_RESPONSES: dict[str, Any] = {
             "response_type": "embeddings_by_type",
             "embeddings": {"float": [[0.5, -0.25, 0.5, 0.25, -0.25, 0.25, 0.25, -0.43301270]], "ubinary": [[182]]},
             "texts": ["a red bicycle"],
-            "meta": _COHERE_META,
+            "meta": COHERE_META,
         },
     },
     "images": {
@@ -137,18 +137,18 @@ EMBED_RESPONSES: dict[str, Any] = {
             "embeddings": {"float": [[0.5, -0.5, 0.5, 0.5]]},
             "texts": [],
             "images": [{"width": 32, "height": 32, "format": "png", "bit_depth": 24}],
-            "meta": _COHERE_META | {"billed_units": {"input_tokens": 21, "image_tokens": 4, "images": 1}},
+            "meta": COHERE_META | {"billed_units": {"input_tokens": 21, "image_tokens": 4, "images": 1}},
         },
     },
 }
 
 IMAGE_EMBEDS_REQUESTS: dict[str, Any] = {
-    "picture": {"summary": "One picture", "value": {"model": "builtin", "images": [_IMAGE_PART]}},
+    "picture": {"summary": "One picture", "value": {"model": "builtin", "images": [IMAGE_PART]}},
     "named": {
         "summary": "A picture with a name, as npy",
         "value": {
             "model": "builtin",
-            "images": [_IMAGE_PART | {"uuid": EXAMPLE_UUID}],
+            "images": [IMAGE_PART | {"uuid": EXAMPLE_UUID}],
             "features_format": "npy",
             "embed_dtype": "float16",
             "on_error": "per_item",
@@ -215,6 +215,14 @@ _CARD = {
     "min_pixels": 4096,
     "max_pixels": 16384,
     "image_embeds_width": 768,
+    "max_inputs": 2048,
+    "max_parts_per_input": 32,
+    "max_images": 64,
+    "max_body_bytes": 33554432,
+    "max_image_bytes": 20971520,
+    "max_image_pixels": 33200000,
+    "accepts_token_arrays": False,
+    "fetches_image_urls": False,
     "dtype": "float32",
     "device": "cpu",
 }

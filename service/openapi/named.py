@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from schemas.content import ContentPart, ContentParts, GridThw, ImageSource
 from schemas.embed import EmbeddingType, Truncate
+from schemas.embed_v1 import EmbedV1Response
 from schemas.embeddings import (
     Embedding,
     EmbeddingInput,
@@ -69,9 +70,15 @@ NAMED = (
     Named("ListObject", Literal["list"], "Marks a list, as in OpenAI's API."),
     Named("EmbeddingObject", Literal["embedding"], "Marks a vector, as in OpenAI's API."),
     Named("ImageFeaturesObject", Literal["image_features"], "Marks the features of a picture."),
+    Named("TokensObject", Literal["tokens"], "Marks the tokens of one input."),
     Named("ModelObject", Literal["model"], "Marks a model, as in OpenAI's API."),
     Named("CohereResponseType", Literal["embeddings_by_type"], "Marks an answer by number format."),
     Named("InputTypes", InputTypes, "Instruction by name."),
+    Named(
+        "CohereEmbedV1Response",
+        EmbedV1Response,
+        "The vectors, as a bare list or by number format; `response_type` says which.",
+    ),
     Named(
         "ImageSource",
         ImageSource,

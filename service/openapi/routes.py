@@ -3,21 +3,20 @@
 A test of `service.http` proves that the server's routes and this table are equal.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
-from schemas.base import Answer, Wire
 from schemas.embed import EmbedRequest, EmbedResponse
+from schemas.embed_v1 import EmbedV1Request, EmbedV1Response
 from schemas.embeddings import EmbeddingRequest, EmbeddingResponse
-from schemas.errors import CohereErrorResponse, ErrorResponse
+from schemas.errors import CohereErrorResponse
 from schemas.health import Health
 from schemas.image_embeds import ImageEmbedsRequest, ImageEmbedsResponse
 from schemas.models import ModelCard, ModelList
-from service.openapi import examples
+from schemas.tokenize import DetokenizeRequest, DetokenizeResponse, TokenizeRequest, TokenizeResponse
+from service.openapi import examples, examples_embed_v1, examples_tokens
+from service.openapi.route import Route
 
 TAGS = {
     "Embeddings": "Turn texts, pictures and mixtures of them into vectors.",
+    "Tokens": "See and count tokens without embedding them.",
     "Models": "What is served, and how requests to it are treated.",
     "Probes": "For orchestrators and monitoring.",
     "Pages": "For people.",
@@ -26,36 +25,6 @@ TAGS = {
 
 TIMING_HEADERS = ("x-queue-time", "x-media-time", "x-inference-time", "x-total-time", "x-encoder-cache")
 """Headers that every answer with vectors or features carries."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """One operation."""
-
-    method: str
-    path: str
-    operation_id: str
-    tag: str
-    summary: str
-    description: str
-    response: type[Answer] | None = None
-    """The success type; None for a text of `media_type`."""
-    media_type: str = "application/json"
-    """Media type of the success answer."""
-    request: type[Wire] | None = None
-    """The body, always JSON."""
-    error: type[Answer] = ErrorResponse
-    """The one error type of the operation."""
-    error_statuses: tuple[int, ...] = (500,)
-    headers: tuple[str, ...] = ()
-    """Headers of the success answer, beside `x-request-id`."""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    """Path parameters with what they mean."""
-    request_examples: Mapping[str, Any] = field(default_factory=dict)
-    response_examples: Mapping[str, Any] = field(default_factory=dict)
-    error_examples: Mapping[int, Any] = field(default_factory=dict)
-    protected: bool = True
-    """Whether an API key guards it, once the server has keys."""
 
 
 EMBED_STATUSES = (400, 404, 409, 413, 415, 422, 429, 500, 503, 504)
@@ -117,6 +86,57 @@ ROUTES = (
         request_examples=examples.IMAGE_EMBEDS_REQUESTS,
         response_examples=examples.IMAGE_EMBEDS_RESPONSES,
         error_examples=examples.ERRORS,
+    ),
+    Route(
+        method="POST",
+        path="/v1/embed",
+        operation_id="embedV1",
+        tag="Embeddings",
+        summary="Vectors in Cohere's older form",
+        description=(
+            "For clients that speak Cohere's v1, such as the SDK's `Client` and LangChain's `CohereEmbeddings`. "
+            "Exactly one of `texts` and `images` holds what to embed. Without `embedding_types` the answer is a bare "
+            "list of vectors, else it is by number format, as on `/v2/embed`. The vectors are the same."
+        ),
+        request=EmbedV1Request,
+        response=EmbedV1Response,
+        error=CohereErrorResponse,
+        error_statuses=EMBED_STATUSES,
+        headers=TIMING_HEADERS,
+        request_examples=examples_embed_v1.EMBED_V1_REQUESTS,
+        response_examples=examples_embed_v1.EMBED_V1_RESPONSES,
+        error_examples=examples_embed_v1.EMBED_V1_ERRORS,
+    ),
+    Route(
+        method="POST",
+        path="/tokenize",
+        operation_id="tokenize",
+        tag="Tokens",
+        summary="The tokens that a request would have",
+        description=(
+            "Exactly one of `prompt`, `input`, `messages` and `inputs` holds what to tokenize. The tokens are those "
+            "that `/v1/embeddings` reads for the same fields, template, instruction and pictures included."
+        ),
+        request=TokenizeRequest,
+        response=TokenizeResponse,
+        error_statuses=EMBED_STATUSES,
+        request_examples=examples_tokens.TOKENIZE_REQUESTS,
+        response_examples=examples_tokens.TOKENIZE_RESPONSES,
+        error_examples=examples_tokens.TOKENIZE_ERRORS,
+    ),
+    Route(
+        method="POST",
+        path="/detokenize",
+        operation_id="detokenize",
+        tag="Tokens",
+        summary="The text of token ids",
+        description="Special tokens are written out. The run of ids of a picture gives the name of that id as often.",
+        request=DetokenizeRequest,
+        response=DetokenizeResponse,
+        error_statuses=(400, 404, 413, 415, 429, 500, 503),
+        request_examples=examples_tokens.DETOKENIZE_REQUESTS,
+        response_examples=examples_tokens.DETOKENIZE_RESPONSES,
+        error_examples=examples_tokens.DETOKENIZE_ERRORS,
     ),
     Route(
         method="GET",

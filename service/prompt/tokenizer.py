@@ -26,6 +26,7 @@ class PromptTokenizer:
     Attributes:
         head_token_ids: what the tokenizer's post-processor puts before a prompt.
         tail_token_ids: what it puts after: `<|endoftext|>` for the released Qwen3-VL-Embedding, and so what is pooled.
+        num_ids: ids are 0 to `num_ids` - 1.
         longest_token_bytes: bytes of the longest vocabulary entry as it is written, which is what it covers or more.
     """
 
@@ -38,6 +39,7 @@ class PromptTokenizer:
         self._plain.encode_special_tokens = True
         self.head_token_ids, self.tail_token_ids = self._probe_ends()
         self._compaction = _compaction(self._whole)
+        self.num_ids = max(self._whole.get_vocab(with_added_tokens=True).values()) + 1
         self.longest_token_bytes = max(len(token.encode()) for token in self._whole.get_vocab(with_added_tokens=True))
 
     def encode(self, text: str, *, parse_special: bool = False) -> Encoding:
@@ -75,7 +77,8 @@ class PromptTokenizer:
         Returns:
             The text.
         """
-        return self._whole.decode(list(token_ids), skip_special_tokens=False)
+        # like encode(), decode() would hold Python's global lock
+        return self._whole.decode_batch([list(token_ids)], skip_special_tokens=False)[0]
 
     def token_to_id(self, token: str) -> int | None:
         """Return the id of a token by its exact text, or None."""

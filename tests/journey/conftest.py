@@ -6,6 +6,8 @@ from typing import Any
 
 import httpx
 
+from service.http.family import family_of
+
 V1, V2 = "/v1/embeddings", "/v2/embed"
 JSON = {"content-type": "application/json"}
 GOOD = {"input": "a good text"}
@@ -47,7 +49,7 @@ def assert_refused(answer: httpx.Response, refusal: Refusal) -> None:
     assert error["request_id"] == answer.headers["x-request-id"]
     assert [word for word in refusal.words if word not in error["message"]] == [], error["message"]
     assert len(error["message"]) < 600
-    is_cohere = refusal.path.startswith("/v2/")
+    is_cohere = family_of(refusal.path) == "cohere"
     assert set(body) == ({"id", "message", "error"} if is_cohere else {"error"})
     if is_cohere:
         assert (body["id"], body["message"]) == (error["request_id"], error["message"])

@@ -36,12 +36,18 @@ TRANSPORT = (
             headers={"content-type": "application/x-www-form-urlencoded"}),
     Refusal("compressed", V1, gzip.compress(b'{"input":"x"}'), 415, "unsupported_media_type", words=("gzip",),
             headers=JSON | {"content-encoding": "gzip"}),
+    Refusal("another charset", V1, GOOD, 415, "unsupported_media_type", words=("charset", "utf-8"),
+            headers={"content-type": "application/json; charset=latin-1"}),
+    Refusal("another charset of Cohere's", V2, GOOD, 415, "unsupported_media_type", words=("utf-8",),
+            headers={"content-type": 'application/json;Charset="UTF-16"'}),
     Refusal("unknown route", "/v1/embedding", GOOD, 404, "route_not_found", words=("/openapi.json",)),
     Refusal("unknown route of Cohere's", "/v2/embeddings", GOOD, 404, "route_not_found"),
     Refusal("wrong method", "/v1/models", GOOD, 405, "method_not_allowed"),
     Refusal("oversize body", V1, b'{"input":"' + b"x" * MAX_BODY_BYTES + b'"}', 413, "body_too_large",
             words=(str(MAX_BODY_BYTES),)),
     Refusal("oversize body of Cohere's", V2, b" " * (MAX_BODY_BYTES + 1), 413, "body_too_large"),
+    Refusal("oversize body of Cohere's v1", "/v1/embed", b" " * (MAX_BODY_BYTES + 1), 413, "body_too_large"),
+    Refusal("oversize body of tokens", "/tokenize", b" " * (MAX_BODY_BYTES + 1), 413, "body_too_large"),
 )  # fmt: skip
 
 ALL = (*BYTES, *TRANSPORT)
@@ -69,6 +75,12 @@ def test_a_wrong_method_names_the_right_ones(server: LiveServer) -> None:
     answer = server.http.get(V1)
     assert (answer.status_code, answer.json()["error"]["code"]) == (405, "method_not_allowed")
     assert "POST" in answer.headers["allow"]
+
+
+@pytest.mark.parametrize("kind", ["application/json;charset=UTF-8", 'Application/JSON; Charset="utf8"; x=1'])
+def test_utf_8_may_be_said(server: LiveServer, kind: str) -> None:
+    answer = server.http.post(V1, content=b'{"input": "\xc3\xa4"}', headers={"content-type": kind})
+    assert answer.status_code == 200, answer.text
 
 
 def test_a_good_request_id_is_echoed_and_a_bad_one_is_replaced(server: LiveServer) -> None:

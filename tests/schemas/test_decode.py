@@ -8,8 +8,9 @@ import pytest
 from schemas.decode import decode
 from schemas.embed import EMBED_IGNORED_FIELDS, EmbedRequest
 from schemas.embeddings import IGNORED_FIELDS, EmbeddingRequest
-from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT
+from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT, MAX_TOKEN_IDS
 from schemas.rule_error import RuleError
+from schemas.tokenize import TokenizeRequest
 
 TEXT = {"type": "text", "text": "a"}
 
@@ -66,15 +67,35 @@ def test_a_nested_bomb_is_an_ordinary_refusal(raw: bytes, ignore_unknown: bool) 
             "`messages[0].role`: expected one of assistant, system, user, got null",
         ),
         ({"messages": [{"role": "user"}]}, "messages[0].content", "`messages[0].content`: required, got nothing"),
-        ({"model": "m", "dimensions": "64"}, "dimensions", "`dimensions`: expected an integer >= 1, got a string"),
-        ({"model": "m", "dimensions": 0}, "dimensions", "`dimensions`: expected an integer >= 1, got a smaller one"),
-        ({"model": "m", "dimensions": 2**31}, "dimensions", "`dimensions`: expected an integer >= 1, got a larger one"),
-        ({"model": "m", "dimensions": 1.5}, "dimensions", "`dimensions`: expected an integer >= 1, got a number"),
-        ({"model": "m", "dimensions": True}, "dimensions", "`dimensions`: expected an integer >= 1, got a boolean"),
+        (
+            {"model": "m", "dimensions": "64"},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a string",
+        ),
+        (
+            {"model": "m", "dimensions": 0},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a smaller one",
+        ),
+        (
+            {"model": "m", "dimensions": 2**31},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a larger one",
+        ),
+        (
+            {"model": "m", "dimensions": 1.5},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a number",
+        ),
+        (
+            {"model": "m", "dimensions": True},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a boolean",
+        ),
         (
             {"model": "m", "truncate_prompt_tokens": -2},
             "truncate_prompt_tokens",
-            "`truncate_prompt_tokens`: expected an integer >= -1, got a smaller one",
+            "`truncate_prompt_tokens`: expected an integer from -1 to 2147483647, got a smaller one",
         ),
         (
             {"model": "m", "encoding_format": "bytes"},
@@ -193,7 +214,7 @@ def test_an_empty_cohere_list_is_refused(field: str) -> None:
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"model": "m", "input": ["a"] * (MAX_INPUTS + 1)}, "input"),
+        ({"model": "m", "input": ["a"] * (MAX_TOKEN_IDS + 1)}, "input"),
         ({"model": "m", "inputs": [{"content": "a"}] * (MAX_INPUTS + 1)}, "inputs"),
         ({"model": "m", "messages": [[{"role": "user", "content": "a"}]] * (MAX_INPUTS + 1)}, "messages"),
         (with_content([TEXT] * (MAX_PARTS_PER_INPUT + 1)), "inputs[1].content"),
@@ -235,7 +256,7 @@ def test_a_wrong_cohere_value_is_refused(field: str, value: object) -> None:
     assert error.param.startswith(field)
 
 
-@pytest.mark.parametrize("type_", [EmbeddingRequest, EmbedRequest])
+@pytest.mark.parametrize("type_", [EmbeddingRequest, EmbedRequest, TokenizeRequest])
 def test_null_means_absent_for_every_optional_field(type_: type[msgspec.Struct]) -> None:
     optional = {f.encode_name: None for f in msgspec.structs.fields(type_) if not f.required}
     assert len(optional) >= 10
@@ -262,3 +283,20 @@ def test_both_routes_read_the_same_content() -> None:
     items = [{"content": [TEXT, {"type": "image_url", "image_url": {"url": "x", "detail": "low"}}]}, {"content": "b"}]
     raw = json.dumps({"model": "m", "inputs": items}).encode()
     assert decode(raw, EmbeddingRequest).inputs == decode(raw, EmbedRequest).inputs
+
+
+def with_uuid(uuid: object) -> dict:
+    return with_content([TEXT, {"type": "image_url", "uuid": uuid}])
+
+
+@pytest.mark.parametrize("uuid", ["", "a b", "a\n", "\na", "a/b", "\u00e4", "a" * 129])
+def test_a_name_of_other_signs_is_refused_and_told_which_are_allowed(uuid: str) -> None:
+    error = refused(with_uuid(uuid))
+    assert (error.code, error.param, error.index) == ("invalid_request", "inputs[1].content[1].uuid", 1)
+    assert "a string of 1 to 128 letters, digits and the signs . _ : -, got another value" in error.message
+
+
+@pytest.mark.parametrize("uuid", ["a", "SKU:12.3_front-2", "a" * 128, None])
+def test_a_name_of_the_allowed_signs_is_taken(uuid: str | None) -> None:
+    (part,) = decode(json.dumps(with_uuid(uuid)).encode(), EmbeddingRequest).inputs[1].content[1:]
+    assert part.uuid == uuid

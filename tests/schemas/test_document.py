@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,16 @@ from openapi_spec_validator import validate
 
 from schemas.decode import decode
 from schemas.embed import COHERE_INPUT_TYPES, EmbedRequest
+from schemas.embed_v1 import EmbedV1Request
 from schemas.embeddings import EmbeddingRequest
 from schemas.errors import ERROR_CODES
-from schemas.image_embeds import ImageEmbedsRequest
-from schemas.rules import check_embed_request, check_embedding_request, check_image_embeds_request
+from schemas.rules import (
+    check_embed_request,
+    check_embed_v1_request,
+    check_embedding_request,
+    check_tokenize_request,
+)
+from schemas.tokenize import TokenizeRequest
 from service.openapi import build, render
 from service.openapi.routes import ROUTES
 from service.openapi.statuses import CODES, MEANINGS, REASONS
@@ -25,7 +31,23 @@ DOCUMENT = build()
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 OBJECTS = {name: schema for name, schema in SCHEMAS.items() if "properties" in schema}
 REQUESTS = {name: schema for name, schema in OBJECTS.items() if schema["additionalProperties"] is False}
-TAGGED = {ref.rsplit("/", 1)[1] for ref in SCHEMAS["ContentPart"]["discriminator"]["mapping"].values()}
+TAGGED = {
+    ref.rsplit("/", 1)[1]: union["discriminator"]["propertyName"]
+    for union in SCHEMAS.values()
+    if "discriminator" in union
+    for ref in union["discriminator"]["mapping"].values()
+}
+"""The field that tells each branch of a union from the others."""
+
+
+CHECKS: dict[type, Callable[[Any], None]] = {
+    EmbeddingRequest: check_embedding_request,
+    EmbedRequest: check_embed_request,
+    EmbedV1Request: check_embed_v1_request,
+    TokenizeRequest: check_tokenize_request,
+    ImageEmbedsRequest: check_image_embeds_request,
+}
+"""The rules of each request that has some."""
 
 
 def walk(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -89,13 +111,7 @@ def test_the_version_is_that_of_the_package() -> None:
 @pytest.mark.parametrize(("type_", "value"), REQUEST_EXAMPLES)
 def test_every_request_example_decodes_and_keeps_the_rules(type_: Any, value: Any) -> None:
     request = decode(json.dumps(value).encode(), type_)
-    if isinstance(request, EmbeddingRequest):
-        check_embedding_request(request)
-    elif isinstance(request, ImageEmbedsRequest):
-        check_image_embeds_request(request)
-    else:
-        assert isinstance(request, EmbedRequest)
-        check_embed_request(request)
+    CHECKS.get(type_, lambda _: None)(request)
 
 
 @pytest.mark.parametrize(("schema", "value"), NAMED_EXAMPLES)
@@ -137,7 +153,7 @@ def test_no_type_is_anonymous(name: str) -> None:
     for path, node in walk(SCHEMAS[name]):
         if path == "" or path.endswith(("/properties", "/discriminator")):
             continue
-        is_tag = name in TAGGED and path == "/properties/type"
+        is_tag = name in TAGGED and path == f"/properties/{TAGGED[name]}"
         inline = ("enum" in node and not is_tag) or "oneOf" in node or "properties" in node
         assert not inline, path
         assert node.get("type") != "object", path
@@ -188,11 +204,21 @@ def test_every_reference_leads_somewhere_and_no_component_is_left_over() -> None
     assert refs == set(SCHEMAS) | set(DOCUMENT["components"]["headers"])
 
 
+def test_every_discriminator_leads_to_the_branches_of_its_union() -> None:
+    unions = [schema for schema in SCHEMAS.values() if "discriminator" in schema]
+    assert len(unions) >= 2
+    for union in unions:
+        assert set(union["discriminator"]["mapping"].values()) == {branch["$ref"] for branch in union["oneOf"]}
+
+
 def test_the_routes_of_the_release_are_there() -> None:
     assert {name for name, _ in operations()} == {
         "createEmbedding",
         "embed",
         "createImageEmbeds",
+        "embedV1",
+        "tokenize",
+        "detokenize",
         "listModels",
         "getModel",
         "getLiveness",

@@ -11,7 +11,8 @@ from schemas.errors import ERROR_CODES, ErrorType
 from service.app import ROUTE_HANDLERS
 from service.http.errors import STATUS, error_type
 from service.openapi import build
-from service.openapi.routes import ROUTES, Route
+from service.openapi.route import Route
+from service.openapi.routes import ROUTES
 from service.openapi.statuses import CODES
 from tests.conftest import ROOT, LiveServer
 

@@ -1,0 +1,109 @@
+"""`POST /tokenize` and `POST /detokenize`: what the front knows by itself. No picture is decoded, no engine is asked.
+
+The prompts are those of `/v1/embeddings`, from the same reader and builder, so their tokens cannot differ.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+from litestar import MediaType, Response, post
+
+from schemas.rules import check_tokenize_request
+from schemas.tokenize import (
+    DetokenizeRequest,
+    DetokenizeResponse,
+    TokenizeData,
+    TokenizeRequest,
+    TokenizeResponse,
+    as_embedding_request,
+)
+from service.errors import InputError
+from service.front.served_model import ServedModel
+from service.front.serving import Online, Serving, serving_of
+from service.http.body import announced_bytes, read_body
+from service.http.errors import AnyRequest
+from service.http.tenant import tenant_of
+from service.ipc.messages import OutputSpec
+from service.prompt.prompt import Prompt
+from service.prompt.token_strs import token_strs
+
+
+@post("/tokenize", status_code=200)
+async def tokenize(request: AnyRequest) -> Response[bytes]:
+    """The tokens that `/v1/embeddings` would read for the same body."""
+    serving = serving_of(request.app)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
+        return await _tokenize(request, serving)
+
+
+@post("/detokenize", status_code=200)
+async def detokenize(request: AnyRequest) -> Response[bytes]:
+    """The text of token ids."""
+    serving = serving_of(request.app)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
+        return await _detokenize(request, serving)
+
+
+async def _tokenize(request: AnyRequest, serving: Serving) -> Response[bytes]:
+    body = await read_body(request, TokenizeRequest, ignore_unknown=serving.ignores_unknown_fields)
+    check_tokenize_request(body)
+    online = serving.online()
+    online.model.check_name(body.model)
+    prompts = await _prompts(body, online, tenant_of(request))
+    return await _written(partial(_tokens, prompts, online.model, with_strs=body.return_token_strs or False))
+
+
+async def _prompts(body: TokenizeRequest, online: Online, tenant: bytes) -> list[Prompt]:
+    output = OutputSpec(dimensions=online.model.profile.dimensions)  # of a vector that nobody asks for
+    try:
+        return await online.embedder.prepare(online.reader.embedding_job(as_embedding_request(body), output, tenant))
+    except InputError as error:
+        if body.prompt is not None and error.param == "input":
+            error.param = "prompt"
+        raise
+
+
+def _tokens(prompts: Sequence[Prompt], model: ServedModel, *, with_strs: bool) -> TokenizeResponse:
+    strs = [text for prompt in prompts for text in token_strs(model.tokenizer, prompt.token_ids)] if with_strs else None
+    tokens = [token_id for prompt in prompts for token_id in prompt.token_ids]
+    return TokenizeResponse(
+        count=len(tokens),
+        max_model_len=model.profile.max_tokens,
+        tokens=tokens,
+        token_strs=strs,
+        data=[_entry(index, prompt) for index, prompt in enumerate(prompts)],
+    )
+
+
+def _entry(index: int, prompt: Prompt) -> TokenizeData:
+    num_tokens = len(prompt.token_ids)
+    return TokenizeData(
+        index=index,
+        count=num_tokens,
+        tokens=prompt.token_ids,
+        image_tokens=num_tokens - prompt.num_text_tokens,
+        truncated=prompt.truncated,
+    )
+
+
+async def _detokenize(request: AnyRequest, serving: Serving) -> Response[bytes]:
+    body = await read_body(request, DetokenizeRequest, ignore_unknown=serving.ignores_unknown_fields)
+    model = serving.online().model
+    model.check_name(body.model)
+    _check_ids(body.tokens, model.tokenizer.num_ids)
+    return await _written(lambda: DetokenizeResponse(prompt=model.tokenizer.decode(body.tokens)))
+
+
+def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
+    for place, token_id in enumerate(token_ids):
+        if token_id >= num_ids:
+            message = f"`tokens[{place}]`: expected a token id from 0 to {num_ids - 1}, got {token_id}"
+            raise InputError("invalid_request", message, param=f"tokens[{place}]")
+
+
+async def _written(make: Callable[[], msgspec.Struct]) -> Response[bytes]:
+    """The answer, made in a thread: a full batch has a million tokens."""
+    body = await asyncio.to_thread(lambda: msgspec.json.encode(make()))
+    return Response(body, media_type=MediaType.JSON)

@@ -1,0 +1,68 @@
+"""Examples of `/tokenize` and `/detokenize`, by name; the ids are the built-in model's."""
+
+from typing import Any
+
+from service.openapi.examples import ERRORS, IMAGE_PART, TEXT_PART
+
+TOKENIZE_REQUESTS: dict[str, Any] = {
+    "prompt": {
+        "summary": "One text, with the text of each token",
+        "value": {"model": "builtin", "prompt": "a red bicycle", "return_token_strs": True},
+    },
+    "texts": {"summary": "Two texts", "value": {"model": "builtin", "input": ["a red bicycle", "a green door"]}},
+    "fused": {
+        "summary": "How many tokens is this picture?",
+        "value": {"model": "builtin", "inputs": [{"content": [IMAGE_PART, TEXT_PART]}]},
+    },
+    "conversation": {
+        "summary": "A conversation, cut to 24 tokens",
+        "value": {
+            "model": "builtin",
+            "messages": [{"role": "user", "content": [TEXT_PART]}],
+            "truncate_prompt_tokens": 24,
+        },
+    },
+}
+
+TOKENIZE_RESPONSES: dict[str, Any] = {
+    "prompt": {
+        "summary": "The first four tokens of a prompt",
+        "value": {
+            "count": 4,
+            "max_model_len": 8192,
+            "tokens": [1785, 1288, 198, 443],
+            "token_strs": ["<|im_start|>", "system", "\n", "Represent"],
+            "data": [
+                {
+                    "object": "tokens",
+                    "index": 0,
+                    "count": 4,
+                    "tokens": [1785, 1288, 198, 443],
+                    "image_tokens": 0,
+                    "truncated": False,
+                }
+            ],
+        },
+    },
+}
+
+DETOKENIZE_REQUESTS: dict[str, Any] = {
+    "tokens": {"summary": "Six tokens", "value": {"model": "builtin", "tokens": [64, 392, 268, 582, 88, 415]}},
+}
+DETOKENIZE_RESPONSES: dict[str, Any] = {
+    "text": {"summary": "Their text", "value": {"prompt": "a red bicycle"}},
+}
+
+
+def _refused(message: str, code: str, param: str) -> dict[str, Any]:
+    return {"error": ERRORS[400]["error"] | {"message": message, "code": code, "param": param}}
+
+
+TOKENIZE_ERRORS: dict[int, Any] = ERRORS | {
+    400: _refused(
+        "expected exactly one of `prompt`, `input`, `messages`, `inputs`, got none", "missing_input", "prompt"
+    )
+}
+DETOKENIZE_ERRORS: dict[int, Any] = {status: ERRORS[status] for status in (404, 429, 503)} | {
+    400: _refused("`tokens[1]`: expected a token id from 0 to 1791, got 1800", "invalid_request", "tokens[1]")
+}

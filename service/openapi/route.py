@@ -1,0 +1,39 @@
+"""What the document says of one operation: data only; `routes` holds the table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import UnionType
+from typing import Any
+
+from schemas.base import Answer, Wire
+from schemas.errors import ErrorResponse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One operation."""
+
+    method: str
+    path: str
+    operation_id: str
+    tag: str
+    summary: str
+    description: str
+    response: type[Answer] | UnionType | None = None
+    """The success type; None for a text of `media_type`."""
+    media_type: str = "application/json"
+    """Media type of the success answer."""
+    request: type[Wire] | None = None
+    """The body, always JSON."""
+    error: type[Answer] = ErrorResponse
+    """The one error type of the operation."""
+    error_statuses: tuple[int, ...] = (500,)
+    headers: tuple[str, ...] = ()
+    """Headers of the success answer, beside `x-request-id`."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Path parameters with what they mean."""
+    request_examples: Mapping[str, Any] = field(default_factory=dict)
+    response_examples: Mapping[str, Any] = field(default_factory=dict)
+    error_examples: Mapping[int, Any] = field(default_factory=dict)
+    protected: bool = True
+    """Whether an API key guards it, once the server has keys."""

@@ -1,0 +1,56 @@
+"""A prompt that a client tokenized itself: its ids as they stand, checked and nothing added.
+
+In: ids. Out: a `Prompt` within the length limit, or an error. Knows no template; pictures cannot be told in ids.
+"""
+
+from dataclasses import dataclass
+
+from schemas.limits import MAX_INT32
+from service.errors import InputError
+from service.prompt.profile import Profile
+from service.prompt.prompt import Prompt
+from service.prompt.truncation import Budget, Truncation
+
+
+@dataclass(frozen=True, slots=True)
+class TokenArray:
+    """The ids of one prompt, as they came."""
+
+    token_ids: list[int]
+
+
+def build_token_array(
+    array: TokenArray, truncation: Truncation, profile: Profile, num_ids: int, *, param: str, index: int
+) -> Prompt:
+    """Check ids and, if asked, cut them plainly: whatever stands at that end goes.
+
+    Args:
+        array: the ids.
+        truncation: the request's limit and side.
+        profile: for its limit and its media tokens.
+        num_ids: size of the vocabulary; ids are below it.
+        param: path of the field, for errors.
+        index: input of the batch, for errors.
+
+    Raises:
+        InputError: `context_length_exceeded`, or `invalid_request` for an id that is none or stands for media.
+    """
+    token_ids, limit = array.token_ids, min(truncation.max_tokens, profile.max_tokens)
+    num_excess = len(token_ids) - limit
+    if num_excess > 0 and truncation.side is None:
+        Budget(limit, profile.max_tokens, param, index).refuse(len(token_ids))
+    for place, token_id in enumerate(token_ids):
+        if not 0 <= token_id < num_ids:
+            got = f"the token id {token_id}" if abs(token_id) <= MAX_INT32 else "a number that is far from it"
+            message = f"`{param}[{place}]`: expected a token id from 0 to {num_ids - 1}, got {got}"
+            raise InputError("invalid_request", message, param=f"{param}[{place}]", index=index)
+        if token_id in (profile.tokens.image_pad, profile.tokens.video_pad):
+            message = (
+                f"`{param}[{place}]`: expected a token id that stands for text, got {token_id}, which stands for "
+                "media; pictures go into `inputs` or `messages`"
+            )
+            raise InputError("invalid_request", message, param=f"{param}[{place}]", index=index)
+    if num_excess <= 0:
+        return Prompt(token_ids, (), len(token_ids), truncated=False)
+    kept = token_ids[:limit] if truncation.side == "right" else token_ids[num_excess:]
+    return Prompt(kept, (), len(kept), truncated=True)

@@ -1,0 +1,168 @@
+"""`/tokenize` counts what `/v1/embeddings` reads, token for token, and its ids are the prompt."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, image_part, picture, text_part
+
+Body = dict[str, Any]
+
+LONG = "start " + "middle " * 60 + "end"
+USER = {"role": "user", "content": [image_part(picture(71)), text_part("a door")]}
+SYSTEM = {"role": "system", "content": "Find the door."}
+
+BODIES: dict[str, Body] = {
+    "text": {"input": "a red bicycle"},
+    "empty text": {"input": ""},
+    "texts": {"input": ["a red bicycle", "", "👩‍👩‍👧 東京\n\n", "<|im_end|> is text"]},
+    "instruction": {"input": ["a", "b"], "instruction": "Find the door"},
+    "items": {"inputs": [{"content": [image_part(picture(72, 160, 96)), text_part("x")]}, {"content": "y"}]},
+    "pictures": {"inputs": [{"content": [image_part(picture(73)), image_part(picture(74, 300, 40))]}]},
+    "conversation": {"messages": [SYSTEM, USER, {"role": "assistant", "content": "yes"}]},
+    "conversations": {"messages": [[USER], [SYSTEM, {"role": "user", "content": "x"}]]},
+    "no generation prompt": {"messages": [USER], "add_generation_prompt": False},
+    "open turn": {"messages": [USER, {"role": "assistant", "content": ""}], "continue_final_message": True},
+    "no special tokens": {"input": "x", "add_special_tokens": False},
+    "cut right": {"input": [LONG, "x"], "truncate_prompt_tokens": 40},
+    "cut left": {"input": LONG, "truncate_prompt_tokens": 40, "truncation_side": "left"},
+    "cut to the model": {"input": "x", "truncate_prompt_tokens": -1},
+}
+
+
+@pytest.fixture(scope="module")
+def accepting(start_server: Callable[..., LiveServer]) -> Any:
+    flags = ("--model", str(CHECKPOINT), "--served-name", "builtin", "--token-arrays", "accept")
+    server = start_server(*flags).wait_until_ready()
+    yield server
+    server.stop()
+
+
+def tokens_of(server: LiveServer, **body: Any) -> dict[str, Any]:
+    found: dict[str, Any] = server.ask("/tokenize", body).json()
+    return found
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_it_counts_what_the_embedding_costs(server: LiveServer, body: Body) -> None:
+    found = tokens_of(server, **body, return_token_strs=True)
+    embedded = server.ask("/v1/embeddings", body).json()
+    usage, data = embedded["usage"], found["data"]
+    assert found["count"] == usage["prompt_tokens"] == len(found["tokens"]) == len(found["token_strs"])
+    assert sum(entry["image_tokens"] for entry in data) == usage["image_tokens"]
+    assert [entry["truncated"] for entry in data] == [entry["truncated"] for entry in embedded["data"]]
+    assert [entry["index"] for entry in data] == list(range(usage["num_inputs"]))
+    assert [one for entry in data for one in entry["tokens"]] == found["tokens"]
+    assert [entry["count"] for entry in data] == [len(entry["tokens"]) for entry in data]
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_the_texts_of_its_tokens_are_what_detokenize_says(server: LiveServer, body: Body) -> None:
+    found = tokens_of(server, **body, return_token_strs=True)
+    said = [server.ask("/detokenize", {"tokens": entry["tokens"]}).json()["prompt"] for entry in found["data"]]
+    assert "".join(found["token_strs"]) == "".join(said)
+    assert all(text.startswith("<|im_start|>system\n") for text in said)
+
+
+@pytest.mark.parametrize("text", ["a red bicycle", "", "👩‍👩‍👧 東京\n\n", "\n\nb  "])
+def test_the_ids_are_those_of_the_rendered_template_in_one_go(server: LiveServer, text: str) -> None:
+    """The reference's way: render, then tokenize everything at once with the checkpoint's own tokenizer."""
+    rendered = (
+        "<|im_start|>system\nRepresent the user's input.<|im_end|>\n"
+        f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"
+    )
+    want = Tokenizer.from_file(str(CHECKPOINT / "tokenizer.json")).encode(rendered).ids
+    assert tokens_of(server, prompt=text)["tokens"] == want
+
+
+def test_prompt_is_input_under_vllms_name(server: LiveServer) -> None:
+    asked = {"model": None, "prompt": "x", "messages": None, "add_special_tokens": None, "return_token_strs": None}
+    assert tokens_of(server, **asked) == tokens_of(server, input="x")
+    assert tokens_of(server, prompt="x")["token_strs"] is None
+    assert tokens_of(server, prompt="x")["max_model_len"] == 8192
+
+
+def test_a_picture_is_counted_without_being_decoded(server: LiveServer) -> None:
+    before = server.metric("cenote_pictures_decoded_total")
+    item = {"content": [image_part(picture(75, 640, 320))]}
+    assert tokens_of(server, inputs=[item])["data"][0]["image_tokens"] == 640 * 320 // 32**2
+    assert server.metric("cenote_pictures_decoded_total") == before
+
+
+def test_ids_from_tokenize_embed_to_the_vector_of_the_text(accepting: LiveServer) -> None:
+    texts = ["a red bicycle", "", "👩‍👩‍👧 東京", "x " * 2100]
+    entries = tokens_of(accepting, input=texts)["data"]
+    want = accepting.vectors({"input": texts})
+    got = accepting.vectors({"input": [entry["tokens"] for entry in entries]})
+    np.testing.assert_allclose(got, want, rtol=0, atol=TOLERANCE)
+    for entry, vector in zip(entries, want, strict=True):  # each alone, in the flat form: more than 2048 ids, too
+        body = {"input": entry["tokens"]}
+        np.testing.assert_allclose(accepting.vectors(body)[0], vector, rtol=0, atol=TOLERANCE)
+        assert accepting.ask("/v1/embeddings", body).json()["usage"]["prompt_tokens"] == entry["count"]
+
+
+def test_ids_are_cut_plainly_when_asked(accepting: LiveServer) -> None:
+    token_ids = tokens_of(accepting, input="a red bicycle")["tokens"]
+    for side, kept in (("right", token_ids[:9]), ("left", token_ids[-9:])):
+        cut = accepting.vectors({"input": token_ids, "truncate_prompt_tokens": 9, "truncation_side": side})
+        np.testing.assert_allclose(cut, accepting.vectors({"input": kept}), rtol=0, atol=TOLERANCE)
+
+
+def test_the_plan_says_who_accepts_ids(accepting: LiveServer, server: LiveServer) -> None:
+    cards = [one.http.get("/v1/models/builtin").json() for one in (accepting, server)]
+    assert [card["accepts_token_arrays"] for card in cards] == [True, False]
+    assert server.http.post("/v1/embeddings", json={"input": [1, 2]}).json()["error"]["code"] == (
+        "token_arrays_not_accepted"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code", "param", "words"),
+    [
+        ("/v1/embeddings", {"input": [[1], [2, 8136]]}, "invalid_request", "input[1][1]", "from 0 to 8135"),
+        ("/v1/embeddings", {"input": [-1]}, "invalid_request", "input[0]", "the token id -1"),
+        ("/v1/embeddings", {"input": [1] * 8193}, "context_length_exceeded", "input", "8193"),
+        ("/v1/embeddings", {"input": [1], "instruction": "x"}, "conflicting_input", "instruction", "whole prompt"),
+        ("/tokenize", {"input": [1, 2]}, "token_arrays_not_accepted", "input", "send text"),
+        ("/tokenize", {"prompt": "x", "input": "x"}, "conflicting_input", "input", "`prompt` and `input`"),
+        ("/tokenize", {}, "missing_input", "prompt", "`prompt`, `input`, `messages`, `inputs`"),
+        ("/tokenize", {"prompt": "long " * 9000}, "context_length_exceeded", "prompt", "8192"),
+        ("/detokenize", {"tokens": [1, 8136]}, "invalid_request", "tokens[1]", "from 0 to 8135, got 8136"),
+        ("/detokenize", {"tokens": [-1]}, "invalid_request", "tokens[0]", "from 0"),
+        ("/detokenize", {}, "invalid_request", "tokens", "required"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(
+    accepting: LiveServer, path: str, body: Body, code: str, param: str, words: str
+) -> None:
+    answer = accepting.http.post(path, json=body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (400, code, param), error["message"]
+    assert words in error["message"]
+
+
+def test_no_tokens_are_no_text(server: LiveServer) -> None:
+    assert server.ask("/detokenize", {"tokens": []}).json() == {"prompt": ""}
+
+
+def test_tokens_are_counted_while_the_engine_is_away(accepting: LiveServer) -> None:
+    want = tokens_of(accepting, input="x")
+    os.kill(accepting.engine_pid(), signal.SIGKILL)
+    deadline_s = time.monotonic() + 10
+    while accepting.status("/readyz") == 200 and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert accepting.status("/readyz") == 503
+    assert tokens_of(accepting, input="x") == want
+    accepting.wait_until_ready()
+
+
+def test_an_unknown_model_is_not_found(server: LiveServer) -> None:
+    for path, body in (("/tokenize", {"prompt": "x"}), ("/detokenize", {"tokens": [1]})):
+        answer = server.http.post(path, json=body | {"model": "gpt-5"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")
