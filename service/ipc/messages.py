@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from service.prompt.int8_range import Int8Range
+
 GridTHW = tuple[int, int, int]
 """Temporal, height and width of a picture in 16-pixel patches, before merging."""
 
@@ -41,6 +43,8 @@ class OutputSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Leading dimensions to keep."""
     kinds: tuple[str, ...] = ("float32",)
     """Number formats, as `cenote_kernels.NumberFormat` names them."""
+    normalize: bool = True
+    """Scale to unit length after cutting; False keeps the raw pooled vector."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +76,8 @@ class Start(Message, frozen=True, kw_only=True):
     max_encoder_tokens: int
     num_threads: int
     pooling: str
+    int8_ranges: dict[int, Int8Range] = {}
+    """Calibrated ranges by length of vector; other lengths have the fixed range."""
     log_format: Literal["human", "json"]
     log_level: str
 
