@@ -26,6 +26,15 @@ TAGS = {
 TIMING_HEADERS = ("x-queue-time", "x-media-time", "x-inference-time", "x-total-time", "x-encoder-cache")
 """Headers that every answer with vectors carries."""
 
+RAW_HEADERS = (
+    "x-embedding-shape",
+    "x-embedding-dtype",
+    "x-embedding-endianness",
+    "x-embedding-truncated",
+    "x-prompt-tokens",
+)
+"""Headers of raw answers, in place of what JSON says."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
@@ -52,6 +61,8 @@ class Route:
     """Path parameters with what they mean."""
     request_examples: Mapping[str, Any] = field(default_factory=dict)
     response_examples: Mapping[str, Any] = field(default_factory=dict)
+    raw_examples: Mapping[str, Any] = field(default_factory=dict)
+    """The success answer as raw bytes, which `Accept` can ask for; empty where there is no such form."""
     error_examples: Mapping[int, Any] = field(default_factory=dict)
     protected: bool = True
     """Whether an API key guards it, once the server has keys."""
@@ -70,14 +81,17 @@ ROUTES = (
         description=(
             "Exactly one of `input` (texts), `messages` (conversations) and `inputs` (items of text and pictures) "
             "holds what to embed. The same content gives the same vector whichever form carries it, and the same as on "
-            "`/v2/embed`."
+            "`/v2/embed`. With `Accept: application/octet-stream` the answer is the bytes of the vectors and nothing "
+            "else, and headers hold what JSON would say; errors are JSON all the same. Raw bytes have no place for the "
+            "error of an item, so `on_error: per_item` is refused with them."
         ),
         request=EmbeddingRequest,
         response=EmbeddingResponse,
         error_statuses=EMBED_STATUSES,
-        headers=TIMING_HEADERS,
+        headers=(*TIMING_HEADERS, "Vary"),
         request_examples=examples.EMBEDDING_REQUESTS,
         response_examples=examples.EMBEDDING_RESPONSES,
+        raw_examples=examples.RAW_EMBEDDINGS,
         error_examples=examples.ERRORS,
     ),
     Route(

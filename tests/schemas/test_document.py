@@ -207,7 +207,8 @@ def test_every_operation_has_one_success_and_one_error_schema() -> None:
         bodies = {s: r["content"] for s, r in operation["responses"].items()}
         errors = {json.dumps(c["application/json"]["schema"]) for s, c in bodies.items() if s != "200"}
         assert len(errors) <= 1, name
-        assert len(bodies["200"]) == 1, name
+        raw = ["application/octet-stream"] if name == "createEmbedding" else []
+        assert list(bodies["200"])[1:] == raw, name
 
 
 def test_overload_says_when_to_come_back() -> None:
