@@ -25,13 +25,13 @@ _SELF = {
 }
 
 _RAW = {
-    "title": "RawEmbeddings",
     "description": "The components of all vectors, row by row: `x-embedding-shape` says how many, `x-embedding-dtype` "
     "and `x-embedding-endianness` what they are.",
     "type": "string",
     "format": "binary",
     "contentMediaType": "application/octet-stream",
 }
+"""Vectors as raw bytes. No component: OpenAPI 3.0 has no `contentMediaType`, and its profile has JSON alone."""
 
 HEADERS: dict[str, dict[str, Any]] = {
     "x-request-id": {
@@ -93,7 +93,7 @@ def build() -> dict[str, Any]:
         "security": [{}, {"bearerAuth": []}],
         "paths": paths,
         "components": {
-            "schemas": build_components(list(dict.fromkeys(types))) | {"OpenApiDocument": _SELF, "RawEmbeddings": _RAW},
+            "schemas": build_components(list(dict.fromkeys(types))) | {"OpenApiDocument": _SELF},
             "headers": {name: _header(name) for name in HEADERS},
             "securitySchemes": {"bearerAuth": {"type": "http", "scheme": "bearer", "description": "An API key."}},
         },
@@ -173,7 +173,7 @@ def _success(route: Route) -> dict[str, Any]:
         content = {route.media_type: {"schema": schema}}
     names = ("x-request-id", *route.headers)
     if route.raw_examples:
-        raw = {"schema": {"$ref": REF + "RawEmbeddings"}, "examples": dict(route.raw_examples)}
+        raw = {"schema": _RAW, "examples": dict(route.raw_examples)}
         content, names = content | {"application/octet-stream": raw}, (*names, *RAW_HEADERS)
     return {"description": route.summary, "headers": _headers(names), "content": content}
 
