@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test clients check openapi reference lint-openapi builtin scorecard clean
+.PHONY: help serve test clients check openapi reference lint-openapi builtin calibrate bench scorecard clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,13 @@ lint-openapi: ## both documents against the strict rules of tests/lint/redocly.y
 
 builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)
 	$(BIN)/python -m service.model.builtin.train
+	$(BIN)/python -m service.model.builtin.calibrate
+
+calibrate: $(VENV)/.serve ## take the built-in model's int8 ranges again (seconds)
+	$(BIN)/python -m service.model.builtin.calibrate
+
+bench: $(VENV)/.test ## measure what writing an answer costs, beside the plain ways
+	$(BIN)/python -m tests.bench.write_answer $(ARGS)
 
 scorecard: $(VENV)/.serve ## measure the built-in model on scenes it never saw
 	$(BIN)/python -m service.model.builtin.score

@@ -132,10 +132,15 @@ class EmbedVectors(Answer, frozen=True, kw_only=True, rename={"float_": "float"}
         list[list[float]] | UnsetType, Meta(description="Components as numbers.", examples=[[[0.5, -0.5, 0.5, 0.5]]])
     ] = UNSET
     int8: Annotated[
-        list[list[Int8]] | UnsetType, Meta(description="Components in 8 bits, -128 to 127.", examples=[[[64, -64]]])
+        list[list[Int8]] | UnsetType, Meta(description="`uint8` minus 128, so -128 to 127.", examples=[[[64, -64]]])
     ] = UNSET
     uint8: Annotated[
-        list[list[Uint8]] | UnsetType, Meta(description="Components in 8 bits, 0 to 255.", examples=[[[192, 64]]])
+        list[list[Uint8]] | UnsetType,
+        Meta(
+            description="Components in 8 bits: 255 equal steps over the range of the component, which the checkpoint "
+            "ships or which is plus and minus 4/√length (`calibrated_dimensions` of `/v1/models` tells); 0 to 255.",
+            examples=[[[192, 64]]],
+        ),
     ] = UNSET
     binary: Annotated[
         list[list[Int8]] | UnsetType,

@@ -92,13 +92,19 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
     ] = None
     encoding_format: Annotated[
         EncodingFormat | None,
-        Meta(description="How a vector is written. Absent means `float`.", examples=["base64"]),
+        Meta(
+            description="How JSON holds a vector. Absent means `float`. Raw answers (`Accept: "
+            "application/octet-stream`) are not JSON and pass over it.",
+            examples=["base64"],
+        ),
     ] = None
     embed_dtype: Annotated[
         EmbedDtype | None,
         Meta(
             description="Number format of the components: of the bytes in base64 and raw answers; numbers of a `float` "
-            "answer are rounded to it. Absent means `float32`.",
+            "answer are rounded to it, and printed in the fewest digits that give the rounded value back as float32. A "
+            "component that `float16` cannot hold (above 65504, only with `normalize: false`) is an error of its item. "
+            "Absent means `float32`.",
             examples=["float16"],
         ),
     ] = None
@@ -113,7 +119,7 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
         bool | None,
         Meta(
             description="Whether vectors are scaled to length 1 after `dimensions` cut them; false gives the raw "
-            "pooled states. Absent means what the model's profile says, which is true for embedding models.",
+            "pooled state, cut. Absent means what the model's profile says, which is true for embedding models.",
             examples=[True],
         ),
     ] = None

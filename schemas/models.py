@@ -56,6 +56,14 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[None],
         ),
     ]
+    calibrated_dimensions: Annotated[
+        list[int],
+        Meta(
+            description="Lengths for which `int8` and `uint8` use ranges per component that the checkpoint ships; any "
+            "other length has the fixed range of plus and minus 4/√length. A range never depends on the request.",
+            examples=[[32, 64, 128, 256]],
+        ),
+    ]
     modalities: Annotated[list[Modality], Meta(description="What an item may hold.", examples=[["text", "image"]])]
     prompt_format: Annotated[
         str, Meta(description="Name of the layout that turns an item into a prompt.", examples=["qwen3-vl-embedding"])

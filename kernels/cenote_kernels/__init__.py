@@ -4,7 +4,7 @@ from cenote_kernels.epilogue import Output, epilogue
 from cenote_kernels.matryoshka import TRUNCATE_NORMALIZE, truncate_normalize
 from cenote_kernels.ops import Axis, OpSpec, TensorSpec
 from cenote_kernels.pooling import POOL, PoolingMode, pool
-from cenote_kernels.quantize import QUANTIZE, NumberFormat, quantize
+from cenote_kernels.quantize import QUANTIZE, NumberFormat, Ranges, quantize
 
 OPS: tuple[OpSpec, ...] = (POOL, TRUNCATE_NORMALIZE, QUANTIZE)
 """Every op, for the tests and benchmarks that are generated from them."""
@@ -19,6 +19,7 @@ __all__ = [
     "OpSpec",
     "Output",
     "PoolingMode",
+    "Ranges",
     "TensorSpec",
     "epilogue",
     "pool",

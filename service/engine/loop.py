@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("cenote.engine")
 
 INTERNAL = "the engine failed on this input"
-NOT_FINITE = "the model gave a vector that is not finite for this input"
+NOT_FINITE = "the vector of this input is not finite in the number format that was asked for"
 NO_FIT = "the features of this picture hold numbers that {dtype} cannot; ask for float32"
 
 

@@ -3,7 +3,7 @@
 The only caller of `service.model` and of `cenote_kernels`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import cast
 
@@ -19,6 +19,7 @@ from service.media.tensor_dtype import TensorDtype
 from service.model.language import LanguageModel, PackedBatch
 from service.model.patchify import PATCH
 from service.model.vision import VisionTower
+from service.prompt.int8_range import Int8Range
 from service.prompt.positions import mrope_positions
 
 DTYPES: dict[TensorDtype, torch.dtype] = {
@@ -37,13 +38,23 @@ class ModelRunner:
         device: where it runs.
     """
 
-    def __init__(self, model: Qwen3VLModel, pixels: memoryview, pooling: str) -> None:
+    def __init__(
+        self,
+        model: Qwen3VLModel,
+        pixels: memoryview,
+        pooling: str,
+        int8_ranges: Mapping[int, Int8Range] | None = None,
+    ) -> None:
         self._vision = VisionTower(model)
         self._language = LanguageModel(model)
         self._pixels = pixels
         self._pooling: PoolingMode = cast(PoolingMode, pooling)
         self.hidden = self._language.hidden
         self.device = self._language.device
+        self._ranges = {
+            dimensions: (self._tensor(found.minimum), self._tensor(found.maximum))
+            for dimensions, found in (int8_ranges or {}).items()
+        }
 
     def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> torch.Tensor:
         """Features of the picture in a slot of the arena, `[tokens, hidden · (1 + deepstack)]`.
@@ -89,8 +100,11 @@ class ModelRunner:
         packed = self._pack(batch)
         bounds = torch.tensor([0, *accumulate(packed.segment_lengths)], device=self.device)
         outputs = [_output(waiting.request) for waiting in batch]
-        rows = epilogue(self._language.forward(packed), bounds, outputs, mode=self._pooling)
+        rows = epilogue(self._language.forward(packed), bounds, outputs, mode=self._pooling, ranges=self._ranges)
         return [None if row is None else {kind: _to_bytes(tensor) for kind, tensor in row.items()} for row in rows]
+
+    def _tensor(self, values: Sequence[float]) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.float32, device=self.device)
 
     def _pack(self, batch: Sequence[Waiting[torch.Tensor]]) -> PackedBatch:
         token_ids: list[int] = []
@@ -122,8 +136,9 @@ class ModelRunner:
 
 
 def _output(request: Request) -> Output:
-    assert isinstance(request.output, OutputSpec)  # the scheduler puts no other into a language batch
-    return Output(request.output.dimensions, cast(tuple[NumberFormat, ...], request.output.kinds))
+    wanted = request.output
+    assert isinstance(wanted, OutputSpec)  # the scheduler puts no other into a language batch
+    return Output(wanted.dimensions, cast(tuple[NumberFormat, ...], wanted.kinds), wanted.normalize)
 
 
 def _to_bytes(row: torch.Tensor) -> bytes:

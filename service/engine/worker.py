@@ -65,7 +65,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready]:
     device = choose_device(start.device)
     model = load_model(Path(start.folder), device, choose_dtype(start.dtype, device))
     check_forward(model, start.pooling)
-    runner = ModelRunner(model, pixels, start.pooling)
+    runner = ModelRunner(model, pixels, start.pooling, start.int8_ranges)
     return runner, Ready(
         device=str(device),
         dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),

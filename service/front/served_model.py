@@ -1,13 +1,16 @@
 """The model that this service answers for: its names, its profile, and how its prompts are built. Imports no torch."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from service.errors import InputError, NotFoundError
 from service.model.checkpoint import Checkpoint
 from service.prompt.build import PromptBuilder
+from service.prompt.calibration import load_calibration
 from service.prompt.detect import load_profile
+from service.prompt.int8_range import Int8Range
 from service.prompt.profile import Profile
 from service.prompt.tokenizer import PromptTokenizer
 
@@ -24,6 +27,7 @@ class ServedModel:
         tokenizer: its tokenizer.
         builder: makes its prompts.
         fingerprint: changes when the model does, 32 bytes.
+        int8_ranges: calibrated ranges that the checkpoint ships, by length of vector.
         created_s: when it was loaded, seconds since 1970.
     """
 
@@ -34,6 +38,7 @@ class ServedModel:
     tokenizer: PromptTokenizer
     builder: PromptBuilder
     fingerprint: bytes
+    int8_ranges: Mapping[int, Int8Range]
     created_s: int = field(default_factory=lambda: int(time.time()))
 
     @property
@@ -95,7 +100,8 @@ def load_served_model(
         max_tokens: a lower limit than the model's own; 0 keeps the model's.
 
     Raises:
-        UnsupportedModelError: the checkpoint is of no family that this release serves.
+        UnsupportedModelError: the checkpoint is of no family that this release serves, or ships ranges for int8 that
+            do not fit it.
     """
     folder = Path(checkpoint.folder)
     profile = load_profile(folder)
@@ -110,4 +116,5 @@ def load_served_model(
         tokenizer=tokenizer,
         builder=PromptBuilder(profile, tokenizer, strict_reference),
         fingerprint=checkpoint.fingerprint(),
+        int8_ranges=load_calibration(folder, profile),
     )

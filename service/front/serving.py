@@ -206,6 +206,7 @@ def _start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
         max_encoder_tokens=settings.max_encoder_tokens,
         num_threads=cores,
         pooling=model.profile.pooling,
+        int8_ranges=dict(model.int8_ranges),
         log_format=settings.log_format,
         log_level=settings.log_level,
     )

@@ -1,51 +1,51 @@
-"""Vectors as bytes of an answer: shortest float digits, and the headers that say where the time went."""
+"""Answers with vectors: written off the event loop when they are large, with headers that say where the time went."""
 
 import asyncio
 from collections.abc import Callable
 
 import msgspec
-import numpy as np
-import orjson
 from litestar import MediaType, Response
 
 from service import metrics
 from service.front.job import Embedded
+from service.http.vector_format import print_late
 
 MAX_VECTORS_ON_LOOP = 64
 
-_encode = msgspec.json.Encoder().encode
-
-
-def float_list(row: bytes) -> bytes:
-    """A little-endian float32 row as a JSON array, each number in the fewest digits that give it back.
-
-    Going through Python floats would print 17 digits each: twice the bytes for the same vector.
-    """
-    return orjson.dumps(np.frombuffer(row, "<f4"), option=orjson.OPT_SERIALIZE_NUMPY)
-
-
-def integer_list(row: bytes, dtype: str) -> bytes:
-    """A row of 8-bit numbers as a JSON array."""
-    return orjson.dumps(np.frombuffer(row, dtype), option=orjson.OPT_SERIALIZE_NUMPY)
+encode = msgspec.json.Encoder(enc_hook=print_late).encode
+"""Writes answers; vectors print themselves when it comes to them."""
 
 
 async def answer(
-    write: Callable[[], msgspec.Struct], embedded: Embedded, *, in_thread: bool = False
+    write: Callable[[], msgspec.Struct],
+    embedded: Embedded,
+    headers: dict[str, str] | None = None,
+    *,
+    in_thread: bool = False,
 ) -> Response[bytes]:
-    """What `write` makes, as JSON, with the timing and cache headers of DESIGN.md section 3.
+    """What `write` makes, as JSON, with the timing and cache headers of DESIGN.md section 3."""
+    body = await written(lambda: encode(write()), embedded, in_thread=in_thread)
+    return Response(body, headers=timing_headers(embedded) | (headers or {}), media_type=MediaType.JSON)
 
-    Printing thousands of vectors takes a tenth of a second and more: then it is done in a thread, row by row, so that
-    probes and short requests get their turn meanwhile.
+
+async def written(write: Callable[[], bytes], embedded: Embedded, *, in_thread: bool = False) -> bytes:
+    """What `write` makes.
+
+    Printing thousands of vectors takes a tenth of a second and more: then it is done in a thread, vector by vector, so
+    that probes and short requests get their turn meanwhile.
     """
     is_large = in_thread or len(embedded.outcomes) > MAX_VECTORS_ON_LOOP
-    body = await asyncio.to_thread(lambda: _encode(write())) if is_large else _encode(write())
-    headers = {
+    return await asyncio.to_thread(write) if is_large else write()
+
+
+def timing_headers(embedded: Embedded) -> dict[str, str]:
+    """Where the time went, and what the encoder cache had."""
+    return {
         "x-media-time": f"{embedded.media_ms:.1f}",
         "x-queue-time": f"{embedded.queue_ms:.1f}",
         "x-inference-time": f"{embedded.inference_ms:.1f}",
         "x-encoder-cache": f"hit={embedded.num_hits}, miss={embedded.num_misses}",
     }
-    return Response(body, headers=headers, media_type=MediaType.JSON)
 
 
 def observe(embedded: Embedded) -> None:

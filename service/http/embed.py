@@ -1,6 +1,5 @@
 """`POST /v2/embed`, in Cohere's form."""
 
-import base64
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -24,11 +23,12 @@ from service.errors import InputError, ServiceError
 from service.front.job import Answered, Embedded, Outcome
 from service.front.served_model import ServedModel
 from service.front.serving import Serving, serving_of
-from service.http.answer import answer, float_list, integer_list, observe
+from service.http.answer import answer, observe
 from service.http.body import announced_bytes, read_body
 from service.http.errors import AnyRequest, error_body
 from service.http.request_id import request_id
 from service.http.tenant import tenant_of
+from service.http.vector_format import Late, base64_string, float_list, integer_list
 from service.ipc.messages import OutputSpec
 
 KINDS: dict[EmbeddingType, str] = {
@@ -124,7 +124,8 @@ def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) 
             f"`output_dimension`: got {dimensions}; binary and ubinary pack 8 dimensions a byte: send a multiple of 8",
             param="output_dimension",
         )
-    return OutputSpec(dimensions=dimensions, kinds=tuple(dict.fromkeys(KINDS[kind] for kind in types)))
+    kinds = tuple(dict.fromkeys(KINDS[kind] for kind in types))
+    return OutputSpec(dimensions=dimensions, kinds=kinds, normalize=model.profile.normalize)
 
 
 def _vectors(outcomes: Sequence[Outcome], types: list[EmbeddingType]) -> EmbedVectors:
@@ -140,10 +141,10 @@ def _row(outcome: Outcome, kind: EmbeddingType) -> bytes:
     return b"" if isinstance(outcome, ServiceError) else outcome.vector.rows[KINDS[kind]]
 
 
-def _written(row: bytes, kind: EmbeddingType) -> str | msgspec.Raw:
+def _written(row: bytes, kind: EmbeddingType) -> Late:
     if kind == "base64":
-        return base64.b64encode(row).decode()
-    return msgspec.Raw(float_list(row) if kind == "float" else integer_list(row, DTYPES[kind]))
+        return partial(base64_string, row)
+    return partial(float_list, row) if kind == "float" else partial(integer_list, row, DTYPES[kind])
 
 
 def _images(embedded: Embedded) -> list[EmbedImage]:

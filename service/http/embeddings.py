@@ -1,23 +1,24 @@
 """`POST /v1/embeddings`."""
 
-import base64
 import time
 from functools import partial
 from typing import cast
 
-import msgspec
 from litestar import Response, post
 
 from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
 from schemas.rules import check_embedding_request
 from service.errors import ServiceError
 from service.front.job import Embedded, Outcome
+from service.front.served_model import ServedModel
 from service.front.serving import Serving, serving_of
-from service.http.answer import answer, float_list, observe
+from service.http.answer import answer, observe
 from service.http.body import announced_bytes, read_body
 from service.http.errors import AnyRequest, error_body
+from service.http.raw_answer import VARY, raw_answer, wants_raw
 from service.http.request_id import request_id
 from service.http.tenant import tenant_of
+from service.http.vector_format import VectorFormat
 from service.ipc.messages import OutputSpec
 
 
@@ -32,34 +33,50 @@ async def create_embedding(request: AnyRequest) -> Response[bytes]:
 async def _create(request: AnyRequest, serving: Serving) -> Response[bytes]:
     body = await read_body(request, EmbeddingRequest, ignore_unknown=serving.ignores_unknown_fields)
     check_embedding_request(body, accepts_token_arrays=serving.accepts_token_arrays)
+    is_raw = wants_raw(request.headers.getall("accept", []), body)
     online = serving.online()
     name = online.model.check_name(body.model)
-    output = OutputSpec(dimensions=online.model.check_dimensions(body.dimensions, "dimensions"))
+    vector_format = VectorFormat.of(body)
+    output = _output(body, vector_format, online.model)
     embedded = await online.embedder.embed(online.reader.embedding_job(body, output, tenant_of(request)))
     observe(embedded)
-    write = partial(_response, request_id(request.scope), name, embedded, body.encoding_format == "base64")
-    return await answer(write, embedded)
+    if is_raw:
+        return await raw_answer(embedded, vector_format, output.dimensions)
+    write = partial(embedding_response, request_id(request.scope), name, embedded, vector_format)
+    return await answer(write, embedded, VARY)
 
 
-def _response(id_: str, name: str, embedded: Embedded, is_base64: bool) -> EmbeddingResponse:
+def _output(body: EmbeddingRequest, vector_format: VectorFormat, model: ServedModel) -> OutputSpec:
+    return OutputSpec(
+        dimensions=model.check_dimensions(body.dimensions, "dimensions"),
+        kinds=(vector_format.dtype,),
+        normalize=model.profile.normalize if body.normalize is None else body.normalize,
+    )
+
+
+def embedding_response(id_: str, name: str, embedded: Embedded, vector_format: VectorFormat) -> EmbeddingResponse:
+    """The answer in OpenAI's form, with vectors that are JSON already.
+
+    Args:
+        id_: the request id.
+        name: the model's name as the request gave it.
+        embedded: what became of each input; vectors in the format's dtype.
+        vector_format: how vectors are written.
+    """
     return EmbeddingResponse(
         id=f"embd-{id_}",
         created=int(time.time()),
         model=name,
-        data=[_entry(index, outcome, id_, is_base64) for index, outcome in enumerate(embedded.outcomes)],
+        data=[_entry(index, outcome, id_, vector_format) for index, outcome in enumerate(embedded.outcomes)],
         usage=_usage(embedded),
     )
 
 
-def _entry(index: int, outcome: Outcome, id_: str, is_base64: bool) -> EmbeddingData:
+def _entry(index: int, outcome: Outcome, id_: str, vector_format: VectorFormat) -> EmbeddingData:
     if isinstance(outcome, ServiceError):
         return EmbeddingData(index=index, embedding=None, truncated=False, error=error_body(outcome, id_))
-    written = _written(outcome.vector.rows["float32"], is_base64)
+    written = cast(Embedding, vector_format.json(outcome.vector.rows[vector_format.dtype]))
     return EmbeddingData(index=index, embedding=written, truncated=outcome.prompt.truncated)
-
-
-def _written(row: bytes, is_base64: bool) -> Embedding:
-    return base64.b64encode(row).decode() if is_base64 else cast(list[float], msgspec.Raw(float_list(row)))
 
 
 def _usage(embedded: Embedded) -> Usage:

@@ -47,6 +47,7 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         dimensions=profile.dimensions,
         min_dimensions=profile.matryoshka[0] if profile.matryoshka else profile.min_dimensions,
         matryoshka_dimensions=list(profile.matryoshka) if profile.matryoshka else None,
+        calibrated_dimensions=sorted(model.int8_ranges),
         modalities=list(profile.modalities),
         prompt_format=profile.name,
         default_instruction=profile.default_instruction,

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from service.media.tensor_dtype import TensorDtype
+from service.prompt.int8_range import Int8Range
 
 GridTHW = tuple[int, int, int]
 """Temporal, height and width of a picture in 16-pixel patches, before merging."""
@@ -45,6 +46,8 @@ class OutputSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Leading dimensions to keep."""
     kinds: tuple[str, ...] = ("float32",)
     """Number formats, as `cenote_kernels.NumberFormat` names them."""
+    normalize: bool = True
+    """Scale to unit length after cutting; False keeps the raw pooled vector."""
 
 
 class FeaturesSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -87,6 +90,8 @@ class Start(Message, frozen=True, kw_only=True):
     max_encoder_tokens: int
     num_threads: int
     pooling: str
+    int8_ranges: dict[int, Int8Range] = {}
+    """Calibrated ranges by length of vector; other lengths have the fixed range."""
     log_format: Literal["human", "json"]
     log_level: str
 

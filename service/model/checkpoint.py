@@ -11,6 +11,8 @@ from service.model.builtin import CHECKPOINT
 BUILTIN = "builtin"
 FILES = ["*.json", "*.safetensors", "*.jinja", "1_Pooling/*", "2_Dense/*"]
 """What is downloaded: no pickled weights, no code."""
+CALIBRATION_FILE = "cenote_calibration.json"
+"""Ranges for int8, where a checkpoint ships them; `service.prompt.calibration` says what it holds."""
 
 
 class CheckpointError(Exception):

@@ -10,7 +10,7 @@ from typing import Any
 from schemas.errors import CohereErrorResponse, ErrorResponse
 from service.openapi.components import REF, build_components, component_of
 from service.openapi.route import Route
-from service.openapi.routes import ROUTES, TAGS
+from service.openapi.routes import RAW_HEADERS, ROUTES, TAGS
 from service.openapi.statuses import CODES, REASONS, RETRY_AFTER
 
 API_VERSION = "0.1.0"
@@ -25,6 +25,15 @@ _SELF = {
     "type": "object",
     "additionalProperties": True,
 }
+
+_RAW = {
+    "description": "The components of all vectors, row by row: `x-embedding-shape` says how many, `x-embedding-dtype` "
+    "and `x-embedding-endianness` what they are.",
+    "type": "string",
+    "format": "binary",
+    "contentMediaType": "application/octet-stream",
+}
+"""Vectors as raw bytes. No component: OpenAPI 3.0 has no `contentMediaType`, and its profile has JSON alone."""
 
 HEADERS: dict[str, dict[str, Any]] = {
     "x-request-id": {
@@ -43,8 +52,29 @@ HEADERS: dict[str, dict[str, Any]] = {
         "description": "Pictures found and not found in the encoder cache: `hit=n, miss=m`.",
         "type": "string",
     },
+    "Vary": {"description": "Says that `Accept` chose the form of the answer.", "type": "string"},
+    "x-embedding-shape": {"description": "Raw answers only: how many vectors, and their length.", "type": "string"},
+    "x-embedding-dtype": {"description": "Raw answers only: number format of the components.", "type": "string"},
+    "x-embedding-endianness": {"description": "Raw answers only: byte order of the components.", "type": "string"},
+    "x-embedding-truncated": {
+        "description": "Raw answers only: how many inputs had text cut off to fit.",
+        "type": "integer",
+    },
+    "x-prompt-tokens": {
+        "description": "Raw answers only: tokens that the model read, `usage.prompt_tokens` in JSON.",
+        "type": "integer",
+    },
 }
-"""Headers of answers."""
+"""Headers of answers. All but those of raw answers are in each answer that lists them."""
+
+HEADER_EXAMPLES = {
+    "x-encoder-cache": "hit=1, miss=0",
+    "Vary": "Accept",
+    "x-embedding-shape": "3,256",
+    "x-embedding-dtype": "float32",
+    "x-embedding-endianness": "little",
+}
+"""What those headers look like whose value has a form of its own."""
 
 
 def build() -> dict[str, Any]:
@@ -66,7 +96,7 @@ def build() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": build_components(list(dict.fromkeys(types))) | {"OpenApiDocument": _SELF},
-            "headers": {name: _header(header) for name, header in HEADERS.items()},
+            "headers": {name: _header(name) for name in HEADERS},
             "securitySchemes": {"bearerAuth": {"type": "http", "scheme": "bearer", "description": "An API key."}},
         },
     }
@@ -90,10 +120,17 @@ def _info() -> dict[str, Any]:
     }
 
 
-def _header(header: dict[str, Any]) -> dict[str, Any]:
+def _header(name: str) -> dict[str, Any]:
+    header = HEADERS[name]
     formats = {"integer": {"format": "int32"}, "number": {"format": "float"}}
     schema = {"type": header["type"], **formats.get(header["type"], {})}
-    return {"description": header["description"], "schema": schema}
+    example = {"example": HEADER_EXAMPLES[name]} if name in HEADER_EXAMPLES else {}
+    return {
+        "description": header["description"],
+        "required": name not in RAW_HEADERS,
+        "schema": schema,
+        **example,
+    }
 
 
 def _operation(route: Route) -> dict[str, Any]:
@@ -137,7 +174,11 @@ def _success(route: Route) -> dict[str, Any]:
     else:
         schema = {"$ref": REF + "OpenApiDocument"} if "json" in route.media_type else {"type": "string"}
         content = {route.media_type: {"schema": schema}}
-    return {"description": route.summary, "headers": _headers(("x-request-id", *route.headers)), "content": content}
+    names = ("x-request-id", *route.headers)
+    if route.raw_examples:
+        raw = {"schema": _RAW, "examples": dict(route.raw_examples)}
+        content, names = content | {"application/octet-stream": raw}, (*names, *RAW_HEADERS)
+    return {"description": route.summary, "headers": _headers(names), "content": content}
 
 
 def _error(route: Route, status: int) -> dict[str, Any]:

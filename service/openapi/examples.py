@@ -25,6 +25,17 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
         "summary": "A vector as base64",
         "value": {"model": "builtin", "input": ["a red bicycle"], "encoding_format": "base64"},
     },
+    "half": {
+        "summary": "Many texts, in half the bytes",
+        "value": {
+            "model": "builtin",
+            "input": ["a red bicycle", "a green door"],
+            "encoding_format": "base64",
+            "embed_dtype": "float16",
+            "endianness": "little",
+            "normalize": True,
+        },
+    },
     "query": {
         "summary": "A search query, by its instruction",
         "value": {"model": "builtin", "input": "something to ride", "instruction": _QUERY},
@@ -83,6 +94,13 @@ def _embedding_response(embedding: list[float] | str) -> dict[str, Any]:
 EMBEDDING_RESPONSES: dict[str, Any] = {
     "float": {"summary": "Numbers", "value": _embedding_response([0.5, -0.5, 0.5, 0.5])},
     "base64": {"summary": "Base64", "value": _embedding_response("AAAAPwAAAL8AAAA/AAAAPw==")},
+}
+
+RAW_EMBEDDINGS: dict[str, Any] = {
+    "float16": {
+        "summary": "Four components in little-endian float16, each character a byte: 0.1, 0.1, 0.325, 0.525",
+        "value": "f.f.3538",
+    },
 }
 
 EMBED_REQUESTS: dict[str, Any] = {
@@ -210,6 +228,7 @@ _CARD = {
         "clustering": _DEFAULT,
         "image": _DEFAULT,
     },
+    "calibrated_dimensions": [32, 64, 128, 256],
     "tail_token_ids": [1784],
     "max_tokens": 8192,
     "min_pixels": 4096,

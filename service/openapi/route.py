@@ -34,6 +34,8 @@ class Route:
     """Path parameters with what they mean."""
     request_examples: Mapping[str, Any] = field(default_factory=dict)
     response_examples: Mapping[str, Any] = field(default_factory=dict)
+    raw_examples: Mapping[str, Any] = field(default_factory=dict)
+    """The success answer as raw bytes, which `Accept` can ask for; empty where there is no such form."""
     error_examples: Mapping[int, Any] = field(default_factory=dict)
     protected: bool = True
     """Whether an API key guards it, once the server has keys."""

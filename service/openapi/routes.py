@@ -26,6 +26,15 @@ TAGS = {
 TIMING_HEADERS = ("x-queue-time", "x-media-time", "x-inference-time", "x-total-time", "x-encoder-cache")
 """Headers that every answer with vectors or features carries."""
 
+RAW_HEADERS = (
+    "x-embedding-shape",
+    "x-embedding-dtype",
+    "x-embedding-endianness",
+    "x-embedding-truncated",
+    "x-prompt-tokens",
+)
+"""Headers of raw answers, in place of what JSON says."""
+
 
 EMBED_STATUSES = (400, 404, 409, 413, 415, 422, 429, 500, 503, 504)
 """How a request for vectors can fail."""
@@ -40,14 +49,17 @@ ROUTES = (
         description=(
             "Exactly one of `input` (texts), `messages` (conversations) and `inputs` (items of text and pictures) "
             "holds what to embed. The same content gives the same vector whichever form carries it, and the same as on "
-            "`/v2/embed`."
+            "`/v2/embed`. With `Accept: application/octet-stream` the answer is the bytes of the vectors and nothing "
+            "else, and headers hold what JSON would say; errors are JSON all the same. Raw bytes have no place for the "
+            "error of an item, so `on_error: per_item` is refused with them."
         ),
         request=EmbeddingRequest,
         response=EmbeddingResponse,
         error_statuses=EMBED_STATUSES,
-        headers=TIMING_HEADERS,
+        headers=(*TIMING_HEADERS, "Vary"),
         request_examples=examples.EMBEDDING_REQUESTS,
         response_examples=examples.EMBEDDING_RESPONSES,
+        raw_examples=examples.RAW_EMBEDDINGS,
         error_examples=examples.ERRORS,
     ),
     Route(

@@ -60,6 +60,33 @@ def test_each_request_gets_what_it_asked_for_and_a_nan_gets_nothing() -> None:
     assert torch.equal(rows[0]["float32"], alone["float32"])
 
 
+def test_each_request_says_whether_it_wants_its_vector_normalized() -> None:
+    hidden, cu_seqlens = packed()
+    raw = hidden[cu_seqlens[1:] - 1]
+    rows = epilogue(
+        hidden, cu_seqlens, [Output(64), Output(64, normalize=False), Output(16, normalize=False)] + [Output(8)] * 2
+    )
+    lengths = [float(torch.linalg.vector_norm(row["float32"])) for row in rows]
+    assert torch.equal(rows[1]["float32"], raw[1])
+    assert torch.equal(rows[2]["float32"], raw[2, :16])
+    np.testing.assert_allclose([lengths[0], lengths[3], lengths[4]], 1, atol=1e-6)
+
+
+def test_what_a_format_cannot_hold_fails_the_one_request_that_asked_for_it() -> None:
+    hidden, cu_seqlens = packed()
+    hidden[cu_seqlens[1:] - 1, 3] = torch.tensor([70_000.0, 70_000, 70_000, 65_504, 3.4e38])
+    wants = [
+        Output(64, ("float16",), normalize=False),
+        Output(64, ("float32", "float16"), normalize=False),
+        Output(64, ("float16",)),
+        Output(64, ("float16",), normalize=False),
+        Output(64, ("bfloat16",), normalize=False),
+    ]
+    rows = epilogue(hidden, cu_seqlens, wants)
+    assert [row is None for row in rows] == [True, True, False, False, True]
+    assert epilogue(hidden, cu_seqlens, [Output(3, ("float16",), normalize=False)] * 5)[0] is not None
+
+
 def test_a_zero_vector_is_not_a_vector() -> None:
     assert truncate_normalize(torch.zeros(1, 8), 8).isnan().all()
 
@@ -72,11 +99,31 @@ def test_bits_are_packed_as_cohere_packs_them() -> None:
 
 
 def test_int8_is_uint8_shifted_and_clips_at_four_sigmas() -> None:
-    rows = torch.tensor([[4 / 4.0, -4 / 4.0, 0.0, 0.25] + [0.0] * 12])  # 16 dimensions: the range is ±1
+    rows = torch.tensor([[4.0001 / 4, -4 / 4, 0.0, 0.25] + [0.0] * 12])  # 16 dimensions: the range is ±1
     levels = quantize(rows, "uint8")[0, :4].tolist()
     assert levels == [255, 0, 127, 159]
     assert quantize(rows, "int8")[0, :4].tolist() == [level - 128 for level in levels]
     assert quantize(rows * 10, "uint8")[0, :2].tolist() == [255, 0]
+
+
+def test_a_calibrated_range_is_each_components_own() -> None:
+    minimum, maximum = torch.tensor([-0.5, 0.0, -1.0]), torch.tensor([0.5, 0.1, -0.5])
+    rows = torch.tensor([[-0.5, 0.0, -1.0], [0.5001, 0.1001, -0.4999], [0.0, 0.05, -0.75], [-0.6, 0.2, 0.0]])
+    levels = [[0, 0, 0], [255, 255, 255], [127, 127, 127], [0, 255, 255]]
+    assert quantize(rows, "uint8", minimum, maximum).tolist() == levels
+    assert quantize(rows, "int8", minimum, maximum).tolist() == [[level - 128 for level in row] for row in levels]
+    assert torch.equal(quantize(rows, "float32", minimum, maximum), rows)
+
+
+def test_ranges_are_for_vectors_of_their_own_length_only() -> None:
+    hidden, cu_seqlens = packed()
+    ranges = {16: (torch.full((16,), -0.1), torch.full((16,), 0.1))}
+    wants = [Output(16, ("uint8", "float32"))] * 2 + [Output(64, ("uint8", "float32"))] * 3
+    for want, row in zip(wants, epilogue(hidden, cu_seqlens, wants, ranges=ranges), strict=True):
+        own = ranges.get(want.dimensions, (None, None))
+        assert torch.equal(row["uint8"], quantize(row["float32"][None], "uint8", *own)[0])
+        fixed = quantize(row["float32"][None], "uint8")[0]
+        assert torch.equal(row["uint8"], fixed) == (want.dimensions == 64)
 
 
 def test_quantization_does_not_depend_on_neighbors() -> None:

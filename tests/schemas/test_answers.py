@@ -53,6 +53,7 @@ CARD = ModelCard(
     dimensions=2048,
     min_dimensions=64,
     matryoshka_dimensions=[64, 2048],
+    calibrated_dimensions=[32],
     modalities=["text", "image"],
     prompt_format="qwen3-vl",
     default_instruction="Represent the user's input.",

@@ -6,79 +6,23 @@ shares with the training only scenes, captions, prompts and patches, so that a f
 
 import argparse
 import json
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from service.model.builtin import CHECKPOINT, instructions
 from service.model.builtin.architecture import MATRYOSHKA_DIMENSIONS
-from service.model.builtin.captions import caption
+from service.model.builtin.draws import NUM_CANDIDATES, Draw, cut, embed_draw, hits
+from service.model.builtin.int8_score import int8_figures
 from service.model.builtin.reference import Reference
-from service.model.builtin.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
+from service.model.builtin.scenes import ASPECTS, Aspect
 from service.model.builtin.scorecard import write_scorecard
 
-NUM_CANDIDATES: Final = 200
-_SEED: Final = 77
 _FEWER_DRAWS: Final = 2
 _SIZE_PIXELS: Final = 128
 _OTHER_SIZES: Final = (96, 192, 256, 512)
-
-Vectors = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """One draw of held-out scenes: their pictures' vectors under each instruction, and their captions'."""
-
-    scenes: list[Scene]
-    pictures: dict[Aspect, Vectors]
-    captions: dict[Aspect, Vectors]
-
-    def keys(self, aspect: Aspect) -> list[Hashable]:
-        """Meaning of each scene under the aspect."""
-        return [meaning(scene, aspect) for scene in self.scenes]
-
-
-def _cut(vectors: Vectors, length: int) -> Vectors:
-    short = vectors[:, :length]
-    unit: Vectors = short / np.linalg.norm(short, axis=1, keepdims=True)
-    return unit
-
-
-def hits(queries: Vectors, candidates: Vectors, keys: Sequence[Hashable], length: int) -> NDArray[np.bool_]:
-    """Per query, whether the candidate of highest cosine means the same as the query.
-
-    Args:
-        queries: `[n, hidden]` raw vectors; row i has the meaning `keys[i]`.
-        candidates: `[n, hidden]` raw vectors; row i has the meaning `keys[i]`.
-        keys: Meaning of each row.
-        length: Matryoshka length at which to compare.
-    """
-    best = (_cut(queries, length) @ _cut(candidates, length).T).argmax(axis=1)
-    return np.array([keys[row] == keys[found] for row, found in enumerate(best)])
-
-
-def embed_draw(reference: Reference, number: int, size_pixels: int, wording: dict[Aspect, str]) -> Draw:
-    """Embed 200 held-out scenes under every instruction, and one caption of each under every aspect.
-
-    Args:
-        reference: The model under its stock forward.
-        number: Which draw; its scenes and captions follow from it.
-        size_pixels: Side of the pictures.
-        wording: The instruction of each aspect.
-    """
-    rng = np.random.default_rng([_SEED, 2, number])
-    scenes = [sample_scene(rng, held_out=True) for _ in range(NUM_CANDIDATES)]
-    drawn = [draw(scene, size_pixels) for scene in scenes]
-    return Draw(
-        scenes,
-        {aspect: reference.embed_pictures(drawn, wording[aspect]) for aspect in ASPECTS},
-        {aspect: reference.embed_texts([caption(scene, aspect, rng) for scene in scenes]) for aspect in ASPECTS},
-    )
 
 
 def _recall(draws: Sequence[Draw], aspect: Aspect, length: int, *, from_text: bool = False) -> float:
@@ -116,7 +60,7 @@ def _mixed(draws: Sequence[Draw], length: int) -> dict[str, float]:
         pool = np.concatenate([d.captions[aspect] for aspect in ASPECTS])
         keys = [(aspect, key) for aspect in ASPECTS for key in d.keys(aspect)]
         for aspect in ASPECTS:
-            best = (_cut(d.pictures[aspect], length) @ _cut(pool, length).T).argmax(axis=1)
+            best = (cut(d.pictures[aspect], length) @ cut(pool, length).T).argmax(axis=1)
             wanted = [(aspect, key) for key in d.keys(aspect)]
             rates[aspect].append(float(np.mean([keys[found] == key for found, key in zip(best, wanted, strict=True)])))
     return {aspect: round(float(np.mean(values)), 4) for aspect, values in rates.items()}
@@ -153,6 +97,7 @@ def measure(checkpoint: Path, num_draws: int) -> dict[str, Any]:
         "image_to_text": _recalls(draws, MATRYOSHKA_DIMENSIONS),
         "text_to_image": _recalls(draws, MATRYOSHKA_DIMENSIONS, from_text=True),
         "colors_and_shapes_both_right": {str(length): _both(draws, length) for length in MATRYOSHKA_DIMENSIONS},
+        "image_to_text_int8": int8_figures(draws, checkpoint),
         "image_to_text_mixed_pool": _mixed(draws, full),
         "image_to_text_at_size": {str(size): _at_size(reference, size) for size in _OTHER_SIZES},
         "image_to_text_unseen_wording": _free_wording(reference, _SIZE_PIXELS),

@@ -17,6 +17,24 @@ def _recall_table(title: str, recalls: Mapping[str, Mapping[str, float]]) -> str
     return _table(title, lengths, {aspect: [row[length] for length in lengths] for aspect, row in recalls.items()})
 
 
+def _int8(figures: Mapping[str, Any]) -> str:
+    """Recall in int8, and the error of cosines: the table's last row is no recall, and smaller is better there."""
+    exact, kinds = figures["image_to_text"], figures["image_to_text_int8"]
+    lengths = ("256", "32")
+    rows = {
+        aspect: [value for length in lengths for value in _three(exact[aspect][length], kinds, aspect, length)]
+        for aspect in exact
+    }
+    errors = [[0.0, *(kind["cosine_error"][length] for kind in kinds.values())] for length in lengths]
+    rows["error of a cosine"] = [value for part in errors for value in part]
+    header = [f"{name}, {length}" for length in lengths for name in ("float", "int8 fixed", "int8 calibrated")]
+    return _table("Picture to text in int8, by the cosine of the integers", header, rows)
+
+
+def _three(exact: float, kinds: Mapping[str, Any], aspect: str, length: str) -> list[float]:
+    return [exact, *(kind["recall"][aspect][length] for kind in kinds.values())]
+
+
 def _others(figures: Mapping[str, Any]) -> str:
     mixed, unseen = figures["image_to_text_mixed_pool"], figures["image_to_text_unseen_wording"]
     sizes = figures["image_to_text_at_size"]
@@ -52,6 +70,7 @@ def _render(figures: Mapping[str, Any]) -> str:
             _recall_table("Picture to text", figures["image_to_text"]),
             _recall_table("Text to picture", figures["text_to_image"]),
             f"The same picture right under `colors` and under `shapes` at once: {same}.",
+            _int8(figures),
             _others(figures),
             made,
             "",

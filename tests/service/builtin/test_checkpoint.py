@@ -25,6 +25,7 @@ FILES = [
     "2_Normalize/config.json",
     "config_sentence_transformers.json",
     "training.json",
+    "cenote_calibration.json",
 ]
 MAX_BYTES = 12 * 2**20
 

@@ -5,9 +5,9 @@ import pytest
 
 from service.model.builtin import CHECKPOINT, instructions
 from service.model.builtin.captions import caption
+from service.model.builtin.draws import hits
 from service.model.builtin.reference import Reference
 from service.model.builtin.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
-from service.model.builtin.score import hits
 
 NUM_SCENES = 50
 FLOOR = {256: 0.85, 64: 0.8}

@@ -1,0 +1,60 @@
+"""The answer to `Accept: application/octet-stream`: nothing but the vectors, and headers for what JSON would tell.
+
+In: vectors and their format. Out: bytes, row-major: the first item's components, then the second's. The headers hold a
+few numbers each, however many vectors there are, so that no proxy's limit is met.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+from litestar import Response
+
+from schemas.embeddings import EmbeddingRequest
+from service.errors import InputError
+from service.front.job import Embedded
+from service.http.accept import BYTES, prefers_bytes
+from service.http.answer import timing_headers, written
+from service.http.vector_format import VectorFormat
+
+VARY = {"vary": "Accept"}
+"""Sent with every answer whose form `Accept` chooses, so that a cache between us and the client keeps both apart."""
+
+
+def wants_raw(accept: Iterable[str], request: EmbeddingRequest) -> bool:
+    """Whether the answer is raw bytes.
+
+    `encoding_format` has no say: it is about how JSON holds a vector, and OpenAI's client sends it unasked.
+
+    Raises:
+        InputError: raw bytes and `on_error: per_item` at once.
+    """
+    if not prefers_bytes(accept):
+        return False
+    if request.on_error == "per_item":
+        raise InputError(
+            "conflicting_input",
+            "`on_error`: got `per_item` with `Accept: application/octet-stream`; raw bytes have no place for the error "
+            "of an item: expect `application/json`, or send `fail`",
+            param="on_error",
+        )
+    return True
+
+
+async def raw_answer(embedded: Embedded, vector_format: VectorFormat, dimensions: int) -> Response[bytes]:
+    """The vectors of a request as bytes.
+
+    Args:
+        embedded: every input answered; vectors in the format's dtype.
+        vector_format: dtype and byte order.
+        dimensions: length of each vector.
+    """
+    rows = [one.vector.rows[vector_format.dtype] for one in embedded.answered]
+    body = await written(partial(vector_format.raw, rows), embedded)
+    headers = {
+        "x-embedding-shape": f"{len(rows)},{dimensions}",
+        "x-embedding-dtype": vector_format.dtype,
+        "x-embedding-endianness": vector_format.byte_order,
+        "x-embedding-truncated": str(sum(one.prompt.truncated for one in embedded.answered)),
+        "x-prompt-tokens": str(embedded.num_tokens),
+    }
+    return Response(body, headers=timing_headers(embedded) | headers | VARY, media_type=BYTES)

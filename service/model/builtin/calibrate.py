@@ -1,0 +1,90 @@
+"""Make the built-in model's ranges for int8 and uint8: `python -m service.model.builtin.calibrate`.
+
+In: a checkpoint folder. Out: `cenote_calibration.json` in it, with the least and the greatest value of each component
+over pictures and captions of the training's kind, for every length that the model offers. It measures no recall;
+`score.py` does, on scenes that are seen neither here nor in training.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.model.builtin import CHECKPOINT, instructions
+from service.model.builtin.architecture import MATRYOSHKA_DIMENSIONS
+from service.model.builtin.captions import caption
+from service.model.builtin.checkpoint import write_json
+from service.model.builtin.reference import Reference
+from service.model.builtin.scenes import ASPECTS, draw, sample_scene
+from service.model.checkpoint import CALIBRATION_FILE
+
+NUM_SCENES: Final = 500
+_SEED: Final = 20261122
+_SIDES_PIXELS: Final = (96, 128, 128, 128)
+"""Of every four pictures; the training's shares."""
+_DECIMALS: Final = 6
+
+Vectors = NDArray[np.float32]
+
+
+def calibration_vectors(reference: Reference, num_scenes: int) -> Vectors:
+    """Raw vectors of the scenes' pictures under every instruction, and of a caption of each under every aspect.
+
+    Args:
+        reference: the model under its stock forward.
+        num_scenes: scenes to draw; each gives ten vectors.
+
+    Returns:
+        `[10 · num_scenes, hidden]`.
+    """
+    rng = np.random.default_rng(_SEED)
+    scenes = [sample_scene(rng, held_out=False) for _ in range(num_scenes)]
+    pictures = [draw(scene, _SIDES_PIXELS[i % len(_SIDES_PIXELS)]) for i, scene in enumerate(scenes)]
+    parts = [reference.embed_pictures(pictures, instructions.CANONICAL[aspect]) for aspect in ASPECTS]
+    parts += [reference.embed_texts([caption(scene, aspect, rng) for scene in scenes]) for aspect in ASPECTS]
+    return np.concatenate(parts)
+
+
+def ranges(vectors: Vectors, lengths: Sequence[int]) -> dict[str, dict[str, list[float]]]:
+    """The least and the greatest value of each component of the vectors, cut to each length and normalized.
+
+    Args:
+        vectors: `[num_vectors, hidden]` raw vectors.
+        lengths: matryoshka lengths.
+
+    Source: sentence-transformers `quantize_embeddings`, which takes ranges from a calibration set in this way.
+    """
+    found = {}
+    for length in lengths:
+        unit = vectors[:, :length] / np.linalg.norm(vectors[:, :length], axis=1, keepdims=True)
+        found[str(length)] = {"minimum": _rounded(unit.min(axis=0)), "maximum": _rounded(unit.max(axis=0))}
+    return found
+
+
+def _rounded(values: Vectors) -> list[float]:
+    return [round(float(value), _DECIMALS) for value in values]
+
+
+def main() -> None:
+    """Read the flags, embed, write the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--checkpoint", type=Path, default=CHECKPOINT)
+    parser.add_argument("--scenes", type=int, default=NUM_SCENES)
+    flags = parser.parse_args()
+    vectors = calibration_vectors(Reference(flags.checkpoint), flags.scenes)
+    write_json(
+        flags.checkpoint / CALIBRATION_FILE,
+        {
+            "description": "Pictures under five instructions and captions, of scenes of the training's kind.",
+            "num_vectors": len(vectors),
+            "ranges": ranges(vectors, MATRYOSHKA_DIMENSIONS),
+        },
+    )
+    print(f"{flags.checkpoint / CALIBRATION_FILE}: ranges of {len(vectors)} vectors")
+
+
+if __name__ == "__main__":
+    main()

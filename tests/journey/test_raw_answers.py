@@ -1,0 +1,132 @@
+"""`Accept: application/octet-stream`: the bytes of the vectors, and headers for the rest."""
+
+import base64
+import itertools
+from typing import Any, get_args
+
+import httpx
+import numpy as np
+import openai
+import pytest
+
+from schemas.embeddings import EmbedDtype, Endianness
+from tests.conftest import LiveServer, image_part, picture, text_part
+from tests.journey.conftest import V1
+
+RAW = {"accept": "application/octet-stream"}
+TEXTS = ["a red bicycle", "a green door", ""]
+FORMATS = list(itertools.product(get_args(EmbedDtype), get_args(Endianness)))
+WIDTH = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+
+def ask_raw(server: LiveServer, body: dict[str, Any]) -> httpx.Response:
+    answer = server.http.post(V1, json=body, headers=RAW)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == RAW["accept"]
+    return answer
+
+
+@pytest.mark.parametrize(("dtype", "endianness"), FORMATS)
+def test_the_bytes_are_those_of_base64_one_vector_after_another(
+    server: LiveServer, dtype: str, endianness: str
+) -> None:
+    body = {
+        "inputs": [{"content": [image_part(picture(91)), text_part("a door")]}, {"content": "a wall"}],
+        "dimensions": 100,
+        "embed_dtype": dtype,
+        "endianness": endianness,
+    }
+    data = server.ask(V1, body | {"encoding_format": "base64"}).json()["data"]
+    answer = ask_raw(server, body)
+    assert answer.content == b"".join(base64.b64decode(entry["embedding"]) for entry in data)
+    assert len(answer.content) == 2 * 100 * WIDTH[dtype]
+    assert answer.headers["x-embedding-shape"] == "2,100"
+    assert answer.headers["x-embedding-dtype"] == dtype
+    assert answer.headers["x-embedding-endianness"] == ("big" if endianness == "big" else "little")
+
+
+def test_headers_tell_what_json_told(server: LiveServer) -> None:
+    body = {"input": ["word " * 40, "short", "word " * 50], "truncate_prompt_tokens": 30}
+    told = server.ask(V1, body).json()
+    headers = ask_raw(server, body).headers
+    assert int(headers["x-embedding-truncated"]) == sum(entry["truncated"] for entry in told["data"]) == 2
+    assert int(headers["x-prompt-tokens"]) == told["usage"]["prompt_tokens"]
+    assert headers["x-encoder-cache"] == "hit=0, miss=0"
+    assert float(headers["x-total-time"]) > 0
+    assert headers["x-request-id"]
+
+
+def test_numpy_reads_it_by_its_headers(server: LiveServer) -> None:
+    answer = ask_raw(server, {"input": TEXTS, "embed_dtype": "float16", "endianness": "big"})
+    shape = tuple(map(int, answer.headers["x-embedding-shape"].split(",")))
+    got = np.frombuffer(answer.content, ">f2").reshape(shape)
+    np.testing.assert_array_equal(got, server.vectors({"input": TEXTS}).astype(np.float16))
+
+
+def test_the_openai_client_gets_it_though_it_asks_for_base64_unasked(server: LiveServer) -> None:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client:
+        answer = client.embeddings.with_raw_response.create(model="builtin", input=TEXTS, extra_headers=RAW)
+    got = np.frombuffer(answer.content, "<f4").reshape(len(TEXTS), -1)
+    np.testing.assert_array_equal(got, server.vectors({"input": TEXTS}))
+
+
+@pytest.mark.parametrize("encoding_format", ["float", "base64"])
+def test_encoding_format_is_about_json_and_changes_nothing(server: LiveServer, encoding_format: str) -> None:
+    plain = ask_raw(server, {"input": TEXTS}).content
+    assert ask_raw(server, {"input": TEXTS, "encoding_format": encoding_format}).content == plain
+
+
+def test_raw_takes_the_fewest_bytes_and_half_precision_half_of_them(server: LiveServer) -> None:
+    sizes = [
+        len(server.ask(V1, {"input": TEXTS}).content),
+        len(server.ask(V1, {"input": TEXTS, "encoding_format": "base64"}).content),
+        len(ask_raw(server, {"input": TEXTS}).content),
+        len(ask_raw(server, {"input": TEXTS, "embed_dtype": "float16"}).content),
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[2:] == [len(TEXTS) * 128 * 4, len(TEXTS) * 128 * 2]
+
+
+def test_more_vectors_than_are_written_on_the_event_loop(server: LiveServer) -> None:
+    texts = [f"text {i}" for i in range(70)]
+    got = np.frombuffer(ask_raw(server, {"input": texts}).content, "<f4").reshape(70, -1)
+    np.testing.assert_allclose(got, server.vectors({"input": texts}), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json, application/octet-stream", "text/html", ""])
+def test_who_does_not_prefer_bytes_gets_json(server: LiveServer, accept: str) -> None:
+    answer = server.http.post(V1, json={"input": "x"}, headers={"accept": accept})
+    assert answer.headers["content-type"] == "application/json"
+    assert len(answer.json()["data"][0]["embedding"]) == 128
+    assert "x-embedding-shape" not in answer.headers
+
+
+def test_several_accept_headers_are_one_list(server: LiveServer) -> None:
+    headers = [("accept", "application/json;q=0.5"), ("accept", "application/octet-stream")]
+    answer = server.http.post(V1, json={"input": "x"}, headers=headers)
+    assert answer.headers["content-type"] == "application/octet-stream"
+
+
+def test_caches_are_told_that_accept_matters(server: LiveServer) -> None:
+    assert server.ask(V1, {"input": "x"}).headers["vary"] == "Accept"
+    assert ask_raw(server, {"input": "x"}).headers["vary"] == "Accept"
+
+
+def test_errors_are_json_all_the_same(server: LiveServer) -> None:
+    for body in ({"input": "x", "dimension": 3}, {"input": "x", "dimensions": 4096}, {"input": "word " * 20_000}):
+        answer = server.http.post(V1, json=body, headers=RAW)
+        assert (answer.status_code, answer.headers["content-type"]) == (400, "application/json")
+        assert answer.json()["error"]["code"]
+
+
+def test_raw_bytes_have_no_place_for_a_failure(server: LiveServer) -> None:
+    answer = server.http.post(V1, json={"input": TEXTS, "on_error": "per_item"}, headers=RAW)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (400, "conflicting_input", "on_error")
+    assert "application/octet-stream" in error["message"]
+    assert ask_raw(server, {"input": TEXTS, "on_error": "fail"}).headers["x-embedding-shape"] == "3,128"
+
+
+def test_the_cohere_route_stays_json(server: LiveServer) -> None:
+    answer = server.http.post("/v2/embed", json={"texts": TEXTS}, headers=RAW)
+    assert answer.json()["embeddings"]["float"]
