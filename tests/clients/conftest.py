@@ -17,23 +17,29 @@ from tests.clients.relay import Relay
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+asked_outside: list[str] = []
+look_up = socket.getaddrinfo
+
+
+def look_up_here(host: Any, *args: Any, **kwargs: Any) -> Any:
+    """Addresses of this machine alone."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in (None, *LOOPBACK):
+        return look_up(host, *args, **kwargs)
+    asked_outside.append(name)
+    raise socket.gaierror(f"these tests reach no outside host, and something asked for {name}")
+
+
+def pytest_configure() -> None:
+    """Before any client is imported: some fetch a list at that moment."""
+    socket.getaddrinfo = look_up_here
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_outside_host() -> Iterator[None]:
     """A client that reports home, or fetches a list or a tokenizer, fails these tests."""
-    asked: list[str] = []
-    look_up = socket.getaddrinfo
-
-    def look_up_here(host: Any, *args: Any, **kwargs: Any) -> Any:
-        name = host.decode() if isinstance(host, bytes) else host
-        if name in (None, *LOOPBACK):
-            return look_up(host, *args, **kwargs)
-        asked.append(name)
-        raise socket.gaierror(f"these tests reach no outside host, and something asked for {name}")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket, "getaddrinfo", look_up_here)
-        yield
-    assert asked == []
+    yield
+    assert asked_outside == []
 
 
 @pytest.fixture(scope="session")
