@@ -23,6 +23,9 @@ Schema = dict[str, Any]
 REF = "#/components/schemas/"
 _NOTES = ("title", "description", "examples", "default")
 _FORMATS = {"integer": "int32", "number": "float"}
+_RENAMED = {"Content": "InputItem"}
+"""Types that hold a property of their own name: generators write `content = cls(content=content)` for `Content`, one
+variable with two types."""
 
 
 def build_components(roots: list[type[Wire | Answer]]) -> dict[str, Schema]:
@@ -125,13 +128,13 @@ def _fingerprint(schema: Schema) -> str:
 
 
 def component_name(name: str) -> str:
-    """The name in the document: both APIs know embeddings and usage, so Cohere's types carry its name.
+    """The name in the document: both APIs know usage, so Cohere's carry its name; none is called as its property.
 
     Args:
         name: name of a wire type, or of a `Named`.
     """
     owner = getattr(embed, name, None)
-    return f"Cohere{name}" if getattr(owner, "__module__", None) == embed.__name__ else name
+    return f"Cohere{name}" if getattr(owner, "__module__", None) == embed.__name__ else _RENAMED.get(name, name)
 
 
 def _rename(components: dict[str, Schema]) -> dict[str, Schema]:
