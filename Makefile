@@ -51,11 +51,18 @@ lint-openapi: ## both documents against the strict rules of tests/lint/redocly.y
 	npm ci --prefix tests/lint --no-audit --no-fund
 	cd tests/lint && REDOCLY_TELEMETRY=off npx --no-install redocly lint
 
+.PHONY: sdks sdks-nightly
+sdks: $(VENV)/.test ## typed clients made from openapi.json, compiled and run (needs npm)
+	$(BIN)/python -m pytest tests/sdks $(ARGS)
+
+sdks-nightly: $(VENV)/.test ## the same in Python, Go and Java from openapi-sdk.json (needs Java 17)
+	$(BIN)/python -m pytest tests/sdks/nightly $(ARGS)
+
 builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)
 	$(BIN)/python -m service.model.builtin.train
 
 scorecard: $(VENV)/.serve ## measure the built-in model on scenes it never saw
 	$(BIN)/python -m service.model.builtin.score
 
-clean: ## remove the virtual environment
-	rm -rf $(VENV)
+clean: ## remove the virtual environment, and those of the generated clients
+	rm -rf $(VENV) .sdks
