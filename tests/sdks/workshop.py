@@ -35,9 +35,14 @@ class Workshop:
             shutil.copytree(SOURCES / source, self.folder, dirs_exist_ok=True)
         shutil.copy(ROOT / document, self.folder / "openapi.json")
 
+    @property
+    def environment(self) -> Path:
+        """What stays from run to run: Python's packages, Go's cache."""
+        return self.folder / KEPT
+
     def install_python(self) -> None:
         """Make the environment hold what `requirements.txt` says."""
-        if not (self.folder / KEPT).exists():
+        if not self.environment.exists():
             self.run(sys.executable, "-m", "venv", KEPT)
         self.python("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt")
 
@@ -45,9 +50,9 @@ class Workshop:
         """Install what `package-lock.json` says."""
         self.run("npm", "ci", "--no-audit", "--no-fund")
 
-    def python(self, *arguments: str) -> str:
+    def python(self, *arguments: str, env: dict[str, str] | None = None) -> str:
         """Run the environment's Python."""
-        return self.run(f"{KEPT}/bin/python", *arguments)
+        return self.run(f"{KEPT}/bin/python", *arguments, env=env)
 
     def tool(self, name: str, *arguments: str) -> str:
         """Run a command that the environment's packages brought."""
@@ -57,12 +62,11 @@ class Workshop:
         """Run a script of `package.json`."""
         return self.run("npm", "run", "--silent", script, "--", *arguments)
 
-    def run(self, *command: str, where: str = ".", env: dict[str, str] | None = None) -> str:
+    def run(self, *command: str, env: dict[str, str] | None = None) -> str:
         """Run a command.
 
         Args:
             command: the program with its arguments.
-            where: folder below `folder` to run it in.
             env: variables beside those of this process.
 
         Returns:
@@ -71,7 +75,7 @@ class Workshop:
         program = str(self.folder / command[0]) if "/" in command[0] else command[0]
         ran = subprocess.run(
             [program, *command[1:]],
-            cwd=self.folder / where,
+            cwd=self.folder,
             env=plain_environ() | (env or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
