@@ -12,7 +12,8 @@ import { assert, assertClose, assertUnitVector, isType, numbersOf } from "./asse
 import type { components, paths } from "./cenote.js";
 
 type Schemas = components["schemas"];
-type Cenote = Client<paths>;
+type Json = "application/json";
+type Cenote = Client<paths, Json>;
 
 const INSTRUCTION = "Represent the colors of the image.";
 const DIMENSIONS = 64;
@@ -146,7 +147,7 @@ export async function wrongRequestsDoNotCompile(client: Cenote, picture: string)
 }
 
 async function main(url: string, picturePath: string): Promise<void> {
-  const client = createClient<paths>({ baseUrl: url, headers: { authorization: "Bearer any" } });
+  const client = createClient<paths, Json>({ baseUrl: url, headers: { authorization: "Bearer any" } });
   const picture = `data:image/png;base64,${readFileSync(picturePath).toString("base64")}`;
   const want = await inputsGiveAVector(client, picture);
   await base64HoldsTheSame(client, picture, want);
