@@ -54,6 +54,13 @@ lint-openapi: ## both documents against the strict rules of tests/lint/redocly.y
 	npm ci --prefix tests/lint --no-audit --no-fund
 	cd tests/lint && REDOCLY_TELEMETRY=off npx --no-install redocly lint
 
+.PHONY: sdks sdks-nightly
+sdks: $(VENV)/.test ## typed clients made from openapi.json, compiled and run (needs npm)
+	$(BIN)/python -m pytest tests/sdks $(ARGS)
+
+sdks-nightly: $(VENV)/.test ## the same in Python, Go and Java from openapi-sdk.json (needs Java 17)
+	$(BIN)/python -m pytest tests/sdks/nightly $(ARGS)
+
 builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)
 	$(BIN)/python -m service.model.builtin.train
 	$(BIN)/python -m service.model.builtin.calibrate
@@ -67,5 +74,5 @@ bench: $(VENV)/.test ## measure what writing an answer costs, beside the plain w
 scorecard: $(VENV)/.serve ## measure the built-in model on scenes it never saw
 	$(BIN)/python -m service.model.builtin.score
 
-clean: ## remove the virtual environments
-	rm -rf $(VENV) .clients
+clean: ## remove the virtual environments, and those of the clients
+	rm -rf $(VENV) .clients .sdks

@@ -24,6 +24,9 @@ Schema = dict[str, Any]
 REF = "#/components/schemas/"
 _NOTES = ("title", "description", "examples", "default")
 _FORMATS = {"integer": "int32", "number": "float"}
+_RENAMED = {"Content": "InputItem", "ImageEmbeds": "ImageFeatures"}
+"""Types that hold a property of their own name: generators write `content = cls(content=content)` for `Content`, one
+variable with two types."""
 
 
 def build_components(roots: list[type[Wire | Answer] | UnionType]) -> dict[str, Schema]:
@@ -55,8 +58,10 @@ def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[
     if "enum" in body:
         body["enum"] = list(get_args(named.type))  # msgspec sorts; the order written says more
         body["examples"] = body["enum"][:1]
-    if named.branches:
-        body = {"oneOf": [dict(one) for one in named.branches]} if len(named.branches) > 1 else dict(named.branches[0])
+    if len(named.branches) > 1:
+        body = {"oneOf": [dict(branch) for branch in named.branches]}
+    elif named.branches:
+        body = {**named.branches[0]}
     components[named.name] = {"title": named.name, "description": named.description, **body}
 
 
@@ -128,14 +133,14 @@ def _fingerprint(schema: Schema) -> str:
 
 
 def component_name(name: str) -> str:
-    """The name in the document: both APIs know embeddings and usage, so Cohere's types carry its name.
+    """The name in the document: both APIs know usage, so Cohere's carry its name; none is called as its property.
 
     Args:
         name: name of a wire type, or of a `Named`.
     """
     owners = [(module, getattr(module, name, None)) for module in (embed, embed_v1)]
     is_cohere = any(getattr(owner, "__module__", None) == module.__name__ for module, owner in owners)
-    return f"Cohere{name}" if is_cohere else name
+    return f"Cohere{name}" if is_cohere else _RENAMED.get(name, name)
 
 
 def component_of(kind: type | UnionType) -> str:

@@ -1,6 +1,7 @@
 """The document is what the wire types say, in the form that client generators can use."""
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -159,6 +160,12 @@ def test_no_type_is_anonymous(name: str) -> None:
         inline = ("enum" in node and not is_tag) or "oneOf" in node or "properties" in node
         assert not inline, path
         assert node.get("type") != "object", path
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_no_object_has_a_property_of_its_own_name(name: str) -> None:
+    """Generators name a variable after each, and then one variable has two types."""
+    assert re.sub("(?<!^)(?=[A-Z])", "_", name).lower() not in OBJECTS[name]["properties"]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -1,0 +1,24 @@
+"""Java: the generated classes compile, without a stand-in for anything, and a program runs with them."""
+
+import pytest
+
+from tests.sdks.nightly.conftest import Generator
+from tests.sdks.workshop import Workshop
+
+
+@pytest.fixture(scope="module")
+def workshop(generator: Generator) -> Workshop:
+    workshop = generator.generate("java")
+    sources = sorted(str(path) for path in (workshop.folder / "generated" / "src" / "main").rglob("*.java"))
+    workshop.run("javac", "-classpath", str(generator.jar), "-d", "classes", *sources, "Usage.java")
+    return workshop
+
+
+def test_the_classes_and_their_use_compile(workshop: Workshop) -> None:
+    assert (workshop.folder / "classes" / "Usage.class").is_file()
+
+
+def test_the_program_gets_typed_answers_from_a_live_server(
+    workshop: Workshop, generator: Generator, live: tuple[str, str]
+) -> None:
+    workshop.run("java", "-classpath", f"classes:{generator.jar}", "Usage", *live)

@@ -1,0 +1,181 @@
+"""A program written against the generated package, as a user would; mypy reads it in the strictest form.
+
+`assert_type` states what a reader of the document expects. A `type: ignore` states what must be refused: mypy reports
+one that is not needed. Run as `python usage.py URL PICTURE`, it holds the answers against each other.
+"""
+
+import array
+import base64
+import math
+import sys
+from pathlib import Path
+from typing import assert_type
+
+from cenote_client import AuthenticatedClient
+from cenote_client.api.embeddings import create_embedding, embed
+from cenote_client.api.models import get_model, list_models
+from cenote_client.models import (
+    CohereEmbeddingType,
+    CohereEmbedRequest,
+    CohereEmbedResponse,
+    CohereErrorResponse,
+    EmbeddingRequest,
+    EmbeddingResponse,
+    EncodingFormat,
+    ErrorCode,
+    ErrorResponse,
+    ImageUrl,
+    ImageUrlPart,
+    ImageUrlPartType,
+    InputItem,
+    Message,
+    Modality,
+    ModelCard,
+    ModelList,
+    Pooling,
+    Role,
+    TextPart,
+    TextPartType,
+)
+from cenote_client.types import Unset
+
+INSTRUCTION = "Represent the colors of the image."
+DIMENSIONS = 64
+Content = list[ImageUrlPart | TextPart]
+
+
+def fused(picture: str) -> Content:
+    """A picture and a text, in this order."""
+    image = ImageUrlPart(type_=ImageUrlPartType.IMAGE_URL, image_url=ImageUrl(url=picture))
+    assert_type(image.image_url, ImageUrl | str)
+    return [image, TextPart(type_=TextPartType.TEXT, text="a red circle")]
+
+
+def embedding(client: AuthenticatedClient, body: EmbeddingRequest) -> list[float] | str:
+    """The only vector of an answer, as it is written."""
+    answer = create_embedding.sync(client=client, body=body)
+    assert_type(answer, EmbeddingResponse | ErrorResponse | None)
+    assert isinstance(answer, EmbeddingResponse), answer
+    assert_type(answer.usage.image_tokens, int)
+    [entry] = answer.data
+    assert_type(entry.embedding, list[float] | str)
+    return entry.embedding
+
+
+def inputs_give_a_vector(client: AuthenticatedClient, picture: str) -> list[float]:
+    items = [InputItem(content=fused(picture))]
+    numbers = embedding(client, EmbeddingRequest(inputs=items, instruction=INSTRUCTION, dimensions=DIMENSIONS))
+    assert isinstance(numbers, list)
+    assert len(numbers) == DIMENSIONS
+    assert math.isclose(sum(x * x for x in numbers), 1, abs_tol=1e-5)
+    return numbers
+
+
+def base64_holds_the_same(client: AuthenticatedClient, picture: str, want: list[float]) -> None:
+    body = EmbeddingRequest(
+        inputs=[InputItem(content=fused(picture))],
+        instruction=INSTRUCTION,
+        dimensions=DIMENSIONS,
+        encoding_format=EncodingFormat.BASE64,
+    )
+    written = embedding(client, body)
+    assert isinstance(written, str)
+    assert_close(array.array("f", base64.b64decode(written)).tolist(), want)
+
+
+def messages_give_the_same(client: AuthenticatedClient, picture: str, want: list[float]) -> None:
+    system: Content = [TextPart(type_=TextPartType.TEXT, text=INSTRUCTION)]
+    turns = [Message(role=Role.SYSTEM, content=system), Message(role=Role.USER, content=fused(picture))]
+    assert_close(embedding(client, EmbeddingRequest(messages=[*turns], dimensions=DIMENSIONS)), want)
+    assert_close(embedding(client, EmbeddingRequest(messages=[turns], dimensions=DIMENSIONS)), want)
+
+
+def cohere_gives_the_same(client: AuthenticatedClient, picture: str, want: list[float]) -> None:
+    body = CohereEmbedRequest(
+        inputs=[InputItem(content=fused(picture))],
+        instruction=INSTRUCTION,
+        output_dimension=DIMENSIONS,
+        embedding_types=[CohereEmbeddingType.FLOAT, CohereEmbeddingType.UBINARY],
+    )
+    answer = embed.sync(client=client, body=body)
+    assert_type(answer, CohereEmbedResponse | CohereErrorResponse | None)
+    assert isinstance(answer, CohereEmbedResponse), answer
+    floats, bits = answer.embeddings.float_, answer.embeddings.ubinary
+    assert_type(floats, list[list[float]] | Unset)
+    assert_type(bits, list[list[int]] | Unset)
+    assert not isinstance(floats, Unset)
+    assert not isinstance(bits, Unset)
+    assert_close(floats[0], want)
+    assert len(bits[0]) == DIMENSIONS // 8
+    assert isinstance(answer.embeddings.int8, Unset)
+
+
+def texts_keep_their_order(client: AuthenticatedClient) -> None:
+    one = create_embedding.sync_detailed(client=client, body=EmbeddingRequest(input_="a red circle"))
+    two = create_embedding.sync(client=client, body=EmbeddingRequest(input_=["a red circle", ""]))
+    assert_type(one.headers["x-request-id"], str)
+    assert isinstance(one.parsed, EmbeddingResponse)
+    assert isinstance(two, EmbeddingResponse)
+    assert [entry.index for entry in two.data] == [0, 1]
+    first = one.parsed.data[0].embedding
+    assert isinstance(first, list)
+    assert_close(two.data[0].embedding, first)
+
+
+def errors_are_typed(client: AuthenticatedClient) -> None:
+    answer = create_embedding.sync_detailed(client=client, body=EmbeddingRequest(input_="x", dimensions=4096))
+    assert (answer.status_code, type(answer.parsed)) == (400, ErrorResponse)
+    assert isinstance(answer.parsed, ErrorResponse)
+    error = answer.parsed.error
+    assert_type(error.code, ErrorCode)
+    assert_type(error.param, str | None)
+    assert_type(error.index, int | None)
+    assert (error.code, error.param) == (ErrorCode.INVALID_DIMENSIONS, "dimensions")
+    cohere = embed.sync(client=client, body=CohereEmbedRequest(texts=["x"], model="none"))
+    assert isinstance(cohere, CohereErrorResponse)
+    assert cohere.error.code is ErrorCode.MODEL_NOT_FOUND
+
+
+def models_are_typed(client: AuthenticatedClient) -> None:
+    models = list_models.sync(client=client)
+    assert isinstance(models, ModelList)
+    card = get_model.sync(models.data[0].id, client=client)
+    assert isinstance(card, ModelCard)
+    assert_type(card.pooling, Pooling)
+    assert_type(card.matryoshka_dimensions, list[int] | None)
+    assert_type(card.modalities, list[Modality])
+    assert Modality.IMAGE in card.modalities
+
+
+def wrong_requests_do_not_pass_mypy(picture: str) -> None:
+    """Never run: each line is an error, or the `type: ignore` on it is."""
+    InputItem(content=["a bare text"])  # type: ignore[list-item]
+    InputItem(content=[ImageUrl(url=picture)])  # type: ignore[list-item]
+    ImageUrlPart(type_="audio", image_url=picture)  # type: ignore[arg-type]
+    Message(role="robot", content=[])  # type: ignore[arg-type]
+    EmbeddingRequest(encoding_format="float16")  # type: ignore[arg-type]
+    EmbeddingRequest(dimension=64)  # type: ignore[call-arg]
+    EmbeddingRequest(input_=[[1, 2]])  # type: ignore[list-item]
+    CohereEmbedRequest(embedding_types=["float64"])  # type: ignore[list-item]
+
+
+def assert_close(got: list[float] | str, want: list[float]) -> None:
+    assert isinstance(got, list)
+    assert len(got) == len(want)
+    assert max(abs(a - b) for a, b in zip(got, want, strict=True)) < 1e-5
+
+
+def main(url: str, picture_path: str) -> None:
+    picture = "data:image/png;base64," + base64.b64encode(Path(picture_path).read_bytes()).decode()
+    with AuthenticatedClient(base_url=url, token="any", raise_on_unexpected_status=True) as client:
+        want = inputs_give_a_vector(client, picture)
+        base64_holds_the_same(client, picture, want)
+        messages_give_the_same(client, picture, want)
+        cohere_gives_the_same(client, picture, want)
+        texts_keep_their_order(client)
+        errors_are_typed(client)
+        models_are_typed(client)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

@@ -1,0 +1,30 @@
+"""openapi-typescript with openapi-fetch, and @hey-api/openapi-ts: types that `tsc` accepts, and programs that use them.
+
+Both folders of a generator have the same four scripts in `package.json`: generate, types, any, usage.
+"""
+
+import pytest
+
+from tests.sdks.workshop import Workshop
+
+
+@pytest.fixture(scope="module", params=["openapi_typescript", "hey_api"])
+def workshop(request: pytest.FixtureRequest) -> Workshop:
+    workshop = Workshop(request.param, request.param, "typescript")
+    workshop.install_node()
+    workshop.npm("generate")
+    workshop.npm("types")
+    return workshop
+
+
+def test_the_types_and_their_use_compile(workshop: Workshop) -> None:
+    """Also refused are the wrong requests of `usage.ts`: `tsc` reports a `@ts-expect-error` that is not needed."""
+    assert (workshop.folder / "built" / "usage.js").is_file()
+
+
+def test_no_type_is_any(workshop: Workshop) -> None:
+    workshop.npm("any")
+
+
+def test_the_program_gets_typed_answers_from_a_live_server(workshop: Workshop, live: tuple[str, str]) -> None:
+    workshop.npm("usage", *live)
