@@ -5,11 +5,11 @@ Vectors are shortened to a few components by `dimensions`, as a real answer coul
 
 from typing import Any
 
-from schemas.content import EXAMPLE_FEATURES, EXAMPLE_IMAGE, EXAMPLE_UUID
+from schemas.content import EXAMPLE_FEATURES, EXAMPLE_IMAGE
 
 IMAGE_PART = {"type": "image_url", "image_url": {"url": EXAMPLE_IMAGE}}
 TEXT_PART = {"type": "text", "text": "a red bicycle"}
-_FEATURES_PART = {
+FEATURES_PART = {
     "type": "image_embeds",
     "image_embeds": {"image_embeds": EXAMPLE_FEATURES, "image_grid_thw": [1, 2, 2]},
 }
@@ -50,7 +50,7 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
     },
     "precomputed": {
         "summary": "A picture that came as features, and a text",
-        "value": {"model": "builtin", "inputs": [{"content": [_FEATURES_PART, TEXT_PART]}]},
+        "value": {"model": "builtin", "inputs": [{"content": [FEATURES_PART, TEXT_PART]}]},
     },
     "conversation": {
         "summary": "One conversation, one vector",
@@ -159,98 +159,6 @@ EMBED_RESPONSES: dict[str, Any] = {
         },
     },
 }
-
-IMAGE_EMBEDS_REQUESTS: dict[str, Any] = {
-    "picture": {"summary": "One picture", "value": {"model": "builtin", "images": [IMAGE_PART]}},
-    "named": {
-        "summary": "A picture with a name, as npy",
-        "value": {
-            "model": "builtin",
-            "images": [IMAGE_PART | {"uuid": EXAMPLE_UUID}],
-            "features_format": "npy",
-            "embed_dtype": "float16",
-            "on_error": "per_item",
-        },
-    },
-}
-
-IMAGE_EMBEDS_RESPONSES: dict[str, Any] = {
-    "picture": {
-        "summary": "Of a picture of one visual token",
-        "value": {
-            "id": "imgemb-0f9c2a7d41b84e6f",
-            "object": "list",
-            "created": 1790000000,
-            "model": "builtin",
-            "data": [
-                {
-                    "object": "image_features",
-                    "index": 0,
-                    "part": _FEATURES_PART | {"uuid": "img-9b74c9897bac770ffc029102a200c5de"},
-                    "content_hash": "9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de",
-                    "shape": [1, 768],
-                    "dtype": "float16",
-                }
-            ],
-            "usage": {"num_images": 1, "image_tokens": 1, "encoder_cache_hits": 0, "encoder_cache_misses": 1},
-        },
-    }
-}
-
-_DEFAULT = "Represent the user's input."
-
-_CARD = {
-    "id": "builtin",
-    "object": "model",
-    "created": 1790000000,
-    "owned_by": "cenote",
-    "root": "builtin",
-    "aliases": ["builtin-embed"],
-    "revision": None,
-    "pooling": "last_token",
-    "normalize": True,
-    "dimensions": 256,
-    "min_dimensions": 32,
-    "matryoshka_dimensions": [32, 64, 128, 256],
-    "modalities": ["text", "image"],
-    "prompt_format": "qwen3-vl-embedding",
-    "default_instruction": "Represent the user's input.",
-    "input_types": {
-        "query": _QUERY,
-        "document": _DEFAULT,
-        "colors": "Represent the colors of the image.",
-        "shapes": "Represent the shapes of the image.",
-        "count": "Represent the number of objects in the image.",
-        "positions": "Represent the positions of the objects in the image.",
-        "search_document": _DEFAULT,
-        "search_query": _QUERY,
-        "classification": _DEFAULT,
-        "clustering": _DEFAULT,
-        "image": _DEFAULT,
-    },
-    "calibrated_dimensions": [32, 64, 128, 256],
-    "tail_token_ids": [1784],
-    "max_tokens": 8192,
-    "min_pixels": 4096,
-    "max_pixels": 16384,
-    "image_embeds_width": 768,
-    "max_inputs": 2048,
-    "max_parts_per_input": 32,
-    "max_images": 64,
-    "max_body_bytes": 33554432,
-    "max_image_bytes": 20971520,
-    "max_image_pixels": 33200000,
-    "accepts_token_arrays": False,
-    "fetches_image_urls": False,
-    "dtype": "float32",
-    "device": "cpu",
-}
-
-MODEL_CARDS: dict[str, Any] = {"builtin": {"summary": "The built-in model", "value": _CARD}}
-MODEL_LISTS: dict[str, Any] = {"builtin": {"summary": "One model", "value": {"object": "list", "data": [_CARD]}}}
-
-HEALTHY: dict[str, Any] = {"ok": {"summary": "All is well", "value": {"status": "ok", "detail": None}}}
-UNHEALTHY: dict[int, Any] = {503: {"status": "loading", "detail": "The model is loading."}}
 
 
 def _error(code: str, kind: str, message: str, param: str | None, index: int | None) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from schemas.embed import EmbedRequest, EmbedResponse
 from schemas.embed_v1 import EmbedV1Request, EmbedV1Response
 from schemas.embeddings import EmbeddingRequest, EmbeddingResponse
 from schemas.errors import CohereErrorResponse
-from schemas.health import Health
 from schemas.image_embeds import ImageEmbedsRequest, ImageEmbedsResponse
 from schemas.models import ModelCard, ModelList
 from schemas.tokenize import DetokenizeRequest, DetokenizeResponse, TokenizeRequest, TokenizeResponse
-from service.openapi import examples, examples_embed_v1, examples_tokens
+from service.openapi import examples, examples_embed_v1, examples_image_embeds, examples_models, examples_tokens
 from service.openapi.route import Route
+from service.openapi.routes_plain import PLAIN_ROUTES
 
 TAGS = {
     "Embeddings": "Turn texts, pictures and mixtures of them into vectors.",
@@ -95,8 +95,8 @@ ROUTES = (
         response=ImageEmbedsResponse,
         error_statuses=EMBED_STATUSES,
         headers=TIMING_HEADERS,
-        request_examples=examples.IMAGE_EMBEDS_REQUESTS,
-        response_examples=examples.IMAGE_EMBEDS_RESPONSES,
+        request_examples=examples_image_embeds.IMAGE_EMBEDS_REQUESTS,
+        response_examples=examples_image_embeds.IMAGE_EMBEDS_RESPONSES,
         error_examples=examples.ERRORS,
     ),
     Route(
@@ -158,7 +158,7 @@ ROUTES = (
         summary="The models, with their plans",
         description="Lists the canonical id and its aliases, each with the plan that requests to it follow.",
         response=ModelList,
-        response_examples=examples.MODEL_LISTS,
+        response_examples=examples_models.MODEL_LISTS,
     ),
     Route(
         method="GET",
@@ -170,99 +170,9 @@ ROUTES = (
         response=ModelCard,
         error_statuses=(404, 500),
         parameters={"model_id": "The model's id or an alias. It may hold slashes."},
-        response_examples=examples.MODEL_CARDS,
+        response_examples=examples_models.MODEL_CARDS,
         error_examples={404: examples.ERRORS[404]},
     ),
-    Route(
-        method="GET",
-        path="/livez",
-        operation_id="getLiveness",
-        tag="Probes",
-        summary="Is the process alive?",
-        description="200 as long as the front process answers, whatever the model does.",
-        response=Health,
-        error=Health,
-        error_statuses=(),
-        response_examples=examples.HEALTHY,
-        protected=False,
-    ),
-    Route(
-        method="GET",
-        path="/readyz",
-        operation_id="getReadiness",
-        tag="Probes",
-        summary="Are requests answered rightly?",
-        description="200 only when an embedding whose answer is known has matched.",
-        response=Health,
-        error=Health,
-        error_statuses=(503,),
-        response_examples=examples.HEALTHY,
-        error_examples=examples.UNHEALTHY,
-        protected=False,
-    ),
-    Route(
-        method="GET",
-        path="/health",
-        operation_id="getHealth",
-        tag="Probes",
-        summary="The same as /readyz",
-        description="An alias of `/readyz`, for tools that look here.",
-        response=Health,
-        error=Health,
-        error_statuses=(503,),
-        response_examples=examples.HEALTHY,
-        error_examples=examples.UNHEALTHY,
-        protected=False,
-    ),
-    Route(
-        method="GET",
-        path="/metrics",
-        operation_id="getMetrics",
-        tag="Probes",
-        summary="Metrics for Prometheus",
-        description="Counters and histograms named `cenote_*`, in Prometheus's text format.",
-        media_type="text/plain",
-        protected=False,
-    ),
-    Route(
-        method="GET",
-        path="/openapi.json",
-        operation_id="getOpenapi",
-        tag="Pages",
-        summary="This document",
-        description="OpenAPI 3.1.0, byte for byte the file of the release.",
-        media_type="application/json",
-        protected=False,
-    ),
-    Route(
-        method="GET",
-        path="/openapi-sdk.json",
-        operation_id="getOpenapiSdk",
-        tag="Pages",
-        summary="This document for client generators",
-        description="Its SDK profile, in OpenAPI 3.0.3: no unions of arrays. Byte for byte the file of the release.",
-        media_type="application/json",
-        protected=False,
-    ),
-    Route(
-        method="GET",
-        path="/docs",
-        operation_id="getDocs",
-        tag="Pages",
-        summary="The reference, as a page",
-        description="Every operation, field, error and limit, with calls to copy. Needs no script and no other host.",
-        media_type="text/html",
-        protected=False,
-    ),
-    Route(
-        method="GET",
-        path="/",
-        operation_id="getPlayground",
-        tag="Pages",
-        summary="The first page",
-        description="What this server answers, with links into the reference. Needs no script and no other host.",
-        media_type="text/html",
-        protected=False,
-    ),
+    *PLAIN_ROUTES,
 )
 """Every operation."""

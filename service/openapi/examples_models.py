@@ -1,0 +1,59 @@
+"""Examples of `/v1/models` and of the probes, as `examples` has them of the other routes."""
+
+from typing import Any
+
+_QUERY = "Retrieve images or text relevant to the user's query."
+_DEFAULT = "Represent the user's input."
+
+_CARD = {
+    "id": "builtin",
+    "object": "model",
+    "created": 1790000000,
+    "owned_by": "cenote",
+    "root": "builtin",
+    "aliases": ["builtin-embed"],
+    "revision": None,
+    "pooling": "last_token",
+    "normalize": True,
+    "dimensions": 256,
+    "min_dimensions": 32,
+    "matryoshka_dimensions": [32, 64, 128, 256],
+    "modalities": ["text", "image"],
+    "prompt_format": "qwen3-vl-embedding",
+    "default_instruction": "Represent the user's input.",
+    "input_types": {
+        "query": _QUERY,
+        "document": _DEFAULT,
+        "colors": "Represent the colors of the image.",
+        "shapes": "Represent the shapes of the image.",
+        "count": "Represent the number of objects in the image.",
+        "positions": "Represent the positions of the objects in the image.",
+        "search_document": _DEFAULT,
+        "search_query": _QUERY,
+        "classification": _DEFAULT,
+        "clustering": _DEFAULT,
+        "image": _DEFAULT,
+    },
+    "calibrated_dimensions": [32, 64, 128, 256],
+    "tail_token_ids": [1784],
+    "max_tokens": 8192,
+    "min_pixels": 4096,
+    "max_pixels": 16384,
+    "image_embeds_width": 768,
+    "max_inputs": 2048,
+    "max_parts_per_input": 32,
+    "max_images": 64,
+    "max_body_bytes": 33554432,
+    "max_image_bytes": 20971520,
+    "max_image_pixels": 33200000,
+    "accepts_token_arrays": False,
+    "fetches_image_urls": False,
+    "dtype": "float32",
+    "device": "cpu",
+}
+
+MODEL_CARDS: dict[str, Any] = {"builtin": {"summary": "The built-in model", "value": _CARD}}
+MODEL_LISTS: dict[str, Any] = {"builtin": {"summary": "One model", "value": {"object": "list", "data": [_CARD]}}}
+
+HEALTHY: dict[str, Any] = {"ok": {"summary": "All is well", "value": {"status": "ok", "detail": None}}}
+UNHEALTHY: dict[int, Any] = {503: {"status": "loading", "detail": "The model is loading."}}
