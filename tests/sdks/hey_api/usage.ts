@@ -41,7 +41,8 @@ async function embedding(client: Client, body: EmbeddingRequest): Promise<number
   const [entry] = data.data;
   isType<EmbeddingData | undefined>()(entry);
   assert(entry !== undefined && data.data.length === 1, "one vector");
-  isType<number[] | string>()(entry.embedding);
+  isType<number[] | string | null>()(entry.embedding);
+  assert(entry.embedding !== null, "null is only there when `on_error` asked for it");
   return entry.embedding;
 }
 

@@ -24,6 +24,7 @@ from cenote_client.models import (
     EncodingFormat,
     ErrorCode,
     ErrorResponse,
+    ImageEmbedsPart,
     ImageUrl,
     ImageUrlPart,
     ImageUrlPartType,
@@ -41,13 +42,13 @@ from cenote_client.types import Unset
 
 INSTRUCTION = "Represent the colors of the image."
 DIMENSIONS = 64
-Content = list[ImageUrlPart | TextPart]
+Content = list[ImageEmbedsPart | ImageUrlPart | TextPart]
 
 
 def fused(picture: str) -> Content:
     """A picture and a text, in this order."""
     image = ImageUrlPart(type_=ImageUrlPartType.IMAGE_URL, image_url=ImageUrl(url=picture))
-    assert_type(image.image_url, ImageUrl | str)
+    assert_type(image.image_url, ImageUrl | str | Unset)
     return [image, TextPart(type_=TextPartType.TEXT, text="a red circle")]
 
 
@@ -58,7 +59,8 @@ def embedding(client: AuthenticatedClient, body: EmbeddingRequest) -> list[float
     assert isinstance(answer, EmbeddingResponse), answer
     assert_type(answer.usage.image_tokens, int)
     [entry] = answer.data
-    assert_type(entry.embedding, list[float] | str)
+    assert_type(entry.embedding, list[float] | str | None)
+    assert entry.embedding is not None, entry.error  # null is only there when `on_error` asked for it
     return entry.embedding
 
 
@@ -117,9 +119,10 @@ def texts_keep_their_order(client: AuthenticatedClient) -> None:
     assert isinstance(one.parsed, EmbeddingResponse)
     assert isinstance(two, EmbeddingResponse)
     assert [entry.index for entry in two.data] == [0, 1]
-    first = one.parsed.data[0].embedding
+    first, again = one.parsed.data[0].embedding, two.data[0].embedding
     assert isinstance(first, list)
-    assert_close(two.data[0].embedding, first)
+    assert isinstance(again, list)
+    assert_close(again, first)
 
 
 def errors_are_typed(client: AuthenticatedClient) -> None:

@@ -35,7 +35,8 @@ async function embedding(client: Cenote, body: Schemas["EmbeddingRequest"]): Pro
   const [entry] = data.data;
   isType<Schemas["EmbeddingData"] | undefined>()(entry);
   assert(entry !== undefined && data.data.length === 1, "one vector");
-  isType<number[] | string>()(entry.embedding);
+  isType<number[] | string | null>()(entry.embedding);
+  assert(entry.embedding !== null, "null is only there when `on_error` asked for it");
   return entry.embedding;
 }
 
