@@ -8,7 +8,7 @@ import pytest
 from service.model.builtin.captions import caption
 from service.model.builtin.instructions import CANONICAL
 from service.model.builtin.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
-from service.openapi.examples import MODEL_CARDS
+from service.openapi.examples_models import MODEL_CARDS
 from tests.conftest import LiveServer, data_uri, image_part
 
 NUM_SCENES = 200
