@@ -74,5 +74,19 @@ bench: $(VENV)/.test ## measure what writing an answer costs, beside the plain w
 scorecard: $(VENV)/.serve ## measure the built-in model on scenes it never saw
 	$(BIN)/python -m service.model.builtin.score
 
+.PHONY: fuzz
+fuzz: $(VENV)/.test ## 2,000 requests that schemathesis makes from openapi.json, and what it finds
+	$(BIN)/python -m tests.fuzz.run $(ARGS)
+
+.PHONY: scoreboard scoreboard-nightly sabotage
+scoreboard: $(VENV)/.test ## try what the reliability specification lists, under 15 minutes on two cores (one: ARGS="--only ssrf")
+	$(BIN)/python -m tests.scoreboard --write docs/scoreboard.md $(ARGS)
+
+scoreboard-nightly: $(VENV)/.test ## the same at its larger sizes: hours
+	$(BIN)/python -m tests.scoreboard --nightly --write docs/scoreboard.md $(ARGS)
+
+sabotage: $(VENV)/.test ## break a copy of the product in every listed way, and see that the scoreboard notices
+	$(BIN)/python -m tests.scoreboard --sabotage $(ARGS)
+
 clean: ## remove the virtual environments, and those of the clients
-	rm -rf $(VENV) .clients .sdks
+	rm -rf $(VENV) .clients .sdks .scoreboard

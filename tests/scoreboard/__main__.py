@@ -1,0 +1,53 @@
+"""`make scoreboard`: every line of the reliability specification, tried and counted; exit code 1 when one fails."""
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.scoreboard.board import line_names, load_line, run_lines
+from tests.scoreboard.sabotage import goes_unnoticed
+from tests.scoreboard.table import render_table
+
+FOLDER = ROOT / ".scoreboard"
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="scoreboard", description=__doc__)
+    parser.add_argument("--nightly", action="store_true", help="the larger sizes")
+    parser.add_argument("--only", help="these lines, separated by commas")
+    parser.add_argument("--size", type=int, help="try this many, whatever the line says")
+    parser.add_argument("--sabotage", action="store_true", help="break the product instead, and see that lines fail")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the table here when the board has run")
+    options = parser.parse_args()
+    names = options.only.split(",") if options.only else line_names()
+    if options.sabotage:
+        return _sabotage(names)
+    scale = "nightly" if options.nightly else "ci"
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    rows = run_lines(names, scale, options.size, FOLDER)
+    if options.write:
+        options.write.write_text(render_table(rows, scale, os.cpu_count() or 1))
+    num_failing = sum(not row.passed for row in rows)
+    print(f"{len(rows) - num_failing} of {len(rows)} lines hold, {sum(row.seconds for row in rows):.0f} s")
+    return int(num_failing > 0)
+
+
+def _sabotage(names: list[str]) -> int:
+    num_unnoticed = 0
+    for line in map(load_line, names):
+        for sabotage in line.sabotages:
+            said = goes_unnoticed(line, sabotage)
+            num_unnoticed += bool(said)
+            print(f"{'UNNOTICED' if said else 'noticed  '} {line.name}: {sabotage.name}\n{said}".strip(), flush=True)
+        if not line.sabotages:
+            num_unnoticed += 1
+            print(f"UNNOTICED {line.name}: it has no sabotage", flush=True)
+    return int(num_unnoticed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

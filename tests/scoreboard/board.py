@@ -1,0 +1,86 @@
+"""Runs lines one after the other, each in a process of its own, and says what came out."""
+
+import importlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.scoreboard.line import Line, Result
+
+LINES = Path(__file__).parent / "lines"
+LIMIT_S = {"ci": 600, "nightly": 36_000}
+LAST = "logs"
+"""Reads what the others left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line's result with its time."""
+
+    line: Line
+    result: Result
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        return self.result.num_tried > 0 and self.result.num_failed == 0
+
+
+def load_line(name: str) -> Line:
+    """The line of a module in `lines/`."""
+    line: Line = importlib.import_module(f"tests.scoreboard.lines.{name}").LINE
+    assert line.name == name, f"lines/{name}.py calls itself {line.name}"
+    return line
+
+
+def line_names() -> list[str]:
+    """Every line, in the order of the specification."""
+    names = [path.stem for path in LINES.glob("*.py") if "\nLINE = " in path.read_text()]
+    return sorted(names, key=lambda name: (name == LAST, load_line(name).number, name))
+
+
+def run_lines(names: Sequence[str], scale: str, size: int | None, folder: Path) -> list[Row]:
+    """Run lines and print each as it ends."""
+    rows = []
+    for name in names:
+        line = load_line(name)
+        wanted = size or (line.nightly if scale == "nightly" else line.ci)
+        row = _run_apart(line, wanted, folder / name, LIMIT_S[scale])
+        print(_told(row), flush=True)
+        rows.append(row)
+    return rows
+
+
+def _run_apart(line: Line, size: int, folder: Path, limit_s: int) -> Row:
+    folder.mkdir(parents=True, exist_ok=True)
+    report = folder / "result.json"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "tests.scoreboard.one", line.name, str(size), str(folder)]
+    began_s = time.monotonic()
+    try:
+        with (folder / "output.txt").open("wb") as output:
+            code = subprocess.run(command, stdout=output, stderr=output, timeout=limit_s, check=False).returncode
+        end = f"ended with exit code {code}"
+    except subprocess.TimeoutExpired:
+        end = f"did not end within {limit_s} s"
+    seconds = time.monotonic() - began_s
+    if report.exists():
+        return Row(line, Result(**json.loads(report.read_text())), seconds)
+    lines = (folder / "output.txt").read_text(errors="replace").splitlines()
+    return Row(line, Result(0, 1, [end, *lines[-1:]]), seconds)
+
+
+def write_result(result: Result, folder: Path) -> None:
+    """Hand a result from the line's process to the board's."""
+    (folder / "result.json").write_text(json.dumps(asdict(result)))
+
+
+def _told(row: Row) -> str:
+    line, result = row.line, row.result
+    verdict = "ok  " if row.passed else "FAIL"
+    head = f"{verdict} {line.number:2d} {line.name:18s} tried {result.num_tried:7,d}  failed {result.num_failed:5,d}"
+    return "\n".join([f"{head}  {row.seconds:6.1f} s  {line.must}", *(f"        {note}" for note in result.notes[:8])])

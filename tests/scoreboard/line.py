@@ -1,0 +1,64 @@
+"""One line of the scoreboard: what is tried, how often, what must hold, and the breaks that it must notice."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Sabotage:
+    """One deliberate break: in a copy of the tree, `old` becomes `new`, and the line must fail.
+
+    Attributes:
+        name: what is broken, in words.
+        file: path from the root of the repository.
+        old: text that stands there exactly once.
+        new: what stands there instead.
+        size: how many the line tries to notice it.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a line found.
+
+    Attributes:
+        num_tried: cases that ran to their end.
+        num_failed: those that broke what must hold.
+        notes: the first failures, and figures measured on the way.
+    """
+
+    num_tried: int
+    num_failed: int
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A measure with its bar.
+
+    Attributes:
+        number: its row in the specification's scoreboard; several lines may share one.
+        name: the name of its module.
+        measure: what is tried, in a few words.
+        must: what has to hold for every case.
+        ci: cases in a run of `make scoreboard`.
+        nightly: cases in a run of `make scoreboard-nightly`.
+        run: tries that many; gets a folder of its own for server logs (`*.log`) and scratch files.
+        sabotages: breaks that it must notice.
+    """
+
+    number: int
+    name: str
+    measure: str
+    must: str
+    ci: int
+    nightly: int
+    run: Callable[[int, Path], Result]
+    sabotages: tuple[Sabotage, ...] = ()
