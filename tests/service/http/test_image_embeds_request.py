@@ -9,7 +9,7 @@ from schemas.rule_error import RuleError
 
 @pytest.mark.parametrize("kind", ["", '"type": "image_embeds", ', '"type": null, '])
 def test_a_picture_has_the_type_of_one(kind: str) -> None:
-    body = '{"images": [{%s"image_url": {"url": "data:image/png;base64,AAAA"}}]}' % kind
+    body = f'{{"images": [{{{kind}"image_url": {{"url": "data:image/png;base64,AAAA"}}}}]}}'
     with pytest.raises(RuleError) as caught:
         decode(body.encode(), ImageEmbedsRequest)
     assert "type" in str(caught.value)
