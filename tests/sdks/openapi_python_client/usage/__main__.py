@@ -3,8 +3,8 @@
 `assert_type` states what a reader of the document expects. A `type: ignore` states what must be refused: mypy reports
 one that is not needed. Run as `python -m usage URL PICTURE`, it holds the answers against each other.
 
-Not used are raw bytes (`Accept: application/octet-stream`): of an answer with two media types the generator knows the
-first alone, and reads every answer as JSON.
+Not used are raw bytes (`Accept: application/octet-stream`): of an answer with two media types the generator knows
+JSON alone, and reads every answer as that.
 """
 
 import base64
