@@ -20,7 +20,7 @@ def workshop(request: pytest.FixtureRequest) -> Workshop:
 
 
 def test_the_types_and_their_use_compile(workshop: Workshop) -> None:
-    """Also refused are the wrong requests of `usage/refused.ts`: `tsc` reports a `@ts-expect-error` that is not needed."""
+    """Also refused are those of `usage/refused.ts`: `tsc` reports a `@ts-expect-error` that is not needed."""
     assert (workshop.folder / "built" / "usage" / "main.js").is_file()
 
 
