@@ -3,7 +3,8 @@
 // Every field is read into a variable whose type is written out, so that it compiles only while the types are as a
 // reader of the document expects. Run, it holds the answers against each other.
 //
-// Not used are base64 and raw bytes (`Accept: application/octet-stream`): the SDK profile writes a vector as numbers only.
+// Not used are base64 and raw bytes (`Accept: application/octet-stream`): the SDK profile writes a vector as
+// numbers only.
 package main
 
 import (
