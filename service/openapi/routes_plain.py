@@ -1,4 +1,4 @@
-"""The operations that need no key: probes for orchestrators, and pages for people. Part of the table in `routes`."""
+"""Probes for orchestrators, which need no key, and pages for people, which do. Part of the table in `routes`."""
 
 from schemas.health import Health
 from service.openapi import examples_models
@@ -64,7 +64,6 @@ PLAIN_ROUTES = (
         summary="This document",
         description="OpenAPI 3.1.0, byte for byte the file of the release.",
         media_type="application/json",
-        protected=False,
     ),
     Route(
         method="GET",
@@ -74,7 +73,6 @@ PLAIN_ROUTES = (
         summary="This document for client generators",
         description="Its SDK profile, in OpenAPI 3.0.3: no unions of arrays. Byte for byte the file of the release.",
         media_type="application/json",
-        protected=False,
     ),
     Route(
         method="GET",
@@ -84,7 +82,6 @@ PLAIN_ROUTES = (
         summary="The reference, as a page",
         description="Every operation, field, error and limit, with calls to copy. Needs no script and no other host.",
         media_type="text/html",
-        protected=False,
     ),
     Route(
         method="GET",
@@ -94,7 +91,6 @@ PLAIN_ROUTES = (
         summary="The first page",
         description="What this server answers, with links into the reference. Needs no script and no other host.",
         media_type="text/html",
-        protected=False,
     ),
 )
-"""Every operation that is open to all."""
+"""Every operation that has nothing to do with vectors."""
