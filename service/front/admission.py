@@ -48,13 +48,14 @@ class Load:
         self.num_bytes += sign * other.num_bytes
 
     def has_room(self, more: "Load", limits: QueueLimits) -> bool:
-        """Whether `more` still fits; what is over a limit by itself fits when nothing else is there."""
+        """Whether `more` still fits; what is over a limit by itself fits when nobody else has any of its kind."""
         pairs = (
             (self.num_inputs, more.num_inputs, limits.max_inputs),
             (self.num_tokens, more.num_tokens, limits.max_tokens),
             (self.num_bytes, more.num_bytes, limits.max_bytes),
         )
-        return not any(new and now and now + new > most for now, new, most in pairs)
+        is_alone = next((now == 0 for now, new, _ in pairs if new), True)
+        return is_alone or not any(now + new > most for now, new, most in pairs)
 
     def __str__(self) -> str:
         return f"{self.num_inputs} inputs, {self.num_tokens} tokens and {self.num_bytes} bytes"

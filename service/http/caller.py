@@ -8,12 +8,11 @@ from typing import Any
 from service.errors import InputError
 from service.front.tenant import Caller, Tenant
 from service.http.errors import AnyRequest
+from service.openapi.statuses import MIN_TIMEOUT_S
 
 TIMEOUT_HEADER = "x-request-timeout"
 TIMEOUT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?")
 """A JSON number without a sign, which is what clients print: 30, 0.25, 1e-3."""
-
-MIN_TIMEOUT_S = 0.001
 
 
 def mark(scope: Mapping[str, Any], tenant: Tenant) -> dict[str, Any]:
@@ -27,7 +26,7 @@ def mark(scope: Mapping[str, Any], tenant: Tenant) -> dict[str, Any]:
 
 
 def caller_of(request: AnyRequest, max_timeout_s: float) -> Caller:
-    """Whose request it is, and its deadline: `X-Request-Timeout` seconds after it came, or the server's limit if sooner.
+    """Whose request it is, and its deadline: `X-Request-Timeout` after it came, or the server's limit if sooner.
 
     Args:
         request: one that came through the guard.

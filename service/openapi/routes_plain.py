@@ -2,7 +2,11 @@
 
 from schemas.health import Health
 from service.openapi import examples_models
+from service.openapi.examples import ERRORS
 from service.openapi.route import Route
+
+PAGE_STATUSES = (401, 429, 500)
+"""How a page can fail."""
 
 PLAIN_ROUTES = (
     Route(
@@ -64,6 +68,8 @@ PLAIN_ROUTES = (
         summary="This document",
         description="OpenAPI 3.1.0, byte for byte the file of the release.",
         media_type="application/json",
+        error_statuses=PAGE_STATUSES,
+        error_examples=ERRORS,
     ),
     Route(
         method="GET",
@@ -73,6 +79,8 @@ PLAIN_ROUTES = (
         summary="This document for client generators",
         description="Its SDK profile, in OpenAPI 3.0.3: no unions of arrays. Byte for byte the file of the release.",
         media_type="application/json",
+        error_statuses=PAGE_STATUSES,
+        error_examples=ERRORS,
     ),
     Route(
         method="GET",
@@ -82,6 +90,8 @@ PLAIN_ROUTES = (
         summary="The reference, as a page",
         description="Every operation, field, error and limit, with calls to copy. Needs no script and no other host.",
         media_type="text/html",
+        error_statuses=PAGE_STATUSES,
+        error_examples=ERRORS,
     ),
     Route(
         method="GET",
@@ -91,6 +101,8 @@ PLAIN_ROUTES = (
         summary="The first page",
         description="What this server answers, with links into the reference. Needs no script and no other host.",
         media_type="text/html",
+        error_statuses=PAGE_STATUSES,
+        error_examples=ERRORS,
     ),
 )
 """Every operation that has nothing to do with vectors."""

@@ -81,5 +81,8 @@ MEANINGS: dict[ErrorCode, str] = {
 }
 """What a code says, for people."""
 
+MIN_TIMEOUT_S = 0.001
+"""The least that `X-Request-Timeout` may ask for."""
+
 RETRY_AFTER = (429, 503)
 """Statuses that carry `Retry-After`."""

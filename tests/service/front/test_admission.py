@@ -17,7 +17,7 @@ def test_a_full_queue_says_what_it_holds_and_when_to_come_back() -> None:
         queue.add_tokens(place, 80)
         with pytest.raises(UnavailableError, match="8 inputs, 80 tokens") as caught, queue.place(3):
             pass
-        assert caught.value.code == "queue_full"
+        assert caught.value.code == "overloaded"
         assert 1 <= caught.value.retry_after_s <= 30
         with queue.place(2):
             pass
