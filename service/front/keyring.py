@@ -42,6 +42,7 @@ class Keyring:
         self._path = path
         self._stamp = _stamp(path)
         self._known: tuple[Known, ...] = ()
+        self._first = 0
         self._take(read_key_file(path))
 
     def __len__(self) -> int:
@@ -54,11 +55,17 @@ class Keyring:
             key: what a client has sent: any bytes.
         """
         digest = hash_key(key)
-        known = self._known
+        known = self._turned()
         place = 0
         for index, one in enumerate(known, 1):
             place += index * hmac.compare_digest(digest, one.digest)
         return (None, *known)[place]
+
+    def _turned(self) -> tuple[Known, ...]:
+        """All keys, each time from another one on: a few nanoseconds depend on where in the loop the right one is."""
+        known = self._known
+        self._first = (self._first + 1) % len(known)
+        return known[self._first :] + known[: self._first]
 
     async def watch(self) -> None:
         """Read the file again whenever it has changed, until cancelled."""
