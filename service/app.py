@@ -10,11 +10,13 @@ from litestar.types import ASGIApp
 
 from service.front.serving import Serving
 from service.http.access import AccessLog
+from service.http.disconnect import CancelOnDisconnect
 from service.http.document import get_docs, get_front_page, get_openapi, get_openapi_sdk
 from service.http.embed import embed
 from service.http.embed_v1 import embed_v1
 from service.http.embeddings import create_embedding
 from service.http.errors import HANDLERS
+from service.http.guard import Guard
 from service.http.head import HeadAsGet
 from service.http.health import get_metrics, livez, readyz
 from service.http.image_embeds import create_image_embeds
@@ -50,13 +52,15 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
-        running = asyncio.create_task(serving.run())
+        keyring = serving.keyring
+        running = [asyncio.create_task(work) for work in (serving.run(), *([keyring.watch()] if keyring else []))]
         try:
             yield
         finally:
-            running.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await running
+            for task in running:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
 
     app = Litestar(
         route_handlers=ROUTE_HANDLERS,
@@ -67,4 +71,4 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
         openapi_config=None,
         logging_config=None,
     )
-    return AccessLog(HeadAsGet(app)), serving
+    return AccessLog(Guard(CancelOnDisconnect(HeadAsGet(app)), serving)), serving

@@ -1,4 +1,4 @@
-"""`cenote serve`, `cenote models`, `cenote openapi`, `cenote reference`."""
+"""`cenote serve`, `cenote key`, `cenote models`, `cenote openapi`, `cenote reference`."""
 
 import argparse
 import asyncio
@@ -17,6 +17,7 @@ import uvicorn
 
 from service import logs
 from service.app import create_app
+from service.front.key_file import ApiKey, hash_key, new_key
 from service.front.serving import Serving
 from service.model.builtin import CHECKPOINT
 from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, is_hub_id
@@ -79,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     models.add_argument("model", nargs="?", default=BUILTIN, help="`builtin`, a folder, or a hub id")
     models.add_argument("--revision", help="commit, tag or branch of the hub id")
     models.set_defaults(run=_models)
+    _add_key_command(commands.add_parser("key", help="make API keys for the file of --api-keys"))
     document = commands.add_parser("openapi", help="print the OpenAPI document")
     document.add_argument("--profile", choices=DOCUMENTS, default="full", help="`sdk`: 3.0.3, for client generators")
     document.set_defaults(run=lambda options: _print(DOCUMENTS[options.profile](), options.check))
@@ -88,6 +90,34 @@ def _parser() -> argparse.ArgumentParser:
         about = "compare with a file instead; exit 1 on drift"
         generated.add_argument("--check", type=Path, metavar="FILE", help=about)
     return parser
+
+
+def _add_key_command(parser: argparse.ArgumentParser) -> None:
+    new = parser.add_subparsers(required=True, metavar="COMMAND").add_parser(
+        "new", help="print a fresh key on stderr, and its line for the file on stdout"
+    )
+    new.add_argument("tenant", help="whose it is: 1 to 64 letters, digits, dots, dashes and underscores")
+    new.add_argument("--max-requests-per-s", type=float, metavar="N", help="requests a second")
+    new.add_argument("--max-concurrent-requests", type=int, metavar="N", help="requests under way at once")
+    new.set_defaults(run=_new_key)
+
+
+def _new_key(options: argparse.Namespace) -> int:
+    """The key goes to the terminal and its hash where stdout goes: `cenote key new acme >> keys.jsonl`."""
+    key = new_key()
+    values = {
+        "tenant": options.tenant,
+        "sha256": hash_key(key.encode()).hex(),
+        "max_requests_per_s": options.max_requests_per_s,
+        "max_concurrent_requests": options.max_concurrent_requests,
+    }
+    try:
+        line = msgspec.convert(values, ApiKey)
+    except msgspec.ValidationError as error:
+        return _complain(f"key new: {error}", 2)
+    print(f"the key, which is stored nowhere: {key}", file=sys.stderr)
+    print(msgspec.json.encode(line).decode())
+    return 0
 
 
 def _add_setting(parser: argparse.ArgumentParser, name: str, field: msgspec.structs.FieldInfo) -> None:

@@ -6,7 +6,8 @@
     │   ├── CacheMissError  names stand for pictures that are not known here
     │   └── ConflictError   a name is bound to another picture
     ├── NotFoundError       no such model, no such route
-    ├── UnavailableError    try again later: loading, restarting, full
+    ├── KeyRefusedError     no key, or none that is known
+    ├── UnavailableError    try again later: loading, restarting, full, over a key's limit
     ├── DeadlineError       the answer would come too late
     └── ModelError          we are at fault: a vector that is not finite, a bug
 
@@ -69,10 +70,17 @@ class NotFoundError(ServiceError):
     """There is no model or no route of that name."""
 
 
+class KeyRefusedError(ServiceError):
+    """The request has no key that is known; nothing else about it was looked at."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("invalid_api_key", message)
+
+
 class UnavailableError(ServiceError):
     """The service cannot take the request now; `retry_after_s` says when to come back."""
 
-    def __init__(self, code: ErrorCode, message: str, *, retry_after_s: int) -> None:
+    def __init__(self, code: ErrorCode, message: str, *, retry_after_s: float) -> None:
         super().__init__(code, message)
         self.retry_after_s = retry_after_s
 

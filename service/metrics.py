@@ -32,6 +32,8 @@ TRUNCATED = Counter("cenote_truncated_inputs_total", "Inputs whose text was cut"
 ERRORS = Counter("cenote_errors_total", "Error answers by code", ["code"], registry=REGISTRY)
 
 QUEUE_INPUTS = Gauge("cenote_queue_inputs", "Inputs admitted and not answered yet", registry=REGISTRY)
+QUEUE_TOKENS = Gauge("cenote_queue_tokens", "Tokens admitted and not answered yet", registry=REGISTRY)
+QUEUE_BYTES = Gauge("cenote_queue_bytes", "Bytes of bodies and of large answers that are held", registry=REGISTRY)
 ENGINE_READY = Gauge("cenote_engine_ready", "1 while a known-answer embedding has matched", registry=REGISTRY)
 ENGINE_RESTARTS = Counter("cenote_engine_restarts_total", "Engines that ended unasked", registry=REGISTRY)
 

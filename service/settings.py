@@ -55,7 +55,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     token_arrays: Annotated[
         Literal["refuse", "accept"], _about("what happens to token ids as input; accepted, they are a whole prompt")
     ] = "refuse"  # noqa: S105  # not that kind of token
-    api_keys: Annotated[str | None, _about("file of API keys; comes with a later release and stops the start")] = None
+    api_keys: Annotated[
+        str | None, _about("file of API keys, one JSON object a line; without it nobody is asked for a key")
+    ] = None
     allow_media_hosts: Annotated[
         str | None, _about("hosts that media may be fetched from; comes with a later release and stops the start")
     ] = None
@@ -69,17 +71,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_batch_tokens: Annotated[Positive, _about("tokens of one language step")] = 8192
     max_batch_requests: Annotated[Positive, _about("inputs of one language step")] = 256
     max_encoder_tokens: Annotated[Positive, _about("visual tokens of one encode step")] = 2048
-    max_queue_requests: Annotated[Positive, _about("inputs under way at once; more are answered 429")] = 8192
-    max_queue_tokens: Annotated[Positive, _about("tokens under way at once; more are answered 429")] = 1 << 20
-    max_queue_bytes: Annotated[Positive, _about("bytes of request bodies held at once; more are answered 429")] = (
+    max_queue_requests: Annotated[Positive, _about("inputs under way at once; more are answered 503")] = 8192
+    max_queue_tokens: Annotated[Positive, _about("tokens under way at once; more are answered 503")] = 1 << 20
+    max_queue_bytes: Annotated[Positive, _about("bytes of request bodies held at once; more are answered 503")] = (
         512 << 20
     )
+    max_tenant_share: Annotated[
+        Annotated[float, Meta(gt=0, le=1)],
+        _about("part of the queue that one tenant may hold, where there are keys; more is answered 429"),
+    ] = 0.5
     max_tokens: Annotated[NotNegative, _about("longest prompt; 0 takes the model's own limit")] = 0
     max_body_bytes: Annotated[Positive, _about("largest request body")] = 32 << 20
     max_image_bytes: Annotated[Positive, _about("largest encoded picture")] = 20 << 20
     max_image_pixels: Annotated[Positive, _about("largest picture before it is resized")] = 33_200_000
     max_features_bytes: Annotated[Positive, _about("features of one /v1/image_embeds answer")] = 256 << 20
-    request_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("longest time a request may take")] = 300.0
+    request_timeout_s: Annotated[
+        Annotated[float, Meta(gt=0)], _about("longest time a request may take; X-Request-Timeout may ask for less")
+    ] = 300.0
     log_format: Annotated[Literal["human", "json"], _about("form of the log lines on stderr")] = "human"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], _about("least severe log line that is written")
@@ -141,7 +149,6 @@ def _bytes(text: str) -> str:
 
 
 def _refuse_what_is_not_built(settings: Settings) -> None:
-    """A key file that is read by nobody would look like protection."""
-    for name in ("api_keys", "allow_media_hosts"):
-        if getattr(settings, name) is not None:
-            raise SettingsError(f"--{name.replace('_', '-')}: not in this release")
+    """A list of hosts that is read by nobody would look like protection."""
+    if settings.allow_media_hosts is not None:
+        raise SettingsError("--allow-media-hosts: not in this release")

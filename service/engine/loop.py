@@ -75,6 +75,7 @@ class EngineLoop:
     def _read_all(self) -> None:
         while not self._inbox.empty():
             self._handle(self._inbox.get())
+        self._released += self._scheduler.expire(time.monotonic())
         if keys := self._scheduler.ask_for_pixels():
             self._send(WantPixels(keys=keys))
 

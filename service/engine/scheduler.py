@@ -4,50 +4,27 @@ A request is *blocked* while a picture of it has no features, then *ready*. Each
 ready requests or a round of pictures to encode; when both are waiting they take turns, so that text never stands
 behind more than one round of pictures, and pictures never starve under text. Requests that want features and no vector
 are answered one by one between those steps. Pictures that come as features go the way of all pictures; only the runner
-does less for them.
+does less for them. Tenants share every kind of step fairly, short requests pass long ones (`lanes.py`), and what is
+past its deadline is forgotten before it costs a step.
 """
 
-from collections import OrderedDict, deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import math
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache import EncoderCache
+from service.engine.fair_queue import FairQueue
+from service.engine.lanes import Lanes
+from service.engine.waiting import Encode as Encode
+from service.engine.waiting import Waiting as Waiting
 from service.ipc.messages import FeaturesSpec, Media, PixelSlot, Request
 
 T = TypeVar("T")
 
 MAX_HELD_ROUNDS = 2
 """Ready requests may hold features of so many encode rounds; beyond that only what needs them runs."""
-
-
-@dataclass(slots=True, eq=False)
-class Waiting(Generic[T]):
-    """A request on its way, and the features that it holds on to.
-
-    The request owns its features from the moment they exist, so an eviction can never take them away from it.
-    """
-
-    request: Request
-    arrived_s: float
-    features: list[T | None]
-    num_hits: int = 0
-    num_misses: int = 0
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether every picture has its features."""
-        return all(feature is not None for feature in self.features)
-
-
-@dataclass(slots=True, eq=False)
-class Encode(Generic[T]):
-    """One picture to be encoded once, and everyone who waits for it (single flight)."""
-
-    media: Media
-    slot: PixelSlot | None
-    waiters: list[tuple[Waiting[T], int]] = field(default_factory=list)
-    is_asked_for: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +65,11 @@ class Scheduler(Generic[T]):
         self.max_batch_tokens = max_batch_tokens
         self.max_batch_requests = max_batch_requests
         self.max_encoder_tokens = max_encoder_tokens
-        self._ready: deque[Waiting[T]] = deque()
-        self._answerable: deque[Waiting[T]] = deque()
+        self._ready: Lanes[T] = Lanes(max_batch_tokens, max_batch_requests)
+        self._answerable: FairQueue[Waiting[T]] = FairQueue(max_encoder_tokens)
+        self._encodable: FairQueue[Encode[T]] = FairQueue(max_encoder_tokens)  # those of `_encodes` with a slot
         self._encodes: OrderedDict[bytes, Encode[T]] = OrderedDict()
+        self._next_deadline_s = math.inf  # never later than the first of all that wait
         self._num_held_tokens = 0
         self._encoded_last = False
         self._answered_last = False
@@ -101,6 +80,7 @@ class Scheduler(Generic[T]):
         Returns:
             Starts of its pixel slots that are not needed: their features are cached or under way.
         """
+        self._next_deadline_s = min(self._next_deadline_s, request.deadline_s)
         waiting: Waiting[T] = Waiting(request, now_s, [None] * len(request.media))
         unneeded = [start for i, media in enumerate(request.media) for start in self._look_up(waiting, i, media)]
         if waiting.is_ready:
@@ -112,8 +92,23 @@ class Scheduler(Generic[T]):
         encode = self._encodes.get(key)
         if encode is None or encode.slot is not None:
             return False
-        encode.slot = slot
+        self._give_slot(encode, slot)
         return True
+
+    def expire(self, now_s: float) -> list[int]:
+        """Forget the requests whose deadline has passed: who waited for them has been told by the front.
+
+        Args:
+            now_s: on the clock of `Request.deadline_s`.
+
+        Returns:
+            Starts of pixel slots that nobody needs any more.
+        """
+        if now_s < self._next_deadline_s:
+            return []
+        released = self.abandon({w.request.id for w in self._waiting() if w.request.deadline_s <= now_s})
+        self._next_deadline_s = min((w.request.deadline_s for w in self._waiting()), default=math.inf)
+        return released
 
     def ask_for_pixels(self) -> list[bytes]:
         """Pictures that cannot be encoded because their pixels were not sent; each is asked for once."""
@@ -132,11 +127,10 @@ class Scheduler(Generic[T]):
         return self._take_answerable() if step is None and self._answerable else step
 
     def _next_model_step(self, *, is_full: bool) -> LanguageStep[T] | EncodeStep[T] | None:
-        encodable = any(encode.slot is not None for encode in self._encodes.values())
-        if self._ready and (self._encoded_last or not encodable or is_full):
+        if self._ready and (self._encoded_last or not self._encodable or is_full):
             self._encoded_last = False
             return LanguageStep(self._take_ready())
-        if encodable:
+        if self._encodable:
             self._encoded_last = True
             return EncodeStep(self._take_encodes())
         return None
@@ -166,8 +160,8 @@ class Scheduler(Generic[T]):
     def abandon(self, ids: Iterable[int]) -> list[int]:
         """Forget requests; returns the starts of pixel slots that nobody needs any more."""
         gone = set(ids)
-        self._ready = deque(waiting for waiting in self._ready if waiting.request.id not in gone)
-        self._answerable = deque(waiting for waiting in self._answerable if waiting.request.id not in gone)
+        self._ready.keep(lambda waiting: waiting.request.id not in gone)
+        self._answerable.keep(lambda waiting: waiting.request.id not in gone)
         self._num_held_tokens = sum(map(_visual_tokens, (*self._ready, *self._answerable)))
         released = []
         for key, encode in list(self._encodes.items()):
@@ -175,7 +169,14 @@ class Scheduler(Generic[T]):
             if not encode.waiters:
                 del self._encodes[key]
                 released += [encode.slot.start] if encode.slot else []
+        self._encodable.keep(self.is_wanted)
         return released
+
+    def _waiting(self) -> Iterator[Waiting[T]]:
+        yield from self._ready
+        yield from self._answerable
+        for encode in self._encodes.values():
+            yield from (waiting for waiting, _ in encode.waiters)
 
     def _look_up(self, waiting: Waiting[T], index: int, media: Media) -> list[int]:
         own = [media.slot.start] if media.slot else []
@@ -187,44 +188,46 @@ class Scheduler(Generic[T]):
             waiting.num_hits += media.dtype is None
             encode.waiters.append((waiting, index))
             if encode.slot is None and media.slot is not None:
-                encode.slot = media.slot
+                self._give_slot(encode, media.slot)
                 return []
             return own
         waiting.num_misses += media.dtype is None
-        self._encodes[media.key] = Encode(media, media.slot, [(waiting, index)])
+        encode = self._encodes[media.key] = Encode(media, None, [(waiting, index)])
+        if media.slot is not None:
+            self._give_slot(encode, media.slot)
         return []
 
+    def _give_slot(self, encode: Encode[T], slot: PixelSlot) -> None:
+        encode.slot = slot
+        tenant = encode.waiters[0][0].request.tenant  # keys are salted: all who wait are of one tenant
+        self._encodable.add(tenant, encode.media.num_tokens, encode)
+
     def _make_ready(self, waiting: Waiting[T]) -> None:
-        (self._answerable if isinstance(waiting.request.output, FeaturesSpec) else self._ready).append(waiting)
+        if isinstance(waiting.request.output, FeaturesSpec):
+            self._answerable.add(waiting.request.tenant, _visual_tokens(waiting), waiting)
+        else:
+            self._ready.add(waiting)
         self._num_held_tokens += _visual_tokens(waiting)
 
     def _take_answerable(self) -> FeaturesStep[T]:
         self._answered_last = True
-        waiting = self._answerable.popleft()
+        waiting = self._answerable.take()
         self._num_held_tokens -= _visual_tokens(waiting)
         return FeaturesStep(waiting)
 
     def _take_ready(self) -> list[Waiting[T]]:
-        batch: list[Waiting[T]] = []
-        num_tokens = 0
-        while self._ready and len(batch) < self.max_batch_requests:
-            num_tokens += len(self._ready[0].request.token_ids)
-            if batch and num_tokens > self.max_batch_tokens:
-                break
-            batch.append(self._ready.popleft())
+        batch = self._ready.take_batch()
         self._num_held_tokens -= sum(map(_visual_tokens, batch))
         return batch
 
     def _take_encodes(self) -> list[Encode[T]]:
         taken: list[Encode[T]] = []
         num_tokens = 0
-        for encode in self._encodes.values():
-            if encode.slot is None:
-                continue
-            num_tokens += encode.media.num_tokens
+        while self._encodable:
+            num_tokens += self._encodable.next_cost()
             if taken and num_tokens > self.max_encoder_tokens:
                 break
-            taken.append(encode)
+            taken.append(self._encodable.take())
         return taken
 
 

@@ -1,13 +1,22 @@
-"""The bounded queue: a request takes a place before anything is done for it, and leaves when everything is over."""
+"""The bounded queue: a request takes a place before anything is done for it, and leaves when everything is over.
 
-from collections.abc import Iterator
+Over the service's bounds nobody gets in (`overloaded`); over its own share a tenant does not (`rate_limit_exceeded`),
+so that one alone can never fill the queue for all. Knows neither HTTP nor the order in which the engine works.
+"""
+
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import UnavailableError
+from service.front.queue_rate import QueueRate
+from service.front.tenant import SERVICE, Tenant
 
-MAX_RETRY_S = 30
+EVERYBODY = SERVICE.tenant
+"""The one tenant of a server without keys: it has no share, only the bounds of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +28,49 @@ class QueueLimits:
     max_bytes: int
     """Bytes of request bodies that are held, and of features on their way to answers."""
 
+    def part(self, share: float) -> "QueueLimits":
+        """A fraction of each, and at least one."""
+        return QueueLimits(*(max(1, int(most * share)) for most in (self.max_inputs, self.max_tokens, self.max_bytes)))
+
 
 @dataclass(slots=True)
 class Load:
-    """An amount of work: of one request, or of all."""
+    """An amount of work: of one request, of a tenant, or of all."""
 
     num_inputs: int = 0
     num_tokens: int = 0
     num_bytes: int = 0
+
+    def add(self, other: "Load", sign: int = 1) -> None:
+        """Count another amount in, or out."""
+        self.num_inputs += sign * other.num_inputs
+        self.num_tokens += sign * other.num_tokens
+        self.num_bytes += sign * other.num_bytes
+
+    def has_room(self, more: "Load", limits: QueueLimits) -> bool:
+        """Whether `more` still fits; what is over a limit by itself fits when nobody else has any of its kind."""
+        pairs = (
+            (self.num_inputs, more.num_inputs, limits.max_inputs),
+            (self.num_tokens, more.num_tokens, limits.max_tokens),
+            (self.num_bytes, more.num_bytes, limits.max_bytes),
+        )
+        is_alone = next((now == 0 for now, new, _ in pairs if new), True)
+        return is_alone or not any(now + new > most for now, new, most in pairs)
+
+    def __str__(self) -> str:
+        return f"{self.num_inputs} inputs, {self.num_tokens} tokens and {self.num_bytes} bytes"
+
+
+ONE_MORE = Load(num_inputs=1, num_tokens=1)
+"""What every request brings at least."""
+
+
+@dataclass(slots=True)
+class Place:
+    """A request's own part of the load."""
+
+    tenant: Tenant
+    load: Load = field(default_factory=Load)
 
 
 class Admission:
@@ -35,73 +79,91 @@ class Admission:
     A request that is over a limit by itself still gets a place when it is alone, so nothing is refused for ever.
     """
 
-    def __init__(self, limits: QueueLimits) -> None:
+    def __init__(
+        self, limits: QueueLimits, tenant_share: float = 1.0, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._limits = limits
+        self._tenant_limits = limits.part(tenant_share)
         self._all = Load()
-        self._tokens_per_s = 1000.0
+        self._by_tenant: dict[str, Load] = {}
+        self._rate = QueueRate(now)
 
     @contextmanager
-    def body(self, num_bytes: int) -> Iterator[None]:
+    def body(self, num_bytes: int, tenant: Tenant = EVERYBODY) -> Iterator[None]:
         """Room for a request's body, from before it is read until it is answered.
 
+        A queue that is full already refuses here, before a byte is read.
+
         Raises:
-            UnavailableError: too many bytes are held already.
+            UnavailableError: the queue is full, or too many bytes are held already.
         """
-        with self._held(Load(num_bytes=num_bytes), is_alone=self._all.num_bytes == 0):
+        self._check(ONE_MORE, tenant)
+        with self._held(Load(num_bytes=num_bytes), tenant):
             yield
 
     @contextmanager
-    def place(self, num_inputs: int) -> Iterator[Load]:
+    def place(self, num_inputs: int, tenant: Tenant = EVERYBODY) -> Iterator[Place]:
         """A place in the queue for the length of the `with`.
 
         Raises:
             UnavailableError: the queue is full.
         """
-        with self._held(Load(num_inputs=num_inputs), is_alone=self._all.num_inputs == 0) as mine:
+        with self._held(Load(num_inputs=num_inputs), tenant) as mine:
             yield mine
 
-    def add_tokens(self, mine: Load, num_tokens: int, num_bytes: int = 0) -> None:
+    def add_tokens(self, mine: Place, num_tokens: int, num_bytes: int = 0) -> None:
         """Weigh a request that is in: its tokens are known now, and the bytes of an answer that is worth counting.
 
         Raises:
             UnavailableError: the queue is full of tokens.
         """
         more = Load(num_tokens=num_tokens, num_bytes=num_bytes)
-        self._check(more, is_alone=self._all.num_tokens == 0)
-        mine.num_tokens += num_tokens
-        mine.num_bytes += num_bytes
-        self._add(more, 1)
+        self._check(more, mine.tenant)
+        if not self._all.num_tokens:
+            self._rate.begin()
+        mine.load.add(more)
+        self._count(more, mine.tenant, 1)
 
     def observe(self, num_tokens: int, seconds: float) -> None:
-        """Learn from a language step how fast the queue empties."""
-        self._tokens_per_s += 0.2 * (num_tokens / max(seconds, 1e-6) - self._tokens_per_s)
+        """Learn from a language step how fast the queue empties.
+
+        Args:
+            num_tokens: of the step.
+            seconds: of the step; not used: pictures take time too, so the time between steps counts.
+        """
+        self._rate.finished(num_tokens)
 
     @contextmanager
-    def _held(self, load: Load, *, is_alone: bool) -> Iterator[Load]:
-        self._check(load, is_alone=is_alone)
-        self._add(load, 1)
+    def _held(self, load: Load, tenant: Tenant) -> Iterator[Place]:
+        self._check(load, tenant)
+        self._count(load, tenant, 1)
+        place = Place(tenant, load)
         try:
-            yield load
+            yield place
         finally:
-            self._add(load, -1)
+            self._count(place.load, tenant, -1)
 
-    def _check(self, load: Load, *, is_alone: bool) -> None:
-        now, limits = self._all, self._limits
-        is_full = (
-            now.num_inputs + load.num_inputs > limits.max_inputs
-            or now.num_tokens + load.num_tokens > limits.max_tokens
-            or now.num_bytes + load.num_bytes > limits.max_bytes
-        )
-        if is_full and not is_alone:
-            raise UnavailableError(
-                "queue_full",
-                f"the queue holds {now.num_inputs} inputs, {now.num_tokens} tokens and {now.num_bytes} bytes; its "
-                f"limits are {limits.max_inputs}, {limits.max_tokens} and {limits.max_bytes}",
-                retry_after_s=min(MAX_RETRY_S, max(1, round(now.num_tokens / self._tokens_per_s))),
-            )
+    def _check(self, more: Load, tenant: Tenant) -> None:
+        if not self._all.has_room(more, self._limits):
+            raise self._refusal("overloaded", "the queue holds", self._all, self._limits)
+        if tenant.name and not self._mine(tenant).has_room(more, self._tenant_limits):
+            raise self._refusal("rate_limit_exceeded", "this tenant holds", self._mine(tenant), self._tenant_limits)
 
-    def _add(self, load: Load, sign: int) -> None:
-        self._all.num_inputs += sign * load.num_inputs
-        self._all.num_tokens += sign * load.num_tokens
-        self._all.num_bytes += sign * load.num_bytes
+    def _refusal(self, code: ErrorCode, who: str, now: Load, limits: QueueLimits) -> UnavailableError:
+        most = f"{limits.max_inputs}, {limits.max_tokens} and {limits.max_bytes}"
+        wait_s = self._rate.retry_after_s(self._all.num_tokens)
+        return UnavailableError(code, f"{who} {now}; the limits are {most}", retry_after_s=wait_s)
+
+    def _mine(self, tenant: Tenant) -> Load:
+        return self._by_tenant.get(tenant.name) or Load()
+
+    def _count(self, load: Load, tenant: Tenant, sign: int) -> None:
+        self._all.add(load, sign)
+        if tenant.name:
+            mine = self._by_tenant.setdefault(tenant.name, Load())
+            mine.add(load, sign)
+            if mine == Load():  # tenants that have left take no memory
+                del self._by_tenant[tenant.name]
         metrics.QUEUE_INPUTS.set(self._all.num_inputs)
+        metrics.QUEUE_TOKENS.set(self._all.num_tokens)
+        metrics.QUEUE_BYTES.set(self._all.num_bytes)

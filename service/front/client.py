@@ -10,6 +10,7 @@ from service import metrics
 from service.errors import ModelError, UnavailableError
 from service.front.loaded import LoadedMedia
 from service.front.pixels import PixelLoader
+from service.front.tenant import SERVICE, Caller
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
@@ -76,7 +77,9 @@ class EngineClient:
         if self._channel is None or not (self._is_open or is_probe):
             raise _restarting()
 
-    def submit(self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: Wanted) -> list[Ticket]:
+    def submit(
+        self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: Wanted, caller: Caller = SERVICE
+    ) -> list[Ticket]:
         """Send prompts to the engine in one message; each ticket's future gets its vector or its own error.
 
         The pixel slots are the client's from here on, also when it raises.
@@ -89,7 +92,7 @@ class EngineClient:
         if self._channel is None:
             self._take_back(starts)
             raise _restarting()
-        requests = [self._register(prompt, loaded, output) for prompt, loaded in prompts]
+        requests = [self._register(prompt, loaded, output, caller) for prompt, loaded in prompts]
         self._channel.send(Submit(requests=requests))
         return [Ticket(request.id, self._pending[request.id].future) for request in requests]
 
@@ -130,7 +133,7 @@ class EngineClient:
             case _:
                 raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
 
-    def _register(self, prompt: Prompt, loaded: Sequence[LoadedMedia], output: Wanted) -> Request:
+    def _register(self, prompt: Prompt, loaded: Sequence[LoadedMedia], output: Wanted, caller: Caller) -> Request:
         id_ = next(self._ids)
         media = tuple(
             Media(
@@ -147,7 +150,14 @@ class EngineClient:
             future=asyncio.get_running_loop().create_future(),
             items={one.key: place.item for place, one in zip(prompt.placeholders, loaded, strict=True)},
         )
-        return Request(id=id_, token_ids=prompt.token_ids, media=media, output=output)
+        return Request(
+            id=id_,
+            token_ids=prompt.token_ids,
+            media=media,
+            output=output,
+            tenant=caller.tenant.name,
+            deadline_s=caller.deadline_s,
+        )
 
     def _settle(self, step: StepDone) -> None:
         self._take_back(step.released)

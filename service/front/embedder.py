@@ -10,6 +10,7 @@ from service.front.admission import Admission
 from service.front.client import EngineClient, Ticket
 from service.front.job import Answered, Embedded, Job, Outcome
 from service.front.pixels import PixelLoader
+from service.front.tenant import SERVICE, Caller
 from service.ipc.arena import PixelArena
 from service.ipc.messages import OutputSpec, Vector, Wanted
 from service.media.picture import Picture
@@ -43,10 +44,14 @@ class Embedder:
         self._text_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="text")
         self._header_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="header")
 
-    async def embed(self, job: Job) -> Embedded:
+    async def embed(self, job: Job, caller: Caller) -> Embedded:
         """One vector for each prompt of the job; all, or an error that names the input.
 
         A `per_item` job raises only for what concerns all of its inputs.
+
+        Args:
+            job: what is wanted.
+            caller: who wants it, and until when.
 
         Raises:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
@@ -54,21 +59,21 @@ class Embedder:
         self._client.check_open()
         pool = self._header_pool if job.has_media else self._text_pool
         try:
-            async with asyncio.timeout(self._timeout_s):
-                with self._admission.place(job.num_inputs) as place:
+            async with asyncio.timeout(self._left_s(caller)):
+                with self._admission.place(job.num_inputs, caller.tenant) as place:
                     began_s = time.perf_counter()
                     prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     num_tokens = sum(len(prompt.token_ids) for prompt in prompts)
                     self._admission.add_tokens(place, num_tokens, num_tokens * job.answer_token_bytes)
-                    embedded = await self._embed_prepared(prepared, job.output, began_s, per_item=job.per_item)
+                    embedded = await self._embed_prepared(prepared, job.output, began_s, caller, per_item=job.per_item)
         except TimeoutError:
-            raise DeadlineError("deadline_exceeded", f"no answer within {self._timeout_s:g} s") from None
+            raise self._too_late(caller) from None
         if job.settle is not None:
             job.settle(embedded)
         return embedded
 
-    async def prepare(self, job: Job) -> list[Prompt]:
+    async def prepare(self, job: Job, caller: Caller) -> list[Prompt]:
         """The prompts of a job that is not `per_item`, and nothing of the engine.
 
         Raises:
@@ -76,14 +81,14 @@ class Embedder:
         """
         pool = self._header_pool if job.has_media else self._text_pool
         try:
-            async with asyncio.timeout(self._timeout_s):
-                with self._admission.place(job.num_inputs) as place:
+            async with asyncio.timeout(self._left_s(caller)):
+                with self._admission.place(job.num_inputs, caller.tenant) as place:
                     prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))
                     return prompts
         except TimeoutError:
-            raise DeadlineError("deadline_exceeded", f"no answer within {self._timeout_s:g} s") from None
+            raise self._too_late(caller) from None
 
     async def probe(self, prompts: list[Prompt], output: OutputSpec) -> Embedded:
         """The same for the service's own question: no queue, no crowd, and before the engine is open to others.
@@ -93,17 +98,30 @@ class Embedder:
         """
         self._client.check_open(is_probe=True)
         async with asyncio.timeout(self._timeout_s):
-            return await self._embed_prepared(prompts, output, time.perf_counter(), per_item=False)
+            return await self._embed_prepared(prompts, output, time.perf_counter(), SERVICE, per_item=False)
+
+    def _left_s(self, caller: Caller) -> float:
+        """Seconds until the deadline; the service's own limit holds for everybody."""
+        return min(self._timeout_s, caller.deadline_s - time.monotonic())
+
+    def _too_late(self, caller: Caller) -> DeadlineError:
+        return DeadlineError("deadline_exceeded", f"no answer within {min(self._timeout_s, caller.patience_s):g} s")
 
     async def _embed_prepared(
-        self, prepared: Sequence[Prompt | ServiceError], output: Wanted, began_s: float, *, per_item: bool
+        self,
+        prepared: Sequence[Prompt | ServiceError],
+        output: Wanted,
+        began_s: float,
+        caller: Caller,
+        *,
+        per_item: bool,
     ) -> Embedded:
         ends = [self._check_pixels(one, index) for index, one in enumerate(prepared)]
         _raise_first(() if per_item else ends)
         tickets: dict[int, Ticket] = {}
         try:
             for group in self._groups(ends):
-                tickets |= await self._submit_group(group, ends, output, per_item=per_item)
+                tickets |= await self._submit_group(group, ends, output, caller, per_item=per_item)
             media_ms = (time.perf_counter() - began_s) * 1e3
             vectors = await _settled(tickets, per_item=per_item)
         finally:
@@ -111,11 +129,18 @@ class Embedder:
         return Embedded([_outcome(end, vectors.get(index)) for index, end in enumerate(ends)], media_ms)
 
     async def _submit_group(
-        self, group: Sequence[int], ends: list[Prompt | ServiceError], output: Wanted, *, per_item: bool
+        self,
+        group: Sequence[int],
+        ends: list[Prompt | ServiceError],
+        output: Wanted,
+        caller: Caller,
+        *,
+        per_item: bool,
     ) -> dict[int, Ticket]:
         """Load the pictures of some prompts and send those whose pictures are well; errors take the others' place."""
         prompts = {index: end for index in group if isinstance(end := ends[index], Prompt)}
-        loaded = await self._loader.load([item for prompt in prompts.values() for item in _pictures(prompt)])
+        items = [item for prompt in prompts.values() for item in _pictures(prompt)]
+        loaded = await self._loader.load(items, caller.tenant)
         try:
             for index, prompt in prompts.items():
                 ends[index] = loaded.error_of(_pictures(prompt)) or prompt
@@ -124,7 +149,7 @@ class Embedder:
             pairs = [(prompts[index], [loaded.take(item) for item in _pictures(prompts[index])]) for index in well]
         finally:
             loaded.release()
-        return dict(zip(well, self._client.submit(pairs, output), strict=True)) if pairs else {}
+        return dict(zip(well, self._client.submit(pairs, output, caller), strict=True)) if pairs else {}
 
     def _groups(self, ends: Sequence[Prompt | ServiceError]) -> Iterator[list[int]]:
         group: list[int] = []

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from litestar import Litestar
@@ -18,6 +19,7 @@ from service.front.client import EngineClient
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
 from service.front.inputs import InputReader
+from service.front.keyring import Keyring
 from service.front.known_answer import KnownAnswer
 from service.front.pixels import PixelLoader
 from service.front.served_model import ServedModel, load_served_model
@@ -61,6 +63,7 @@ class Serving:
         failure: why it can never be ready, or None.
         ended: set when `failure` is.
         admission: the bounded queue.
+        keyring: the API keys; None where nobody is asked for one.
     """
 
     settings: Settings
@@ -68,14 +71,19 @@ class Serving:
     failure: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     admission: Admission = field(init=False)
+    keyring: Keyring | None = field(init=False)
     _online: Online | None = None
 
     def __post_init__(self) -> None:
-        """The queue is there before the model: bodies are held while it loads, too."""
+        """Queue and keys are there before the model: bodies are held and keys are checked while it loads, too.
+
+        Raises:
+            SettingsError: the file of keys is not one.
+        """
         settings = self.settings
-        self.admission = Admission(
-            QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
-        )
+        limits = QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
+        self.admission = Admission(limits, settings.max_tenant_share)
+        self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys))
 
     @property
     def ignores_unknown_fields(self) -> bool:

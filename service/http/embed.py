@@ -23,11 +23,12 @@ from service.errors import InputError, ServiceError
 from service.front.job import Answered, Embedded, Outcome
 from service.front.served_model import ServedModel
 from service.front.serving import Serving, serving_of
+from service.front.tenant import Caller
 from service.http.answer import answer, observe
 from service.http.body import announced_bytes, read_body
+from service.http.caller import caller_of
 from service.http.errors import AnyRequest, error_body
 from service.http.request_id import request_id
-from service.http.tenant import tenant_of
 from service.http.vector_format import Late, base64_string, float_list, integer_list
 from service.ipc.messages import OutputSpec
 
@@ -50,14 +51,15 @@ DTYPES = {"int8": "i1", "binary": "i1", "uint8": "u1", "ubinary": "u1"}
 async def embed(request: AnyRequest) -> Response[bytes]:
     """One vector for each input, in every number format asked for."""
     serving = serving_of(request.app)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
-        return await _embed(request, serving)
+    caller = caller_of(request, serving.settings.request_timeout_s)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
+        return await _embed(request, serving, caller)
 
 
-async def _embed(request: AnyRequest, serving: Serving) -> Response[bytes]:
+async def _embed(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
     body = await read_body(request, EmbedRequest, ignore_unknown=serving.ignores_unknown_fields)
     check_embed_request(body)
-    return await answer_embed(request, serving, body)
+    return await answer_embed(request, serving, caller, body)
 
 
 def _as_it_is(response: EmbedResponse) -> EmbedResponse:
@@ -67,6 +69,7 @@ def _as_it_is(response: EmbedResponse) -> EmbedResponse:
 async def answer_embed(
     request: AnyRequest,
     serving: Serving,
+    caller: Caller,
     body: EmbedRequest,
     shape: Callable[[EmbedResponse], msgspec.Struct] = _as_it_is,
 ) -> Response[bytes]:
@@ -75,6 +78,7 @@ async def answer_embed(
     Args:
         request: whose id the answer has.
         serving: the service.
+        caller: who asks, and until when.
         body: a request that keeps the rules.
         shape: from v2's answer to what is sent.
 
@@ -86,7 +90,8 @@ async def answer_embed(
     types: list[EmbeddingType] = list(dict.fromkeys(body.embedding_types or DEFAULT_TYPES))
     output = _output(body, types, online.model)
     instruction = _instruction(body, online.model)
-    embedded = await online.embedder.embed(online.reader.embed_job(body, instruction, output, tenant_of(request)))
+    job = online.reader.embed_job(body, instruction, output, caller.tenant.uuid_scope)
+    embedded = await online.embedder.embed(job, caller)
     observe(embedded)
     write = partial(_response, request_id(request.scope), body, types, embedded)
     return await answer(lambda: shape(write()), embedded)

@@ -10,7 +10,9 @@ from schemas.embed import EmbedApiVersion, EmbedRequest, EmbedResponse
 from schemas.embed_v1 import EmbedByType, EmbedFloats, EmbedV1Request, EmbedV1Response
 from schemas.rules import check_embed_v1_request
 from service.front.serving import Serving, serving_of
+from service.front.tenant import Caller
 from service.http.body import announced_bytes, read_body
+from service.http.caller import caller_of
 from service.http.embed import answer_embed
 from service.http.errors import AnyRequest
 
@@ -21,15 +23,16 @@ V1 = EmbedApiVersion(version="1")
 async def embed_v1(request: AnyRequest) -> Response[bytes]:
     """One vector for each input: a bare list, or by number format when formats are named."""
     serving = serving_of(request.app)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
-        return await _embed(request, serving)
+    caller = caller_of(request, serving.settings.request_timeout_s)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
+        return await _embed(request, serving, caller)
 
 
-async def _embed(request: AnyRequest, serving: Serving) -> Response[bytes]:
+async def _embed(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
     body = await read_body(request, EmbedV1Request, ignore_unknown=serving.ignores_unknown_fields)
     check_embed_v1_request(body)
     shape = partial(_response, is_bare=body.embedding_types is None)
-    return await answer_embed(request, serving, _as_v2(body), shape)
+    return await answer_embed(request, serving, caller, _as_v2(body), shape)
 
 
 def _as_v2(body: EmbedV1Request) -> EmbedRequest:

@@ -12,12 +12,13 @@ from service.errors import ServiceError
 from service.front.job import Embedded, Outcome
 from service.front.served_model import ServedModel
 from service.front.serving import Serving, serving_of
+from service.front.tenant import Caller
 from service.http.answer import answer, observe
 from service.http.body import announced_bytes, read_body
+from service.http.caller import caller_of
 from service.http.errors import AnyRequest, error_body
 from service.http.raw_answer import VARY, raw_answer, wants_raw
 from service.http.request_id import request_id
-from service.http.tenant import tenant_of
 from service.http.vector_format import VectorFormat
 from service.ipc.messages import OutputSpec
 
@@ -26,11 +27,12 @@ from service.ipc.messages import OutputSpec
 async def create_embedding(request: AnyRequest) -> Response[bytes]:
     """One vector for each input, in OpenAI's form."""
     serving = serving_of(request.app)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
-        return await _create(request, serving)
+    caller = caller_of(request, serving.settings.request_timeout_s)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
+        return await _create(request, serving, caller)
 
 
-async def _create(request: AnyRequest, serving: Serving) -> Response[bytes]:
+async def _create(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
     body = await read_body(request, EmbeddingRequest, ignore_unknown=serving.ignores_unknown_fields)
     check_embedding_request(body, accepts_token_arrays=serving.accepts_token_arrays)
     is_raw = wants_raw(request.headers.getall("accept", []), body)
@@ -38,7 +40,7 @@ async def _create(request: AnyRequest, serving: Serving) -> Response[bytes]:
     name = online.model.check_name(body.model)
     vector_format = VectorFormat.of(body)
     output = _output(body, vector_format, online.model)
-    embedded = await online.embedder.embed(online.reader.embedding_job(body, output, tenant_of(request)))
+    embedded = await online.embedder.embed(online.reader.embedding_job(body, output, caller.tenant.uuid_scope), caller)
     observe(embedded)
     if is_raw:
         return await raw_answer(embedded, vector_format, output.dimensions)

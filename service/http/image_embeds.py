@@ -21,12 +21,13 @@ from service.errors import ServiceError
 from service.front.features_job import features_job
 from service.front.job import Answered, Embedded, Outcome
 from service.front.serving import Serving, serving_of
+from service.front.tenant import Caller
 from service.front.uuids import UuidStore
 from service.http.answer import answer, observe
 from service.http.body import announced_bytes, read_body
+from service.http.caller import caller_of
 from service.http.errors import AnyRequest, error_body
 from service.http.request_id import request_id
-from service.http.tenant import tenant_of
 from service.ipc.messages import FeaturesSpec
 from service.media.key import features_digest
 from service.media.npy_file import write_npy
@@ -41,11 +42,12 @@ WRITERS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": wr
 async def create_image_embeds(request: AnyRequest) -> Response[bytes]:
     """The features of each picture."""
     serving = serving_of(request.app)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
-        return await _create(request, serving)
+    caller = caller_of(request, serving.settings.request_timeout_s)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
+        return await _create(request, serving, caller)
 
 
-async def _create(request: AnyRequest, serving: Serving) -> Response[bytes]:
+async def _create(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
     body = await read_body(request, ImageEmbedsRequest, ignore_unknown=serving.ignores_unknown_fields)
     check_image_embeds_request(body)
     online = serving.online()
@@ -55,13 +57,13 @@ async def _create(request: AnyRequest, serving: Serving) -> Response[bytes]:
         online.reader,
         [image.part for image in body.images],
         FeaturesSpec(dtype=dtype),
-        tenant=tenant_of(request),
+        tenant=caller.tenant.uuid_scope,
         max_bytes=serving.settings.max_features_bytes,
         per_item=body.on_error == "per_item",
     )
-    embedded = await online.embedder.embed(job)
+    embedded = await online.embedder.embed(job, caller)
     observe(embedded)
-    writer = EntryWriter(body, dtype, request_id(request.scope), tenant_of(request), online.reader.uuids)
+    writer = EntryWriter(body, dtype, request_id(request.scope), caller.tenant.uuid_scope, online.reader.uuids)
     return await answer(partial(_response, writer, name, embedded), embedded, in_thread=True)
 
 

@@ -22,9 +22,10 @@ from schemas.tokenize import (
 from service.errors import InputError
 from service.front.served_model import ServedModel
 from service.front.serving import Online, Serving, serving_of
+from service.front.tenant import Caller
 from service.http.body import announced_bytes, read_body
+from service.http.caller import caller_of
 from service.http.errors import AnyRequest
-from service.http.tenant import tenant_of
 from service.ipc.messages import OutputSpec
 from service.prompt.prompt import Prompt
 from service.prompt.token_strs import token_strs
@@ -34,31 +35,34 @@ from service.prompt.token_strs import token_strs
 async def tokenize(request: AnyRequest) -> Response[bytes]:
     """The tokens that `/v1/embeddings` would read for the same body."""
     serving = serving_of(request.app)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
-        return await _tokenize(request, serving)
+    caller = caller_of(request, serving.settings.request_timeout_s)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
+        return await _tokenize(request, serving, caller)
 
 
 @post("/detokenize", status_code=200)
 async def detokenize(request: AnyRequest) -> Response[bytes]:
     """The text of token ids."""
     serving = serving_of(request.app)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
+    caller = caller_of(request, serving.settings.request_timeout_s)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
         return await _detokenize(request, serving)
 
 
-async def _tokenize(request: AnyRequest, serving: Serving) -> Response[bytes]:
+async def _tokenize(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
     body = await read_body(request, TokenizeRequest, ignore_unknown=serving.ignores_unknown_fields)
     check_tokenize_request(body)
     online = serving.online()
     online.model.check_name(body.model)
-    prompts = await _prompts(body, online, tenant_of(request))
+    prompts = await _prompts(body, online, caller)
     return await _written(partial(_tokens, prompts, online.model, with_strs=body.return_token_strs or False))
 
 
-async def _prompts(body: TokenizeRequest, online: Online, tenant: bytes) -> list[Prompt]:
+async def _prompts(body: TokenizeRequest, online: Online, caller: Caller) -> list[Prompt]:
     output = OutputSpec(dimensions=online.model.profile.dimensions)  # of a vector that nobody asks for
     try:
-        return await online.embedder.prepare(online.reader.embedding_job(as_embedding_request(body), output, tenant))
+        job = online.reader.embedding_job(as_embedding_request(body), output, caller.tenant.uuid_scope)
+        return await online.embedder.prepare(job, caller)
     except InputError as error:
         if body.prompt is not None and error.param == "input":
             error.param = "prompt"

@@ -1,5 +1,6 @@
 """What front and engine say to each other: tagged msgspec Structs, sent as msgpack. No pickle crosses this line."""
 
+import math
 from typing import Literal
 
 import msgspec
@@ -72,6 +73,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Its pictures, in the order of their placeholders."""
     output: Wanted
     """What is wanted."""
+    tenant: str = ""
+    """Whose it is: tenants share the engine fairly. Empty for all who send no key."""
+    deadline_s: float = math.inf
+    """When nobody waits for it any more, on `time.monotonic`, which is one clock for all processes of a machine."""
 
 
 # Front to engine.

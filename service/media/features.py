@@ -92,10 +92,10 @@ class FeaturesItem:
         """The same features in another place of a request; see `Picture.at`."""
         return replace(self, param=param, index=index)
 
-    def fill(self, out: memoryview, fingerprint: bytes) -> bytes:
+    def fill(self, out: memoryview, fingerprint: bytes, tenant_salt: bytes = b"") -> bytes:
         """Copy the rows into a slot; see `Picture.fill`."""
         out[:] = self.data
-        return features_key(self.digest, fingerprint)
+        return features_key(self.digest, fingerprint, tenant_salt=tenant_salt)
 
 
 def open_features(

@@ -71,10 +71,10 @@ class MediaItem:
         """The same picture in another place of a request; see `Picture.at`."""
         return replace(self, param=param, index=index)
 
-    def fill(self, out: memoryview, fingerprint: bytes) -> bytes:
+    def fill(self, out: memoryview, fingerprint: bytes, tenant_salt: bytes = b"") -> bytes:
         """Decode and resize into a slot; see `Picture.fill`."""
         load_pixels(self, out)
-        return content_key(out, self.size, fingerprint)
+        return content_key(out, self.size, fingerprint, tenant_salt=tenant_salt)
 
 
 def open_image(

@@ -90,12 +90,13 @@ class Picture(Protocol):
         """
         ...
 
-    def fill(self, out: memoryview, fingerprint: bytes) -> bytes:
+    def fill(self, out: memoryview, fingerprint: bytes, tenant_salt: bytes = b"") -> bytes:
         """Write its bytes into a slot.
 
         Args:
             out: writable, `num_slot_bytes` bytes.
             fingerprint: identifies the model, for the key.
+            tenant_salt: keeps tenants' keys apart.
 
         Returns:
             The level-1 content key, 32 bytes.

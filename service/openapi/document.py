@@ -11,7 +11,7 @@ from schemas.errors import CohereErrorResponse, ErrorResponse
 from service.openapi.components import REF, build_components, component_of
 from service.openapi.route import Route
 from service.openapi.routes import RAW_HEADERS, ROUTES, TAGS
-from service.openapi.statuses import CODES, REASONS, RETRY_AFTER
+from service.openapi.statuses import CODES, MIN_TIMEOUT_S, REASONS, RETRY_AFTER
 
 API_VERSION = "0.1.0"
 """Version of the document; equal to the package's."""
@@ -41,6 +41,7 @@ HEADERS: dict[str, dict[str, Any]] = {
         "type": "string",
     },
     "Retry-After": {"description": "Seconds to wait before trying again.", "type": "integer"},
+    "WWW-Authenticate": {"description": "How to send a key.", "type": "string"},
     "x-queue-time": {
         "description": "Milliseconds between the engine's receipt and the batch; new pictures are encoded in it.",
         "type": "number",
@@ -70,11 +71,30 @@ HEADERS: dict[str, dict[str, Any]] = {
 HEADER_EXAMPLES = {
     "x-encoder-cache": "hit=1, miss=0",
     "Vary": "Accept",
+    "WWW-Authenticate": 'Bearer realm="cenote"',
     "x-embedding-shape": "3,256",
     "x-embedding-dtype": "float32",
     "x-embedding-endianness": "little",
 }
 """What those headers look like whose value has a form of its own."""
+
+
+TIMEOUT = {
+    "name": "X-Request-Timeout",
+    "in": "header",
+    "required": False,
+    "description": "Seconds, from the request's arrival, after which its answer is of no use: then it is 504, and what "
+    "has not begun never will. The server's own limit holds when it is shorter, or when the header is absent.",
+    "schema": {"type": "number", "format": "float", "minimum": MIN_TIMEOUT_S},
+    "example": 2.5,
+}
+"""The one header of requests that counts here, beside the standard ones."""
+
+SECURITY_SCHEMES = {
+    "bearerAuth": {"type": "http", "scheme": "bearer", "description": "An API key, where the server has keys."},
+    "apiKeyHeader": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same key."},
+}
+"""Two ways to send a key; a request that uses both is refused."""
 
 
 def build() -> dict[str, Any]:
@@ -92,12 +112,12 @@ def build() -> dict[str, Any]:
         "info": _info(),
         "servers": [{"url": "/", "description": "This server."}],
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
-        "security": [{}, {"bearerAuth": []}],
+        "security": [{}, *({name: []} for name in SECURITY_SCHEMES)],
         "paths": paths,
         "components": {
             "schemas": build_components(list(dict.fromkeys(types))) | {"OpenApiDocument": _SELF},
             "headers": {name: _header(name) for name in HEADERS},
-            "securitySchemes": {"bearerAuth": {"type": "http", "scheme": "bearer", "description": "An API key."}},
+            "securitySchemes": SECURITY_SCHEMES,
         },
     }
 
@@ -142,13 +162,18 @@ def _operation(route: Route) -> dict[str, Any]:
     }
     if not route.protected:
         operation["security"] = []
-    if route.parameters:
-        operation["parameters"] = [_parameter(name, text) for name, text in route.parameters.items()]
+    if parameters := _parameters(route):
+        operation["parameters"] = parameters
     if route.request is not None:
         body = _content(route.request, dict(route.request_examples))
         operation["requestBody"] = {"required": True, "content": body}
     operation["responses"] = {"200": _success(route)} | {str(s): _error(route, s) for s in route.error_statuses}
     return operation
+
+
+def _parameters(route: Route) -> list[dict[str, Any]]:
+    timeout = [TIMEOUT] if route.takes_timeout else []
+    return [_parameter(name, text) for name, text in route.parameters.items()] + timeout
 
 
 def _parameter(name: str, description: str) -> dict[str, Any]:
@@ -182,13 +207,13 @@ def _success(route: Route) -> dict[str, Any]:
 
 
 def _error(route: Route, status: int) -> dict[str, Any]:
-    retry = ("Retry-After",) if status in RETRY_AFTER else ()
+    more = ("Retry-After",) if status in RETRY_AFTER else ("WWW-Authenticate",) if status == 401 else ()
     example = route.error_examples.get(status)
     examples = {} if example is None else {"error": {"summary": REASONS[status], "value": example}}
     codes = f" Codes: {', '.join(f'`{code}`' for code in CODES[status])}." if issubclass(route.error, CODED) else ""
     return {
         "description": REASONS[status] + codes,
-        "headers": _headers(("x-request-id", *retry)),
+        "headers": _headers(("x-request-id", *more)),
         "content": _content(route.error, examples),
     }
 

@@ -174,6 +174,9 @@ ERRORS: dict[int, Any] = {
         "dimension",
         None,
     ),
+    401: _error(
+        "invalid_api_key", "invalid_request_error", "the API key is not one that this server knows", None, None
+    ),
     404: _error(
         "model_not_found",
         "not_found_error",
@@ -188,7 +191,7 @@ ERRORS: dict[int, Any] = {
         "inputs[3].content[0].image_url",
         3,
     ),
-    429: _error("queue_full", "overloaded_error", "the queue is full; come back in 1 s", None, None),
+    429: _error("rate_limit_exceeded", "overloaded_error", "this key may send 5 requests a second", None, None),
     503: _error("model_loading", "overloaded_error", "the model is loading; come back in 5 s", None, None),
 }
 

@@ -63,6 +63,6 @@ TOKENIZE_ERRORS: dict[int, Any] = ERRORS | {
         "expected exactly one of `prompt`, `input`, `messages`, `inputs`, got none", "missing_input", "prompt"
     )
 }
-DETOKENIZE_ERRORS: dict[int, Any] = {status: ERRORS[status] for status in (404, 429, 503)} | {
+DETOKENIZE_ERRORS: dict[int, Any] = {status: ERRORS[status] for status in (401, 404, 429, 503)} | {
     400: _refused("`tokens[1]`: expected a token id from 0 to 1791, got 1800", "invalid_request", "tokens[1]")
 }

@@ -8,6 +8,9 @@ from typing import Any
 from schemas.base import Answer, Wire
 from schemas.errors import ErrorResponse
 
+KEY_STATUSES = (401, 429, 500, 503)
+"""How a request can fail before anybody has looked at what it asks for, where the server has keys."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
@@ -29,6 +32,8 @@ class Route:
     error: type[Answer] = ErrorResponse
     """The one error type of the operation."""
     error_statuses: tuple[int, ...] = (500,)
+    takes_timeout: bool = False
+    """Whether `X-Request-Timeout` counts."""
     headers: tuple[str, ...] = ()
     """Headers of the success answer, beside `x-request-id`."""
     parameters: Mapping[str, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from schemas.image_embeds import ImageEmbedsRequest, ImageEmbedsResponse
 from schemas.models import ModelCard, ModelList
 from schemas.tokenize import DetokenizeRequest, DetokenizeResponse, TokenizeRequest, TokenizeResponse
 from service.openapi import examples, examples_embed_v1, examples_image_embeds, examples_models, examples_tokens
-from service.openapi.route import Route
+from service.openapi.route import KEY_STATUSES, Route
 from service.openapi.routes_plain import PLAIN_ROUTES
 
 TAGS = {
@@ -36,7 +36,7 @@ RAW_HEADERS = (
 """Headers of raw answers, in place of what JSON says."""
 
 
-EMBED_STATUSES = (400, 404, 409, 413, 415, 422, 429, 500, 503, 504)
+EMBED_STATUSES = (400, 401, 404, 409, 413, 415, 422, 429, 500, 503, 504)
 """How a request for vectors can fail."""
 
 ROUTES = (
@@ -44,6 +44,7 @@ ROUTES = (
         method="POST",
         path="/v1/embeddings",
         operation_id="createEmbedding",
+        takes_timeout=True,
         tag="Embeddings",
         summary="Vectors in OpenAI's form",
         description=(
@@ -66,6 +67,7 @@ ROUTES = (
         method="POST",
         path="/v2/embed",
         operation_id="embed",
+        takes_timeout=True,
         tag="Embeddings",
         summary="Vectors in Cohere's form",
         description=(
@@ -85,6 +87,7 @@ ROUTES = (
         method="POST",
         path="/v1/image_embeds",
         operation_id="createImageEmbeds",
+        takes_timeout=True,
         tag="Embeddings",
         summary="Vision features of pictures",
         description=(
@@ -103,6 +106,7 @@ ROUTES = (
         method="POST",
         path="/v1/embed",
         operation_id="embedV1",
+        takes_timeout=True,
         tag="Embeddings",
         summary="Vectors in Cohere's older form",
         description=(
@@ -123,6 +127,7 @@ ROUTES = (
         method="POST",
         path="/tokenize",
         operation_id="tokenizeInputs",
+        takes_timeout=True,
         tag="Tokens",
         summary="The tokens that a request would have",
         description=(
@@ -145,7 +150,7 @@ ROUTES = (
         description="Special tokens are written out. The run of ids of a picture gives the name of that id as often.",
         request=DetokenizeRequest,
         response=DetokenizeResponse,
-        error_statuses=(400, 404, 413, 415, 429, 500, 503),
+        error_statuses=(400, 401, 404, 413, 415, 429, 500, 503),
         request_examples=examples_tokens.DETOKENIZE_REQUESTS,
         response_examples=examples_tokens.DETOKENIZE_RESPONSES,
         error_examples=examples_tokens.DETOKENIZE_ERRORS,
@@ -158,7 +163,9 @@ ROUTES = (
         summary="The models, with their plans",
         description="Lists the canonical id and its aliases, each with the plan that requests to it follow.",
         response=ModelList,
+        error_statuses=KEY_STATUSES,
         response_examples=examples_models.MODEL_LISTS,
+        error_examples=examples.ERRORS,
     ),
     Route(
         method="GET",
@@ -168,10 +175,10 @@ ROUTES = (
         summary="One model, with its plan",
         description="The plan: pooling, lengths offered, prompt layout, instructions by name, limits, revision.",
         response=ModelCard,
-        error_statuses=(404, 500),
+        error_statuses=(401, 404, *KEY_STATUSES[1:]),
         parameters={"model_id": "The model's id or an alias. It may hold slashes."},
         response_examples=examples_models.MODEL_CARDS,
-        error_examples={404: examples.ERRORS[404]},
+        error_examples=examples.ERRORS,
     ),
     *PLAIN_ROUTES,
 )

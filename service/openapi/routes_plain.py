@@ -1,8 +1,12 @@
-"""The operations that need no key: probes for orchestrators, and pages for people. Part of the table in `routes`."""
+"""Probes for orchestrators, which need no key, and pages for people, which do. Part of the table in `routes`."""
 
 from schemas.health import Health
 from service.openapi import examples_models
+from service.openapi.examples import ERRORS
 from service.openapi.route import Route
+
+PAGE_STATUSES = (401, 429, 500)
+"""How a page can fail."""
 
 PLAIN_ROUTES = (
     Route(
@@ -64,7 +68,8 @@ PLAIN_ROUTES = (
         summary="This document",
         description="OpenAPI 3.1.0, byte for byte the file of the release.",
         media_type="application/json",
-        protected=False,
+        error_statuses=PAGE_STATUSES,
+        error_examples=ERRORS,
     ),
     Route(
         method="GET",
@@ -74,7 +79,8 @@ PLAIN_ROUTES = (
         summary="This document for client generators",
         description="Its SDK profile, in OpenAPI 3.0.3: no unions of arrays. Byte for byte the file of the release.",
         media_type="application/json",
-        protected=False,
+        error_statuses=PAGE_STATUSES,
+        error_examples=ERRORS,
     ),
     Route(
         method="GET",
@@ -84,7 +90,8 @@ PLAIN_ROUTES = (
         summary="The reference, as a page",
         description="Every operation, field, error and limit, with calls to copy. Needs no script and no other host.",
         media_type="text/html",
-        protected=False,
+        error_statuses=PAGE_STATUSES,
+        error_examples=ERRORS,
     ),
     Route(
         method="GET",
@@ -94,7 +101,8 @@ PLAIN_ROUTES = (
         summary="The first page",
         description="What this server answers, with links into the reference. Needs no script and no other host.",
         media_type="text/html",
-        protected=False,
+        error_statuses=PAGE_STATUSES,
+        error_examples=ERRORS,
     ),
 )
-"""Every operation that is open to all."""
+"""Every operation that has nothing to do with vectors."""

@@ -18,30 +18,32 @@ CODES: dict[int, tuple[ErrorCode, ...]] = {
         "invalid_image_embeds",
         "cache_miss",
     ),
+    401: ("invalid_api_key",),
     404: ("model_not_found", "route_not_found"),
     405: ("method_not_allowed",),
     409: ("uuid_conflict",),
     413: ("body_too_large", "media_too_large"),
     415: ("unsupported_media_type",),
     422: ("media_undecodable",),
-    429: ("queue_full",),
+    429: ("rate_limit_exceeded",),
     500: ("non_finite_embedding", "internal_error"),
-    503: ("model_loading", "engine_restarting"),
+    503: ("model_loading", "engine_restarting", "overloaded"),
     504: ("deadline_exceeded",),
 }
 """Codes by status."""
 
 REASONS: dict[int, str] = {
     400: "The request breaks the contract; the message says how.",
+    401: "The server asks for an API key, and this is none of its keys.",
     404: "There is no model of that name.",
     405: "The route does not take this method.",
     409: "A `uuid` is bound to other content.",
     413: "The body or a picture is larger than the server takes.",
     415: "The body is not `application/json`.",
     422: "A picture cannot be read.",
-    429: "The queue is full; come back after `Retry-After` seconds.",
+    429: "The key has reached one of its limits; come back after `Retry-After` seconds.",
     500: "The service is at fault.",
-    503: "The model is loading or restarting; come back after `Retry-After` seconds.",
+    503: "The model is loading or restarting, or the queue is full; come back after `Retry-After` seconds.",
     504: "The answer would come too late.",
 }
 """What a status says, for people."""
@@ -65,17 +67,22 @@ MEANINGS: dict[ErrorCode, str] = {
     "media_too_large": "A picture has more bytes or pixels than this server takes.",
     "body_too_large": "The body has more bytes than this server takes.",
     "unsupported_media_type": "The body's media type is not `application/json`.",
+    "invalid_api_key": "No API key came, or several, or one that the server does not know.",
     "model_not_found": "There is no model of that name; `/v1/models` lists them.",
     "route_not_found": "There is no such path.",
     "method_not_allowed": "The path is there, and takes other methods.",
     "model_loading": "The model is still loading; come back later.",
     "engine_restarting": "The engine ended and is starting again; come back later.",
-    "queue_full": "As much work waits as this server takes; come back later.",
+    "overloaded": "As much work waits as this server takes; come back later.",
+    "rate_limit_exceeded": "This key, or its tenant, has as much under way as it may have; come back later.",
     "deadline_exceeded": "The answer would have come after the request's time was over.",
     "non_finite_embedding": "The model gave a vector that is not all finite numbers; it is not sent.",
     "internal_error": "The service failed; quote the request id in a report.",
 }
 """What a code says, for people."""
+
+MIN_TIMEOUT_S = 0.001
+"""The least that `X-Request-Timeout` may ask for."""
 
 RETRY_AFTER = (429, 503)
 """Statuses that carry `Retry-After`."""

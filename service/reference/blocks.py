@@ -53,7 +53,7 @@ def operation_block(operation: Operation) -> str:
         "".join(_calls(operation, example, i) for i, example in enumerate(examples_of(operation))),
     ]
     if operation.parameters:
-        parts.append(f"<h4>Parameters of the path</h4>{_fields(operation.parameters, is_request=True)}")
+        parts.append(f"<h4>Parameters</h4>{_fields(operation.parameters, is_request=True)}")
     if operation.request and operation.request.type:
         parts.append(f"<h4>Body: {operation.request.type.name}</h4>{_type_body(operation.request.type)}")
     parts += [_answer(body) for body in operation.answers]

@@ -47,7 +47,7 @@ def _operation(operation: Operation) -> Iterator[str]:
     yield f"`{operation.method} {operation.path}`"
     yield f"{operation.summary}. {operation.description}".replace("?.", "?")
     if operation.parameters:
-        yield "#### Parameters of the path"
+        yield "#### Parameters"
         yield _fields(operation.parameters, is_request=True)
     if operation.request and operation.request.type:
         yield f"#### Body: {operation.request.type.name}"

@@ -122,7 +122,9 @@ def _operation(
         summary=node["summary"],
         description=node["description"],
         protected=node.get("security") != [],
-        parameters=tuple(_field(p["name"], p["schema"] | {"description": p["description"]}, True) for p in parameters),
+        parameters=tuple(
+            _field(p["name"], p["schema"] | {"description": p["description"]}, p["required"]) for p in parameters
+        ),
         parameter_examples={p["name"]: p["example"] for p in parameters},
         request=next(iter(_bodies(node.get("requestBody", {"content": {}}), types)), None),
         answers=_bodies(responses[200], types),

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 HOP_HEADERS = ("connection", "transfer-encoding", "keep-alive", "date", "server")
-BUSY = {"message": "the queue is full", "type": "overloaded_error", "param": None, "code": "queue_full"}
+BUSY = {"message": "the queue is full", "type": "overloaded_error", "param": None, "code": "overloaded"}
 BUSY_HEADERS = {"content-type": "application/json", "retry-after": "1", "retry-after-ms": "1000"}
 """As `service.http.errors` answers a full queue."""
 
@@ -66,7 +66,7 @@ class RelayHandler(BaseHTTPRequestHandler):
         if self.server.take(Sent(self.path, headers, json.loads(raw))):
             self._forward(raw, headers)
         else:
-            self._answer(429, BUSY_HEADERS, json.dumps({"message": BUSY["message"], "error": BUSY}).encode())
+            self._answer(503, BUSY_HEADERS, json.dumps({"message": BUSY["message"], "error": BUSY}).encode())
 
     def _forward(self, raw: bytes, headers: dict[str, str]) -> None:
         upstream = http.client.HTTPConnection(self.server.target, timeout=60)

@@ -6,7 +6,7 @@ from typing import Any
 import cohere
 import numpy as np
 import pytest
-from cohere.errors import BadRequestError, NotFoundError, TooManyRequestsError, UnprocessableEntityError
+from cohere.errors import BadRequestError, NotFoundError, ServiceUnavailableError, UnprocessableEntityError
 
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image_part, numbered_texts, picture
 from tests.clients.readme import readme_client
@@ -88,9 +88,9 @@ def test_a_full_queue_is_waited_for(client: cohere.ClientV2, relay: Relay) -> No
 
 def test_a_queue_that_stays_full_is_the_clients_own_class(client: cohere.ClientV2, relay: Relay) -> None:
     relay.num_busy = 1
-    with pytest.raises(TooManyRequestsError) as caught:
+    with pytest.raises(ServiceUnavailableError) as caught:
         client.embed(model=MODEL, input_type="search_document", texts=["x"], request_options={"max_retries": 0})
-    assert caught.value.body["error"]["code"] == "queue_full"
+    assert caught.value.body["error"]["code"] == "overloaded"
 
 
 def test_the_async_client_asks_at_once(plain: Plain) -> None:

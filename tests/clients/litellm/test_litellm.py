@@ -95,7 +95,7 @@ def test_an_unknown_model_is_litellms_own_class(provider: str, plain: Plain) -> 
 @each_provider
 def test_a_full_queue_is_litellms_own_class(provider: str, relay: Relay) -> None:
     relay.num_busy = 9
-    with pytest.raises(litellm.RateLimitError, match="the queue is full"):
+    with pytest.raises(litellm.ServiceUnavailableError, match="the queue is full"):
         litellm.embedding(**settings(provider, relay.url), input=TEXTS, max_retries=0)
 
 

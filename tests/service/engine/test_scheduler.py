@@ -1,5 +1,9 @@
 """The scheduler's decisions, with strings for features: no torch, no process, no clock."""
 
+import math
+
+import msgspec
+
 from service.engine.encoder_cache import EncoderCache
 from service.engine.scheduler import EncodeStep, FeaturesStep, LanguageStep, Scheduler
 from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
@@ -37,7 +41,7 @@ def encode_all(one: Scheduler[str], step: object, num_bytes: int = 100) -> None:
 
 def test_text_goes_in_order_under_the_token_budget() -> None:
     one = scheduler()
-    for id_, num_tokens in enumerate([40, 40, 40, 5]):
+    for id_, num_tokens in enumerate([40, 40, 40, 15]):
         one.add(request(id_, num_tokens), 0.0)
     assert ids(one.next_step()) == [0, 1]
     assert ids(one.next_step()) == [2, 3]
@@ -47,7 +51,7 @@ def test_text_goes_in_order_under_the_token_budget() -> None:
 def test_a_request_over_the_budget_runs_alone() -> None:
     one = scheduler()
     one.add(request(1, 500), 0.0)
-    one.add(request(2, 5), 0.0)
+    one.add(request(2, 50), 0.0)
     assert ids(one.next_step()) == [1]
     assert ids(one.next_step()) == [2]
 
@@ -288,4 +292,61 @@ def test_abandoned_features_are_forgotten() -> None:
     one.add(features_request(1, picture("a", start=None)), 0.0)
     one.add(features_request(2, picture("b", start=5)), 0.0)
     assert one.abandon([1, 2]) == [5]
+    assert one.next_step() is None
+
+
+def of(tenant: str, id_: int, num_tokens: int = 10, *media: Media, deadline_s: float = math.inf) -> Request:
+    plain = request(id_, num_tokens, *media)
+    return msgspec.structs.replace(plain, tenant=tenant, deadline_s=deadline_s)
+
+
+def test_a_short_request_waits_for_one_step_of_long_ones_and_long_ones_do_not_starve() -> None:
+    one = scheduler()
+    for id_ in range(4):
+        one.add(request(id_, 80), 0.0)
+    assert ids(one.next_step()) == [0]
+    one.add(request(10, 5), 0.0)
+    assert ids(one.next_step()) == [10]  # alone: its step is over at once
+    for id_ in range(11, 31):
+        one.add(request(id_, 5), 0.0)
+    assert ids(one.next_step()) == [1, 11, 12, 13, 14]  # short ones fill what a long one leaves
+    assert ids(one.next_step()) == [15, 16, 17, 18, 19, 20, 21, 22]
+    assert ids(one.next_step()) == [2, 23, 24, 25, 26]
+
+
+def test_tenants_share_language_steps_however_much_one_has_queued() -> None:
+    one = scheduler(max_batch_requests=4)
+    for id_ in range(100):
+        one.add(of("greedy", id_), 0.0)
+    one.add(of("modest", 200), 0.0)
+    one.add(of("other", 300), 0.0)
+    assert {200, 300} <= set(ids(one.next_step()))
+
+
+def test_tenants_share_encode_steps_too() -> None:
+    one = scheduler(max_encoder_tokens=10)
+    for id_ in range(20):
+        one.add(of("greedy", id_, 5, picture(f"g{id_}", start=id_)), 0.0)
+    one.add(of("modest", 100, 5, picture("m", start=99)), 0.0)
+    taken = []
+    while b"m" not in taken:
+        step = one.next_step()
+        if isinstance(step, EncodeStep):
+            taken += keys(step)
+            encode_all(one, step)
+    assert len(taken) <= 2
+
+
+def test_the_expired_are_dropped_before_they_cost_a_step_and_their_pixels_given_back() -> None:
+    one = scheduler()
+    one.add(of("", 1, 5, deadline_s=7.0), 0.0)
+    one.add(of("", 2, 5, picture("a", start=11), deadline_s=7.0), 0.0)
+    one.add(of("", 3, 5, picture("b", start=22), deadline_s=7.0), 0.0)
+    one.add(of("", 4, 5, picture("b", start=33), deadline_s=9.0), 0.0)
+    one.add(of("", 5, 5), 0.0)
+    assert one.expire(6.9) == []
+    assert one.expire(7.0) == [11]
+    assert keys(one.next_step()) == [b"b"]  # the fourth still waits for it
+    assert ids(one.next_step()) == [5]
+    assert one.expire(9.0) == [22]
     assert one.next_step() is None

@@ -4,6 +4,8 @@ import pytest
 
 from service.errors import UnavailableError
 from service.front.admission import Admission, QueueLimits
+from service.front.queue_rate import QueueRate
+from service.front.tenant import Tenant
 
 
 def admission() -> Admission:
@@ -17,7 +19,7 @@ def test_a_full_queue_says_what_it_holds_and_when_to_come_back() -> None:
         queue.add_tokens(place, 80)
         with pytest.raises(UnavailableError, match="8 inputs, 80 tokens") as caught, queue.place(3):
             pass
-        assert caught.value.code == "queue_full"
+        assert caught.value.code == "overloaded"
         assert 1 <= caught.value.retry_after_s <= 30
         with queue.place(2):
             pass
@@ -75,3 +77,57 @@ def test_whoever_leaves_by_an_error_leaves_whole() -> None:
             fail()
     with queue.place(10) as place:
         queue.add_tokens(place, 100)
+
+
+def test_a_tenant_over_its_share_is_told_so_and_the_others_get_in() -> None:
+    queue = Admission(QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000), tenant_share=0.5)
+    greedy, modest = Tenant.named("greedy"), Tenant.named("modest")
+    with queue.place(4, greedy) as place:
+        queue.add_tokens(place, 40)
+        with pytest.raises(UnavailableError, match="this tenant holds 4 inputs") as caught, queue.place(2, greedy):
+            pass
+        assert caught.value.code == "rate_limit_exceeded"
+        with pytest.raises(UnavailableError), queue.place(1, greedy) as more:
+            queue.add_tokens(more, 20)
+        with queue.place(5, modest), pytest.raises(UnavailableError) as caught, queue.place(2, Tenant.named("third")):
+            pass
+        assert caught.value.code == "overloaded"
+    with queue.place(5, greedy):
+        pass
+
+
+def test_where_there_are_no_keys_nobody_has_a_share() -> None:
+    queue = Admission(QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000), tenant_share=0.1)
+    with queue.place(5), queue.place(5):
+        pass
+
+
+def test_a_full_queue_refuses_before_a_body_is_read() -> None:
+    queue = admission()
+    with queue.place(10), pytest.raises(UnavailableError), queue.body(1):
+        pass
+    with queue.place(1) as place:
+        queue.add_tokens(place, 100)
+        with pytest.raises(UnavailableError), queue.body(1):
+            pass
+    with queue.body(1):
+        pass
+
+
+def test_when_to_come_back_is_what_waits_by_what_was_measured() -> None:
+    now_s = [0.0]
+    rate = QueueRate(lambda: now_s[0])
+    for _ in range(200):
+        now_s[0] += 0.5
+        rate.finished(250)  # 500 a second, encoding included
+    assert rate.tokens_per_s == pytest.approx(500, rel=0.05)
+    now_s[0] += 1000
+    rate.begin()  # nobody was there meanwhile
+    now_s[0] += 0.5
+    rate.finished(250)
+    assert rate.tokens_per_s == pytest.approx(500, rel=0.05)
+    waits = [rate.retry_after_s(5000) for _ in range(200)]
+    assert all(7 <= wait <= 13 for wait in waits)
+    assert len({round(wait, 3) for wait in waits}) > 50
+    for num_tokens in (0, 1, 10**9):
+        assert all(1 <= rate.retry_after_s(num_tokens) <= 30 for _ in range(50))

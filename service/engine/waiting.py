@@ -1,0 +1,37 @@
+"""What waits in the engine: requests, and the pictures that they need encoded. Data only; plain Python."""
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from service.ipc.messages import Media, PixelSlot, Request
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class Waiting(Generic[T]):
+    """A request on its way, and the features that it holds on to.
+
+    The request owns its features from the moment they exist, so an eviction can never take them away from it.
+    """
+
+    request: Request
+    arrived_s: float
+    features: list[T | None]
+    num_hits: int = 0
+    num_misses: int = 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every picture has its features."""
+        return all(feature is not None for feature in self.features)
+
+
+@dataclass(slots=True, eq=False)
+class Encode(Generic[T]):
+    """One picture to be encoded once, and everyone who waits for it (single flight)."""
+
+    media: Media
+    slot: PixelSlot | None
+    waiters: list[tuple[Waiting[T], int]] = field(default_factory=list)
+    is_asked_for: bool = False

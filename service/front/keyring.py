@@ -1,0 +1,108 @@
+"""Which key a client has sent, without telling by time how near a wrong one was; the file is read again as it changes.
+
+In: a key's bytes. Out: its meter and its tenant, or None. What is compared are hashes, all of them, each in constant
+time, so the time tells neither how much of a key is right nor which of the keys it is.
+"""
+
+import asyncio
+import hmac
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.front.key_file import ApiKey, hash_key, read_key_file
+from service.front.key_meter import KeyMeter
+from service.front.tenant import Tenant
+from service.settings import SettingsError
+
+logger = logging.getLogger("cenote.keys")
+
+RELOAD_EVERY_S = 1.0
+
+Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A key of the file."""
+
+    digest: bytes
+    tenant: Tenant
+    meter: KeyMeter
+
+
+class Keyring:
+    """The keys of one file, as it is now.
+
+    Raises:
+        SettingsError: the file is not one of keys.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp = _stamp(path)
+        self._known: tuple[Known, ...] = ()
+        self._first = 0
+        self._take(read_key_file(path))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def find(self, key: bytes) -> Known | None:
+        """The key of the file that has these bytes; takes as long whichever it is, and when it is none.
+
+        Args:
+            key: what a client has sent: any bytes.
+        """
+        digest = hash_key(key)
+        known = self._turned()
+        place = 0
+        for index, one in enumerate(known, 1):
+            place += index * hmac.compare_digest(digest, one.digest)
+        return (None, *known)[place]
+
+    def _turned(self) -> tuple[Known, ...]:
+        """All keys, each time from another one on: a few nanoseconds depend on where in the loop the right one is."""
+        known = self._known
+        self._first = (self._first + 1) % len(known)
+        return known[self._first :] + known[: self._first]
+
+    async def watch(self) -> None:
+        """Read the file again whenever it has changed, until cancelled."""
+        while True:
+            await asyncio.sleep(RELOAD_EVERY_S)
+            self.reload_if_changed()
+
+    def reload_if_changed(self) -> None:
+        """Take over what the file says now; a file that is not right changes nothing and is complained of once."""
+        stamp = _stamp(self._path)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            keys = read_key_file(self._path)
+        except SettingsError as error:
+            logger.error("%s; the keys stay as they were", error)
+            return
+        self._take(keys)
+        logger.info("the file of API keys has changed: %d keys", len(keys))
+
+    def _take(self, keys: tuple[ApiKey, ...]) -> None:
+        meters = {known.digest: known.meter for known in self._known}
+        self._known = tuple(_known(key, meters) for key in keys)
+
+
+def _known(key: ApiKey, meters: dict[bytes, KeyMeter]) -> Known:
+    digest = bytes.fromhex(key.sha256)
+    meter = meters.get(digest) or KeyMeter(key)
+    meter.key = key
+    return Known(digest, Tenant.named(key.tenant), meter)
+
+
+def _stamp(path: Path) -> Stamp:
+    """What changes whenever the file does; zeros when it is not there."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino

@@ -1,0 +1,54 @@
+"""Who asks, and until when: what a route hands down with a request. Knows no keys and no HTTP."""
+
+import hashlib
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """Those who share caches, names for pictures and a share of the queue.
+
+    Attributes:
+        name: as the key file has it; empty for all who send no key, where none is asked for.
+        salt: part of every cache key, so that no tenant ever meets what another has computed.
+        uuid_scope: whose names for pictures these are.
+    """
+
+    name: str
+    salt: bytes
+    uuid_scope: bytes
+
+    @classmethod
+    def named(cls, name: str) -> "Tenant":
+        """The tenant of a key: its salt is SHA-256 of its name, so that caches outlive a key's rotation."""
+        salt = hashlib.sha256(b"tenant\0" + name.encode()).digest()
+        return cls(name, salt, salt)
+
+    @classmethod
+    def without_key(cls, header: bytes = b"") -> "Tenant":
+        """Everybody, where no keys are asked for: one tenant, with names for pictures by credentials.
+
+        Args:
+            header: the Authorization header that came, for a proxy in front that checks it.
+        """
+        return cls("", b"", hashlib.sha256(header).digest())
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One request's owner and patience.
+
+    Attributes:
+        tenant: whose request it is.
+        deadline_s: on `time.monotonic`, when nobody waits for it any more.
+        patience_s: how long that was when it came, for the error that says so.
+    """
+
+    tenant: Tenant
+    deadline_s: float = math.inf
+    patience_s: float = math.inf
+
+
+SERVICE = Caller(Tenant.without_key())
+"""The service itself, when it asks its own question."""
