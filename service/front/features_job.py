@@ -24,6 +24,7 @@ def features_job(
     tenant: bytes,
     max_bytes: int,
     per_item: bool,
+    background: str | None = None,
 ) -> Job:
     """A job that is answered with features, one entry for each picture.
 
@@ -34,6 +35,7 @@ def features_job(
         tenant: who asks.
         max_bytes: most bytes of all features together, checked before anything is decoded.
         per_item: a picture that fails leaves the others alone.
+        background: the request's color under transparent pixels, as `#rrggbb`.
 
     Returns:
         The job. Its `prepare` raises MediaError when the answer would be too large, and otherwise as `per_item` says.
@@ -44,7 +46,7 @@ def features_job(
 
     def prepare() -> list[Prompt | ServiceError]:
         pad_id = reader.model.profile.tokens.image_pad
-        found = read(reader.pictures(tenant), places)
+        found = read(reader.pictures(tenant, background), places)
         _check_size([one for one in found if not isinstance(one, ServiceError)], token_bytes, max_bytes)
         return [one if isinstance(one, ServiceError) else _prompt(one, pad_id) for one in found]
 

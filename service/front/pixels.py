@@ -10,24 +10,37 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+from numpy.typing import NDArray
+
 from service import metrics
+from service.decode.decoder import Decoder
 from service.errors import MediaError
 from service.front.loaded import LoadedMedia, LoadedPictures
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
+from service.media.features import FeaturesItem
+from service.media.item import MediaItem
 from service.media.picture import Picture
 
 
 class PixelLoader:
-    """Decodes and resizes in its own threads, so that text never waits for a picture.
+    """Has pictures decoded, copies them into slots in its own threads, and remembers their keys.
 
     Cancelling a load is safe at any point: slots that threads still write to are given back when the threads are done.
     """
 
     def __init__(
-        self, arena: PixelArena, fingerprint: bytes, *, num_threads: int, max_known_keys: int = 1 << 16
+        self,
+        arena: PixelArena,
+        fingerprint: bytes,
+        decoder: Decoder,
+        *,
+        num_threads: int,
+        max_known_keys: int = 1 << 16,
     ) -> None:
         self._arena = arena
+        self._decoder = decoder
         self._fingerprint = fingerprint
         self._pool = ThreadPoolExecutor(num_threads, thread_name_prefix="media")
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
@@ -92,13 +105,18 @@ class PixelLoader:
         return [end if isinstance(end, MediaError) else LoadedMedia(end, slot) for slot, end in pairs]
 
     async def _decode_into(self, item: Picture, slot: PixelSlot) -> bytes:
-        key = await asyncio.get_running_loop().run_in_executor(self._pool, self._decode_in_thread, item, slot)
+        assert isinstance(item, MediaItem | FeaturesItem)  # there are no others
+        data = await self._decoder.pixels(item) if isinstance(item, MediaItem) else item.data
+        key = await asyncio.get_running_loop().run_in_executor(self._pool, self._store, item, data, slot)
         if item.dtype is None:
             metrics.PICTURES_DECODED.inc()
         return key
 
-    def _decode_in_thread(self, item: Picture, slot: PixelSlot) -> bytes:
-        return item.fill(self._arena.view(slot), self._fingerprint)
+    def _store(self, item: Picture, data: memoryview | NDArray[np.uint8], slot: PixelSlot) -> bytes:
+        """Fill a slot; the key is that of what stands there, whoever decoded it."""
+        view = self._arena.view(slot)
+        view[:] = (data.data if isinstance(data, np.ndarray) else data).cast("B")
+        return item.key(view, self._fingerprint)
 
     def _release(self, slots: Sequence[PixelSlot]) -> None:
         for slot in slots:
