@@ -5,6 +5,7 @@ Does not resize, and does not choose which thread or process it runs in.
 """
 
 import io
+import warnings
 from collections.abc import Mapping
 
 from PIL import BmpImagePlugin, GifImagePlugin, Image, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
@@ -36,6 +37,10 @@ _PLUGINS: Mapping[Format, type[ImageFile]] = {
     "BMP": BmpImagePlugin.BmpImageFile,
 }
 _WHITE: Color = (255, 255, 255)
+
+# Strangers' files must not write into our log: Pillow warns about damaged APNG chunks and the like. For the whole
+# process, since `warnings.catch_warnings` is not safe in threads.
+warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 
 def decode_rgb(
