@@ -83,7 +83,7 @@ def decode_rgb(
         picture = _to_rgb(_loaded(opened), background) if is_as_declared else None
     except Exception:  # noqa: BLE001  # fuzzing found eight unrelated classes, from SyntaxError to struct.error
         picture = None
-    if picture is None or picture.size != (header.width, header.height):
+    if picture is None:
         Blame(param, index).refuse("media_undecodable", UNREADABLE)
     return turn_upright(picture, header.orientation)
 

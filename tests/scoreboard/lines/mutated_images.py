@@ -1,7 +1,6 @@
 """Line 1: broken pictures of five formats through everything that a picture goes through on its way to pixels."""
 
 import random
-import time
 from pathlib import Path
 
 from service.errors import MediaError
@@ -27,9 +26,8 @@ def chunk(start: int, stop: int) -> Found:
     found, draw = Found(), random.Random(start // CHUNK)
     for number in range(start, stop):
         mutant = mutate(draw, draw.choice(seeds()), draw.choice(seeds()))
-        began_s = time.perf_counter()
-        failure = _failure(mutant, READINGS[number % len(READINGS)], found)
-        found.note_time(f"case {number}", time.perf_counter() - began_s)
+        with found.timed(f"case {number}"):
+            failure = _failure(mutant, READINGS[number % len(READINGS)], found)
         if failure:
             found.failures.append(f"case {number}: {failure}")
     return found

@@ -23,9 +23,8 @@ def gif(width: int, height: int) -> bytes:
 
 def gif_frame(width: int, height: int) -> bytes:
     """A GIF of a small screen whose first frame has that size."""
-    return (
-        b"GIF89a" + struct.pack("<HHBBB", 8, 8, 0, 0, 0) + struct.pack("<cHHHHB", b",", 0, 0, width, height, 0) + b"\2"
-    )
+    frame = struct.pack("<cHHHHB", b",", 0, 0, width, height, 0)
+    return b"GIF89a" + struct.pack("<HHBBB", 8, 8, 0, 0, 0) + frame + b"\x02"
 
 
 def bmp(width: int, height: int) -> bytes:

@@ -4,7 +4,8 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,13 +27,19 @@ class Found:
     num_tried: int = 0
     num_accepted: int = 0
     slowest_s: float = 0.0
+    slowest: str = ""
     failures: list[str] = field(default_factory=list)
 
-    def note_time(self, what: str, seconds: float) -> None:
-        """Count a case and the time that it took."""
+    @contextmanager
+    def timed(self, what: str) -> Iterator[None]:
+        """Count a case and its time: what it computes, since others use this machine too; or far too long a wait."""
+        began_s, computed_s = time.monotonic(), time.thread_time()
+        yield
+        seconds = time.thread_time() - computed_s
         self.num_tried += 1
-        self.slowest_s = max(self.slowest_s, seconds)
-        if seconds > MAX_CASE_S:
+        if seconds > self.slowest_s:
+            self.slowest_s, self.slowest = seconds, what
+        if seconds > MAX_CASE_S or time.monotonic() - began_s > 10 * MAX_CASE_S:
             self.failures.append(f"{what} took {seconds:.1f} s")
 
 
@@ -68,8 +75,9 @@ def _result(size: int, reports: list[tuple[Found, int, int]], died: list[int | N
     if num_tried != size and not died:
         failures.append(f"{num_tried} of {size} cases were tried")
     accepted = sum(report[0].num_accepted for report in reports)
-    slowest_s = max((report[0].slowest_s for report in reports), default=0.0)
-    figures = f"{accepted} accepted, slowest {slowest_s * 1e3:.0f} ms, RSS +{growth >> 20} MiB, {stderr_bytes} B stderr"
+    slowest_s, slowest = max(((report[0].slowest_s, report[0].slowest) for report in reports), default=(0.0, ""))
+    taken = f"{accepted} accepted, slowest {slowest_s * 1e3:.0f} ms ({slowest})"
+    figures = f"{taken}, RSS +{growth >> 20} MiB, {stderr_bytes} B stderr"
     return Result(num_tried, len(failures), [*failures[:6], figures])
 
 
@@ -81,7 +89,8 @@ def _run(chunk: Chunk, size: int, number: int, step: int, outbox: "multiprocessi
             found = chunk(start, min(size, start + CHUNK))
             total.num_tried += found.num_tried
             total.num_accepted += found.num_accepted
-            total.slowest_s = max(total.slowest_s, found.slowest_s)
+            if found.slowest_s > total.slowest_s:
+                total.slowest_s, total.slowest = found.slowest_s, found.slowest
             total.failures += found.failures
             if place == 0:  # codecs and seeds are loaded now
                 before = _rss_bytes()
