@@ -26,7 +26,7 @@ _ENTRY = re.compile(
     rb"(?:'(?P<descr>[<>|=]?[A-Za-z]\d{0,3})'|(?P<order>True|False)|\((?P<sizes>[\d, ]{0,200})\))[ \t\n]*(?:,|(?=\}))"
 )
 _SIZE = re.compile(r"0|[1-9]\d{0,9}")
-_END = re.compile(rb"\s*\}\s*\Z")
+_END = re.compile(rb"[ \t\n]*\}[ \t\n]*\Z")
 _DTYPES: Mapping[str, TensorDtype] = {"<f4": "float32", "<f2": "float16"}
 _DESCRS: Mapping[TensorDtype, str] = {dtype: descr for descr, dtype in _DTYPES.items()}
 _ALIGN = 64
