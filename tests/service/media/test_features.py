@@ -321,7 +321,15 @@ def test_a_safetensors_file_that_is_not_one_tensor_is_refused(name: str) -> None
 
 def test_text_that_is_no_file_is_refused() -> None:
     good = base64.b64encode(npy(numbers())).decode()
-    for text in ("", "AAAA", "not base64!", good[:-4] + "\n" + good[-4:], "data:x;base64," + good, good + "===="):
+    for text in (
+        "",
+        "AAAA",
+        "not base64!",
+        good[:-4] + "\n" + good[-4:],
+        "data:x;base64," + good,
+        good + "====",
+        good + "=",
+    ):
         assert refusal(text).param == f"{PARAM}.image_embeds"
 
 
