@@ -46,6 +46,23 @@ UUID_MEANING = (
 )
 
 
+COLOR_PATTERN = r"\A#[0-9A-Fa-f]{6}\Z"
+"""Colors as HTML writes them."""
+
+ImageBackground = Annotated[
+    Annotated[str, Meta(pattern=COLOR_PATTERN, min_length=7, max_length=7)] | None,
+    Meta(
+        description="The color under transparent pixels of all pictures of the request, as `#rrggbb`. Absent means "
+        "what the server was started with (`--image-background`), which is by default what the model's reference does: "
+        "white under RGBA, and in palette and gray pictures the color that is stored in transparent pixels. A `uuid` "
+        "without content stands for the picture as it was first read, unless this field is there. Nothing changes for "
+        "pictures without transparency and for features.",
+        examples=["#ffffff"],
+    ),
+]
+"""A request's field; part of the key of every picture that is read with it."""
+
+
 class TextPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="text"):
     """A piece of text."""
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
-from schemas.content import EXAMPLE_IMAGE, Content
+from schemas.content import EXAMPLE_IMAGE, Content, ImageBackground
 from schemas.embeddings import OnError
 from schemas.errors import ErrorBody
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS, MAX_INT32, MAX_PRIORITY
@@ -119,6 +119,7 @@ class EmbedRequest(Wire, frozen=True, kw_only=True):
             examples=["per_item"],
         ),
     ] = None
+    image_background: ImageBackground = None
     priority: Annotated[
         Annotated[int, Meta(ge=0, le=MAX_PRIORITY)] | None,
         Meta(description="Accepted and ignored.", examples=[0]),

@@ -11,7 +11,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Wire
-from schemas.content import EXAMPLE_IMAGE
+from schemas.content import EXAMPLE_IMAGE, ImageBackground
 from schemas.embed import EmbeddingType, EmbedImage, EmbedMeta, EmbedVectors, Truncate
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS
 
@@ -62,6 +62,7 @@ class EmbedV1Request(Wire, frozen=True, kw_only=True):
             examples=["END"],
         ),
     ] = None
+    image_background: ImageBackground = None
 
 
 class EmbedFloats(Answer, frozen=True, kw_only=True, tag_field="response_type", tag="embeddings_floats"):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
-from schemas.content import Content
+from schemas.content import Content, ImageBackground
 from schemas.errors import ErrorBody
 from schemas.limits import MAX_INPUTS, MAX_INT32, MAX_TOKEN_IDS
 from schemas.messages import MessageOrConversation
@@ -168,6 +168,7 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
         TruncationSide | None,
         Meta(description="Which end of the text is cut off. Absent means `right`.", examples=["right"]),
     ] = None
+    image_background: ImageBackground = None
     user: Annotated[str | None, Meta(description="Accepted and ignored.", examples=["user-1234"])] = None
     timeout: Annotated[float | None, Meta(description="Accepted and ignored.", examples=[600.0])] = None
     stream: Annotated[

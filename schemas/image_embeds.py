@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
-from schemas.content import EXAMPLE_IMAGE, ImageEmbedsPart, LoneImageUrlPart
+from schemas.content import EXAMPLE_IMAGE, ImageBackground, ImageEmbedsPart, LoneImageUrlPart
 from schemas.embeddings import EmbedDtype, OnError
 from schemas.errors import ErrorBody
 from schemas.limits import MAX_IMAGES
@@ -54,6 +54,7 @@ class ImageEmbedsRequest(Wire, frozen=True, kw_only=True):
             examples=["per_item"],
         ),
     ] = None
+    image_background: ImageBackground = None
 
 
 class ImageEmbedsData(Answer, frozen=True, kw_only=True):

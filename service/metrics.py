@@ -44,6 +44,11 @@ VISION_ENCODES = Counter("cenote_vision_encodes_total", "Pictures run through th
 ARENA_BYTES = Gauge("cenote_pixel_arena_bytes", "Shared memory taken by pixels on their way", registry=REGISTRY)
 UUID_STORE_BYTES = Gauge("cenote_uuid_store_bytes", "Pictures kept for clients' uuids", registry=REGISTRY)
 PICTURES_DECODED = Counter("cenote_pictures_decoded_total", "Pictures decoded and resized", registry=REGISTRY)
+DECODE_BYTES = Gauge("cenote_decode_bytes", "Memory of pictures that are being decoded", registry=REGISTRY)
+DECODE_WORKERS_REPLACED = Counter(
+    "cenote_decode_workers_replaced_total", "Decoder processes that were killed or ended", ["reason"], registry=REGISTRY
+)
+DECODE_STDERR_BYTES = Counter("cenote_decode_stderr_bytes_total", "Bytes that codecs complained in", registry=REGISTRY)
 PRECOMPUTED = Counter("cenote_precomputed_images_total", "Pictures that came as features", registry=REGISTRY)
 CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
@@ -58,6 +63,8 @@ for _stage in STAGES:
     STAGE_SECONDS.labels(_stage)
 for _code in ERROR_CODES:
     ERRORS.labels(_code)
+for _reason in ("deadline", "lost", "start"):
+    DECODE_WORKERS_REPLACED.labels(_reason)
 for _kind in ("encode", "language"):
     STEP_SECONDS.labels(_kind)
 

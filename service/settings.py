@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from schemas.content import COLOR_PATTERN
 from schemas.paths import expectation, types_at
 
 PREFIX = "CENOTE_"
@@ -84,6 +85,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_body_bytes: Annotated[Positive, _about("largest request body")] = 32 << 20
     max_image_bytes: Annotated[Positive, _about("largest encoded picture")] = 20 << 20
     max_image_pixels: Annotated[Positive, _about("largest picture before it is resized")] = 33_200_000
+    image_background: Annotated[
+        Annotated[str, Meta(pattern=COLOR_PATTERN)] | None,
+        _about(
+            "color under transparent pixels, as #rrggbb, where a request gives none; when not given as the reference: "
+            "white under RGBA, the stored color in palette and gray pictures"
+        ),
+    ] = None
+    image_orientation: Annotated[
+        Literal["ignore", "apply"], _about("what is done about the EXIF orientation; the reference ignores it")
+    ] = "ignore"
+    decode_isolation: Annotated[
+        Literal["auto", "threads", "processes"],
+        _about("where pictures are decoded; auto is processes with --api-keys and threads without"),
+    ] = "auto"
+    decode_workers: Annotated[
+        NotNegative, _about("threads or processes that decode; 0 takes as many as the container's quota has cores")
+    ] = 0
+    decode_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("longest time a picture may take to decode")] = 5.0
+    max_decode_bytes: Annotated[
+        Positive, _about("memory of all pictures that are decoded at once; one that takes more is refused")
+    ] = 512 << 20
     max_features_bytes: Annotated[Positive, _about("features of one /v1/image_embeds answer")] = 256 << 20
     request_timeout_s: Annotated[
         Annotated[float, Meta(gt=0)], _about("longest time a request may take; X-Request-Timeout may ask for less")

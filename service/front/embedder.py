@@ -140,7 +140,7 @@ class Embedder:
         """Load the pictures of some prompts and send those whose pictures are well; errors take the others' place."""
         prompts = {index: end for index in group if isinstance(end := ends[index], Prompt)}
         items = [item for prompt in prompts.values() for item in _pictures(prompt)]
-        loaded = await self._loader.load(items, caller.tenant)
+        loaded = await self._loader.load(items)
         try:
             for index, prompt in prompts.items():
                 ends[index] = loaded.error_of(_pictures(prompt)) or prompt

@@ -10,6 +10,7 @@ from service.errors import MediaError, ServiceError
 from service.front.inputs import InputReader
 from service.front.job import Job
 from service.front.pictures import PictureReader, Place
+from service.front.tenant import Tenant
 from service.ipc.messages import FeaturesSpec
 from service.media.picture import Picture
 from service.media.tensor_dtype import ITEM_BYTES
@@ -21,9 +22,10 @@ def features_job(
     images: Sequence[ImageUrlPart],
     spec: FeaturesSpec,
     *,
-    tenant: bytes,
+    tenant: Tenant,
     max_bytes: int,
     per_item: bool,
+    background: str | None = None,
 ) -> Job:
     """A job that is answered with features, one entry for each picture.
 
@@ -34,6 +36,7 @@ def features_job(
         tenant: who asks.
         max_bytes: most bytes of all features together, checked before anything is decoded.
         per_item: a picture that fails leaves the others alone.
+        background: the request's color under transparent pixels, as `#rrggbb`.
 
     Returns:
         The job. Its `prepare` raises MediaError when the answer would be too large, and otherwise as `per_item` says.
@@ -44,7 +47,7 @@ def features_job(
 
     def prepare() -> list[Prompt | ServiceError]:
         pad_id = reader.model.profile.tokens.image_pad
-        found = read(reader.pictures(tenant), places)
+        found = read(reader.pictures(tenant, background), places)
         _check_size([one for one in found if not isinstance(one, ServiceError)], token_bytes, max_bytes)
         return [one if isinstance(one, ServiceError) else _prompt(one, pad_id) for one in found]
 

@@ -16,11 +16,13 @@ from service.front.job import Answered, Embedded, Job
 from service.front.pictures import PictureReader
 from service.front.served_model import ServedModel
 from service.front.sources import Parts, Source, embed_sources, embedding_sources, part_places, places_of
+from service.front.tenant import Tenant
 from service.front.uuids import UuidStore
 from service.ipc.messages import OutputSpec
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
 from service.media.picture import Picture
+from service.media.reading import AS_REFERENCE, Reading, parse_color
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.token_array import TokenArray, build_token_array
@@ -42,30 +44,43 @@ class InputReader:
         limits: what pictures are refused.
         uuids: what clients' names for pictures stand for.
         features: what features sent in place of pictures must look like.
+        reading: how files are read where a request does not say.
     """
 
     model: ServedModel
     limits: DecodeLimits
     uuids: UuidStore
     features: FeatureRule
+    reading: Reading = AS_REFERENCE
 
-    def pictures(self, tenant: bytes) -> PictureReader:
-        """A reader for the pictures of one request of a tenant."""
-        return PictureReader(self.model.profile.pixel_rule, self.features, self.limits, self.uuids, tenant)
+    def pictures(self, tenant: Tenant, background: str | None = None) -> PictureReader:
+        """A reader for the pictures of one request of a tenant, over the request's own background if it has one."""
+        return PictureReader(
+            self.model.profile.pixel_rule,
+            self.features,
+            self.limits,
+            self.uuids,
+            tenant.uuid_scope,
+            salt=tenant.salt,
+            reading=self.reading,
+            background=None if background is None else parse_color(background),
+        )
 
-    def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: bytes) -> Job:
+    def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         truncation = _embedding_truncation(request, self.model.profile.max_tokens)
         read = partial(_embedding_conversation, request)
-        job = partial(self._job, embedding_sources(request), read, truncation, output, tenant)
+        pictures = self.pictures(tenant, request.image_background)
+        job = partial(self._job, embedding_sources(request), read, truncation, output, pictures)
         return job(per_item=request.on_error == "per_item")
 
-    def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: bytes) -> Job:
+    def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v2/embed` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         limit = request.max_tokens or self.model.profile.max_tokens
         truncation = Truncation(limit, CUT_SIDES[request.truncate or "END"])
         read = partial(_embed_conversation, instruction)
-        job = partial(self._job, embed_sources(request), read, truncation, output, tenant)
+        pictures = self.pictures(tenant, request.image_background)
+        job = partial(self._job, embed_sources(request), read, truncation, output, pictures)
         return job(per_item=request.on_error == "per_item")
 
     def _job(
@@ -74,11 +89,10 @@ class InputReader:
         read: Read,
         truncation: Truncation,
         output: OutputSpec,
-        tenant: bytes,
+        pictures: PictureReader,
         *,
         per_item: bool,
     ) -> Job:
-        pictures = self.pictures(tenant)
         has_media = any(True for param, source in sources for _ in places_of(source, param, 0))
         build = self._build_each if per_item else self._build_all
         return Job(

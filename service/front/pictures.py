@@ -5,7 +5,8 @@ broken picture never keeps a name.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from schemas.content import ImageEmbedsPart, ImageUrlPart
 from schemas.errors import MissingMedia
@@ -13,8 +14,9 @@ from service.errors import CacheMissError, ConflictError, InputError
 from service.front.uuids import UuidStore
 from service.media.features import FeatureRule, open_features
 from service.media.header import DecodeLimits
-from service.media.item import open_image
+from service.media.item import MediaItem, open_image
 from service.media.picture import Picture
+from service.media.reading import AS_REFERENCE, Color, Reading
 from service.media.resize import PixelRule
 from service.media.source import read_source
 
@@ -60,13 +62,26 @@ class PictureReader:
     """
 
     def __init__(
-        self, rule: PixelRule, features: FeatureRule, limits: DecodeLimits, uuids: UuidStore, tenant: bytes
+        self,
+        rule: PixelRule,
+        features: FeatureRule,
+        limits: DecodeLimits,
+        uuids: UuidStore,
+        tenant: bytes,
+        *,
+        reading: Reading = AS_REFERENCE,
+        background: Color | None = None,
+        salt: bytes = b"",
     ) -> None:
+        """Read with the server's `reading`, or over the request's own `background`; `salt` keeps tenants apart."""
         self._rule = rule
         self._features = features
         self._limits = limits
         self._uuids = uuids
         self._tenant = tenant
+        self._reading = reading if background is None else replace(reading, background=background)
+        self._has_background = background is not None
+        self._salt = salt
         self.claims: list[Claim] = []
 
     def check_known(self, places: Iterable[Place]) -> None:
@@ -102,7 +117,8 @@ class PictureReader:
             if uuid is None:
                 message = f"`{place.content_param}`: expected a picture, or a known `uuid` beside it, got neither"
                 raise InputError("invalid_request", message, param=place.content_param, index=place.index)
-            return [self._named(uuid, place).at(place.content_param, place.index)]
+            item = self._read_again(self._named(uuid, place), place.part)
+            return [item.at(place.content_param, place.index)]
         items = self._open(place)
         if uuid is not None:
             self._claim(uuid, items, place)
@@ -123,11 +139,19 @@ class PictureReader:
         if isinstance(part, ImageEmbedsPart):
             assert part.image_embeds is not None  # `read` opens only what has content
             text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
-            return [*open_features(text, grids, self._features, param=param, index=place.index)]
+            opened = open_features(text, grids, self._features, param=param, index=place.index, salt=self._salt)
+            return [*opened]
         assert part.image_url is not None  # as above
         url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
         encoded = read_source(url, max_bytes=self._limits.max_encoded_bytes, param=param, index=place.index)
-        return [open_image(encoded, self._limits, self._rule, param=param, index=place.index)]
+        opened_at = partial(open_image, encoded, self._limits, self._rule, param, place.index)
+        return [opened_at(reading=self._reading, salt=self._salt)]
+
+    def _read_again(self, item: Picture, part: PicturePart) -> Picture:
+        """A named picture over the background that this request asks for; else as it was read when it was named."""
+        if self._has_background and isinstance(part, ImageUrlPart) and isinstance(item, MediaItem):
+            return item.read_as(self._reading, self._rule)
+        return item
 
     def _named(self, uuid: str, place: Place) -> Picture:
         for claim in self.claims:
@@ -144,9 +168,9 @@ class PictureReader:
             raise InputError("invalid_request", message, param=f"{place.param}.uuid", index=place.index)
         (item,) = items
         bound = self._uuids.find(self._tenant, uuid)
-        known = set(bound.digests) if bound else set()
-        known |= {claim.item.digest for claim in self.claims if claim.uuid == uuid}
-        if known and item.digest not in known:
+        known = set(bound.identities) if bound else set()
+        known |= {claim.item.identity for claim in self.claims if claim.uuid == uuid}
+        if known and item.identity not in known:
             message = f"`{place.param}.uuid`: got a name that stands for other content; give this picture another name"
             raise ConflictError("uuid_conflict", message, param=f"{place.param}.uuid", index=place.index)
         self.claims.append(Claim(place.index, uuid, item))

@@ -13,6 +13,7 @@ from litestar import Litestar
 
 from schemas.health import Health
 from service import metrics
+from service.decode.start import start_decoder
 from service.errors import UnavailableError
 from service.front.admission import Admission, QueueLimits
 from service.front.client import EngineClient
@@ -29,6 +30,8 @@ from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready, Start
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
+from service.media.key import features_origin
+from service.media.reading import Reading, parse_color
 from service.model.checkpoint import CheckpointError, find_checkpoint
 from service.prompt.profile import UnsupportedModelError
 from service.settings import Settings
@@ -135,7 +138,9 @@ class Serving:
         settings, cores = self.settings, self.settings.threads or available_cores()
         arena = PixelArena(settings.pixel_arena_bytes)
         metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
-        loader = PixelLoader(arena, model.fingerprint, num_threads=cores)
+        decoder = start_decoder(settings, cores)
+        metrics.DECODE_BYTES.set_function(lambda: decoder.budget.num_bytes_taken)
+        loader = PixelLoader(arena, model.fingerprint, decoder, num_threads=cores)
         client = EngineClient(arena, loader, self.admission.observe)
         embedder = Embedder(
             client, loader, arena, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s
@@ -147,8 +152,8 @@ class Serving:
         async def become_ready() -> None:
             await known.ask()
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
-            rule = FeatureRule.of(model.profile.dimensions, model.profile.feature_width, supervisor.ready.dtype)
-            reader = InputReader(model, _limits(settings), uuids, rule)
+            rule = _feature_rule(model)
+            reader = InputReader(model, _limits(settings), uuids, rule, _reading(settings))
             self._online = Online(model, supervisor.ready, embedder, reader)
 
         start = _start_message(settings, model, cores)
@@ -199,7 +204,23 @@ def _load_model(settings: Settings) -> ServedModel:
 
 
 def _limits(settings: Settings) -> DecodeLimits:
-    return DecodeLimits(max_pixels=settings.max_image_pixels, max_encoded_bytes=settings.max_image_bytes)
+    return DecodeLimits(
+        max_pixels=settings.max_image_pixels,
+        max_encoded_bytes=settings.max_image_bytes,
+        max_decode_bytes=settings.max_decode_bytes,
+    )
+
+
+def _reading(settings: Settings) -> Reading:
+    color = settings.image_background
+    upright = settings.image_orientation == "apply"
+    return Reading(None if color is None else parse_color(color), upright)
+
+
+def _feature_rule(model: ServedModel) -> FeatureRule:
+    profile = model.profile
+    origin = features_origin(model.fingerprint)
+    return FeatureRule(hidden=profile.dimensions, width=profile.feature_width, origin=origin)
 
 
 def _start_message(settings: Settings, model: ServedModel, cores: int) -> Start:

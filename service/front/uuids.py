@@ -17,11 +17,11 @@ class Bound:
 
     Attributes:
         item: the picture, kept as it was sent: it can be read again whatever the engine has forgotten.
-        digests: level-2 keys of every content that counts as this picture.
+        identities: of every content that counts as this picture.
     """
 
     item: Picture
-    digests: frozenset[bytes]
+    identities: frozenset[bytes]
 
 
 class UuidStore:
@@ -48,25 +48,25 @@ class UuidStore:
                 self._bound.move_to_end((tenant, uuid))
             return bound
 
-    def bind(self, tenant: bytes, uuid: str, item: Picture, *equal_digests: bytes) -> None:
+    def bind(self, tenant: bytes, uuid: str, item: Picture, *equal_identities: bytes) -> None:
         """Let a name stand for a picture, unless it stands for another already: the first content keeps it.
 
         Args:
             tenant: who gave the name.
             uuid: the name.
             item: the picture; one that is larger than the whole store is not kept.
-            equal_digests: level-2 keys of other content that counts as the same picture: features made from it.
+            equal_identities: of other content that counts as the same picture: features made from it.
         """
-        digests = frozenset((item.digest, *equal_digests))
+        identities = frozenset((item.identity, *equal_identities))
         with self._lock:
             old = self._bound.get((tenant, uuid))
             if old is not None:
-                if old.digests & digests:
-                    self._bound[tenant, uuid] = Bound(old.item, old.digests | digests)
+                if old.identities & identities:
+                    self._bound[tenant, uuid] = Bound(old.item, old.identities | identities)
                 return
             if item.num_stored_bytes > self.max_bytes:
                 return
-            self._bound[tenant, uuid] = Bound(item, digests)
+            self._bound[tenant, uuid] = Bound(item, identities)
             self.num_bytes += item.num_stored_bytes
             while self.num_bytes > self.max_bytes:
                 _, forgotten = self._bound.popitem(last=False)

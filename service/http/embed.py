@@ -90,7 +90,7 @@ async def answer_embed(
     types: list[EmbeddingType] = list(dict.fromkeys(body.embedding_types or DEFAULT_TYPES))
     output = _output(body, types, online.model)
     instruction = _instruction(body, online.model)
-    job = online.reader.embed_job(body, instruction, output, caller.tenant.uuid_scope)
+    job = online.reader.embed_job(body, instruction, output, caller.tenant)
     embedded = await online.embedder.embed(job, caller)
     observe(embedded)
     write = partial(_response, request_id(request.scope), body, types, embedded)

@@ -43,6 +43,7 @@ def _as_v2(body: EmbedV1Request) -> EmbedRequest:
         images=body.images,
         embedding_types=body.embedding_types,
         truncate=body.truncate,
+        image_background=body.image_background,
     )
 
 

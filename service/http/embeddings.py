@@ -40,7 +40,7 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller) -> Resp
     name = online.model.check_name(body.model)
     vector_format = VectorFormat.of(body)
     output = _output(body, vector_format, online.model)
-    embedded = await online.embedder.embed(online.reader.embedding_job(body, output, caller.tenant.uuid_scope), caller)
+    embedded = await online.embedder.embed(online.reader.embedding_job(body, output, caller.tenant), caller)
     observe(embedded)
     if is_raw:
         return await raw_answer(embedded, vector_format, output.dimensions)

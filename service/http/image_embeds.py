@@ -57,13 +57,17 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller) -> Resp
         online.reader,
         [image.part for image in body.images],
         FeaturesSpec(dtype=dtype),
-        tenant=caller.tenant.uuid_scope,
+        tenant=caller.tenant,
         max_bytes=serving.settings.max_features_bytes,
         per_item=body.on_error == "per_item",
+        background=body.image_background,
     )
     embedded = await online.embedder.embed(job, caller)
     observe(embedded)
-    writer = EntryWriter(body, dtype, request_id(request.scope), caller.tenant.uuid_scope, online.reader.uuids)
+    reader = online.reader
+    writer = EntryWriter(
+        body, dtype, request_id(request.scope), caller.tenant.uuid_scope, reader.uuids, reader.features.origin
+    )
     return await answer(partial(_response, writer, name, embedded), embedded, in_thread=True)
 
 
@@ -98,6 +102,7 @@ class EntryWriter:
     id: str
     tenant: bytes
     uuids: UuidStore
+    origin: str
 
     def entry(self, index: int, outcome: Outcome) -> ImageEmbedsData:
         """A picture's part, or why it has none."""
@@ -105,7 +110,7 @@ class EntryWriter:
             return ImageEmbedsData(index=index, error=error_body(outcome, self.id))
         (place,) = outcome.prompt.placeholders
         data = outcome.vector.rows[self.dtype]
-        tensor = _tensor(data, self.dtype, place.length)
+        tensor = self._tensor(data, place.length)
         file = WRITERS[self.body.features_format or "safetensors"](tensor)
         features = ImageEmbeds(image_embeds=base64.b64encode(file).decode(), image_grid_thw=[*place.grid_thw])
         return ImageEmbedsData(
@@ -116,20 +121,19 @@ class EntryWriter:
             dtype=self.dtype,
         )
 
+    def _tensor(self, data: bytes, num_tokens: int) -> Tensor:
+        width = len(data) // (num_tokens * ITEM_BYTES[self.dtype])
+        return Tensor(self.dtype, (num_tokens, width), memoryview(data), self.origin)
+
     def _bound(self, index: int, outcome: Answered, tensor: Tensor) -> str:
         """The picture's name, bound to the picture and to the features that are answered for it."""
         (place,) = outcome.prompt.placeholders
         uuid = self.body.images[index].uuid or handle(outcome.vector.key)
-        digest = features_digest(tensor.data, tensor.dtype, place.grid_thw, tensor.shape[1])
-        self.uuids.bind(self.tenant, uuid, place.item, digest)
+        identity = features_digest(tensor.data, tensor.dtype, place.grid_thw, tensor.shape[1])
+        self.uuids.bind(self.tenant, uuid, place.item, identity)
         return uuid
 
 
 def handle(key: bytes) -> str:
     """The name of a picture that came without one: `img-` and the first half of its content hash in hex."""
     return f"img-{key.hex()[:32]}"
-
-
-def _tensor(data: bytes, dtype: TensorDtype, num_tokens: int) -> Tensor:
-    width = len(data) // (num_tokens * ITEM_BYTES[dtype])
-    return Tensor(dtype, (num_tokens, width), memoryview(data))

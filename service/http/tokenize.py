@@ -61,7 +61,7 @@ async def _tokenize(request: AnyRequest, serving: Serving, caller: Caller) -> Re
 async def _prompts(body: TokenizeRequest, online: Online, caller: Caller) -> list[Prompt]:
     output = OutputSpec(dimensions=online.model.profile.dimensions)  # of a vector that nobody asks for
     try:
-        job = online.reader.embedding_job(as_embedding_request(body), output, caller.tenant.uuid_scope)
+        job = online.reader.embedding_job(as_embedding_request(body), output, caller.tenant)
         return await online.embedder.prepare(job, caller)
     except InputError as error:
         if body.prompt is not None and error.param == "input":

@@ -1,7 +1,8 @@
 """Vision features that a client sends in place of a picture, checked to the last number before they are carried on.
 
 In: base64 text and grids. Out: one `FeaturesItem` for each grid, all views of one buffer.
-Does not know who computed them: features of another model with the same width are this model's features to us.
+A safetensors file that says whose features it holds is held to that; npy files and other people's cannot say, and then
+features of another model with the same width are this model's features to us.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from typing import NoReturn
 
 from service.media.blame import Blame
 from service.media.grid import read_grids
-from service.media.key import features_digest, features_key
+from service.media.key import features_digest, features_key, features_source_digest
 from service.media.picture import PATCH_SIZE, GridThw, SentAs, num_visual_tokens
 from service.media.tensor import Tensor, first_beyond, is_finite, shown
 from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
@@ -28,21 +29,17 @@ class FeatureRule:
     Attributes:
         hidden: width of the language model.
         width: hidden · (1 + deepstack layers).
-        max_abs: largest number accepted, without its sign.
+        origin: what `features_origin` gives for the model.
+        max_abs: largest number accepted, without its sign. RMS normalization sums squares of a row in float32, and
+            where that sum overflows it gives zeros, silently; float16 weights overflow at 65,504 and products before.
+
+    Source: reference/security-reliability.md, "Tensors": finite and at most 1e4.
     """
 
     hidden: int
     width: int
-    max_abs: float
-
-    @classmethod
-    def of(cls, hidden: int, width: int, dtype: str) -> "FeatureRule":
-        """The rule of a model that computes in `dtype`.
-
-        In float16 the limit is its largest number, so that no cast gives an infinity. Elsewhere it is 1e15: RMS
-        normalization sums squares of a row in float32, and where that sum overflows it gives zeros, silently.
-        """
-        return cls(hidden=hidden, width=width, max_abs=65504.0 if dtype == "float16" else 1e15)
+    origin: str = ""
+    max_abs: float = 1e4
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +51,25 @@ class FeaturesItem:
     Attributes:
         data: its rows, little-endian, a view of the file.
         dtype: their number format.
-        digest: the level-2 key, 32 bytes: numbers, format and grid.
+        identity: numbers, format and grid, 32 bytes.
         grid_thw: (1, height, width) in patches.
+        salt: part of its keys: whose features they are.
         param: path of the field it came from.
         index: input of the batch it belongs to.
     """
 
     data: memoryview = field(repr=False, compare=False)
     dtype: TensorDtype
-    digest: bytes
+    identity: bytes
     grid_thw: GridThw
+    salt: bytes = b""
     param: str | None = field(default=None, compare=False)
     index: int | None = field(default=None, compare=False)
+
+    @property
+    def digest(self) -> bytes:
+        """The level-2 key."""
+        return features_source_digest(self.identity, tenant_salt=self.salt)
 
     @property
     def num_tokens(self) -> int:
@@ -92,10 +96,9 @@ class FeaturesItem:
         """The same features in another place of a request; see `Picture.at`."""
         return replace(self, param=param, index=index)
 
-    def fill(self, out: memoryview, fingerprint: bytes, tenant_salt: bytes = b"") -> bytes:
-        """Copy the rows into a slot; see `Picture.fill`."""
-        out[:] = self.data
-        return features_key(self.digest, fingerprint, tenant_salt=tenant_salt)
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 key; see `Picture.key`."""
+        return features_key(self.identity, fingerprint, tenant_salt=self.salt)
 
 
 def open_features(
@@ -105,6 +108,7 @@ def open_features(
     *,
     param: str | None = None,
     index: int | None = None,
+    salt: bytes = b"",
 ) -> list[FeaturesItem]:
     """Read features and check everything that can be wrong with them.
 
@@ -114,6 +118,7 @@ def open_features(
         rule: what the model takes.
         param: path of the object with `image_embeds` and `image_grid_thw`, for errors.
         index: input of the batch, for errors.
+        salt: keeps tenants apart; empty where all share.
 
     Returns:
         One item for each grid, in order.
@@ -129,10 +134,12 @@ def open_features(
     blame = Blame(f"{path}.image_embeds", index)
     max_bytes = num_rows * rule.width * _MAX_ITEM_BYTES + MAX_FILE_HEADER_BYTES
     tensor = read_tensor_file(text, max_bytes=max_bytes, blame=blame)
+    if tensor.origin not in (None, rule.origin):
+        _refuse("the file says that it was made by another model or preprocessing; `/v1/image_embeds` makes it", blame)
     _check_shape(tensor.shape, num_rows, len(grids), rule, blame)
     _check_numbers(tensor, rule, blame)
     return [
-        FeaturesItem(data, tensor.dtype, features_digest(data, tensor.dtype, grid, rule.width), grid, path, index)
+        FeaturesItem(data, tensor.dtype, features_digest(data, tensor.dtype, grid, rule.width), grid, salt, path, index)
         for grid, data in _rows_of(tensor, grids, rule.width)
     ]
 

@@ -1,20 +1,16 @@
 """A picture that came as a file: known by content and size, its pixels not decoded yet.
 
-In: encoded bytes. Out: a `MediaItem`, and later, on demand, its pixels in a buffer that somebody else owns.
-Does not know threads, shared memory or the engine: `load_pixels` runs wherever it is called.
+In: encoded bytes. Out: a `MediaItem`. Does not decode: that is for `pixels`, wherever it runs.
 """
 
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from service.media.decode import decode_rgb
 from service.media.header import DecodeLimits, Header, read_header
-from service.media.key import content_key as content_key
-from service.media.key import source_digest
+from service.media.key import content_key, file_digest, source_digest
+from service.media.orientation import read_orientation, swaps_sides
 from service.media.picture import MERGE_SIZE, GridThw, SentAs, num_visual_tokens
-from service.media.resize import PixelRule, Size, fit, resize
+from service.media.reading import AS_REFERENCE, Reading
+from service.media.resize import PixelRule, Size, fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +22,24 @@ class MediaItem:
     Attributes:
         encoded: the bytes of the file.
         header: format and stored size.
-        digest: the level-2 key, 32 bytes: the file and how it is resized.
+        identity: the file alone, 32 bytes.
+        digest: the level-2 key, 32 bytes: the file, how it is read and how it is resized.
         size: height and width at which the model sees it, pixels.
         grid_thw: patches of the resized picture: (1, height / 16, width / 16) at factor 32.
+        reading: background and orientation.
+        salt: part of its keys: whose picture it is.
         param: path of the field it came from, for errors found while decoding.
         index: input of the batch it belongs to, for errors found while decoding.
     """
 
     encoded: bytes = field(repr=False, compare=False)
     header: Header
+    identity: bytes
     digest: bytes
     size: Size
     grid_thw: GridThw
+    reading: Reading = AS_REFERENCE
+    salt: bytes = b""
     param: str | None = field(default=None, compare=False)
     index: int | None = field(default=None, compare=False)
 
@@ -71,14 +73,31 @@ class MediaItem:
         """The same picture in another place of a request; see `Picture.at`."""
         return replace(self, param=param, index=index)
 
-    def fill(self, out: memoryview, fingerprint: bytes, tenant_salt: bytes = b"") -> bytes:
-        """Decode and resize into a slot; see `Picture.fill`."""
-        load_pixels(self, out)
-        return content_key(out, self.size, fingerprint, tenant_salt=tenant_salt)
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 key of the pixels in a slot; see `Picture.key`."""
+        return content_key(slot, self.size, fingerprint, tenant_salt=self.salt)
+
+    def read_as(self, reading: Reading, rule: PixelRule) -> "MediaItem":
+        """The same file over another background.
+
+        Args:
+            reading: as this item's, but for the background.
+            rule: the resize rule that the item was opened with.
+        """
+        if reading == self.reading:
+            return self
+        return replace(self, reading=reading, digest=source_digest(self.identity, rule, reading, tenant_salt=self.salt))
 
 
 def open_image(
-    encoded: bytes, limits: DecodeLimits, rule: PixelRule, param: str | None = None, index: int | None = None
+    encoded: bytes,
+    limits: DecodeLimits,
+    rule: PixelRule,
+    param: str | None = None,
+    index: int | None = None,
+    *,
+    reading: Reading = AS_REFERENCE,
+    salt: bytes = b"",
 ) -> MediaItem:
     """Check a picture's header, choose its size and hash it; decode nothing.
 
@@ -88,6 +107,8 @@ def open_image(
         rule: the resize rule of the model, or the request's own.
         param: path of the field, for errors.
         index: input of the batch, for errors.
+        reading: background and orientation.
+        salt: keeps tenants apart; empty where all share.
 
     Returns:
         The item.
@@ -98,33 +119,12 @@ def open_image(
     Source: DESIGN.md section 1, step 2: hash first, pixels only when the engine lacks the features.
     """
     header = read_header(encoded, limits, param=param, index=index)
-    height, width = fit(header.height, header.width, rule, param=param, index=index)
+    if reading.upright:
+        header = replace(header, orientation=read_orientation(encoded, header.format))
+    sides = (header.width, header.height) if swaps_sides(header.orientation) else (header.height, header.width)
+    height, width = fit(*sides, rule, param=param, index=index)
     patch = rule.factor // MERGE_SIZE
     grid_thw = (1, height // patch, width // patch)
-    return MediaItem(encoded, header, source_digest(encoded, rule), (height, width), grid_thw, param, index)
-
-
-def load_pixels(item: MediaItem, out: memoryview | None = None) -> NDArray[np.uint8]:
-    """Decode and resize a picture, into the given buffer if there is one.
-
-    Args:
-        item: the picture.
-        out: writable and contiguous, of exactly `item.num_slot_bytes` bytes; None allocates.
-
-    Returns:
-        Pixels, uint8 [height, width, 3]; a view of `out` when that was given.
-
-    Raises:
-        MediaError: `media_undecodable`.
-
-    Source: reference/qwen3-vl-embedding.md sections 3.1 and 3.2.
-    """
-    if out is not None and out.nbytes != item.num_slot_bytes:
-        raise ValueError(f"the buffer has {out.nbytes} bytes; the picture needs {item.num_slot_bytes}")
-    picture = decode_rgb(item.encoded, item.header, param=item.param, index=item.index)
-    pixels = resize(picture, item.size)
-    if out is None:
-        return pixels
-    target = np.frombuffer(out, dtype=np.uint8).reshape(pixels.shape)
-    np.copyto(target, pixels)
-    return target
+    identity = file_digest(encoded)
+    digest = source_digest(identity, rule, reading, tenant_salt=salt)
+    return MediaItem(encoded, header, identity, digest, (height, width), grid_thw, reading, salt, param, index)

@@ -1,8 +1,8 @@
 """The two content keys of a picture, and of features that came in its place.
 
-Level 2 stands for the encoded file and how it will be resized: it is known before decoding, and a repeated file needs
-neither decode nor resize. Level 1 stands for the pixels that the model sees: the same picture in another container
-hits.
+Level 2 stands for the encoded file and how it will be read and resized: it is known before decoding, and a repeated
+file needs neither decode nor resize. Level 1 stands for the pixels that the model sees: the same picture in another
+container hits.
 Every part is preceded by its length, so that no two lists of parts run together into the same bytes.
 Does not know what is stored under a key, nor where a tenant's salt comes from.
 """
@@ -13,21 +13,31 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from service.media.reading import AS_REFERENCE, Reading
 from service.media.resize import PixelRule, Size
 from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 
-PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-1"
+PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-2"
 """Changes whenever the same file and rule would give other pixels. Old cache entries are then never met again."""
 
 
-def source_digest(encoded: bytes, rule: PixelRule) -> bytes:
-    """Level-2 key: SHA-256 over the preprocessing version, the rule's numbers and the encoded bytes.
-
-    Carries no tenant: a table from this key to another must be held apart per tenant.
+def file_digest(encoded: bytes) -> bytes:
+    """What a client's name for a picture is bound to: SHA-256 over the encoded bytes, 32 bytes.
 
     Args:
         encoded: the bytes of a picture file.
+    """
+    return _digest((b"file", encoded))
+
+
+def source_digest(file: bytes, rule: PixelRule, reading: Reading = AS_REFERENCE, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-2 key: SHA-256 over salt, preprocessing version, the rule's numbers, how the file is read, and the file.
+
+    Args:
+        file: what `file_digest` gave; it stands for the bytes, so that megabytes are hashed once and not twice.
         rule: the resize rule; the same file under another rule is another picture.
+        reading: background and orientation; the same holds.
+        tenant_salt: keeps tenants apart; empty where all share.
 
     Returns:
         32 bytes.
@@ -35,7 +45,8 @@ def source_digest(encoded: bytes, rule: PixelRule) -> bytes:
     Source: reference/security-reliability.md section 2 (dimension-blind and option-blind keys), DESIGN.md section 5.
     """
     numbers = (rule.factor, rule.min_pixels, rule.max_pixels, rule.max_aspect)
-    return _digest((b"source", PREPROCESSING_VERSION, *map(_number, numbers), encoded))
+    parts = (tenant_salt, PREPROCESSING_VERSION, *map(_number, numbers), reading.key_part, file)
+    return _digest((b"source", *parts))
 
 
 def content_key(
@@ -62,9 +73,7 @@ def content_key(
 
 
 def features_digest(data: memoryview, dtype: TensorDtype, grid_thw: tuple[int, int, int], width: int) -> bytes:
-    """Level-2 key of features: SHA-256 over number format, grid, rows, width and the numbers' bytes.
-
-    Carries no tenant, as `source_digest`.
+    """What a client's name for features is bound to: SHA-256 over number format, grid, rows, width and the bytes.
 
     Args:
         data: the rows, little-endian.
@@ -82,6 +91,16 @@ def features_digest(data: memoryview, dtype: TensorDtype, grid_thw: tuple[int, i
     return _digest((b"features-source", dtype.encode(), *sizes, data))
 
 
+def features_source_digest(features: bytes, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-2 key of features: SHA-256 over salt and what `features_digest` gave, 32 bytes.
+
+    Args:
+        features: stands for the numbers.
+        tenant_salt: keeps tenants apart; empty where all share.
+    """
+    return _digest((b"features-of-tenant", tenant_salt, features))
+
+
 def features_key(digest: bytes, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
     """Level-1 key of features: SHA-256 over salt, model fingerprint and level-2 key.
 
@@ -96,6 +115,15 @@ def features_key(digest: bytes, fingerprint: bytes, *, tenant_salt: bytes = b"")
         32 bytes.
     """
     return _digest((b"features", tenant_salt, fingerprint, digest))
+
+
+def features_origin(fingerprint: bytes) -> str:
+    """What a file of features says of the model and preprocessing that made it: 32 hexadecimal digits.
+
+    Args:
+        fingerprint: identifies model and revision.
+    """
+    return _digest((b"features-origin", PREPROCESSING_VERSION, fingerprint)).hex()[:32]
 
 
 def _number(value: int) -> bytes:

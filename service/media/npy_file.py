@@ -22,10 +22,11 @@ MAX_HEADER_BYTES = 10_000
 _LENGTH_BYTES: Mapping[tuple[int, int], int] = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 """Size of the header's length, by version."""
 _ENTRY = re.compile(
-    rb"\s*'(?P<name>descr|fortran_order|shape)'\s*:\s*"
-    rb"(?:'(?P<descr>[<>|=]?[A-Za-z]\d{0,3})'|(?P<order>True|False)|\((?P<sizes>[\d, ]{0,200})\))\s*(?:,|(?=\}))"
+    rb"[ \t\n]*'(?P<name>descr|fortran_order|shape)'[ \t\n]*:[ \t\n]*"
+    rb"(?:'(?P<descr>[<>|=]?[A-Za-z]\d{0,3})'|(?P<order>True|False)|\((?P<sizes>[\d, ]{0,200})\))[ \t\n]*(?:,|(?=\}))"
 )
-_END = re.compile(rb"\s*\}\s*\Z")
+_SIZE = re.compile(r"0|[1-9]\d{0,9}")
+_END = re.compile(rb"[ \t\n]*\}[ \t\n]*\Z")
 _DTYPES: Mapping[str, TensorDtype] = {"<f4": "float32", "<f2": "float16"}
 _DESCRS: Mapping[TensorDtype, str] = {dtype: descr for descr, dtype in _DTYPES.items()}
 _ALIGN = 64
@@ -112,7 +113,7 @@ def _dtype(descr: str, blame: Blame) -> TensorDtype:
 def _shape(sizes: str, blame: Blame) -> tuple[int, ...]:
     parts = [part.strip() for part in sizes.split(",")]
     listed = parts[:-1] if parts[-1] == "" else parts
-    if len(listed) > MAX_AXES or not all(re.fullmatch(r"\d{1,10}", part) and int(part) <= MAX_SIZE for part in listed):
+    if len(listed) > MAX_AXES or not all(_SIZE.fullmatch(part) and int(part) <= MAX_SIZE for part in listed):
         _refuse("a shape that is not a short list of sizes", blame)
     return tuple(map(int, listed))
 

@@ -37,6 +37,11 @@ class Picture(Protocol):
     """What is known of a picture before anything is decoded, and how its bytes get into shared memory."""
 
     @property
+    def identity(self) -> bytes:
+        """What a client's name for it is bound to, 32 bytes: what was sent, however it is read."""
+        ...
+
+    @property
     def digest(self) -> bytes:
         """Level-2 key, 32 bytes: what was sent and how it is read. Pictures of one digest fill the same bytes."""
         ...
@@ -90,19 +95,12 @@ class Picture(Protocol):
         """
         ...
 
-    def fill(self, out: memoryview, fingerprint: bytes, tenant_salt: bytes = b"") -> bytes:
-        """Write its bytes into a slot.
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 content key, 32 bytes.
 
         Args:
-            out: writable, `num_slot_bytes` bytes.
-            fingerprint: identifies the model, for the key.
-            tenant_salt: keeps tenants' keys apart.
-
-        Returns:
-            The level-1 content key, 32 bytes.
-
-        Raises:
-            MediaError: a file that cannot be decoded.
+            slot: its bytes in shared memory, filled.
+            fingerprint: identifies the model.
         """
         ...
 

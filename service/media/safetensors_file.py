@@ -19,7 +19,9 @@ from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 
 MAX_HEADER_BYTES = 1 << 16
 NAME = "image_embeds"
-"""What the one tensor is called in files that we write; in files that we read any name will do."""
+"""What the one tensor is called."""
+ORIGIN = "cenote.origin"
+"""Under which name the metadata says what made the tensor."""
 
 _DTYPES: Mapping[str, TensorDtype] = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 _CODES: Mapping[TensorDtype, str] = {dtype: code for code, dtype in _DTYPES.items()}
@@ -54,10 +56,12 @@ def read_safetensors(data: bytes, blame: Blame) -> Tensor:
     start = _LENGTH_BYTES + num_header_bytes
     if start > len(data):
         _refuse(f"{len(data)} bytes, and its header alone needs {start}: it is cut short", blame)
-    entry = _only_entry(_parse(data[_LENGTH_BYTES:start], blame), blame)
+    header = _parse(data[_LENGTH_BYTES:start], blame)
+    metadata = _metadata(header, blame)
+    entry = _only_entry(header, blame)
     dtype, shape = _dtype(entry["dtype"], blame), _shape(entry["shape"], blame)
     _check_length(dtype, shape, entry["data_offsets"], len(data) - start, blame)
-    return Tensor(dtype, shape, memoryview(data)[start:])
+    return Tensor(dtype, shape, memoryview(data)[start:], metadata.get(ORIGIN))
 
 
 def write_safetensors(tensor: Tensor) -> bytes:
@@ -71,7 +75,8 @@ def write_safetensors(tensor: Tensor) -> bytes:
     """
     offsets = [0, len(tensor.data)]
     entry = {"dtype": _CODES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
-    header = json.dumps({NAME: entry}, separators=(",", ":")).encode()
+    metadata = {} if tensor.origin is None else {"__metadata__": {ORIGIN: tensor.origin}}
+    header = json.dumps(metadata | {NAME: entry}, separators=(",", ":")).encode()
     header += b" " * (-len(header) % _ALIGN)
     return b"".join([len(header).to_bytes(_LENGTH_BYTES, "little"), header, tensor.data])
 
@@ -93,13 +98,19 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _only_entry(header: dict[str, Any], blame: Blame) -> dict[str, Any]:
+def _metadata(header: dict[str, Any], blame: Blame) -> dict[str, str]:
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
         _refuse("a `__metadata__` that is not an object of strings", blame)
+    return metadata
+
+
+def _only_entry(header: dict[str, Any], blame: Blame) -> dict[str, Any]:
     if len(header) != 1:
         _refuse(f"{len(header)} tensors; exactly one is accepted", blame)
-    (entry,) = header.values()
+    ((name, entry),) = header.items()
+    if name != NAME:
+        _refuse(f"a tensor of another name; `{NAME}` is accepted", blame)
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         _refuse("an entry that has not exactly `dtype`, `shape` and `data_offsets`", blame)
     return entry

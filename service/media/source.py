@@ -4,10 +4,10 @@ In: the string that a client wrote. Out: the encoded bytes of a picture file, wi
 Knows nothing of URLs beyond refusing them, opens no file and no socket, and does not look at what the bytes are.
 """
 
-import binascii
 import re
 from typing import NoReturn
 
+from service.media.base64_text import decode_base64
 from service.media.blame import Blame
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}):")
@@ -63,7 +63,7 @@ def _decode(data: str, max_bytes: int, blame: Blame) -> bytes:
     if num_bytes > max_bytes:
         blame.refuse("media_too_large", f"The image file has {num_bytes} bytes; at most {max_bytes} are accepted.")
     try:
-        return binascii.a2b_base64(data, strict_mode=True)
+        return decode_base64(data)
     except ValueError:  # binascii.Error is one
         return _refuse_not_base64(data, blame)
 

@@ -25,11 +25,13 @@ class Tensor:
         dtype: their format.
         shape: as the file states it; its product times the item's bytes is the length of `data`.
         data: the bytes.
+        origin: what the file says of the model that made it; None where it says nothing.
     """
 
     dtype: TensorDtype
     shape: tuple[int, ...]
     data: memoryview = field(repr=False)
+    origin: str | None = None
 
 
 def first_beyond(tensor: Tensor, max_abs: float) -> int | None:

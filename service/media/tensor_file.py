@@ -4,9 +4,9 @@ Nothing is ever unpickled. `torch.save` writes a zip archive with a pickle insid
 are refused by name. Knows no model.
 """
 
-import binascii
 from typing import NoReturn
 
+from service.media.base64_text import decode_base64
 from service.media.blame import Blame
 from service.media.npy_file import MAGIC as NPY_MAGIC
 from service.media.npy_file import read_npy
@@ -54,7 +54,7 @@ def _decode(text: str, max_bytes: int, blame: Blame) -> bytes:
     if num_bytes > max_bytes:
         _refuse(f"got {num_bytes} bytes; features of these grids take at most {max_bytes}, header included", blame)
     try:
-        return binascii.a2b_base64(text, strict_mode=True)
+        return decode_base64(text)
     except ValueError:  # binascii.Error is one
         return _refuse("got no base64: standard alphabet, full padding and no white space are needed", blame)
 

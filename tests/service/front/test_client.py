@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from service.decode.threads import ThreadDecoder
 from service.errors import ModelError, UnavailableError
 from service.front.client import EngineClient, Ticket
 from service.front.pixels import PixelLoader
@@ -29,7 +30,8 @@ from service.ipc.messages import (
     WantPixels,
 )
 from service.media.header import DecodeLimits
-from service.media.item import MediaItem, load_pixels, open_image
+from service.media.item import MediaItem, open_image
+from service.media.pixels import load_pixels
 from service.media.resize import PixelRule
 from service.prompt.prompt import Placeholder, Prompt
 
@@ -55,7 +57,9 @@ class Stage:
 
     def __init__(self) -> None:
         self.arena = PixelArena(1 << 20)
-        self.loader = PixelLoader(self.arena, b"model", num_threads=1)
+        self.loader = PixelLoader(
+            self.arena, b"model", ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60), num_threads=1
+        )
         self.client = EngineClient(self.arena, self.loader, lambda tokens, seconds: None)
 
     async def connect(self) -> AsyncChannel[FrontMessage]:

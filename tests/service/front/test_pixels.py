@@ -8,12 +8,14 @@ import pytest
 from PIL import Image
 
 from service import metrics
+from service.decode.threads import ThreadDecoder
 from service.errors import MediaError
 from service.front.loaded import LoadedMedia
 from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
 from service.media.header import DecodeLimits
-from service.media.item import MediaItem, load_pixels, open_image
+from service.media.item import MediaItem, open_image
+from service.media.pixels import load_pixels
 from service.media.resize import PixelRule
 
 RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
@@ -33,9 +35,13 @@ def num_decoded() -> float:
     return metrics.REGISTRY.get_sample_value("cenote_pictures_decoded_total") or 0.0
 
 
+def decoder(num_threads: int) -> ThreadDecoder:
+    return ThreadDecoder(num_threads=num_threads, max_bytes=1 << 30, deadline_s=60)
+
+
 def loader(num_bytes: int = 1 << 20) -> tuple[PixelArena, PixelLoader]:
     arena = PixelArena(num_bytes)
-    return arena, PixelLoader(arena, b"model", num_threads=2)
+    return arena, PixelLoader(arena, b"model", decoder(2), num_threads=2)
 
 
 async def taken(one: PixelLoader, *items: MediaItem) -> list[LoadedMedia]:
@@ -126,7 +132,7 @@ def test_a_forgotten_picture_is_decoded_again(max_known_keys: int) -> None:
     async def story() -> None:
         before = num_decoded()
         arena = PixelArena(1 << 20)
-        one = PixelLoader(arena, b"model", num_threads=1, max_known_keys=max_known_keys)
+        one = PixelLoader(arena, b"model", decoder(1), num_threads=1, max_known_keys=max_known_keys)
         for seed in (1, 2, 1):
             assert (await taken(one, item(seed)))[0].slot is not None
         assert num_decoded() - before == 3
@@ -155,7 +161,7 @@ def test_a_load_that_is_cancelled_while_threads_decode_gives_its_slots_back_when
 def test_an_old_picture_forgotten_during_a_load_is_still_answered() -> None:
     async def story() -> None:
         arena = PixelArena(1 << 20)
-        one = PixelLoader(arena, b"model", num_threads=1, max_known_keys=2)
+        one = PixelLoader(arena, b"model", decoder(1), num_threads=1, max_known_keys=2)
         await taken(one, item(1))
         await taken(one, item(2))
         old, *new = await taken(one, item(1), item(3), item(4), item(5))  # three new ones push the old one out

@@ -6,7 +6,9 @@ from PIL import Image
 
 from service.errors import MediaError
 from service.media.header import DecodeLimits
-from service.media.item import load_pixels, open_image
+from service.media.item import open_image
+from service.media.pixels import load_pixels
+from service.media.reading import Reading
 from service.media.resize import PixelRule
 
 LIMITS, RULE = DecodeLimits(), PixelRule()
@@ -32,28 +34,30 @@ def test_opening_decodes_nothing(encode) -> None:
     assert (caught.value.code, caught.value.param, caught.value.index) == ("media_undecodable", "images[3]", 3)
 
 
-@pytest.mark.parametrize("name", ["rgba.png", "cmyk.jpg", "wide.png", "tiny.png"])
-def test_pixels_land_in_the_given_buffer(media: Path, name: str) -> None:
-    item = open_image((media / name).read_bytes(), LIMITS, RULE)
-    shared = bytearray(item.num_slot_bytes + 20)
-    pixels = load_pixels(item, memoryview(shared)[10:-10])
-    assert pixels.shape == (*item.size, 3)
-    assert bytes(shared[10:-10]) == pixels.tobytes() == load_pixels(item).tobytes()
-    assert shared[:10] == shared[-10:] == bytes(10)
-    pixels[0, 0, 0] ^= 255
-    assert shared[10] == pixels[0, 0, 0]
-
-
-def test_a_buffer_of_another_size_is_a_fault_of_ours(media: Path) -> None:
-    item = open_image((media / "tiny.png").read_bytes(), LIMITS, RULE)
-    with pytest.raises(ValueError, match=str(item.num_slot_bytes)):
-        load_pixels(item, memoryview(bytearray(item.num_slot_bytes - 1)))
-
-
 def test_the_place_in_a_request_does_not_make_another_item(media: Path) -> None:
     encoded = (media / "tiny.png").read_bytes()
     assert open_image(encoded, LIMITS, RULE, "a", 1) == open_image(encoded, LIMITS, RULE, "b", 2)
     assert open_image(encoded, LIMITS, RULE) != open_image(encoded, LIMITS, PixelRule(max_pixels=8192))
+
+
+def test_another_background_is_another_picture_of_the_same_name(media: Path) -> None:
+    encoded = (media / "rgba.png").read_bytes()
+    plain = open_image(encoded, LIMITS, RULE)
+    black = open_image(encoded, LIMITS, RULE, reading=Reading((0, 0, 0)))
+    assert plain.digest != black.digest
+    assert plain.identity == black.identity
+    assert plain.read_as(Reading((0, 0, 0)), RULE) == black
+    assert black.read_as(Reading((0, 0, 0)), RULE) is black
+    assert not np.array_equal(load_pixels(plain), load_pixels(black))
+
+
+def test_a_tenants_salt_is_part_of_both_keys(media: Path) -> None:
+    encoded = (media / "tiny.png").read_bytes()
+    items = [open_image(encoded, LIMITS, RULE, salt=salt) for salt in (b"", b"a", b"b")]
+    slot = memoryview(load_pixels(items[0])).cast("B")
+    assert len({item.digest for item in items}) == 3
+    assert len({item.key(slot, b"model") for item in items}) == 3
+    assert len({item.identity for item in items}) == 1
 
 
 def test_pixels_equal_the_references_pipeline(media: Path) -> None:

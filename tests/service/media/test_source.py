@@ -74,6 +74,9 @@ def test_the_name_of_an_existing_file_is_read_as_base64_and_the_file_stays_close
         "=",
         "QQ=",
         "Q===",
+        "QUJD=",
+        "QUJD==",
+        "QUJD====",
     ],
 )
 def test_what_is_not_strict_base64_is_undecodable(text: str) -> None:

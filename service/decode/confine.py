@@ -1,0 +1,69 @@
+"""What a decoder's process may do once it has loaded its codecs: compute, and talk on the socket that it has.
+
+Address space and processor time are bounded, no file and no socket can be opened, and no core is written. Where the
+system knows no such limit (macOS has no bound on address space that holds), the deadline of the front remains.
+"""
+
+import contextlib
+import math
+import os
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+SOCKET_FD = 3
+_STDERR_FD = 2
+_MAX_STDERR_BYTES = 1 << 20
+
+
+def confine(socket_fd: int, max_memory_bytes: int) -> None:
+    """Give up everything that decoding does not need; there is no way back.
+
+    Args:
+        socket_fd: the only descriptor that is kept, as `SOCKET_FD`. Standard error becomes a file without a name.
+        max_memory_bytes: memory beyond what is taken already.
+    """
+    num_bytes_now = _address_space_bytes()  # a file says so: it cannot be opened later
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), _STDERR_FD)
+    if socket_fd != SOCKET_FD:
+        os.dup2(socket_fd, SOCKET_FD)
+        os.close(socket_fd)
+    os.closerange(SOCKET_FD + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, _MAX_STDERR_BYTES)
+    _limit(resource.RLIMIT_NOFILE, SOCKET_FD + 1)  # descriptors are numbered from 0: there is no number left
+    if num_bytes_now is not None:
+        _limit(resource.RLIMIT_AS, num_bytes_now + max_memory_bytes)
+
+
+def allow_cpu(seconds: float) -> None:
+    """End this process by a signal when it computes for longer than that from now on.
+
+    Args:
+        seconds: processor time; the system counts whole seconds.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds) + 1, hard))
+
+
+def take_stderr_bytes() -> int:
+    """How many bytes were written to standard error since the last call."""
+    num_bytes = os.fstat(_STDERR_FD).st_size
+    if num_bytes:
+        os.ftruncate(_STDERR_FD, 0)
+        os.lseek(_STDERR_FD, 0, os.SEEK_SET)
+    return num_bytes
+
+
+def _limit(what: int, value: int) -> None:
+    with contextlib.suppress(OSError, ValueError):  # this system does not bound it
+        resource.setrlimit(what, (value, value))
+
+
+def _address_space_bytes() -> int | None:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return None

@@ -1,0 +1,36 @@
+"""What the front and a decoder's process say to each other: typed Structs in msgpack frames, and no memory is shared.
+
+A process that a picture has taken over can write what it likes on its socket, and nothing else: it never sees another
+picture, the arena or a key, and what it says is bounded before it is read.
+"""
+
+import msgspec
+
+from service.media.format import Format
+from service.media.reading import Color
+
+
+class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
+    """One picture to decode; front to worker."""
+
+    encoded: bytes
+    format: Format
+    width: int
+    height: int
+    orientation: int
+    background: Color | None
+    size: tuple[int, int]
+    """Height and width of the pixels wanted."""
+
+
+class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How it ended; worker to front. The first one, with `num_bytes` 0, says that the worker is ready."""
+
+    num_bytes: int
+    """Bytes of pixels that follow this frame, raw; 0 when there are none: the file cannot be decoded."""
+    num_stderr_bytes: int = 0
+    """Bytes that codecs wrote to stderr meanwhile; nobody reads them."""
+
+
+MAX_END_BYTES = 256
+"""Longest frame that is taken from a worker."""

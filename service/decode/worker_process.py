@@ -1,0 +1,132 @@
+"""The front's handle on one decoder's process: blocking, for one thread at a time. Knows no asyncio and no queue."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from service import metrics
+from service.decode.messages import MAX_END_BYTES, DecodeEnd, DecodeTask
+from service.ipc.channel import PREFIX, frame
+
+COMMAND = (sys.executable, "-P", "-m", "service.decode.worker")
+"""-P: the folder that the front was started in must not come before the installed packages."""
+
+START_S = 30.0
+"""Longest time that a new process may take to load its codecs."""
+
+_ENVIRON = ("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH", "LANG", "TMPDIR")
+"""What a worker gets of our environment, which may hold tokens."""
+
+
+class WorkerLostError(Exception):
+    """The process has ended, or does not speak its language any more."""
+
+
+class WorkerProcess:
+    """One process, started at once and waited for at the first task."""
+
+    def __init__(self, command: Sequence[str], *, max_memory_bytes: int, cpu_s: float) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [*command, str(theirs.fileno()), str(max_memory_bytes), str(cpu_s)],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                process_group=0,  # Ctrl-C is the front's to handle
+                env={name: os.environ[name] for name in _ENVIRON if name in os.environ},
+            )
+        self._sock = ours
+        self._is_ready = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended, for whatever reason."""
+        return self._process.poll() is not None
+
+    def wait_until_ready(self) -> None:
+        """Return when the process has loaded its codecs.
+
+        Raises:
+            WorkerLostError: it ended before.
+            TimeoutError: it is not ready in time.
+        """
+        if not self._is_ready:
+            self._end(time.monotonic() + START_S)
+            self._is_ready = True
+
+    def decode(self, task: DecodeTask, deadline_s: float) -> NDArray[np.uint8] | None:
+        """Have a picture decoded.
+
+        Args:
+            task: the picture.
+            deadline_s: longest time until its pixels are here.
+
+        Returns:
+            As many bytes as the task's size asks for; None when the file cannot be decoded.
+
+        Raises:
+            WorkerLostError: the process ended meanwhile.
+            TimeoutError: it has not answered in time.
+        """
+        until_s = time.monotonic() + deadline_s
+        self._wait(until_s)
+        try:
+            self._sock.sendall(frame(task))
+        except (BrokenPipeError, ConnectionResetError):
+            raise WorkerLostError from None
+        end = self._end(until_s)
+        metrics.DECODE_STDERR_BYTES.inc(end.num_stderr_bytes)
+        if end.num_bytes == 0:
+            return None
+        height, width = task.size
+        if end.num_bytes != height * width * 3:
+            raise WorkerLostError
+        pixels = np.empty(end.num_bytes, np.uint8)
+        self._read(pixels.data, until_s)
+        return pixels
+
+    def kill(self) -> None:
+        """End the process. A thread reaps it: giving back memory can take a while."""
+        self._process.kill()
+        self._sock.close()
+        threading.Thread(target=self._process.wait, daemon=True).start()
+
+    def _end(self, until_s: float) -> DecodeEnd:
+        prefix = bytearray(PREFIX.size)
+        self._read(memoryview(prefix), until_s)
+        num_bytes = int.from_bytes(prefix, "little")
+        if num_bytes > MAX_END_BYTES:
+            raise WorkerLostError
+        body = bytearray(num_bytes)
+        self._read(memoryview(body), until_s)
+        try:
+            return msgspec.msgpack.decode(body, type=DecodeEnd)
+        except msgspec.MsgspecError:
+            raise WorkerLostError from None
+
+    def _read(self, view: memoryview, until_s: float) -> None:
+        while view:
+            self._wait(until_s)
+            try:
+                num_bytes = self._sock.recv_into(view)
+            except ConnectionResetError:
+                raise WorkerLostError from None
+            if num_bytes == 0:
+                raise WorkerLostError
+            view = view[num_bytes:]
+
+    def _wait(self, until_s: float) -> None:
+        """Let the next call on the socket wait until then at most."""
+        left_s = until_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left_s)

@@ -1,0 +1,42 @@
+"""What a file becomes where formats leave a choice: the color under transparent pixels, and which way is up.
+
+Part of a picture's keys: the same file read in another way is another picture. Knows no file.
+"""
+
+from dataclasses import dataclass
+
+Color = tuple[int, int, int]
+"""Red, green and blue, 0 to 255."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is read; without arguments as the reference reads it.
+
+    Attributes:
+        background: the color under whatever is transparent. None is the reference's rule: white under RGBA, and the
+            stored color of transparent pixels in every other mode.
+        upright: whether the EXIF orientation is applied. The reference embeds a photo as it is stored.
+    """
+
+    background: Color | None = None
+    upright: bool = False
+
+    @property
+    def key_part(self) -> bytes:
+        """Bytes that no other reading has."""
+        color = b"" if self.background is None else bytes(self.background)
+        return bytes([self.upright]) + color
+
+
+AS_REFERENCE = Reading()
+
+
+def parse_color(text: str) -> Color:
+    """`#rrggbb` as a color.
+
+    Args:
+        text: a number sign and six hexadecimal digits, as the schema has checked.
+    """
+    red, green, blue = bytes.fromhex(text.removeprefix("#"))
+    return red, green, blue

@@ -1,0 +1,193 @@
+"""Threads and processes give the same pixels; a process that a picture breaks is replaced, and only that picture fails.
+
+The broken processes are programs of this test in the place of the worker's: they speak its language and then misbehave.
+"""
+
+import asyncio
+import io
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from service import metrics
+from service.decode.processes import ProcessDecoder
+from service.decode.threads import ThreadDecoder
+from service.decode.worker_process import COMMAND
+from service.errors import MediaError, ModelError
+from service.media.header import DecodeLimits
+from service.media.item import MediaItem, open_image
+from service.media.pixels import load_pixels
+from service.media.reading import Reading
+from service.media.resize import PixelRule
+from tests.conftest import children_of
+
+MEDIA = Path(__file__).parents[2] / "golden" / "oracle" / "media"
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
+
+Start = Callable[..., ProcessDecoder]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    started: list[ProcessDecoder] = []
+
+    def start(*, num_workers: int = 1, deadline_s: float = 10, command: Sequence[str] = COMMAND) -> ProcessDecoder:
+        started.append(
+            ProcessDecoder(num_workers=num_workers, max_bytes=64 << 20, deadline_s=deadline_s, command=command)
+        )
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+def misbehaving(tmp_path: Path, what: str) -> list[str]:
+    """A worker that does `what` for a picture of 64 by 64 pixels, in the place of decoding it."""
+    program = tmp_path / "worker.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import ctypes, os, sys, time
+            from service.decode import worker
+
+            def misbehave(task):
+            {what}
+
+            decode = worker.decode
+            worker.decode = lambda task: misbehave(task) if task.width == 64 else decode(task)
+            worker.main()
+            """
+        ).replace("{what}", textwrap.indent(what, "    "))
+    )
+    return [sys.executable, str(program)]
+
+
+def item(side: int, seed: int = 0) -> MediaItem:
+    buffer = io.BytesIO()
+    noise = np.random.default_rng(seed).integers(0, 256, (side, side, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(buffer, "PNG")
+    return open_image(buffer.getvalue(), DecodeLimits(), PixelRule(), f"images[{side}]", side)
+
+
+def replaced(reason: str) -> float:
+    return metrics.REGISTRY.get_sample_value("cenote_decode_workers_replaced_total", {"reason": reason}) or 0.0
+
+
+def test_a_process_gives_the_pixels_of_a_thread(start: Start) -> None:
+    async def story() -> None:
+        for name in sorted(path.name for path in MEDIA.iterdir() if path.suffix in (".png", ".jpg", ".webp", ".gif")):
+            for reading in (Reading(), Reading((10, 200, 30), upright=True)):
+                one = open_image((MEDIA / name).read_bytes(), DecodeLimits(), PixelRule(), reading=reading)
+                assert np.array_equal((await decoder.pixels(one)).reshape(*one.size, 3), load_pixels(one)), name
+
+    decoder = start(num_workers=2)
+    asyncio.run(story())
+
+
+def test_a_file_that_is_cut_is_refused_by_its_place_and_the_process_stays(start: Start) -> None:
+    encoded = (MEDIA / "real0.jpg").read_bytes()
+    broken = open_image(encoded[: len(encoded) // 2], DecodeLimits(), PixelRule(), "images[3]", 3)
+    decoder = start()
+    before = replaced("lost")
+    with pytest.raises(MediaError) as caught:
+        asyncio.run(decoder.pixels(broken))
+    assert (caught.value.code, caught.value.param, caught.value.index) == ("media_undecodable", "images[3]", 3)
+    assert asyncio.run(decoder.pixels(item(32))).size
+    assert replaced("lost") == before
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("what", "reason", "num_replaced", "words"),
+    [
+        ("ctypes.string_at(0)", "lost", 2, "damaged"),
+        ("os._exit(0)", "lost", 2, "damaged"),
+        ("while True: pass", "deadline", 1, "within 1 s"),
+        ("time.sleep(60)", "deadline", 1, "within 1 s"),
+        ("return bytearray(4 << 30)", "lost", 0, "damaged"),
+        ("return b'x' * 7", "lost", 2, "damaged"),
+        ("os.write(3, b'\\xff' * 4096)", "lost", 2, "damaged"),
+        ("open('/etc/passwd')", "lost", 2, "damaged"),
+        ("__import__('socket').socket()", "lost", 2, "damaged"),
+    ],
+)
+def test_a_picture_that_breaks_its_process_is_refused_and_the_others_are_answered(
+    start: Start,
+    tmp_path: Path,
+    what: str,
+    reason: str,
+    num_replaced: int,
+    words: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    async def story() -> None:
+        async with asyncio.timeout(30):
+            others = [decoder.pixels(item(32, seed)) for seed in range(12)]
+            bad, *good = await asyncio.gather(decoder.pixels(item(64)), *others, return_exceptions=True)
+        assert isinstance(bad, MediaError)
+        assert (bad.code, bad.index) == ("media_undecodable", 64)
+        assert words in bad.message
+        assert [one.tobytes() for one in good] == [load_pixels(item(32, seed)).tobytes() for seed in range(12)]
+        assert decoder.budget.num_bytes_taken == 0
+
+    if "4 << 30" in what:
+        what = f"try:\n    {what}\nexcept MemoryError:\n    return b''"
+    before = replaced(reason)
+    decoder = start(num_workers=2, deadline_s=1, command=misbehaving(tmp_path, what))
+    asyncio.run(story())
+    assert replaced(reason) - before == num_replaced
+    assert capfd.readouterr().err == ""
+
+
+@LINUX
+def test_a_process_that_was_killed_for_something_else_costs_its_picture_nothing(start: Start) -> None:
+    decoder = start()
+    assert asyncio.run(decoder.pixels(item(32))).size
+    (pid,) = children_of(os.getpid())
+    os.kill(pid, 9)
+    while children_of(os.getpid()) == [pid]:
+        time.sleep(0.01)
+    assert asyncio.run(decoder.pixels(item(32))).size
+    assert children_of(os.getpid()) != [pid]
+
+
+def test_a_process_that_cannot_start_is_our_fault_and_not_the_pictures(start: Start) -> None:
+    decoder = start(command=[sys.executable, "-c", "raise SystemExit(3)"])
+    with pytest.raises(ModelError):
+        asyncio.run(decoder.pixels(item(32)))
+
+
+@LINUX
+def test_a_worker_ends_with_its_front_and_knows_nothing_of_its_environment(start: Start) -> None:
+    os.environ["HF_TOKEN"] = "secret"
+    try:
+        decoder = start()
+        assert asyncio.run(decoder.pixels(item(32))).size
+        (pid,) = children_of(os.getpid())
+        assert b"secret" not in Path(f"/proc/{pid}/environ").read_bytes()
+        assert sorted(path.name for path in Path(f"/proc/{pid}/fd").iterdir()) == ["0", "1", "2", "3"]
+    finally:
+        del os.environ["HF_TOKEN"]
+
+
+def test_a_thread_that_is_overdue_keeps_its_room_until_it_ends() -> None:
+    async def story() -> None:
+        decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=0.001)
+        large = item(1500)
+        with pytest.raises(MediaError, match=r"within 0\.001 s") as caught:
+            await decoder.pixels(large)
+        assert (caught.value.code, caught.value.index) == ("media_undecodable", 1500)
+        assert decoder.budget.num_bytes_taken == large.header.num_decode_bytes
+        async with asyncio.timeout(10):
+            while decoder.budget.num_bytes_taken:
+                await asyncio.sleep(0.005)
+
+    asyncio.run(story())
