@@ -43,6 +43,9 @@ ARENA_BYTES = Gauge("cenote_pixel_arena_bytes", "Shared memory taken by pixels o
 UUID_STORE_BYTES = Gauge("cenote_uuid_store_bytes", "Pictures kept for clients' uuids", registry=REGISTRY)
 PICTURES_DECODED = Counter("cenote_pictures_decoded_total", "Pictures decoded and resized", registry=REGISTRY)
 PRECOMPUTED = Counter("cenote_precomputed_images_total", "Pictures that came as features", registry=REGISTRY)
+MEDIA_FETCHES = Counter("cenote_media_fetches_total", "Pictures by URL", ["outcome"], registry=REGISTRY)
+MEDIA_FETCHED_BYTES = Counter("cenote_media_fetched_bytes_total", "Bytes of pictures by URL", registry=REGISTRY)
+MEDIA_MEMORY_BYTES = Gauge("cenote_media_memory_bytes", "Fetched pictures kept to be revalidated", registry=REGISTRY)
 CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
 CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of cached features", registry=REGISTRY)
@@ -56,6 +59,8 @@ for _stage in STAGES:
     STAGE_SECONDS.labels(_stage)
 for _code in ERROR_CODES:
     ERRORS.labels(_code)
+for _outcome in ("fetched", "failed", "refused"):
+    MEDIA_FETCHES.labels(_outcome)
 for _kind in ("encode", "language"):
     STEP_SECONDS.labels(_kind)
 

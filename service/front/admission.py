@@ -72,6 +72,16 @@ class Admission:
         mine.num_bytes += num_bytes
         self._add(more, 1)
 
+    def add_bytes(self, mine: Load, num_bytes: int) -> None:
+        """Weigh bytes that a request brings in from elsewhere, as they come.
+
+        Raises:
+            UnavailableError: too many bytes are held already.
+        """
+        self._check(more := Load(num_bytes=num_bytes), is_alone=self._all.num_bytes == mine.num_bytes)
+        mine.num_bytes += num_bytes
+        self._add(more, 1)
+
     def observe(self, num_tokens: int, seconds: float) -> None:
         """Learn from a language step how fast the queue empties."""
         self._tokens_per_s += 0.2 * (num_tokens / max(seconds, 1e-6) - self._tokens_per_s)

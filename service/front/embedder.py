@@ -4,9 +4,10 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from service.errors import DeadlineError, MediaError, ModelError, ServiceError
-from service.front.admission import Admission
+from service.front.admission import Admission, Load
 from service.front.client import EngineClient, Ticket
 from service.front.job import Answered, Embedded, Job, Outcome
 from service.front.pixels import PixelLoader
@@ -52,12 +53,11 @@ class Embedder:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
         """
         self._client.check_open()
-        pool = self._header_pool if job.has_media else self._text_pool
         try:
             async with asyncio.timeout(self._timeout_s):
                 with self._admission.place(job.num_inputs) as place:
                     began_s = time.perf_counter()
-                    prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    prepared = await self._prepared(job, place)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     num_tokens = sum(len(prompt.token_ids) for prompt in prompts)
                     self._admission.add_tokens(place, num_tokens, num_tokens * job.answer_token_bytes)
@@ -74,11 +74,10 @@ class Embedder:
         Raises:
             ServiceError: an input is at fault, the queue is full, or time is up.
         """
-        pool = self._header_pool if job.has_media else self._text_pool
         try:
             async with asyncio.timeout(self._timeout_s):
                 with self._admission.place(job.num_inputs) as place:
-                    prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    prepared = await self._prepared(job, place)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))
                     return prompts
@@ -94,6 +93,12 @@ class Embedder:
         self._client.check_open(is_probe=True)
         async with asyncio.timeout(self._timeout_s):
             return await self._embed_prepared(prompts, output, time.perf_counter(), per_item=False)
+
+    async def _prepared(self, job: Job, place: Load) -> Sequence[Prompt | ServiceError]:
+        if job.fetch is not None:
+            await job.fetch(partial(self._admission.add_bytes, place))
+        pool = self._header_pool if job.has_media else self._text_pool
+        return await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
 
     async def _embed_prepared(
         self, prepared: Sequence[Prompt | ServiceError], output: Wanted, began_s: float, *, per_item: bool

@@ -3,7 +3,7 @@
 Runs in a worker thread: base64, hashing and tokenizing all happen here, and no pixel is decoded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,14 +12,16 @@ from schemas.embed import EmbedRequest, Truncate
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message
 from service.errors import InputError, ServiceError
+from service.front.fetching import Fetching, FetchStep
 from service.front.job import Answered, Embedded, Job
-from service.front.pictures import PictureReader
+from service.front.pictures import PictureReader, Place
 from service.front.served_model import ServedModel
 from service.front.sources import Parts, Source, embed_sources, embedding_sources, part_places, places_of
 from service.front.uuids import UuidStore
 from service.ipc.messages import OutputSpec
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
+from service.media.local_file import LocalFiles
 from service.media.picture import Picture
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
@@ -42,16 +44,25 @@ class InputReader:
         limits: what pictures are refused.
         uuids: what clients' names for pictures stand for.
         features: what features sent in place of pictures must look like.
+        fetching: brings in pictures by URL; None refuses them.
+        local_files: reads `file:` URLs; None refuses them.
     """
 
     model: ServedModel
     limits: DecodeLimits
     uuids: UuidStore
     features: FeatureRule
+    fetching: Fetching | None = None
+    local_files: LocalFiles | None = None
 
     def pictures(self, tenant: bytes) -> PictureReader:
         """A reader for the pictures of one request of a tenant."""
-        return PictureReader(self.model.profile.pixel_rule, self.features, self.limits, self.uuids, tenant)
+        rule, limits = self.model.profile.pixel_rule, self.limits
+        return PictureReader(rule, self.features, limits, self.uuids, tenant, self.local_files)
+
+    def fetch_step(self, pictures: PictureReader, places: Iterable[Place], *, per_item: bool) -> FetchStep | None:
+        """What a job fetches before its `prepare`: see `Fetching.step`."""
+        return self.fetching.step(pictures, places, per_item=per_item) if self.fetching else None
 
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: bytes) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
@@ -79,14 +90,15 @@ class InputReader:
         per_item: bool,
     ) -> Job:
         pictures = self.pictures(tenant)
-        has_media = any(True for param, source in sources for _ in places_of(source, param, 0))
+        places = [place for i, (param, source) in enumerate(sources) for place in places_of(source, param, i)]
         build = self._build_each if per_item else self._build_all
         return Job(
             prepare=partial(build, sources, partial(self._build, pictures, read, truncation), pictures),
             settle=partial(_bind_answered, pictures),
             output=output,
             num_inputs=len(sources),
-            has_media=has_media,
+            fetch=self.fetch_step(pictures, places, per_item=per_item),
+            has_media=bool(places),
             per_item=per_item,
         )
 

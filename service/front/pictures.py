@@ -7,16 +7,18 @@ broken picture never keeps a name.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemas.content import ImageEmbedsPart, ImageUrlPart
+from schemas.content import ImageEmbedsPart, ImageSource, ImageUrlPart
 from schemas.errors import MissingMedia
-from service.errors import CacheMissError, ConflictError, InputError
+from service.errors import CacheMissError, ConflictError, InputError, MediaError
 from service.front.uuids import UuidStore
+from service.media.blame import Blame
 from service.media.features import FeatureRule, open_features
 from service.media.header import DecodeLimits
 from service.media.item import open_image
+from service.media.local_file import LocalFiles
 from service.media.picture import Picture
 from service.media.resize import PixelRule
-from service.media.source import read_source
+from service.media.source import read_source, scheme_of
 
 PicturePart = ImageUrlPart | ImageEmbedsPart
 
@@ -57,17 +59,27 @@ class PictureReader:
 
     Attributes:
         claims: names that came with content so far.
+        fetched: what the request's URLs gave, put here before anything is read.
+        tenant: whose request it is.
     """
 
     def __init__(
-        self, rule: PixelRule, features: FeatureRule, limits: DecodeLimits, uuids: UuidStore, tenant: bytes
+        self,
+        rule: PixelRule,
+        features: FeatureRule,
+        limits: DecodeLimits,
+        uuids: UuidStore,
+        tenant: bytes,
+        local_files: LocalFiles | None = None,
     ) -> None:
         self._rule = rule
         self._features = features
         self._limits = limits
         self._uuids = uuids
-        self._tenant = tenant
+        self.tenant = tenant
+        self._local_files = local_files
         self.claims: list[Claim] = []
+        self.fetched: dict[str, bytes | MediaError] = {}
 
     def check_known(self, places: Iterable[Place]) -> None:
         """Refuse names without content that neither the store nor an earlier part of the request knows.
@@ -83,7 +95,7 @@ class PictureReader:
                 continue
             if _has_content(place.part):
                 named.add(uuid)
-            elif uuid not in named and self._uuids.find(self._tenant, uuid) is None:
+            elif uuid not in named and self._uuids.find(self.tenant, uuid) is None:
                 missing.append(MissingMedia(uuid=uuid, param=place.param, index=place.index))
         if missing:
             raise CacheMissError(missing)
@@ -116,7 +128,7 @@ class PictureReader:
         """
         for claim in self.claims:
             if claim.index in answered:
-                self._uuids.bind(self._tenant, claim.uuid, claim.item)
+                self._uuids.bind(self.tenant, claim.uuid, claim.item)
 
     def _open(self, place: Place) -> list[Picture]:
         part, param = place.part, place.content_param
@@ -125,15 +137,26 @@ class PictureReader:
             text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
             return [*open_features(text, grids, self._features, param=param, index=place.index)]
         assert part.image_url is not None  # as above
-        url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
-        encoded = read_source(url, max_bytes=self._limits.max_encoded_bytes, param=param, index=place.index)
+        encoded = self._encoded(url_of(part.image_url), param, place.index)
         return [open_image(encoded, self._limits, self._rule, param=param, index=place.index)]
+
+    def _encoded(self, url: str, param: str, index: int) -> bytes:
+        """The bytes of a picture: fetched already, of a local file, or in the text itself."""
+        fetched = self.fetched.get(url) if self.fetched else None
+        if isinstance(fetched, MediaError):
+            Blame(param, index).refuse(fetched.code, fetched.message)
+        if fetched is not None:
+            return fetched
+        max_bytes = self._limits.max_encoded_bytes
+        if self._local_files is not None and scheme_of(url) == "file":
+            return self._local_files.read(url, max_bytes=max_bytes, param=param, index=index)
+        return read_source(url, max_bytes=max_bytes, param=param, index=index)
 
     def _named(self, uuid: str, place: Place) -> Picture:
         for claim in self.claims:
             if claim.uuid == uuid:
                 return claim.item
-        bound = self._uuids.find(self._tenant, uuid)
+        bound = self._uuids.find(self.tenant, uuid)
         if bound is None:
             raise CacheMissError([MissingMedia(uuid=uuid, param=place.param, index=place.index)])
         return bound.item
@@ -143,13 +166,18 @@ class PictureReader:
             message = f"`{place.param}.uuid`: got a name for {len(items)} pictures in one tensor; a name stands for one"
             raise InputError("invalid_request", message, param=f"{place.param}.uuid", index=place.index)
         (item,) = items
-        bound = self._uuids.find(self._tenant, uuid)
+        bound = self._uuids.find(self.tenant, uuid)
         known = set(bound.digests) if bound else set()
         known |= {claim.item.digest for claim in self.claims if claim.uuid == uuid}
         if known and item.digest not in known:
             message = f"`{place.param}.uuid`: got a name that stands for other content; give this picture another name"
             raise ConflictError("uuid_conflict", message, param=f"{place.param}.uuid", index=place.index)
         self.claims.append(Claim(place.index, uuid, item))
+
+
+def url_of(source: ImageSource) -> str:
+    """What a picture's source says, whichever of its two forms it has."""
+    return source if isinstance(source, str) else source.url
 
 
 def _has_content(part: PicturePart) -> bool:

@@ -17,6 +17,7 @@ from service.front.admission import Admission, QueueLimits
 from service.front.client import EngineClient
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
+from service.front.fetching import Fetching
 from service.front.inputs import InputReader
 from service.front.known_answer import KnownAnswer
 from service.front.pixels import PixelLoader
@@ -27,6 +28,7 @@ from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready, Start
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
+from service.media.local_file import LocalFiles
 from service.model.checkpoint import CheckpointError, find_checkpoint
 from service.prompt.profile import UnsupportedModelError
 from service.settings import Settings
@@ -61,6 +63,8 @@ class Serving:
         failure: why it can never be ready, or None.
         ended: set when `failure` is.
         admission: the bounded queue.
+        fetching: brings in pictures by URL, or None.
+        local_files: reads `file:` URLs, or None.
     """
 
     settings: Settings
@@ -68,11 +72,19 @@ class Serving:
     failure: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     admission: Admission = field(init=False)
+    fetching: Fetching | None = field(init=False)
+    local_files: LocalFiles | None = field(init=False)
     _online: Online | None = None
 
     def __post_init__(self) -> None:
-        """The queue is there before the model: bodies are held while it loads, too."""
+        """The queue is there before the model: bodies are held while it loads, too.
+
+        Raises:
+            SettingsError: a host, a port or a directory for pictures is none.
+        """
         settings = self.settings
+        self.fetching = Fetching.of(settings)
+        self.local_files = LocalFiles.of(settings.media_paths)
         self.admission = Admission(
             QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
         )
@@ -140,7 +152,7 @@ class Serving:
             await known.ask()
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
             rule = FeatureRule.of(model.profile.dimensions, model.profile.feature_width, supervisor.ready.dtype)
-            reader = InputReader(model, _limits(settings), uuids, rule)
+            reader = InputReader(model, _limits(settings), uuids, rule, self.fetching, self.local_files)
             self._online = Online(model, supervisor.ready, embedder, reader)
 
         start = _start_message(settings, model, cores)
