@@ -78,7 +78,7 @@ class Admission:
         Raises:
             UnavailableError: too many bytes are held already.
         """
-        self._check(more := Load(num_bytes=num_bytes), is_alone=self._all.num_bytes == mine.num_bytes)
+        self._check(more := Load(num_bytes=num_bytes), is_alone=self._all.num_inputs == mine.num_inputs)
         mine.num_bytes += num_bytes
         self._add(more, 1)
 
