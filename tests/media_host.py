@@ -14,7 +14,7 @@ def reply(body: bytes = b"", status: str = "200 OK", **fields: str) -> bytes:
     """A whole answer; `content_type="image/png"` is a field, and an empty value leaves one out."""
     given = {"content-length": str(len(body))} | {name.replace("_", "-"): value for name, value in fields.items()}
     head = "".join(f"{name}: {value}\r\n" for name, value in given.items() if value)
-    return f"HTTP/1.1 {status}\r\n{head}\r\n".encode("latin-1") + body
+    return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
 
 
 def redirect(location: str, status: str = "302 Found") -> bytes:

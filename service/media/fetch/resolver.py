@@ -23,6 +23,7 @@ class Resolver(Protocol):
         Raises:
             FetchError: there is none.
         """
+        raise NotImplementedError
 
 
 class SystemResolver:
