@@ -91,12 +91,13 @@ def run(size: int, folder: Path) -> Result:
     with contextlib.ExitStack() as stack:
         front, canary = stack.enter_context(MediaHost()), stack.enter_context(MediaHost())
         canaries = [canary, *_second_canary(stack)]
-        witness = stack.enter_context(Witness([("127.0.0.1", front.port)], PUBLIC, canaries))
+        ports = frozenset({80, front.port, canary.port})
+        witness = stack.enter_context(Witness(("127.0.0.1", front.port), PUBLIC, ports, canaries))
         names = Names({"front.test": itertools.repeat(["127.0.0.1"])})
         policy = FetchPolicy(
             allowed=HostList(has_any=True),
             private=HostList(names=frozenset({"front.test"})),
-            ports=frozenset({80, front.port, canary.port}),
+            ports=ports,
             connect_timeout_s=1.0,
         )
         fetcher = Fetcher(policy, names, FetchMemory(1 << 20), max_per_host=8, max_per_tenant=16)

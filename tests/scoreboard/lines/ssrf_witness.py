@@ -17,11 +17,13 @@ class Witness:
 
     Attributes:
         strays: where connections were tried to that must not be.
-        public: to which public stand-ins; stopped too, and right.
+        public: to which public stand-ins, at ports that are allowed; stopped too, and right.
     """
 
-    def __init__(self, permitted: Iterable[tuple[str, int]], public: Iterable[str], canaries: list[MediaHost]) -> None:
-        self._permitted, self._public = set(permitted), set(public)
+    def __init__(
+        self, permitted: tuple[str, int], public: Iterable[str], ports: Iterable[int], canaries: list[MediaHost]
+    ) -> None:
+        self._permitted, self._public, self._ports = permitted, set(public), set(ports)
         self._canaries = canaries
         self._is_listening = False
         self.strays: list[tuple[str, int]] = []
@@ -44,11 +46,11 @@ class Witness:
         if not self._is_listening or event != "socket.connect" or not isinstance(arguments[1], tuple):
             return
         host, port = arguments[1][:2]
-        if (host, port) in self._permitted:
+        if (host, port) == self._permitted:
             return
         if host in LOOPBACK and port in [canary.port for canary in self._canaries]:
             return  # let it arrive: the canary counts
-        if host in self._public:
+        if host in self._public and port in self._ports:
             self.public.append(host)
         else:
             self.strays.append((host, port))
