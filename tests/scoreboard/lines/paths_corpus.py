@@ -40,7 +40,7 @@ def build(folder: Path, inside: bytes, secret: bytes) -> Path:
     (folder / "allowed2").mkdir()
     for path in ("secret.png", "outside/a.png", "allowed2/a.png"):
         (folder / path).write_bytes(secret)
-    for path in ("a.png", "my cat.png", "caf\u00e9.png", "below/b.png", "below/deeper/c.png", "..png", "a%20b.png"):
+    for path in ("a.png", "my cat.png", "\u00fc.png", "below/b.png", "below/deeper/c.png", "..png", "a%20b.png"):
         (allowed / path).write_bytes(inside)
     _links(allowed, folder)
     os.mkfifo(allowed / "fifo.png")
@@ -69,7 +69,7 @@ def path_cases(allowed: Path) -> list[PathCase]:
     """120 of them."""
     base, secret = f"file://{allowed}", allowed.parent / "secret.png"
     good = [
-        "a.png", "below/b.png", "below/deeper/c.png", "my%20cat.png", "my cat.png", "caf%C3%A9.png", "caf\u00e9.png",
+        "a.png", "below/b.png", "below/deeper/c.png", "my%20cat.png", "my cat.png", "%C3%BC.png", "\u00fc.png",
         "..png", "%61.png", "a%2520b.png",
     ]  # fmt: skip
     bad = [f"/{climb}/secret.png" for climb in CLIMBS]
