@@ -79,8 +79,8 @@ class ImageUrl(Wire, frozen=True, kw_only=True):
         str,
         Meta(
             description="A data URI (`data:image/png;base64,...`) or the base64 text alone. The format is read from "
-            "the bytes, never from the declared type. `http` and `https` URLs are refused until fetching is "
-            "configured.",
+            "the bytes, never from the declared type. `http`, `https` and `file` URLs are refused unless the server "
+            "is configured to read them from their host or directory.",
             examples=[EXAMPLE_IMAGE],
         ),
     ]

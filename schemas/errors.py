@@ -18,6 +18,7 @@ ErrorCode = Literal[
     "invalid_dimensions",
     "context_length_exceeded",
     "media_source_refused",
+    "media_fetch_failed",
     "media_undecodable",
     "media_too_large",
     "invalid_image_embeds",

@@ -50,6 +50,9 @@ DECODE_WORKERS_REPLACED = Counter(
 )
 DECODE_STDERR_BYTES = Counter("cenote_decode_stderr_bytes_total", "Bytes that codecs complained in", registry=REGISTRY)
 PRECOMPUTED = Counter("cenote_precomputed_images_total", "Pictures that came as features", registry=REGISTRY)
+MEDIA_FETCHES = Counter("cenote_media_fetches_total", "Pictures by URL", ["outcome"], registry=REGISTRY)
+MEDIA_FETCHED_BYTES = Counter("cenote_media_fetched_bytes_total", "Bytes of pictures by URL", registry=REGISTRY)
+MEDIA_MEMORY_BYTES = Gauge("cenote_media_memory_bytes", "Fetched pictures kept to be revalidated", registry=REGISTRY)
 CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
 CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of cached features", registry=REGISTRY)
@@ -65,6 +68,8 @@ for _code in ERROR_CODES:
     ERRORS.labels(_code)
 for _reason in ("deadline", "lost", "start"):
     DECODE_WORKERS_REPLACED.labels(_reason)
+for _outcome in ("fetched", "failed", "refused"):
+    MEDIA_FETCHES.labels(_outcome)
 for _kind in ("encode", "language"):
     STEP_SECONDS.labels(_kind)
 

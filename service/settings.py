@@ -21,6 +21,7 @@ UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
+PositiveSeconds = Annotated[float, Meta(gt=0)]
 
 
 class SettingsError(Exception):
@@ -60,8 +61,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None, _about("file of API keys, one JSON object a line; without it nobody is asked for a key")
     ] = None
     allow_media_hosts: Annotated[
-        str | None, _about("hosts that media may be fetched from; comes with a later release and stops the start")
+        str | None,
+        _about("hosts that pictures may be fetched from: `a.example,*.b.example`, or `*` for every public one"),
     ] = None
+    allow_private_media_hosts: Annotated[
+        str | None, _about("hosts that pictures may be fetched from also where their addresses are private")
+    ] = None
+    media_ports: Annotated[str, _about("ports that pictures may be fetched from")] = "80,443"
+    nat64_prefixes: Annotated[
+        str | None, _about("IPv6 prefixes that this network translates to IPv4, besides 64:ff9b::/96")
+    ] = None
+    media_paths: Annotated[str | None, _about("directories that `file:` URLs may name files below")] = None
+    media_fetch_timeout_s: Annotated[PositiveSeconds, _about("longest time of one fetch, redirects included")] = 10.0
+    media_connect_timeout_s: Annotated[PositiveSeconds, _about("longest time to connect, within a fetch")] = 3.0
+    max_media_redirects: Annotated[NotNegative, _about("redirects that one fetch follows")] = 3
+    max_media_fetch_bytes: Annotated[Positive, _about("bytes fetched for one request, all pictures together")] = (
+        64 << 20
+    )
+    max_media_fetches_per_host: Annotated[Positive, _about("fetches from one host at once; more wait")] = 8
+    max_media_fetches_per_tenant: Annotated[Positive, _about("fetches for one tenant at once; more wait")] = 16
+    media_memory_bytes: Annotated[
+        NotNegative, _about("cap of fetched pictures kept to be revalidated (ETag); 0 keeps none")
+    ] = 64 << 20
     encoder_cache_bytes: Annotated[NotNegative, _about("cap of the vision-feature cache; 0 switches it off")] = 1 << 30
     uuid_store_bytes: Annotated[
         NotNegative, _about("cap of the pictures kept for clients' uuids; 0 knows a uuid only within its request")
@@ -115,6 +136,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["debug", "info", "warning", "error"], _about("least severe log line that is written")
     ] = "info"
 
+    @property
+    def fetches_image_urls(self) -> bool:
+        """Whether any host is configured that pictures may be fetched from."""
+        return self.allow_media_hosts is not None or self.allow_private_media_hosts is not None
+
 
 FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
 
@@ -139,9 +165,7 @@ def load_settings(flags: Mapping[str, str], environ: Mapping[str, str], config: 
         if name not in FIELDS:
             raise SettingsError(f"{source}: there is no such setting; `cenote serve --help` lists them")
         values[name] = _convert(name, source, value)
-    settings = Settings(**values)
-    _refuse_what_is_not_built(settings)
-    return settings
+    return Settings(**values)
 
 
 def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:
@@ -168,9 +192,3 @@ def _bytes(text: str) -> str:
     """`2GiB` as a number of bytes; anything else unchanged."""
     match = re.fullmatch(r"(\d+)\s*(KiB|MiB|GiB)", text)
     return str(int(match[1]) * UNITS[match[2]]) if match else text
-
-
-def _refuse_what_is_not_built(settings: Settings) -> None:
-    """A list of hosts that is read by nobody would look like protection."""
-    if settings.allow_media_hosts is not None:
-        raise SettingsError("--allow-media-hosts: not in this release")

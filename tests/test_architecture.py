@@ -87,6 +87,25 @@ def test_nothing_ours_imports_what_the_issue_forbids() -> None:
         assert not {name.partition(".")[0] for name in imports(path)} & forbidden, path
 
 
+def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
+    """The others speak over a socket pair; `huggingface_hub` looks for a model, before any request."""
+    clients = {"socket", "h11", "httpx", "httpcore", "requests", "urllib3", "aiohttp", "ftplib", "huggingface_hub"}
+    found = {path: {name for name in imports(path) if name.partition(".")[0] in clients} for path in sources()}
+    assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {
+        "service/media/fetch/connection.py": {"socket"},
+        "service/media/fetch/exchange.py": {"h11"},
+        "service/media/fetch/resolver.py": {"socket"},
+        "service/engine/worker.py": {"socket"},
+        "service/front/supervisor.py": {"socket"},
+        "service/ipc/channel.py": {"socket"},
+        "service/decode/worker.py": {"socket"},
+        "service/decode/worker_process.py": {"socket"},
+        "service/model/checkpoint.py": {"huggingface_hub"},
+    }
+    whole = {path.name for path in sources() if {"urllib.request", "http.client"} & {*imports(path)}}
+    assert whole == set()
+
+
 def test_every_error_code_has_a_status() -> None:
     assert sorted(code for codes in CODES.values() for code in codes) == sorted(ERROR_CODES)
 

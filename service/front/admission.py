@@ -124,6 +124,18 @@ class Admission:
         mine.load.add(more)
         self._count(more, mine.tenant, 1)
 
+    def add_bytes(self, mine: Place, num_bytes: int) -> None:
+        """Weigh bytes that a request brings in from elsewhere, as they come; who is alone may bring any number.
+
+        Raises:
+            UnavailableError: too many bytes are held already.
+        """
+        more = Load(num_bytes=num_bytes)
+        if self._all.num_inputs != mine.load.num_inputs:
+            self._check(more, mine.tenant)
+        mine.load.add(more)
+        self._count(more, mine.tenant, 1)
+
     def observe(self, num_tokens: int, seconds: float) -> None:
         """Learn from a language step how fast the queue empties.
 

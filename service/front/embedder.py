@@ -4,9 +4,10 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from service.errors import DeadlineError, MediaError, ModelError, ServiceError
-from service.front.admission import Admission
+from service.front.admission import Admission, Place
 from service.front.client import EngineClient, Ticket
 from service.front.job import Answered, Embedded, Job, Outcome
 from service.front.pixels import PixelLoader
@@ -57,12 +58,11 @@ class Embedder:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
         """
         self._client.check_open()
-        pool = self._header_pool if job.has_media else self._text_pool
         try:
             async with asyncio.timeout(self._left_s(caller)):
                 with self._admission.place(job.num_inputs, caller.tenant) as place:
                     began_s = time.perf_counter()
-                    prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    prepared = await self._prepared(job, place)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     num_tokens = sum(len(prompt.token_ids) for prompt in prompts)
                     self._admission.add_tokens(place, num_tokens, num_tokens * job.answer_token_bytes)
@@ -79,11 +79,10 @@ class Embedder:
         Raises:
             ServiceError: an input is at fault, the queue is full, or time is up.
         """
-        pool = self._header_pool if job.has_media else self._text_pool
         try:
             async with asyncio.timeout(self._left_s(caller)):
                 with self._admission.place(job.num_inputs, caller.tenant) as place:
-                    prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    prepared = await self._prepared(job, place)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))
                     return prompts
@@ -106,6 +105,12 @@ class Embedder:
 
     def _too_late(self, caller: Caller) -> DeadlineError:
         return DeadlineError("deadline_exceeded", f"no answer within {min(self._timeout_s, caller.patience_s):g} s")
+
+    async def _prepared(self, job: Job, place: Place) -> Sequence[Prompt | ServiceError]:
+        if job.fetch is not None:
+            await job.fetch(partial(self._admission.add_bytes, place))
+        pool = self._header_pool if job.has_media else self._text_pool
+        return await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
 
     async def _embed_prepared(
         self,

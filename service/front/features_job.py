@@ -44,10 +44,11 @@ def features_job(
     token_bytes = reader.model.profile.feature_width * ITEM_BYTES[spec.dtype]
     places = [Place(f"images[{index}]", index, part) for index, part in enumerate(images)]
     read = _read_each if per_item else _read_all
+    pictures = reader.pictures(tenant, background)
 
     def prepare() -> list[Prompt | ServiceError]:
         pad_id = reader.model.profile.tokens.image_pad
-        found = read(reader.pictures(tenant, background), places)
+        found = read(pictures, places)
         _check_size([one for one in found if not isinstance(one, ServiceError)], token_bytes, max_bytes)
         return [one if isinstance(one, ServiceError) else _prompt(one, pad_id) for one in found]
 
@@ -56,6 +57,7 @@ def features_job(
         output=spec,
         num_inputs=len(images),
         answer_token_bytes=token_bytes,
+        fetch=reader.fetch_step(pictures, places, per_item=per_item),
         has_media=True,
         per_item=per_item,
     )

@@ -3,7 +3,7 @@
 Runs in a worker thread: base64, hashing and tokenizing all happen here, and no pixel is decoded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,8 +12,9 @@ from schemas.embed import EmbedRequest, Truncate
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message
 from service.errors import InputError, ServiceError
+from service.front.fetching import Fetching, FetchStep
 from service.front.job import Answered, Embedded, Job
-from service.front.pictures import PictureReader
+from service.front.pictures import PictureReader, Place
 from service.front.served_model import ServedModel
 from service.front.sources import Parts, Source, embed_sources, embedding_sources, part_places, places_of
 from service.front.tenant import Tenant
@@ -21,6 +22,7 @@ from service.front.uuids import UuidStore
 from service.ipc.messages import OutputSpec
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
+from service.media.local_file import LocalFiles
 from service.media.picture import Picture
 from service.media.reading import AS_REFERENCE, Reading, parse_color
 from service.prompt.conversation import Conversation, Turn
@@ -45,6 +47,8 @@ class InputReader:
         uuids: what clients' names for pictures stand for.
         features: what features sent in place of pictures must look like.
         reading: how files are read where a request does not say.
+        fetching: brings in pictures by URL; None refuses them.
+        local_files: reads `file:` URLs; None refuses them.
     """
 
     model: ServedModel
@@ -52,6 +56,8 @@ class InputReader:
     uuids: UuidStore
     features: FeatureRule
     reading: Reading = AS_REFERENCE
+    fetching: Fetching | None = None
+    local_files: LocalFiles | None = None
 
     def pictures(self, tenant: Tenant, background: str | None = None) -> PictureReader:
         """A reader for the pictures of one request of a tenant, over the request's own background if it has one."""
@@ -61,10 +67,15 @@ class InputReader:
             self.limits,
             self.uuids,
             tenant.uuid_scope,
+            self.local_files,
             salt=tenant.salt,
             reading=self.reading,
             background=None if background is None else parse_color(background),
         )
+
+    def fetch_step(self, pictures: PictureReader, places: Iterable[Place], *, per_item: bool) -> FetchStep | None:
+        """What a job fetches before its `prepare`: see `Fetching.step`."""
+        return self.fetching.step(pictures, places, per_item=per_item) if self.fetching else None
 
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
@@ -93,14 +104,15 @@ class InputReader:
         *,
         per_item: bool,
     ) -> Job:
-        has_media = any(True for param, source in sources for _ in places_of(source, param, 0))
+        places = [place for i, (param, source) in enumerate(sources) for place in places_of(source, param, i)]
         build = self._build_each if per_item else self._build_all
         return Job(
             prepare=partial(build, sources, partial(self._build, pictures, read, truncation), pictures),
             settle=partial(_bind_answered, pictures),
             output=output,
             num_inputs=len(sources),
-            has_media=has_media,
+            fetch=self.fetch_step(pictures, places, per_item=per_item),
+            has_media=bool(places),
             per_item=per_item,
         )
 

@@ -1,6 +1,6 @@
 """What a route wants embedded, and what became of it: data between the routes and `Embedder`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from service.errors import ServiceError
@@ -18,6 +18,8 @@ class Job:
         output: dimensions and number formats, or that features are wanted.
         num_inputs: how many prompts that will be.
         answer_token_bytes: bytes of the answer for each token of the prompts; 0 where they are too few to count.
+        fetch: brings in what `prepare` needs from elsewhere, or None; runs on the event loop and asks for room for
+            the bytes as they come.
         settle: what is left to do when the inputs have been answered, or None.
         has_media: which threads `prepare` runs in.
         per_item: an input that fails leaves the others alone.
@@ -27,6 +29,7 @@ class Job:
     output: Wanted
     num_inputs: int
     answer_token_bytes: int = 0
+    fetch: Callable[[Callable[[int], None]], Awaitable[None]] | None = None
     settle: "Callable[[Embedded], None] | None" = None
     has_media: bool = False
     per_item: bool = False

@@ -8,17 +8,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from schemas.content import ImageEmbedsPart, ImageUrlPart
+from schemas.content import ImageEmbedsPart, ImageSource, ImageUrlPart
 from schemas.errors import MissingMedia
-from service.errors import CacheMissError, ConflictError, InputError
+from service.errors import CacheMissError, ConflictError, InputError, MediaError
 from service.front.uuids import UuidStore
+from service.media.blame import Blame
 from service.media.features import FeatureRule, open_features
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
+from service.media.local_file import LocalFiles
 from service.media.picture import Picture
 from service.media.reading import AS_REFERENCE, Color, Reading
 from service.media.resize import PixelRule
-from service.media.source import read_source
+from service.media.source import read_source, scheme_of
 
 PicturePart = ImageUrlPart | ImageEmbedsPart
 
@@ -59,6 +61,8 @@ class PictureReader:
 
     Attributes:
         claims: names that came with content so far.
+        fetched: what the request's URLs gave, put here before anything is read.
+        tenant: whose request it is.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class PictureReader:
         limits: DecodeLimits,
         uuids: UuidStore,
         tenant: bytes,
+        local_files: LocalFiles | None = None,
         *,
         reading: Reading = AS_REFERENCE,
         background: Color | None = None,
@@ -81,8 +86,10 @@ class PictureReader:
         self._tenant = tenant
         self._reading = reading if background is None else replace(reading, background=background)
         self._has_background = background is not None
-        self._salt = salt
+        self.salt = salt
+        self._local_files = local_files
         self.claims: list[Claim] = []
+        self.fetched: dict[str, bytes | MediaError] = {}
 
     def check_known(self, places: Iterable[Place]) -> None:
         """Refuse names without content that neither the store nor an earlier part of the request knows.
@@ -139,19 +146,30 @@ class PictureReader:
         if isinstance(part, ImageEmbedsPart):
             assert part.image_embeds is not None  # `read` opens only what has content
             text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
-            opened = open_features(text, grids, self._features, param=param, index=place.index, salt=self._salt)
+            opened = open_features(text, grids, self._features, param=param, index=place.index, salt=self.salt)
             return [*opened]
         assert part.image_url is not None  # as above
-        url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
-        encoded = read_source(url, max_bytes=self._limits.max_encoded_bytes, param=param, index=place.index)
+        encoded = self._encoded(url_of(part.image_url), param, place.index)
         opened_at = partial(open_image, encoded, self._limits, self._rule, param, place.index)
-        return [opened_at(reading=self._reading, salt=self._salt)]
+        return [opened_at(reading=self._reading, salt=self.salt)]
 
     def _read_again(self, item: Picture, part: PicturePart) -> Picture:
         """A named picture over the background that this request asks for; else as it was read when it was named."""
         if self._has_background and isinstance(part, ImageUrlPart) and isinstance(item, MediaItem):
             return item.read_as(self._reading, self._rule)
         return item
+
+    def _encoded(self, url: str, param: str, index: int) -> bytes:
+        """The bytes of a picture: fetched already, of a local file, or in the text itself."""
+        fetched = self.fetched.get(url) if self.fetched else None
+        if isinstance(fetched, MediaError):
+            Blame(param, index).refuse(fetched.code, fetched.message)
+        if fetched is not None:
+            return fetched
+        max_bytes = self._limits.max_encoded_bytes
+        if self._local_files is not None and scheme_of(url) == "file":
+            return self._local_files.read(url, max_bytes=max_bytes, param=param, index=index)
+        return read_source(url, max_bytes=max_bytes, param=param, index=index)
 
     def _named(self, uuid: str, place: Place) -> Picture:
         for claim in self.claims:
@@ -174,6 +192,11 @@ class PictureReader:
             message = f"`{place.param}.uuid`: got a name that stands for other content; give this picture another name"
             raise ConflictError("uuid_conflict", message, param=f"{place.param}.uuid", index=place.index)
         self.claims.append(Claim(place.index, uuid, item))
+
+
+def url_of(source: ImageSource) -> str:
+    """What a picture's source says, whichever of its two forms it has."""
+    return source if isinstance(source, str) else source.url
 
 
 def _has_content(part: PicturePart) -> bool:

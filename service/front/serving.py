@@ -19,6 +19,7 @@ from service.front.admission import Admission, QueueLimits
 from service.front.client import EngineClient
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
+from service.front.fetching import Fetching
 from service.front.inputs import InputReader
 from service.front.keyring import Keyring
 from service.front.known_answer import KnownAnswer
@@ -31,6 +32,7 @@ from service.ipc.messages import Ready, Start
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
 from service.media.key import features_origin
+from service.media.local_file import LocalFiles
 from service.media.reading import Reading, parse_color
 from service.model.checkpoint import CheckpointError, find_checkpoint
 from service.prompt.profile import UnsupportedModelError
@@ -67,6 +69,8 @@ class Serving:
         ended: set when `failure` is.
         admission: the bounded queue.
         keyring: the API keys; None where nobody is asked for one.
+        fetching: brings in pictures by URL, or None.
+        local_files: reads `file:` URLs, or None.
     """
 
     settings: Settings
@@ -75,18 +79,22 @@ class Serving:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     admission: Admission = field(init=False)
     keyring: Keyring | None = field(init=False)
+    fetching: Fetching | None = field(init=False)
+    local_files: LocalFiles | None = field(init=False)
     _online: Online | None = None
 
     def __post_init__(self) -> None:
         """Queue and keys are there before the model: bodies are held and keys are checked while it loads, too.
 
         Raises:
-            SettingsError: the file of keys is not one.
+            SettingsError: the file of keys is not one; a host, a port or a directory for pictures is none.
         """
         settings = self.settings
         limits = QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
         self.admission = Admission(limits, settings.max_tenant_share)
         self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys))
+        self.fetching = Fetching.of(settings)
+        self.local_files = LocalFiles.of(settings.media_paths)
 
     @property
     def ignores_unknown_fields(self) -> bool:
@@ -152,8 +160,8 @@ class Serving:
         async def become_ready() -> None:
             await known.ask()
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
-            rule = _feature_rule(model)
-            reader = InputReader(model, _limits(settings), uuids, rule, _reading(settings))
+            rule, reading = _feature_rule(model), _reading(settings)
+            reader = InputReader(model, _limits(settings), uuids, rule, reading, self.fetching, self.local_files)
             self._online = Online(model, supervisor.ready, embedder, reader)
 
         start = _start_message(settings, model, cores)

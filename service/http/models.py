@@ -64,7 +64,7 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         max_image_bytes=settings.max_image_bytes,
         max_image_pixels=settings.max_image_pixels,
         accepts_token_arrays=serving.accepts_token_arrays,
-        fetches_image_urls=settings.allow_media_hosts is not None,
+        fetches_image_urls=settings.fetches_image_urls,
         dtype=online.engine.dtype,
         device=online.engine.device,
     )

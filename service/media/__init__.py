@@ -1,1 +1,4 @@
-"""Pictures: from what a client sends to pixels of the size that the model sees. Imports neither torch nor asyncio."""
+"""Pictures: from what a client sends to pixels of the size that the model sees.
+
+Imports no torch; asyncio only in `fetch/`.
+"""

@@ -1,7 +1,8 @@
-"""Where the bytes of a picture come from: a data URI or bare base64, and nothing else.
+"""The bytes that a client wrote itself: a data URI or bare base64, and nothing else.
 
 In: the string that a client wrote. Out: the encoded bytes of a picture file, within a byte limit.
-Knows nothing of URLs beyond refusing them, opens no file and no socket, and does not look at what the bytes are.
+Knows nothing of URLs beyond refusing them (`fetch/` and `local_file.py` read those that are allowed), opens no file
+and no socket, and does not look at what the bytes are.
 """
 
 import re
@@ -47,11 +48,17 @@ def read_source(text: str, *, max_bytes: int, param: str | None = None, index: i
     return _decode(data, max_bytes, blame)
 
 
+def scheme_of(text: str) -> str | None:
+    """The scheme that a source begins with, in lower case; None for bare base64."""
+    scheme = _SCHEME.match(text)
+    return scheme[1].lower() if scheme else None
+
+
 def _refuse_scheme(scheme: str, blame: Blame) -> NoReturn:
     if scheme in ("http", "https"):
         blame.refuse(
             "media_source_refused",
-            f"The image is given as an {scheme} URL, and URL fetching is not enabled in this release: {_ACCEPTED}.",
+            f"The image is given as an {scheme} URL, and URL fetching is not enabled on this server: {_ACCEPTED}.",
         )
     blame.refuse("media_source_refused", f"The image is given with the scheme `{scheme}:`, never opened: {_ACCEPTED}.")
 

@@ -36,7 +36,7 @@ RAW_HEADERS = (
 """Headers of raw answers, in place of what JSON says."""
 
 
-EMBED_STATUSES = (400, 401, 404, 409, 413, 415, 422, 429, 500, 503, 504)
+EMBED_STATUSES = (400, 401, 404, 409, 413, 415, 422, 429, 500, 502, 503, 504)
 """How a request for vectors can fail."""
 
 ROUTES = (

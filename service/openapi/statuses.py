@@ -27,6 +27,7 @@ CODES: dict[int, tuple[ErrorCode, ...]] = {
     422: ("media_undecodable",),
     429: ("rate_limit_exceeded",),
     500: ("non_finite_embedding", "internal_error"),
+    502: ("media_fetch_failed",),
     503: ("model_loading", "engine_restarting", "overloaded"),
     504: ("deadline_exceeded",),
 }
@@ -43,6 +44,7 @@ REASONS: dict[int, str] = {
     422: "A picture cannot be read.",
     429: "The key has reached one of its limits; come back after `Retry-After` seconds.",
     500: "The service is at fault.",
+    502: "A picture could not be fetched from its URL.",
     503: "The model is loading or restarting, or the queue is full; come back after `Retry-After` seconds.",
     504: "The answer would come too late.",
 }
@@ -63,6 +65,7 @@ MEANINGS: dict[ErrorCode, str] = {
     "cache_miss": "A `uuid` without content is not known here; `missing` lists all of them. Send their content.",
     "uuid_conflict": "The `uuid` stands for other content.",
     "media_source_refused": "The picture's source is of a kind that this server does not read.",
+    "media_fetch_failed": "The picture's URL gave no picture; why is told in the server's log alone.",
     "media_undecodable": "The bytes are not a picture that can be read.",
     "media_too_large": "A picture has more bytes or pixels than this server takes.",
     "body_too_large": "The body has more bytes than this server takes.",

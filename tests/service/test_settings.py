@@ -34,7 +34,6 @@ def test_a_switch_reads_true_and_false() -> None:
         ({}, {"CENOTE_DTYPE": "int4"}, ["CENOTE_DTYPE", "int4"]),
         ({"encoder_cache_bytes": "2GB"}, {}, ["--encoder-cache-bytes", "2GB"]),
         ({"encoder_cache_bytes": "-1"}, {}, ["--encoder-cache-bytes"]),
-        ({"allow_media_hosts": "example.org"}, {}, ["--allow-media-hosts", "not in this release"]),
     ],
 )
 def test_a_mistake_is_named(flags: dict[str, str], environ: dict[str, str], names: list[str]) -> None:

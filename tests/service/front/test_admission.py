@@ -64,6 +64,18 @@ def test_the_bytes_of_large_answers_are_bounded_with_the_bodies() -> None:
             queue.add_tokens(fourth, 1, 1)
 
 
+def test_bytes_that_a_request_fetches_are_bounded_unless_it_is_alone() -> None:
+    queue = admission()
+    with queue.body(400), queue.place(1) as first:
+        queue.add_bytes(first, 5000)
+        with pytest.raises(UnavailableError, match="5400 bytes"), queue.place(1):
+            pass
+    with queue.body(900), queue.place(1) as first, queue.place(1) as second:
+        queue.add_bytes(second, 100)
+        with pytest.raises(UnavailableError, match="1000 bytes"):
+            queue.add_bytes(first, 1)
+
+
 def test_whoever_leaves_by_an_error_leaves_whole() -> None:
     queue = admission()
 

@@ -27,7 +27,7 @@ def test_a_url_is_refused_and_the_message_says_what_to_send(text: str) -> None:
     with pytest.raises(MediaError) as caught:
         read_source(text, max_bytes=10, param="input[0]", index=3)
     assert caught.value.code == "media_source_refused"
-    assert "URL fetching is not enabled in this release" in caught.value.message
+    assert "URL fetching is not enabled on this server" in caught.value.message
     assert "data URI" in caught.value.message
     assert (caught.value.param, caught.value.index) == ("input[0]", 3)
 

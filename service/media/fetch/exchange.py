@@ -1,0 +1,128 @@
+"""One GET over one connection: what is sent, and an answer that is counted while it comes in.
+
+HTTP itself is h11's. Knows no address, follows nothing and keeps nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import h11
+
+from service.errors import MediaError
+from service.media.fetch.connection import READ_BYTES, Connection
+from service.media.fetch.failure import FetchError
+from service.media.fetch.url import Url
+
+MAX_HEAD_BYTES = 16 * 1024
+MAX_INTERIM_ANSWERS = 8
+FREE_CHUNKS = 256
+MIN_CHUNK_BYTES = 64
+"""On average, beyond the free ones: a flood of chunks of a byte costs far more time than bytes."""
+
+Take = Callable[[int], None]
+"""Room for bytes that have come in; raises where there is none."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request on its way, then its answer.
+
+    Attributes:
+        status: of the answer.
+        fields: of the answer, names in lower case; a name that came twice has its values joined by commas.
+    """
+
+    connection: Connection
+    status: int = 0
+    fields: Mapping[str, str] = field(default_factory=dict)
+    _http: h11.Connection = field(
+        default_factory=lambda: h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+    )
+
+    async def ask(self, url: Url, conditions: Mapping[str, str]) -> None:
+        """Send the request and read the answer's head.
+
+        Args:
+            url: whose target is asked for, of which host.
+            conditions: `If-None-Match`, `If-Modified-Since`, or nothing.
+
+        Raises:
+            FetchError: the answer is not HTTP.
+        """
+        request = h11.Request(method="GET", target=url.target, headers=[*_headers(url), *conditions.items()])
+        sent = (self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b"")
+        self.connection.writer.write(sent)
+        await self.connection.writer.drain()
+        for _ in range(MAX_INTERIM_ANSWERS):
+            event = await self._next()
+            if isinstance(event, h11.Response):
+                self.status, self.fields = event.status_code, _joined(event)
+                return
+        raise FetchError("protocol_broken")
+
+    async def read(self, max_bytes: int, take: Take) -> bytes:
+        """Read the body.
+
+        Args:
+            max_bytes: most that is read.
+            take: told of bytes as they come.
+
+        Raises:
+            FetchError: the body is compressed, or not as long as announced.
+            MediaError: `media_too_large`.
+        """
+        if self.fields.get("content-encoding", "identity").strip().lower() != "identity":
+            raise FetchError("coding_refused")
+        if _announced_bytes(self.fields) > max_bytes:
+            raise _too_large(max_bytes)
+        body, num_chunks = bytearray(), 0
+        while not isinstance(event := await self._next(), h11.EndOfMessage):
+            if not isinstance(event, h11.Data):
+                raise FetchError("protocol_broken")
+            num_chunks += 1
+            body += event.data
+            if len(body) > max_bytes:
+                raise _too_large(max_bytes)
+            if num_chunks > FREE_CHUNKS + len(body) // MIN_CHUNK_BYTES:
+                raise FetchError("protocol_broken")
+            take(len(event.data))
+        return bytes(body)
+
+    async def _next(self) -> h11.Event | type[h11.PAUSED]:
+        try:
+            while (event := self._http.next_event()) is h11.NEED_DATA:
+                self._http.receive_data(await self.connection.reader.read(READ_BYTES))
+        except (OSError, h11.RemoteProtocolError) as error:
+            raise FetchError("protocol_broken") from error
+        assert not isinstance(event, type) or event is h11.PAUSED  # NEED_DATA has been dealt with
+        return event
+
+
+def _headers(url: Url) -> list[tuple[str, str]]:
+    """What is sent with every request: nothing of the client's, no cookie, no credential."""
+    return [
+        ("Host", url.authority),
+        ("User-Agent", "cenote"),
+        ("Accept", "image/*, */*;q=0.1"),
+        ("Accept-Encoding", "identity"),
+        ("Connection", "close"),
+    ]
+
+
+def _joined(response: h11.Response) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for name, value in response.headers:
+        key, text = name.decode("ascii"), value.decode("latin-1")
+        fields[key] = f"{fields[key]}, {text}" if key in fields else text
+    return fields
+
+
+def _announced_bytes(fields: Mapping[str, str]) -> int:
+    """What Content-Length says; h11 has refused one that is no number."""
+    return int(fields.get("content-length", "0"))
+
+
+def _too_large(max_bytes: int) -> MediaError:
+    return MediaError(
+        "media_too_large", f"The image file at the URL has more bytes than the {max_bytes} that are accepted."
+    )

@@ -1,0 +1,126 @@
+"""The way of one fetch: slots, then for each hop resolve, judge, connect, ask; a picture's bytes or one public error.
+
+Runs on the front's event loop. Knows no request: what room its bytes have is asked of whoever calls.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Sequence
+from typing import Never
+
+from service.errors import MediaError
+from service.media.fetch.address import Address
+from service.media.fetch.connection import client_context, connect_to
+from service.media.fetch.exchange import Exchange, Take
+from service.media.fetch.failure import FETCH_FAILED, FetchError
+from service.media.fetch.memory import FetchMemory
+from service.media.fetch.policy import FetchPolicy
+from service.media.fetch.redirect import STATUSES, next_url
+from service.media.fetch.resolver import Resolver
+from service.media.fetch.slots import Slots
+from service.media.fetch.url import Url
+from service.media.fetch.url_error import UrlError
+
+logger = logging.getLogger("cenote.fetch")
+
+
+class Fetcher:
+    """Fetches pictures for all requests.
+
+    Attributes:
+        policy: what may be fetched.
+        memory: what was fetched before.
+    """
+
+    def __init__(
+        self,
+        policy: FetchPolicy,
+        resolver: Resolver,
+        memory: FetchMemory,
+        *,
+        max_per_host: int,
+        max_per_tenant: int,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.policy = policy
+        self.memory = memory
+        self._resolver = resolver
+        self._tls = tls or client_context()
+        self._hosts = Slots(max_per_host)
+        self._tenants = Slots(max_per_tenant)
+
+    async def fetch(self, url: Url, tenant: bytes, take: Take) -> bytes:
+        """The bytes at a URL.
+
+        Args:
+            url: one that `FetchPolicy.check` lets pass.
+            tenant: for whom.
+            take: asked for room as bytes come in; what it raises ends the fetch.
+
+        Raises:
+            MediaError: `media_fetch_failed`, whatever failed; `media_too_large`.
+        """
+        async with self._tenants.hold(tenant):
+            return await self._follow(url, tenant, take)
+
+    async def _follow(self, url: Url, tenant: bytes, take: Take) -> bytes:
+        left_s = self.policy.timeout_s  # waiting for a slot is not the host's fault
+        loop = asyncio.get_running_loop()
+        for _ in range(self.policy.max_redirects + 1):
+            async with self._hosts.hold(url.host.text):
+                began_s = loop.time()
+                found = await self._checked_hop(url, tenant, take, left_s)
+                left_s -= loop.time() - began_s
+            if isinstance(found, bytes):
+                return found
+            url = found
+        return _fail(url, "too_many_redirects")
+
+    async def _checked_hop(self, url: Url, tenant: bytes, take: Take, left_s: float) -> bytes | Url:
+        try:
+            async with asyncio.timeout(left_s):
+                return await self._hop(url, tenant, take)
+        except FetchError as error:
+            return _fail(url, error.reason)
+        except TimeoutError:
+            return _fail(url, "timed_out")
+
+    async def _hop(self, url: Url, tenant: bytes, take: Take) -> bytes | Url:
+        addresses = await self._judged_addresses(url)
+        known = self.memory.find(tenant, url)
+        async with connect_to(url, addresses, self._tls, self.policy.connect_timeout_s) as connection:
+            exchange = Exchange(connection)
+            await exchange.ask(url, known.conditions if known else {})
+            if known is not None and exchange.status == 304:
+                take(len(known.body))
+                return known.body
+            if exchange.status in STATUSES:
+                return self._next(url, exchange)
+            if exchange.status != 200:
+                raise FetchError("status_refused")
+            body = await exchange.read(self.policy.max_bytes, take)
+        self.memory.keep(tenant, url, body, exchange.fields)
+        return body
+
+    def _next(self, url: Url, exchange: Exchange) -> Url:
+        found = next_url(url, exchange.fields)
+        try:
+            self.policy.check(found)
+        except UrlError as error:
+            raise FetchError("redirect_refused") from error
+        return found
+
+    async def _judged_addresses(self, url: Url) -> Sequence[Address]:
+        """Every address of a host; one that is not permitted condemns them all."""
+        host = url.host
+        addresses = [host.address] if host.address else await self._resolver.resolve(host.text)
+        if not addresses or not all(self.policy.permits(host, address) for address in addresses):
+            raise FetchError("address_blocked")
+        return addresses
+
+
+def _fail(url: Url, reason: str) -> Never:
+    """Log the cause and tell the client none. The path and the query of a URL can hold a key and are not logged."""
+    logger.warning("a picture was not fetched", extra={"media_host": url.host.text, "reason": reason})
+    raise MediaError("media_fetch_failed", FETCH_FAILED) from None

@@ -1,0 +1,101 @@
+"""What may be fetched, and how long and how large a fetch may be: the settings, read once at start."""
+
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv6Network, NetmaskValueError
+
+from service.media.fetch.address import Address, Reach, reach_of
+from service.media.fetch.embedded import NAT64_LENGTHS
+from service.media.fetch.host import Host
+from service.media.fetch.host_list import NOBODY, HostList, parse_host_list
+from service.media.fetch.url import Url
+from service.media.fetch.url_error import UrlError
+from service.settings import Settings, SettingsError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPolicy:
+    """What a fetch may do.
+
+    Attributes:
+        allowed: hosts that may be asked.
+        private: hosts that may also be asked where their addresses are private.
+        ports: ports that may be connected to.
+        nat64_prefixes: this network's own translators.
+        max_bytes: largest picture.
+        timeout_s: longest time of a fetch, redirects included, by the wall clock.
+        connect_timeout_s: longest time until a hop's connection stands.
+        max_redirects: hops after the first.
+    """
+
+    allowed: HostList = NOBODY
+    private: HostList = NOBODY
+    ports: frozenset[int] = frozenset((80, 443))
+    nat64_prefixes: tuple[IPv6Network, ...] = ()
+    max_bytes: int = 20 << 20
+    timeout_s: float = 10.0
+    connect_timeout_s: float = 3.0
+    max_redirects: int = 3
+
+    @classmethod
+    def of(cls, settings: Settings) -> "FetchPolicy | None":
+        """The policy of a configuration; None when it names no host.
+
+        Raises:
+            SettingsError: a host, a port or a prefix is none.
+        """
+        if settings.allow_media_hosts is None and settings.allow_private_media_hosts is None:
+            return None
+        return cls(
+            allowed=_hosts(settings.allow_media_hosts, "--allow-media-hosts", patterns=True),
+            private=_hosts(settings.allow_private_media_hosts, "--allow-private-media-hosts", patterns=False),
+            ports=_ports(settings.media_ports),
+            nat64_prefixes=_prefixes(settings.nat64_prefixes),
+            max_bytes=settings.max_image_bytes,
+            timeout_s=settings.media_fetch_timeout_s,
+            connect_timeout_s=settings.media_connect_timeout_s,
+            max_redirects=settings.max_media_redirects,
+        )
+
+    def check(self, url: Url) -> None:
+        """Refuse what the text alone shows to be outside the policy.
+
+        Raises:
+            UrlError: the host or the port is not allowed.
+        """
+        if url.host not in self.allowed and url.host not in self.private:
+            raise UrlError("got a host that pictures are not fetched from here")
+        if url.port not in self.ports:
+            raise UrlError("got a port that pictures are not fetched from here")
+
+    def permits(self, host: Host, address: Address) -> bool:
+        """Whether a host may be connected to at an address."""
+        highest = Reach.PRIVATE if host in self.private else Reach.PUBLIC
+        return reach_of(address, self.nat64_prefixes) <= highest
+
+
+def _hosts(text: str | None, setting: str, *, patterns: bool) -> HostList:
+    return NOBODY if text is None else parse_host_list(text, setting, patterns=patterns)
+
+
+def _ports(text: str) -> frozenset[int]:
+    ports = [part.strip() for part in text.split(",")]
+    if not all(port.isascii() and port.isdigit() and 1 <= int(port) <= 65535 for port in ports):
+        raise SettingsError("--media-ports: expected ports from 1 to 65535, separated by commas")
+    return frozenset(map(int, ports))
+
+
+def _prefixes(text: str | None) -> tuple[IPv6Network, ...]:
+    if text is None:
+        return ()
+    try:
+        prefixes = tuple(IPv6Network(part.strip()) for part in text.split(","))
+    except (AddressValueError, NetmaskValueError, ValueError) as error:
+        raise _prefix_error() from error
+    if any(prefix.prefixlen not in NAT64_LENGTHS for prefix in prefixes):
+        raise _prefix_error()
+    return prefixes
+
+
+def _prefix_error() -> SettingsError:
+    lengths = ", ".join(map(str, NAT64_LENGTHS))
+    return SettingsError(f"--nat64-prefixes: expected IPv6 prefixes of length {lengths}, separated by commas")
