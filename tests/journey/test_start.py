@@ -33,7 +33,7 @@ def the_line(result: subprocess.CompletedProcess[str]) -> str:
         (("--dtype", "int4"), ("--dtype", "'int4'", "bfloat16", "float16", "float32")),
         (("--encoder-cache-bytes", "1GB"), ("--encoder-cache-bytes", "'1GB'", "an integer")),
         (("--request-timeout-s", "0"), ("--request-timeout-s", "'0'", "a number > 0")),
-        (("--api-keys", "keys.txt"), ("--api-keys", "not in this release")),
+        (("--api-keys", "keys.txt"), ("--api-keys", "No such file")),
         (("--allow-media-hosts", "example.com"), ("--allow-media-hosts", "not in this release")),
         (("--model", "/no/such/folder"), ("--model", "/no/such/folder")),
         (("--config", "/no/such/file.toml"), ("--config", "/no/such/file.toml")),

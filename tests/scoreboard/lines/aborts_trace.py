@@ -1,4 +1,4 @@
-"""Runs as `sitecustomize` in both processes of a server: writes down whose each request is, and what each step holds."""
+"""Runs as `sitecustomize` in both processes of a server: writes down whose each request is, and what a step holds."""
 
 import functools
 import json
