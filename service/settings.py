@@ -100,7 +100,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     )
     max_tenant_share: Annotated[
         Annotated[float, Meta(gt=0, le=1)],
-        _about("part of the queue that one tenant may hold, where there are keys; more is answered 429"),
+        _about("part of queue and encoder cache that one tenant may hold, where there are keys"),
     ] = 0.5
     max_tokens: Annotated[NotNegative, _about("longest prompt; 0 takes the model's own limit")] = 0
     max_body_bytes: Annotated[Positive, _about("largest request body")] = 32 << 20

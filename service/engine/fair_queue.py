@@ -51,9 +51,9 @@ class FairQueue(Generic[T]):
         """Queue a thing behind its tenant's others; a tenant that had none has its turn after all who wait."""
         self._lines.setdefault(tenant, Line(credit=self.quantum)).waiting.append((cost, thing))
 
-    def next_cost(self) -> int:
-        """Cost of what `take` gives next. The queue must not be empty."""
-        return self._line_in_turn().waiting[0][0]
+    def peek(self) -> tuple[int, T]:
+        """What `take` gives next, with its cost. The queue must not be empty."""
+        return self._line_in_turn().waiting[0]
 
     def take(self) -> T:
         """Remove the next thing. The queue must not be empty."""

@@ -59,10 +59,10 @@ class Lanes(Generic[T]):
         num_tokens = 0
         for lane in order:
             while lane and len(batch) < self._max_requests:
-                num_tokens += (cost := lane.next_cost())
-                if batch and num_tokens > self._max_tokens:
-                    num_tokens -= cost
+                cost, _ = lane.peek()
+                if batch and num_tokens + cost > self._max_tokens:
                     break
+                num_tokens += cost
                 batch.append(lane.take())
         return batch
 

@@ -138,7 +138,7 @@ class Scheduler(Generic[T]):
     def encoded(self, encode: Encode[T], features: T, num_bytes: int) -> None:
         """A picture has features: give them to everyone who waits, and to the cache."""
         del self._encodes[encode.media.key]
-        self.cache.put(encode.media.key, features, num_bytes)
+        self.cache.put(encode.media.key, features, num_bytes, encode.tenant)
         for waiting, index in encode.waiters:
             waiting.features[index] = features
             if waiting.is_ready:
@@ -199,8 +199,7 @@ class Scheduler(Generic[T]):
 
     def _give_slot(self, encode: Encode[T], slot: PixelSlot) -> None:
         encode.slot = slot
-        tenant = encode.waiters[0][0].request.tenant  # keys are salted: all who wait are of one tenant
-        self._encodable.add(tenant, encode.media.num_tokens, encode)
+        self._encodable.add(encode.tenant, encode.media.num_tokens, encode)
 
     def _make_ready(self, waiting: Waiting[T]) -> None:
         if isinstance(waiting.request.output, FeaturesSpec):
@@ -224,7 +223,7 @@ class Scheduler(Generic[T]):
         taken: list[Encode[T]] = []
         num_tokens = 0
         while self._encodable:
-            num_tokens += self._encodable.next_cost()
+            num_tokens += self._encodable.peek()[0]
             if taken and num_tokens > self.max_encoder_tokens:
                 break
             taken.append(self._encodable.take())

@@ -35,3 +35,8 @@ class Encode(Generic[T]):
     slot: PixelSlot | None
     waiters: list[tuple[Waiting[T], int]] = field(default_factory=list)
     is_asked_for: bool = False
+
+    @property
+    def tenant(self) -> str:
+        """Whose it is: keys are salted, so all who wait are of one tenant."""
+        return self.waiters[0][0].request.tenant

@@ -78,7 +78,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready]:
 def new_scheduler(start: Start) -> Scheduler[torch.Tensor]:
     """An empty scheduler with the budgets that the front set."""
     return Scheduler(
-        EncoderCache(start.encoder_cache_bytes),
+        EncoderCache(start.encoder_cache_bytes, start.max_tenant_share),
         max_batch_tokens=start.max_batch_tokens,
         max_batch_requests=start.max_batch_requests,
         max_encoder_tokens=start.max_encoder_tokens,

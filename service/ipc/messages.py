@@ -90,6 +90,8 @@ class Start(Message, frozen=True, kw_only=True):
     dtype: str
     arena_bytes: int
     encoder_cache_bytes: int
+    max_tenant_share: float = 1.0
+    """Part of the cache that one tenant may hold."""
     max_batch_tokens: int
     max_batch_requests: int
     max_encoder_tokens: int

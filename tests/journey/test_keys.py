@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from service.front.key_file import ApiKey, hash_key
+from service.front.keyring import Keyring
 from service.openapi.document import build
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, picture, plain_environ
 
@@ -179,3 +180,16 @@ def test_a_file_that_is_not_one_of_keys_stops_the_start(tmp_path: Path) -> None:
     ended = subprocess.run(command, cwd=ROOT, env=plain_environ(), capture_output=True, text=True, timeout=60)
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
     assert "line 1" in ended.stderr
+
+
+def test_a_new_key_opens_with_the_line_that_comes_with_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "service", "key", "new", "acme", "--max-requests-per-s", "5"]
+    made = subprocess.run(command, cwd=ROOT, env=plain_environ(), capture_output=True, text=True, timeout=60)
+    key = made.stderr.split()[-1]
+    assert key not in made.stdout
+    (tmp_path / "keys").write_text(made.stdout)
+    found = Keyring(tmp_path / "keys").find(key.encode())
+    assert found
+    assert (found.tenant.name, found.meter.key.max_requests_per_s) == ("acme", 5.0)
+    refused = subprocess.run([*command[:-3], "a b"], cwd=ROOT, env=plain_environ(), capture_output=True, timeout=60)
+    assert refused.returncode == 2

@@ -33,7 +33,7 @@ def the_line(result: subprocess.CompletedProcess[str]) -> str:
         (("--dtype", "int4"), ("--dtype", "'int4'", "bfloat16", "float16", "float32")),
         (("--encoder-cache-bytes", "1GB"), ("--encoder-cache-bytes", "'1GB'", "an integer")),
         (("--request-timeout-s", "0"), ("--request-timeout-s", "'0'", "a number > 0")),
-        (("--api-keys", "keys.txt"), ("--api-keys", "not in this release")),
+        (("--api-keys", "keys.txt"), ("--api-keys", "No such file")),
         (("--allow-media-hosts", "http://a.example"), ("--allow-media-hosts", "`*.example.com`")),
         (("--allow-private-media-hosts", "*"), ("--allow-private-media-hosts", "patterns are not accepted")),
         (("--allow-media-hosts", "*", "--media-ports", "80,0"), ("--media-ports", "from 1 to 65535")),

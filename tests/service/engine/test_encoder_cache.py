@@ -47,3 +47,35 @@ def test_the_cap_holds_under_ten_thousand_random_puts() -> None:
             weights[key] = num_bytes
         assert cache.num_bytes <= 1000
         assert cache.num_bytes == sum(num for key, num in weights.items() if key in cache)
+
+
+def test_a_tenant_pushes_out_its_own_once_it_has_its_share() -> None:
+    cache: EncoderCache[str] = EncoderCache(100, tenant_share=0.5)
+    for number in range(4):
+        cache.put(b"m%d" % number, "m", 10, "modest")
+    for number in range(1000):
+        assert cache.put(b"g%d" % number, "g", 10, "greedy")
+        assert cache.num_bytes <= 90
+    assert all(cache.get(b"m%d" % number) for number in range(4))
+    assert [number for number in range(1000) if b"g%d" % number in cache] == [995, 996, 997, 998, 999]
+    assert not cache.put(b"large", "g", 51, "greedy")
+    assert cache.put(b"large", "m", 50, "modest")
+
+
+def test_those_without_a_name_are_everybody_and_may_fill_it() -> None:
+    cache: EncoderCache[str] = EncoderCache(100, tenant_share=0.1)
+    for number in range(10):
+        assert cache.put(b"%d" % number, "x", 10)
+    assert len(cache) == 10
+
+
+def test_shares_and_the_cap_hold_whatever_is_put() -> None:
+    draw = random.Random(5)
+    cache: EncoderCache[int] = EncoderCache(1000, tenant_share=0.4)
+    for number in range(20_000):
+        cache.put(b"%d" % draw.randrange(300), number, draw.randrange(1, 500), draw.choice("abc"))
+        held = dict.fromkeys("abc", 0)
+        for entry in cache._entries.values():
+            held[entry.tenant] += entry.num_bytes
+        assert max(held.values()) <= 400
+        assert sum(held.values()) == cache.num_bytes <= 1000

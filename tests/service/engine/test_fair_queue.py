@@ -29,7 +29,7 @@ def test_shares_are_of_cost_and_not_of_things() -> None:
     queue = filled(100, large=[100] * 100, small=[10] * 1000)
     taken: Counter[str] = Counter()
     for _ in range(110):
-        cost = queue.next_cost()
+        cost, _ = queue.peek()
         taken[queue.take()[0]] += cost
     assert abs(taken["large"] - taken["small"]) <= 100
 

@@ -12,6 +12,7 @@ from service.decode.threads import ThreadDecoder
 from service.errors import MediaError
 from service.front.loaded import LoadedMedia
 from service.front.pixels import PixelLoader
+from service.front.tenant import Tenant
 from service.ipc.arena import PixelArena
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
@@ -185,5 +186,25 @@ def test_a_slot_goes_to_the_first_who_takes_and_the_rest_is_given_back() -> None
         loaded.release()
         loaded.release()  # nothing is given back twice
         assert arena.num_bytes_taken == item(1).num_slot_bytes
+
+    asyncio.run(story())
+
+
+def test_another_tenants_picture_costs_as_much_as_a_new_one() -> None:
+    """At the same time and later: neither a decode that is under way nor a key that is known is shared."""
+
+    async def story() -> None:
+        arena, one = loader()
+        before = num_decoded()
+        tenants = (Tenant.named("a"), Tenant.named("b"), Tenant.without_key())
+        answers = await asyncio.gather(*(one.load([item(1)], tenant) for tenant in tenants))
+        taken_by = [answer.take(item(1)) for answer in answers]
+        assert num_decoded() - before == 3
+        assert len({loaded.key for loaded in taken_by}) == 3
+        assert all(loaded.slot for loaded in taken_by)
+        again = (await one.load([item(1)], tenants[1])).take(item(1))
+        assert (again.key, again.slot) == (taken_by[1].key, None)
+        assert num_decoded() - before == 3
+        assert arena.num_bytes_taken == 3 * item(1).num_slot_bytes
 
     asyncio.run(story())
