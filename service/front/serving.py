@@ -144,7 +144,7 @@ class Serving:
         async def become_ready() -> None:
             await known.ask()
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
-            rule = _feature_rule(model)
+            rule = _feature_rule(settings, model)
             reader = InputReader(model, _limits(settings), uuids, rule, _reading(settings))
             self._online = Online(model, supervisor.ready, embedder, reader)
 
@@ -209,10 +209,11 @@ def _reading(settings: Settings) -> Reading:
     return Reading(None if color is None else parse_color(color), upright)
 
 
-def _feature_rule(model: ServedModel) -> FeatureRule:
+def _feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
     profile = model.profile
     origin = features_origin(model.fingerprint)
-    return FeatureRule(hidden=profile.dimensions, width=profile.feature_width, origin=origin)
+    is_accepted = settings.image_embeds == "accept"
+    return FeatureRule(hidden=profile.dimensions, width=profile.feature_width, origin=origin, is_accepted=is_accepted)
 
 
 def _start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
