@@ -99,7 +99,7 @@ class LiveServer:
 
     def engine_pid(self) -> int:
         """Process id of the engine that runs now; 0 when there is none."""
-        return next(iter(children_of(self.process.pid)), 0)
+        return next((pid for pid in children_of(self.process.pid) if "service.engine.worker" in command_of(pid)), 0)
 
     def stop(self) -> int:
         """End it as an orchestrator would; its exit code."""
@@ -127,6 +127,17 @@ def children_of(parent: int) -> list[int]:
     table = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     pairs = [tuple(map(int, line.split())) for line in table.splitlines()]
     return [pid for pid, ppid in pairs if ppid == parent]
+
+
+def command_of(pid: int) -> str:
+    """The command line of a process; nothing when it has ended."""
+    path = Path(f"/proc/{pid}/cmdline")
+    if Path("/proc/self/stat").exists():
+        try:
+            return path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            return ""
+    return subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
 
 
 def _stat(path: Path) -> list[str]:

@@ -52,8 +52,13 @@ class ProcessDecoder:
         num_bytes = item.header.num_decode_bytes
         await self.budget.take(num_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._pool, self._decode, item)
-        work.add_done_callback(lambda _: self.budget.give(num_bytes))
-        return await work
+
+        def ended(work: asyncio.Future[NDArray[np.uint8]]) -> None:
+            self.budget.give(num_bytes)
+            work.exception()  # read once: nobody may wait for it any more, and asyncio would complain
+
+        work.add_done_callback(ended)
+        return await asyncio.shield(work)  # whoever gives up, the room is given back when the process is free again
 
     def close(self) -> None:
         """End the processes that are idle; nobody may decode any more."""

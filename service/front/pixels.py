@@ -27,7 +27,8 @@ from service.media.picture import Picture
 class PixelLoader:
     """Has pictures decoded, copies them into slots in its own threads, and remembers their keys.
 
-    Cancelling a load is safe at any point: slots that threads still write to are given back when the threads are done.
+    Cancelling a load is safe at any point: what is not decoded yet never will be, and slots that threads still write to
+    are given back when the threads are done.
     """
 
     def __init__(
@@ -88,12 +89,14 @@ class PixelLoader:
     async def _decode(self, items: Sequence[Picture]) -> list[LoadedMedia | MediaError]:
         """Each item's key and slot of pixels, or why it has none."""
         slots = await self._arena.reserve([item.num_slot_bytes for item in items])
-        each = [self._decode_into(item, slot) for item, slot in zip(items, slots, strict=True)]
+        each = [asyncio.create_task(self._decode_into(item, slot)) for item, slot in zip(items, slots, strict=True)]
         decoding = asyncio.gather(*each, return_exceptions=True)
         try:
             keys = await asyncio.shield(decoding)
         except asyncio.CancelledError:
             decoding.add_done_callback(lambda _: self._release(slots))
+            for task in each:
+                task.cancel()
             raise
         bug = next((key for key in keys if not isinstance(key, bytes | MediaError)), None)
         if bug is not None:
@@ -107,7 +110,12 @@ class PixelLoader:
     async def _decode_into(self, item: Picture, slot: PixelSlot) -> bytes:
         assert isinstance(item, MediaItem | FeaturesItem)  # there are no others
         data = await self._decoder.pixels(item) if isinstance(item, MediaItem) else item.data
-        key = await asyncio.get_running_loop().run_in_executor(self._pool, self._store, item, data, slot)
+        storing = asyncio.get_running_loop().run_in_executor(self._pool, self._store, item, data, slot)
+        try:
+            key = await asyncio.shield(storing)
+        except asyncio.CancelledError:
+            await asyncio.wait([storing])  # the slot is given back when this task ends: nobody may write to it then
+            raise
         if item.dtype is None:
             metrics.PICTURES_DECODED.inc()
         return key

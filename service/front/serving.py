@@ -160,7 +160,7 @@ class Serving:
         async def become_ready() -> None:
             await known.ask()
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
-            rule, reading = _feature_rule(model), _reading(settings)
+            rule, reading = _feature_rule(settings, model), _reading(settings)
             reader = InputReader(model, _limits(settings), uuids, rule, reading, self.fetching, self.local_files)
             self._online = Online(model, supervisor.ready, embedder, reader)
 
@@ -225,10 +225,11 @@ def _reading(settings: Settings) -> Reading:
     return Reading(None if color is None else parse_color(color), upright)
 
 
-def _feature_rule(model: ServedModel) -> FeatureRule:
+def _feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
     profile = model.profile
     origin = features_origin(model.fingerprint)
-    return FeatureRule(hidden=profile.dimensions, width=profile.feature_width, origin=origin)
+    is_accepted = settings.image_embeds == "accept"
+    return FeatureRule(hidden=profile.dimensions, width=profile.feature_width, origin=origin, is_accepted=is_accepted)
 
 
 def _start_message(settings: Settings, model: ServedModel, cores: int) -> Start:

@@ -30,6 +30,7 @@ class FeatureRule:
         hidden: width of the language model.
         width: hidden · (1 + deepstack layers).
         origin: what `features_origin` gives for the model.
+        is_accepted: whether features are taken at all.
         max_abs: largest number accepted, without its sign. RMS normalization sums squares of a row in float32, and
             where that sum overflows it gives zeros, silently; float16 weights overflow at 65,504 and products before.
 
@@ -39,6 +40,7 @@ class FeatureRule:
     hidden: int
     width: int
     origin: str = ""
+    is_accepted: bool = True
     max_abs: float = 1e4
 
 
@@ -124,11 +126,13 @@ def open_features(
         One item for each grid, in order.
 
     Raises:
-        MediaError: `invalid_image_embeds`.
+        MediaError: `invalid_image_embeds`, or `media_source_refused` where none are taken.
 
     Source: reference/api-contract.md sections 1.9 and 7.3.
     """
     path = param or "image_embeds"
+    if not rule.is_accepted:
+        Blame(path, index).refuse("media_source_refused", "This server takes no features in place of pictures.")
     grids = read_grids(grid_thw, Blame(f"{path}.image_grid_thw", index))
     num_rows = sum(map(num_visual_tokens, grids))
     blame = Blame(f"{path}.image_embeds", index)

@@ -130,17 +130,17 @@ LINE = Line(
     run=run,
     sabotages=(
         Sabotage(
-            "an error of the decoder is not turned into one of the picture",
-            "service/decode/worker.py",
-            "    except (MediaError, MemoryError):",
-            "    except MemoryError:",
+            "a picture that cannot be decoded is our own fault",
+            "service/decode/processes.py",
+            'return Blame(item.param, item.index).refuse("media_undecodable", UNREADABLE)',
+            "raise RuntimeError(UNREADABLE)",
             200,
         ),
         Sabotage(
             "a library's own words are answered",
-            "service/media/decode.py",
-            "        picture = None\n    if picture is None:",
-            '        raise MediaError("media_undecodable", "PIL.Image") from None\n    if picture is None:',
+            "service/media/header.py",
+            'UNREADABLE = "The image',
+            'UNREADABLE = "PIL.UnidentifiedImageError: the image',
             200,
         ),
         Sabotage(

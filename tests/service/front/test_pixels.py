@@ -159,6 +159,23 @@ def test_a_load_that_is_cancelled_while_threads_decode_gives_its_slots_back_when
     asyncio.run(story())
 
 
+def test_pictures_that_nobody_waits_for_any_more_are_not_decoded() -> None:
+    async def story() -> None:
+        arena, one = loader(1 << 22)
+        before = num_decoded()
+        tasks = [asyncio.create_task(taken(one, item(seed))) for seed in range(40)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        for task in tasks[1:]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert num_decoded() - before < 5
+        assert arena.num_bytes_taken == item(0).num_slot_bytes
+        assert (await taken(one, item(9)))[0].slot is not None
+
+    asyncio.run(story())
+
+
 def test_an_old_picture_forgotten_during_a_load_is_still_answered() -> None:
     async def story() -> None:
         arena = PixelArena(1 << 20)

@@ -75,6 +75,12 @@ def refusal(file: bytes | str, grid: list[Any] = GRID, rule: FeatureRule = RULE)
     return error
 
 
+def test_where_no_features_are_taken_they_are_refused_unread() -> None:
+    with pytest.raises(MediaError) as caught:
+        opened("no base64 at all", rule=FeatureRule(hidden=HIDDEN, width=WIDTH, is_accepted=False))
+    assert (caught.value.code, caught.value.param, caught.value.index) == ("media_source_refused", PARAM, 3)
+
+
 @pytest.mark.parametrize("dtype", ["<f4", "<f2"])
 @pytest.mark.parametrize("pack", [npy, lambda array: safetensors(torch.from_numpy(array))])
 def test_both_formats_give_the_rows_as_they_were_sent(pack: Callable[[np.ndarray], bytes], dtype: str) -> None:

@@ -1,0 +1,152 @@
+"""Crafted pairs of pictures, readings, rules, features and tenants that a careless key would take for one."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+from PIL import Image
+
+from service.decode.threads import ThreadDecoder
+from service.front.pixels import PixelLoader
+from service.front.uuids import UuidStore
+from service.ipc.arena import PixelArena
+from service.media.features import FeaturesItem
+from service.media.header import DecodeLimits
+from service.media.item import MediaItem, open_image
+from service.media.key import (
+    content_key,
+    features_digest,
+    features_key,
+    features_origin,
+    features_source_digest,
+    file_digest,
+)
+from service.media.picture import Picture
+from service.media.pixels import load_pixels
+from service.media.reading import Reading
+from service.media.resize import PixelRule
+from tests.scoreboard.lines.mutants.image_seeds import ORIENTED, encoded, noise
+
+RULE = PixelRule()
+SAME_SIZE = PixelRule(min_pixels=1)
+
+
+def twins() -> Iterator[tuple[str, bool]]:
+    """Crafted pairs, each with whether it is told apart (or, where it says so, recognized as one)."""
+    wide, high = (encoded(noise("L", size=size), "PNG") for size in ((150, 30), (30, 150)))
+    yield "30 x 150 and 150 x 30", _differ(wide, high)
+    flat = bytes(150 * 30 * 3)
+    yield (
+        "the same bytes as 30 x 150 and 150 x 30",
+        content_key(flat, (30, 150), b"") != content_key(flat, (150, 30), b""),
+    )
+    palettes = [Image.new("P", (64, 64), 1) for _ in range(2)]
+    for place, one in enumerate(palettes):
+        one.putpalette([0, 0, 0, 200 * place, 10, 10])
+    yield "one index, two palettes", _differ(*(encoded(one, "PNG") for one in palettes))
+    yield "one index, two palettes, as GIF", _differ(*(encoded(one, "GIF") for one in palettes))
+    opaque = noise("RGB", size=(64, 64))
+    yield (
+        "RGB and opaque RGBA are one picture",
+        _equal_pixels(encoded(opaque, "PNG"), encoded(opaque.convert("RGBA"), "PNG")),
+    )
+    yield "PNG and BMP are one picture", _equal_pixels(encoded(opaque, "PNG"), encoded(opaque, "BMP"))
+    clear = opaque.convert("RGBA")
+    clear.putalpha(0)
+    yield "RGB and clear RGBA", _differ(encoded(opaque, "PNG"), encoded(clear, "PNG"))
+    turned = encoded(opaque, "PNG", exif=ORIENTED)
+    yield "EXIF differs, and is applied", _differ(encoded(opaque, "PNG"), turned, reading=Reading(upright=True))
+    yield "EXIF differs, and is ignored", _equal_pixels(encoded(opaque, "PNG"), turned)
+    yield "upright and as stored", _key(turned) != _key(turned, reading=Reading(upright=True))
+    yield from _readings(encoded(noise("RGBA", size=(64, 64)), "PNG"))
+    yield from _rules(encoded(opaque, "PNG"))
+    yield from _tensors()
+    yield from _tenants(encoded(opaque, "PNG"))
+
+
+def _readings(file: bytes) -> Iterator[tuple[str, bool]]:
+    colors = [None, (0, 0, 0), (255, 255, 255), (255, 0, 0), (0, 0, 255)]
+    items = {color: _open(file, reading=Reading(color)) for color in colors}
+    for color in colors[1:]:
+        yield f"over {color}, level 2", items[color].digest != items[None].digest
+        is_white = color == (255, 255, 255)  # the reference's own background: the same pixels
+        yield f"over {color}, level 1", (_content_of(items[color]) == _content_of(items[None])) == is_white
+    yield "a name stands for both", len({item.identity for item in items.values()}) == 1
+
+
+def _rules(file: bytes) -> Iterator[tuple[str, bool]]:
+    for change in ({"factor": 28}, {"min_pixels": 99}, {"max_pixels": 99_999}, {"max_aspect": 199}):
+        other = open_image(file, DecodeLimits(), replace(RULE, **change))
+        yield f"another {next(iter(change))}", other.digest != open_image(file, DecodeLimits(), RULE).digest
+
+
+def _tensors() -> Iterator[tuple[str, bool]]:
+    data, grid = memoryview(bytes(range(64))), (1, 2, 4)
+    one = features_digest(data, "float16", grid, 16)
+    yield "the same bytes as float16 and bfloat16", one != features_digest(data, "bfloat16", grid, 16)
+    yield "the same bytes as float16 and float32", one != features_digest(data, "float32", grid, 8)
+    yield "the same rows on 2 x 4 and 4 x 2", one != features_digest(data, "float16", (1, 4, 2), 16)
+    yield "the same bytes in wider rows", one != features_digest(data, "float16", grid, 32)
+    yield "features and a file of the same bytes", one != file_digest(bytes(data))
+    yield "features of two models", features_key(one, b"a") != features_key(one, b"b")
+    yield "origins of two models", features_origin(b"a") != features_origin(b"b")
+    keys = {features_key(one, b"m"), features_source_digest(one), content_key(bytes(12), (2, 2), b"m"), one}
+    yield "keys of different kinds", len(keys) == 4
+
+
+def _tenants(file: bytes) -> Iterator[tuple[str, bool]]:
+    """What one tenant has had decoded and named is nothing to the other, over the tables that hold it."""
+    features = FeaturesItem(memoryview(bytes(4 * 32)), "float32", b"n" * 32, (1, 2, 2))
+    for kind, items in {
+        "picture": [_open(file, salt=salt) for salt in (b"", b"a", b"b")],
+        "features": [replace(features, salt=salt) for salt in (b"", b"a", b"b")],
+    }.items():
+        loaded = asyncio.run(_loaded([*items, *items]))
+        yield f"{kind}: each tenant's first is new", loaded[:3] == [True, True, True]
+        yield f"{kind}: each tenant's second is known", loaded[3:] == [False, False, False]
+        yield f"{kind}: no key is shared, level 2", len({item.digest for item in items}) == 3
+        yield f"{kind}: no key is shared, level 1", len({item.key(_slot(item), b"m") for item in items}) == 3
+        store = UuidStore(1 << 20)
+        store.bind(b"A", "name", items[1])
+        yield (
+            f"{kind}: a name is its tenant's",
+            store.find(b"B", "name") is None and store.find(b"A", "name") is not None,
+        )
+
+
+async def _loaded(items: list[Picture]) -> list[bool]:
+    """Whether each had to be loaded, one after the other."""
+    arena = PixelArena(1 << 20)
+    decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60)
+    loader = PixelLoader(arena, b"m", decoder, num_threads=1)
+    new = []
+    for item in items:
+        loaded = await loader.load([item])
+        new.append(loaded.take(item).slot is not None)
+    return new
+
+
+def _slot(item: Picture) -> memoryview:
+    return load_pixels(item).data.cast("B") if isinstance(item, MediaItem) else memoryview(b"")
+
+
+def _open(file: bytes, reading: Reading | None = None, salt: bytes = b"") -> MediaItem:
+    return open_image(file, DecodeLimits(), SAME_SIZE, reading=reading or Reading(), salt=salt)
+
+
+def _content_of(item: MediaItem) -> bytes:
+    return item.key(_slot(item), b"m")
+
+
+def _key(file: bytes, reading: Reading | None = None) -> tuple[bytes, bytes]:
+    item = _open(file, reading)
+    return item.digest, _content_of(item)
+
+
+def _differ(one: bytes, other: bytes, reading: Reading | None = None) -> bool:
+    return all(a != b for a, b in zip(_key(one, reading), _key(other, reading), strict=True))
+
+
+def _equal_pixels(one: bytes, other: bytes) -> bool:
+    (digest, key), (other_digest, other_key) = _key(one), _key(other)
+    return digest != other_digest and key == other_key
