@@ -6,7 +6,7 @@ bound to, is for the service.
 """
 
 import base64
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -77,8 +77,8 @@ ImageSource = ImageUrl | str
 """A picture's source: OpenAI's object, or its `url` alone."""
 
 
-class ImageUrlPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="image_url"):
-    """A picture: its source, its `uuid`, or both."""
+class _Image(Wire, frozen=True, kw_only=True):
+    """What both forms of a picture's part hold."""
 
     image_url: Annotated[
         ImageSource | None,
@@ -89,6 +89,22 @@ class ImageUrlPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="image
         ),
     ] = None
     uuid: Annotated[Uuid | None, Meta(description=UUID_MEANING, examples=[EXAMPLE_UUID])] = None
+
+
+class ImageUrlPart(_Image, frozen=True, kw_only=True, tag_field="type", tag="image_url"):
+    """A picture: its source, its `uuid`, or both."""
+
+
+class LoneImageUrlPart(_Image, frozen=True, kw_only=True):
+    """A picture: its source, its `uuid`, or both."""
+
+    # The same part where no other kind may stand: msgspec asks for a tag only when there is a choice, this asks always.
+    type: Literal["image_url"]
+
+    @property
+    def part(self) -> ImageUrlPart:
+        """The same among other kinds."""
+        return ImageUrlPart(image_url=self.image_url, uuid=self.uuid)
 
 
 GridNumber = Annotated[int, Meta(ge=1, le=MAX_INT32)]

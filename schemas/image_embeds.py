@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
-from schemas.content import EXAMPLE_IMAGE, ImageEmbedsPart, ImageUrlPart
+from schemas.content import EXAMPLE_IMAGE, ImageEmbedsPart, LoneImageUrlPart
 from schemas.embeddings import EmbedDtype, OnError
 from schemas.errors import ErrorBody
 from schemas.limits import MAX_IMAGES
@@ -28,7 +28,7 @@ class ImageEmbedsRequest(Wire, frozen=True, kw_only=True):
         ),
     ] = None
     images: Annotated[
-        Annotated[list[ImageUrlPart], Meta(min_length=1, max_length=MAX_IMAGES)],
+        Annotated[list[LoneImageUrlPart], Meta(min_length=1, max_length=MAX_IMAGES)],
         Meta(
             description="The pictures, each an `image_url` part as in `inputs`, with or without a `uuid`.",
             examples=[[{"type": "image_url", "image_url": {"url": EXAMPLE_IMAGE}}]],

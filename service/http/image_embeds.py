@@ -53,7 +53,7 @@ async def _create(request: AnyRequest, serving: Serving) -> Response[bytes]:
     dtype = _dtype(body, online.engine.dtype)
     job = features_job(
         online.reader,
-        body.images,
+        [image.part for image in body.images],
         FeaturesSpec(dtype=dtype),
         tenant=tenant_of(request),
         max_bytes=serving.settings.max_features_bytes,

@@ -24,9 +24,9 @@ Schema = dict[str, Any]
 REF = "#/components/schemas/"
 _NOTES = ("title", "description", "examples", "default")
 _FORMATS = {"integer": "int32", "number": "float"}
-_RENAMED = {"Content": "InputItem", "ImageEmbeds": "ImageFeatures"}
+_RENAMED = {"Content": "InputItem", "ImageEmbeds": "ImageFeatures", "LoneImageUrlPart": "ImageUrlPart"}
 """Types that hold a property of their own name: generators write `content = cls(content=content)` for `Content`, one
-variable with two types."""
+variable with two types. And two types that look alike on the wire: one component."""
 
 
 def build_components(roots: list[type[Wire | Answer] | UnionType]) -> dict[str, Schema]:
@@ -46,7 +46,16 @@ def build_components(roots: list[type[Wire | Answer] | UnionType]) -> dict[str, 
         _name(named, schema, names, components)
     for name, schema in raw.items():
         components[name] = _struct(schema, names)
-    return _rename(dict(sorted((component_name(name), schema) for name, schema in components.items())))
+    return _rename(_by_final_name(components))
+
+
+def _by_final_name(components: dict[str, Schema]) -> dict[str, Schema]:
+    final: dict[str, Schema] = {}
+    for name, schema in sorted(components.items(), key=lambda pair: component_name(pair[0])):
+        final_name, alike = component_name(name), schema | {"title": ""}
+        if final.setdefault(final_name, alike) != alike:  # the first one's order of properties stays
+            raise ValueError(f"{name} and another type are both called {final_name} and differ. This is a bug.")
+    return final
 
 
 def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[str, Schema]) -> None:

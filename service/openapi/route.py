@@ -16,6 +16,7 @@ class Route:
     method: str
     path: str
     operation_id: str
+    """Its name in clients. They append `Data`, `Error`, `Response` for types of theirs: no component is so called."""
     tag: str
     summary: str
     description: str

@@ -122,7 +122,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/tokenize",
-        operation_id="tokenize",
+        operation_id="tokenizeInputs",
         tag="Tokens",
         summary="The tokens that a request would have",
         description=(
@@ -139,7 +139,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/detokenize",
-        operation_id="detokenize",
+        operation_id="detokenizeTokens",
         tag="Tokens",
         summary="The text of token ids",
         description="Special tokens are written out. The run of ids of a picture gives the name of that id as often.",

@@ -8,6 +8,7 @@ that what else the machine does meets all alike; the least says what the code co
 import argparse
 import base64
 import json
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -105,13 +106,15 @@ def ways(num_vectors: int) -> Mapping[str, Way]:
 
 
 def in_turns(all_ways: Mapping[str, Way], seconds: float) -> dict[str, list[float]]:
-    """Seconds of each call, one way after the other, over and over."""
+    """Seconds of each call, over and over; the order is drawn anew each time, for a way pays for what ran before it."""
+    order, rng = list(all_ways.items()), random.Random(0)
     spent: dict[str, list[float]] = {name: [] for name in all_ways}
     began_s = time.perf_counter()
     for turn in range(MAX_ROUNDS):
         if turn >= MIN_ROUNDS and time.perf_counter() - began_s > seconds:
             break
-        for name, way in all_ways.items():
+        rng.shuffle(order)
+        for name, way in order:
             start_s = time.perf_counter()
             way()
             spent[name].append(time.perf_counter() - start_s)

@@ -4,6 +4,7 @@ Schemathesis runs all of its phases with every check on: no 5xx, every status, h
 nothing accepted that the schema forbids. It lives in an environment of its own, kept while its requirements stay.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -13,11 +14,12 @@ from pathlib import Path
 
 from tests.clients.run import PLACE, Environment
 from tests.conftest import CHECKPOINT, ROOT, LiveServer
+from tests.fuzz.stated import with_null
 
 HERE = ROOT / "tests" / "fuzz"
 NUM_CASES = 2000
-NUM_OPERATIONS_FUZZED = 7
-"""Operations with a body: the others have few cases, whatever is asked for."""
+CASES_EACH_SHARE = 20
+"""All phases over all operations make at least so many cases for each one that an operation is asked for."""
 SEED = "1"
 
 
@@ -46,10 +48,12 @@ def fuzz(url: str, num_cases: int) -> Findings:
     environment = Environment(HERE / "requirements.txt")
     if trouble := environment.install():
         raise RuntimeError(trouble)
-    each = str(max(1, num_cases // NUM_OPERATIONS_FUZZED))
+    each = str(max(1, num_cases // CASES_EACH_SHARE))
     with tempfile.TemporaryDirectory() as scratch:  # it keeps examples where it runs
+        document = Path(scratch) / "openapi.json"
+        document.write_text(json.dumps(with_null(json.loads((ROOT / "openapi.json").read_text()))))
         command = [str(environment.folder / "bin" / "schemathesis"), "--config-file", str(HERE / "schemathesis.toml")]
-        command += ["run", str(ROOT / "openapi.json"), "--url", url, "--seed", SEED, "--max-examples", each]
+        command += ["run", str(document), "--url", url, "--seed", SEED, "--max-examples", each]
         command += ["--continue-on-failure", "--no-color"]
         ended = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
     output = ended.stdout + ended.stderr

@@ -16,7 +16,7 @@ def workshop() -> Workshop:
 
 
 def test_the_package_and_its_use_pass_mypy_strict(workshop: Workshop) -> None:
-    """Also refused are the wrong requests of `usage.py`: mypy reports a `type: ignore` that is not needed."""
+    """Also refused are the wrong requests of `usage/refused.py`: mypy reports a `type: ignore` that is not needed."""
     assert "no issues found" in workshop.python("-m", "mypy")
 
 
@@ -26,4 +26,4 @@ def test_no_field_and_no_answer_is_any(workshop: Workshop) -> None:
 
 
 def test_the_program_gets_typed_answers_from_a_live_server(workshop: Workshop, live: tuple[str, str]) -> None:
-    workshop.python("usage.py", *live)
+    workshop.python("-m", "usage", *live)

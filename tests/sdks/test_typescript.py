@@ -3,6 +3,8 @@
 Both folders of a generator have the same four scripts in `package.json`: generate, types, any, usage.
 """
 
+import re
+
 import pytest
 
 from tests.sdks.workshop import Workshop
@@ -18,12 +20,17 @@ def workshop(request: pytest.FixtureRequest) -> Workshop:
 
 
 def test_the_types_and_their_use_compile(workshop: Workshop) -> None:
-    """Also refused are the wrong requests of `usage.ts`: `tsc` reports a `@ts-expect-error` that is not needed."""
-    assert (workshop.folder / "built" / "usage.js").is_file()
+    """Also refused are those of `usage/refused.ts`: `tsc` reports a `@ts-expect-error` that is not needed."""
+    assert (workshop.folder / "built" / "usage" / "main.js").is_file()
 
 
 def test_no_type_is_any(workshop: Workshop) -> None:
     workshop.npm("any")
+
+
+def test_no_type_was_given_a_number_for_want_of_a_name(workshop: Workshop) -> None:
+    [types] = (*workshop.folder.glob("cenote.d.ts"), *workshop.folder.glob("cenote/types.gen.ts"))
+    assert re.findall(r"(?:type|interface) \w*[a-z]\d+\b", types.read_text()) == []
 
 
 def test_the_program_gets_typed_answers_from_a_live_server(workshop: Workshop, live: tuple[str, str]) -> None:

@@ -9,8 +9,9 @@ from tests.sdks.workshop import Workshop
 @pytest.fixture(scope="module")
 def workshop(generator: Generator) -> Workshop:
     workshop = generator.generate("java")
-    sources = sorted(str(path) for path in (workshop.folder / "generated" / "src" / "main").rglob("*.java"))
-    workshop.run("javac", "-classpath", str(generator.jar), "-d", "classes", *sources, "Usage.java")
+    generated = (workshop.folder / "generated" / "src" / "main").rglob("*.java")
+    sources = sorted(str(path) for path in (*generated, *workshop.folder.glob("*.java")))
+    workshop.run("javac", "-classpath", str(generator.jar), "-d", "classes", *sources)
     return workshop
 
 

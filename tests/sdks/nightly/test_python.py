@@ -14,9 +14,9 @@ def workshop(generator: Generator) -> Workshop:
 
 
 def test_the_package_and_its_use_pass_mypy(workshop: Workshop) -> None:
-    """Also refused are the wrong requests of `usage.py`: mypy reports a `type: ignore` that is not needed."""
+    """Also refused are the wrong requests of `usage/refused.py`: mypy reports a `type: ignore` that is not needed."""
     assert "no issues found" in workshop.python("-m", "mypy")
 
 
 def test_the_program_gets_typed_answers_from_a_live_server(workshop: Workshop, live: tuple[str, str]) -> None:
-    workshop.python("usage.py", *live, env={"PYTHONPATH": "generated"})
+    workshop.python("-m", "usage", *live, env={"PYTHONPATH": "generated"})

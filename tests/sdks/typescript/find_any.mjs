@@ -1,16 +1,16 @@
 /**
- * Fails when a type is lost: `node find_any.mjs PROGRAM GENERATED...`.
+ * Fails when a type is lost: `node find_any.mjs GENERATED PROGRAM...`.
  *
- * In the generated files `any` may not be written at all, and `unknown` only as the value of an index signature: a
+ * In the generated file `any` may not be written at all, and `unknown` only as the value of an index signature: a
  * field of an answer that this version does not know is `unknown`, since answers are open objects. In the program,
  * which writes neither, no expression may have the type `any`, wherever it comes from.
  */
 import ts from "typescript";
 
-const [program, ...generated] = process.argv.slice(2);
+const [generated, ...program] = process.argv.slice(2);
 const { config } = ts.readConfigFile("tsconfig.json", ts.sys.readFile);
 const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ".");
-const compilation = ts.createProgram([program, ...generated], options);
+const compilation = ts.createProgram([generated, ...program], options);
 const checker = compilation.getTypeChecker();
 const found = [];
 
@@ -33,7 +33,7 @@ function visitProgram(file, node) {
   ts.forEachChild(node, (child) => visitProgram(file, child));
 }
 
-for (const path of generated) visitGenerated(compilation.getSourceFile(path), compilation.getSourceFile(path));
-visitProgram(compilation.getSourceFile(program), compilation.getSourceFile(program));
+visitGenerated(compilation.getSourceFile(generated), compilation.getSourceFile(generated));
+for (const path of program) visitProgram(compilation.getSourceFile(path), compilation.getSourceFile(path));
 console.log(found.join("\n"));
 process.exitCode = found.length ? 1 : 0;

@@ -1,19 +1,12 @@
-"""A program written against the generated package, as a user would; mypy reads it in the strictest form.
-
-`assert_type` states what a reader of the document expects. A `type: ignore` states what must be refused: mypy reports
-one that is not needed. Run as `python usage.py URL PICTURE`, it holds the answers against each other.
-"""
+"""Vectors of a picture with a text, in every form in which they can be asked for and answered."""
 
 import array
 import base64
 import math
-import sys
-from pathlib import Path
 from typing import assert_type
 
 from cenote_client import AuthenticatedClient
 from cenote_client.api.embeddings import create_embedding, embed
-from cenote_client.api.models import get_model, list_models
 from cenote_client.models import (
     CohereEmbeddingType,
     CohereEmbedRequest,
@@ -22,7 +15,6 @@ from cenote_client.models import (
     EmbeddingRequest,
     EmbeddingResponse,
     EncodingFormat,
-    ErrorCode,
     ErrorResponse,
     ImageEmbedsPart,
     ImageUrl,
@@ -30,10 +22,6 @@ from cenote_client.models import (
     ImageUrlPartType,
     InputItem,
     Message,
-    Modality,
-    ModelCard,
-    ModelList,
-    Pooling,
     Role,
     TextPart,
     TextPartType,
@@ -125,60 +113,7 @@ def texts_keep_their_order(client: AuthenticatedClient) -> None:
     assert_close(again, first)
 
 
-def errors_are_typed(client: AuthenticatedClient) -> None:
-    answer = create_embedding.sync_detailed(client=client, body=EmbeddingRequest(input_="x", dimensions=4096))
-    assert (answer.status_code, type(answer.parsed)) == (400, ErrorResponse)
-    assert isinstance(answer.parsed, ErrorResponse)
-    error = answer.parsed.error
-    assert_type(error.code, ErrorCode)
-    assert_type(error.param, str | None)
-    assert_type(error.index, int | None)
-    assert (error.code, error.param) == (ErrorCode.INVALID_DIMENSIONS, "dimensions")
-    cohere = embed.sync(client=client, body=CohereEmbedRequest(texts=["x"], model="none"))
-    assert isinstance(cohere, CohereErrorResponse)
-    assert cohere.error.code is ErrorCode.MODEL_NOT_FOUND
-
-
-def models_are_typed(client: AuthenticatedClient) -> None:
-    models = list_models.sync(client=client)
-    assert isinstance(models, ModelList)
-    card = get_model.sync(models.data[0].id, client=client)
-    assert isinstance(card, ModelCard)
-    assert_type(card.pooling, Pooling)
-    assert_type(card.matryoshka_dimensions, list[int] | None)
-    assert_type(card.modalities, list[Modality])
-    assert Modality.IMAGE in card.modalities
-
-
-def wrong_requests_do_not_pass_mypy(picture: str) -> None:
-    """Never run: each line is an error, or the `type: ignore` on it is."""
-    InputItem(content=["a bare text"])  # type: ignore[list-item]
-    InputItem(content=[ImageUrl(url=picture)])  # type: ignore[list-item]
-    ImageUrlPart(type_="audio", image_url=picture)  # type: ignore[arg-type]
-    Message(role="robot", content=[])  # type: ignore[arg-type]
-    EmbeddingRequest(encoding_format="float16")  # type: ignore[arg-type]
-    EmbeddingRequest(dimension=64)  # type: ignore[call-arg]
-    EmbeddingRequest(input_=[[1, 2]])  # type: ignore[list-item]
-    CohereEmbedRequest(embedding_types=["float64"])  # type: ignore[list-item]
-
-
 def assert_close(got: list[float] | str, want: list[float]) -> None:
     assert isinstance(got, list)
     assert len(got) == len(want)
     assert max(abs(a - b) for a, b in zip(got, want, strict=True)) < 1e-5
-
-
-def main(url: str, picture_path: str) -> None:
-    picture = "data:image/png;base64," + base64.b64encode(Path(picture_path).read_bytes()).decode()
-    with AuthenticatedClient(base_url=url, token="any", raise_on_unexpected_status=True) as client:
-        want = inputs_give_a_vector(client, picture)
-        base64_holds_the_same(client, picture, want)
-        messages_give_the_same(client, picture, want)
-        cohere_gives_the_same(client, picture, want)
-        texts_keep_their_order(client)
-        errors_are_typed(client)
-        models_are_typed(client)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])

@@ -1,0 +1,60 @@
+"""Row 21: the tests without `assert` in the product (`python -O`), and with Pillow's bomb warnings as errors.
+
+pytest rewrites the assertions of tests, so they hold under `-O`; those of the product are gone, as they would be for
+someone who starts it so.
+"""
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.scoreboard.line import Line, Result, Sabotage
+
+CI = (
+    "tests/service/media", "tests/schemas", "tests/kernels", "tests/service/http", "tests/service/engine",
+    "tests/service/front", "tests/service/ipc", "tests/service/prompt", "tests/journey/test_refusals.py",
+    "tests/journey/test_refused_bytes.py", "tests/journey/test_per_item.py", "tests/journey/test_uuids.py",
+)  # fmt: skip
+"""What refuses and checks; nightly runs everything."""
+WHOLE = 2000
+"""Asked for so many or more, the whole suite."""
+STRICT = ("-W", "error::PIL.Image.DecompressionBombWarning")
+
+
+def run(size: int, folder: Path) -> Result:
+    report = folder / "report.xml"
+    chosen = ("tests",) if size >= WHOLE else CI if size >= len(CI) else CI[:size]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junit-xml={report}", *STRICT, *chosen]
+    environ = os.environ | {"PYTHONOPTIMIZE": "1"}
+    subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, check=False)
+    suites = list(ET.parse(report).getroot().iter("testsuite"))
+    num_tests = sum(int(suite.get("tests", 0)) for suite in suites)
+    failed = [case for suite in suites for case in suite.iter("testcase") if _has_failed(case)]
+    return Result(num_tests, len(failed), [f"{case.get('classname')}::{case.get('name')}" for case in failed[:5]])
+
+
+def _has_failed(case: ET.Element) -> bool:
+    return any(case.find(kind) is not None for kind in ("failure", "error"))
+
+
+LINE = Line(
+    number=21,
+    name="optimized",
+    measure="tests under python -O, with Pillow's bomb warnings as errors",
+    must="the same results",
+    ci=len(CI),
+    nightly=WHOLE,
+    run=run,
+    sabotages=(
+        Sabotage(
+            name="a check of what a client sent is an assert",
+            file="service/media/source.py",
+            old='    if not data:\n        blame.refuse("media_undecodable", f"The image is empty; {_ACCEPTED}.")',
+            new='    assert data or blame.refuse("media_undecodable", f"The image is empty; {_ACCEPTED}.")',
+            size=1,
+        ),
+    ),
+)

@@ -1,0 +1,32 @@
+/** The tokens that a request would have, and back to text. */
+import { assert, isType } from "../assertions.js";
+import type { Client } from "../cenote/client/index.js";
+import { detokenizeTokens, tokenizeInputs } from "../cenote/index.js";
+import type { DetokenizeResponse, TokenizeRequest, TokenizeResponse } from "../cenote/index.js";
+import { fused } from "./vectors.js";
+
+async function tokenized(client: Client, body: TokenizeRequest): Promise<TokenizeResponse> {
+  const { data, error } = await tokenizeInputs({ client, body });
+  isType<TokenizeResponse | undefined>()(data);
+  assert(data !== undefined, `tokens, not ${error?.error.message}`);
+  isType<number[]>()(data.tokens);
+  assert(data.count === data.tokens.length, "all are counted");
+  return data;
+}
+
+export async function tokensOfAPictureAreCounted(client: Client, picture: string): Promise<void> {
+  const tokens = await tokenized(client, { inputs: [{ content: fused(picture) }] });
+  const [entry] = tokens.data;
+  assert(entry !== undefined && entry.count === tokens.count, "one input");
+  assert(entry.image_tokens > 0 && entry.image_tokens < entry.count, "some stand for the picture");
+  assert(tokens.token_strs === null, "no text that nobody asked for");
+}
+
+export async function tokensAreTextAgain(client: Client): Promise<void> {
+  const tokens = await tokenized(client, { prompt: "a red circle", return_token_strs: true });
+  isType<string[] | null>()(tokens.token_strs);
+  assert(tokens.token_strs?.length === tokens.count, "a text for each");
+  const { data } = await detokenizeTokens({ client, body: { tokens: tokens.tokens } });
+  isType<DetokenizeResponse | undefined>()(data);
+  assert(data?.prompt === tokens.token_strs.join("") && data.prompt.includes("a red circle"), "the text again");
+}

@@ -1,0 +1,25 @@
+/** Vision features of a picture, computed once and posted back in its place. */
+import { assert, assertClose, isType, numbersOf } from "../assertions.js";
+import type { Cenote, Schemas } from "./client.js";
+import { DIMENSIONS, embedding, INSTRUCTION } from "./vectors.js";
+
+/** The features of one picture, as the part to post back. */
+async function features(client: Cenote, picture: string): Promise<Schemas["ImageEmbedsPart"]> {
+  const images: Schemas["ImageUrlPart"][] = [{ type: "image_url", image_url: { url: picture } }];
+  const { data } = await client.POST("/v1/image_embeds", { body: { images, embed_dtype: "float32" } });
+  isType<Schemas["ImageEmbedsResponse"] | undefined>()(data);
+  const [entry] = data?.data ?? [];
+  assert(data !== undefined && entry?.part !== undefined, "features");
+  isType<number[] | undefined>()(entry.shape);
+  isType<Schemas["EmbedDtype"] | undefined>()(entry.dtype);
+  assert(entry.shape?.[0] === data.usage.image_tokens && entry.dtype === "float32", "a row for each visual token");
+  return entry.part;
+}
+
+export async function featuresGiveTheSame(client: Cenote, picture: string, want: readonly number[]): Promise<void> {
+  const turns: Schemas["Conversation"] = [
+    { role: "system", content: [{ type: "text", text: INSTRUCTION }] },
+    { role: "user", content: [await features(client, picture), { type: "text", text: "a red circle" }] },
+  ];
+  assertClose(numbersOf(await embedding(client, { messages: turns, dimensions: DIMENSIONS })), want);
+}

@@ -1,0 +1,30 @@
+"""No component has a name that a client generator makes itself: it would put a number behind one of the two."""
+
+from typing import Any
+
+import pytest
+
+from service.openapi import build, build_sdk
+
+MADE = ("Data", "Error", "Errors", "Response", "Responses")
+"""What @hey-api/openapi-ts appends to an operation's name, for the types of what is sent and answered."""
+
+
+def names_made(document: dict[str, Any]) -> set[str]:
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    names = [operation["operationId"] for operation in operations]
+    return {name[0].upper() + name[1:] + suffix for name in names for suffix in MADE}
+
+
+@pytest.mark.parametrize("document", [build(), build_sdk()], ids=["full", "sdk"])
+def test_no_component_has_the_name_of_an_operations_data_response_or_error(document: dict[str, Any]) -> None:
+    made = names_made(document)
+    assert {"CreateEmbeddingData", "ListModelsResponses"} <= made
+    assert made.isdisjoint(document["components"]["schemas"])
+
+
+@pytest.mark.parametrize("document", [build(), build_sdk()], ids=["full", "sdk"])
+def test_no_two_names_differ_in_their_case_alone(document: dict[str, Any]) -> None:
+    """Each is a file's name in some language, and two such files are one where the file system knows no case."""
+    names = [name.lower() for name in (*document["components"]["schemas"], *names_made(document))]
+    assert len(names) == len(set(names))
