@@ -1,6 +1,7 @@
 """Pictures by URL and by file through the live server: the same vectors, one fetch, one error for any cause."""
 
 import base64
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,23 @@ def test_without_hosts_nothing_is_fetched(server: LiveServer, host: MediaHost) -
     assert "not enabled" in error_of(server, host.url("/0.png"), 400)["message"]
     assert error_of(server, "file:///etc/passwd", 400)["code"] == "media_source_refused"
     assert host.asked == []
+
+
+def test_the_requests_own_deadline_ends_its_fetches(start_server: Callable[..., LiveServer], host: MediaHost) -> None:
+    flags = ("--allow-private-media-hosts", "localhost", "--media-ports", str(host.port), "--request-timeout-s", "1")
+    hurried = start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
+    host.pages["/slow"] = slowly
+    assert error_of(hurried, host.url("/slow"), 504)["code"] == "deadline_exceeded"
+    deadline_s = time.monotonic() + 2
+    while host.num_open:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    hurried.ask("/v1/embeddings", {"inputs": [item(host.url("/0.png"))]})
+    assert hurried.metric("cenote_queue_inputs") == 0
+
+
+def slowly(_: object) -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\n\r\n"
+    while True:
+        time.sleep(0.05)
+        yield b"x"
