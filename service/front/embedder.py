@@ -14,6 +14,7 @@ from service.ipc.arena import PixelArena
 from service.ipc.messages import OutputSpec, Vector, Wanted
 from service.media.picture import Picture
 from service.prompt.prompt import Prompt
+from service.stages import stage
 
 ARENA_SHARE = 4
 """Pictures of one group may take this fraction of the arena, so that several requests decode side by side."""
@@ -57,7 +58,8 @@ class Embedder:
             async with asyncio.timeout(self._timeout_s):
                 with self._admission.place(job.num_inputs) as place:
                     began_s = time.perf_counter()
-                    prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    with stage("prepare"):
+                        prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     num_tokens = sum(len(prompt.token_ids) for prompt in prompts)
                     self._admission.add_tokens(place, num_tokens, num_tokens * job.answer_token_bytes)
@@ -78,7 +80,8 @@ class Embedder:
         try:
             async with asyncio.timeout(self._timeout_s):
                 with self._admission.place(job.num_inputs) as place:
-                    prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                    with stage("prepare"):
+                        prepared = await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))
                     return prompts
@@ -102,10 +105,12 @@ class Embedder:
         _raise_first(() if per_item else ends)
         tickets: dict[int, Ticket] = {}
         try:
-            for group in self._groups(ends):
-                tickets |= await self._submit_group(group, ends, output, per_item=per_item)
+            with stage("media"):
+                for group in self._groups(ends):
+                    tickets |= await self._submit_group(group, ends, output, per_item=per_item)
             media_ms = (time.perf_counter() - began_s) * 1e3
-            vectors = await _settled(tickets, per_item=per_item)
+            with stage("engine"):
+                vectors = await _settled(tickets, per_item=per_item)
         finally:
             self._client.abandon(tickets.values())  # whoever is answered is passed over
         return Embedded([_outcome(end, vectors.get(index)) for index, end in enumerate(ends)], media_ms)

@@ -106,11 +106,24 @@ HANDLERS: dict[type[Exception] | int, Any] = {
 }
 
 
+def error_bytes(error: ServiceError | RuleError, path: str, id_: str) -> bytes:
+    """The body of an error answer, as the clients of a path can read it.
+
+    Args:
+        error: what was raised.
+        path: of the request; empty when it never got one.
+        id_: the request id.
+    """
+    body = error_body(error, id_)
+    is_cohere = family_of(path) == "cohere"
+    shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)
+    return msgspec.json.encode(shaped)
+
+
 def _answer(
     request: AnyRequest, error: ServiceError | RuleError, headers: dict[str, str] | None = None
 ) -> Response[bytes]:
-    body = error_body(error, id_ := request_id(request.scope))
-    is_cohere = family_of(request.url.path) == "cohere"
-    shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)
-    encoded = msgspec.json.encode(shaped)
+    if error.code == "body_timeout":  # whoever is slow has had its time, and its connection with it
+        headers = {"connection": "close"}
+    encoded = error_bytes(error, request.url.path, request_id(request.scope))
     return Response(encoded, status_code=STATUS[error.code], headers=headers, media_type=MediaType.JSON)

@@ -28,6 +28,10 @@ from service.http.tenant import tenant_of
 from service.ipc.messages import OutputSpec
 from service.prompt.prompt import Prompt
 from service.prompt.token_strs import token_strs
+from service.stages import stage
+
+MAX_DETOKENIZE_BYTES = 2 << 20
+"""Room for as many token ids as a request may have; this route takes nothing larger, whatever `max_body_bytes` says."""
 
 
 @post("/tokenize", status_code=200)
@@ -38,11 +42,11 @@ async def tokenize(request: AnyRequest) -> Response[bytes]:
         return await _tokenize(request, serving)
 
 
-@post("/detokenize", status_code=200)
+@post("/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
 async def detokenize(request: AnyRequest) -> Response[bytes]:
     """The text of token ids."""
     serving = serving_of(request.app)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes)):
+    with serving.admission.body(announced_bytes(request, MAX_DETOKENIZE_BYTES)):
         return await _detokenize(request, serving)
 
 
@@ -105,5 +109,6 @@ def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
 
 async def _written(make: Callable[[], msgspec.Struct]) -> Response[bytes]:
     """The answer, made in a thread: a full batch has a million tokens."""
-    body = await asyncio.to_thread(lambda: msgspec.json.encode(make()))
+    with stage("write"):
+        body = await asyncio.to_thread(lambda: msgspec.json.encode(make()))
     return Response(body, media_type=MediaType.JSON)

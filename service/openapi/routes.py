@@ -36,7 +36,7 @@ RAW_HEADERS = (
 """Headers of raw answers, in place of what JSON says."""
 
 
-EMBED_STATUSES = (400, 404, 409, 413, 415, 422, 429, 500, 503, 504)
+EMBED_STATUSES = (400, 404, 408, 409, 413, 414, 415, 422, 429, 431, 500, 503, 504)
 """How a request for vectors can fail."""
 
 ROUTES = (
@@ -145,7 +145,7 @@ ROUTES = (
         description="Special tokens are written out. The run of ids of a picture gives the name of that id as often.",
         request=DetokenizeRequest,
         response=DetokenizeResponse,
-        error_statuses=(400, 404, 413, 415, 429, 500, 503),
+        error_statuses=(400, 404, 408, 413, 414, 415, 429, 431, 500, 503),
         request_examples=examples_tokens.DETOKENIZE_REQUESTS,
         response_examples=examples_tokens.DETOKENIZE_RESPONSES,
         error_examples=examples_tokens.DETOKENIZE_ERRORS,
