@@ -88,7 +88,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     )
     head_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("time for a request's line and headers")] = 10.0
     keep_alive_s: Annotated[
-        Annotated[int, Meta(ge=1)], _about("how long an idle connection is kept; clients should close theirs earlier")
+        Annotated[int, Meta(ge=1)],
+        _about("how long an idle connection is kept: longer than clients keep theirs, so that it is they who close it"),
     ] = 30
     max_connections: Annotated[Positive, _about("connections at once; above, only probes are answered, others 503")] = (
         1024
@@ -98,7 +99,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None, _about("host names that requests may be addressed to, separated by commas; any when not given")
     ] = None
     metrics_port: Annotated[
-        Annotated[int, Meta(ge=0, le=65535)] | None, _about("port of its own for /metrics, which the main one then lacks")
+        Annotated[int, Meta(ge=0, le=65535)] | None,
+        _about("port of its own for /metrics, which the main one then lacks"),
     ] = None
     otlp_endpoint: Annotated[
         str | None, _about("URL that spans are sent to by OTLP over HTTP, such as http://localhost:4318/v1/traces")

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope, Send, WebSocketReceiveMessage
 
 from service import metrics
 from service.http.finished import Finished
@@ -64,11 +64,11 @@ class AccessLog:
         scope["cenote_request_id"] = id_  # type: ignore[typeddict-unknown-key]  # ASGI lets servers add keys
         status, answering_s, is_gone = 500, 0.0, False
 
-        async def receive_noting(*_: object) -> Message:
+        async def receive_noting() -> HTTPReceiveMessage | WebSocketReceiveMessage:
             nonlocal is_gone
             message = await receive()
-            is_gone = is_gone or message["type"] == "http.disconnect"
-            return message  # type: ignore[return-value]  # what a server receives is a message, too
+            is_gone = is_gone or (message["type"] == "http.disconnect" and not answering_s)
+            return message
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status, answering_s
@@ -80,7 +80,7 @@ class AccessLog:
             await send(message)
 
         try:
-            await self._app(scope, receive_noting, send_with_headers)  # type: ignore[arg-type]
+            await self._app(scope, receive_noting, send_with_headers)
         finally:
             ended_s = time.perf_counter()
             if answering_s:

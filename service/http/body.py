@@ -77,7 +77,9 @@ async def _read(request: AnyRequest, settings: Settings) -> bytes:
 def _check_media_type(header: str) -> None:
     media_type, *parameters = (part.strip() for part in header.split(";"))
     if media_type.lower() != "application/json":
-        raise InputError("unsupported_media_type", f"Content-Type: got {_shown(media_type)}, expected 'application/json'")
+        raise InputError(
+            "unsupported_media_type", f"Content-Type: got {_shown(media_type)}, expected 'application/json'"
+        )
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in CHARSETS:

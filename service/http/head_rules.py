@@ -3,7 +3,7 @@
 In: the bytes that came so far. Out: nothing, or a `RemoteProtocolError` whose status says why. It runs before the head
 is parsed, so a head that two parsers could read in two ways is read by none.
 
-Source: RFC 9112 sections 2.2, 5.2, 6.1 and 11.2; shared/reference/security-reliability.md section 3 (smuggling, headers).
+Source: RFC 9112 sections 2.2, 5.2, 6.1 and 11.2; shared/reference/security-reliability.md section 3.
 """
 
 import re

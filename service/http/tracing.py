@@ -4,7 +4,6 @@ In: finished requests. Out: spans, in batches, from a thread of the SDK's. Nothi
 `open_tracing` is called, which happens only when `--otlp-endpoint` is set.
 """
 
-import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +43,7 @@ def open_tracing(endpoint: str) -> Tracing:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise SettingsError("--otlp-endpoint: needs the extra `otel`; install `cenote[otel]`") from None
-    resource = Resource.create({"service.name": "cenote", "service.version": importlib.metadata.version("cenote")})
+    resource = Resource.create({"service.name": "cenote"})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
     tracer = provider.get_tracer("cenote")

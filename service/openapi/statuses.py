@@ -47,7 +47,7 @@ REASONS: dict[int, str] = {
     429: "The queue is full; come back after `Retry-After` seconds.",
     431: "The request's headers are too many or too large.",
     500: "The service is at fault.",
-    503: "The model is loading or restarting, or there are too many connections; come back after `Retry-After` seconds.",
+    503: "The model loads or restarts, or connections are too many; come back after `Retry-After` seconds.",
     504: "The answer would come too late.",
 }
 """What a status says, for people."""
