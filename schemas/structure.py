@@ -10,8 +10,8 @@ import re
 from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT
 from schemas.rule_error import RuleError
 
-MAX_CONTAINERS = MAX_INPUTS * (2 + 2 * MAX_PARTS_PER_INPUT)
-"""Arrays and objects of a body: the largest request has an item, its list, and two objects for each part."""
+MAX_CONTAINERS = 64 + MAX_INPUTS * (2 + 2 * MAX_PARTS_PER_INPUT)
+"""Arrays and objects of a body: the largest request has, for each item, itself, its list, two objects for each part."""
 
 MAX_COMMAS = 1 << 20
 """Members of all arrays and objects together: token ids, most of all."""
