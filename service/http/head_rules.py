@@ -17,6 +17,7 @@ MAX_LINE_OVERHEAD = 64
 
 _END = re.compile(rb"\n\r?\n")
 _BARE_LF = re.compile(rb"(?<!\r)\n")
+_HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _FOLDED = re.compile(rb"\n[ \t]")
 
 
@@ -41,14 +42,16 @@ def check_head(raw: bytes, max_head_bytes: int) -> None:
 
 
 def check_request(request: h11.Request) -> None:
-    """Refuse a request whose length is said twice.
+    """Refuse a request whose length is said twice, or whose Host is no name.
 
     Raises:
-        h11.RemoteProtocolError: both Content-Length and Transfer-Encoding are there.
+        h11.RemoteProtocolError: both Content-Length and Transfer-Encoding are there, or Host is malformed.
     """
-    names = {name for name, _ in request.headers}
-    if b"content-length" in names and b"transfer-encoding" in names:
+    values = dict(request.headers)
+    if b"content-length" in values and b"transfer-encoding" in values:
         raise _refused(400, "two lengths")
+    if not _HOST.fullmatch(values.get(b"host", b"")):
+        raise _refused(400, "a malformed Host")
 
 
 def _refused(status: int, why: str) -> h11.RemoteProtocolError:
