@@ -6,6 +6,8 @@ Knows no route but the probes, which are answered also when there are too many c
 """
 
 import asyncio
+import socket
+import struct
 import sys
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,6 +29,9 @@ NUM_SPARE = 64
 """Connections above the limit whose head is read, in case it is a probe's; those above are answered unread."""
 
 SPARE_HEAD_TIMEOUT_S = 2.0
+
+RESET = struct.pack("ii", 1, 0)
+"""`SO_LINGER` for no time at all: closing drops what was not sent."""
 
 REFUSALS: dict[int, tuple[ErrorCode, str]] = {
     400: ("invalid_request", "the request is not HTTP/1.1 as this server reads it"),
@@ -162,6 +167,8 @@ class Connection(H11Protocol):
 
     def _give_up(self, phase: Phase) -> None:
         metrics.SLOW_CONNECTIONS.labels(phase).inc()
+        if phase == "write":  # else the kernel keeps the megabytes that nobody takes, and offers them for minutes
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         self.transport.abort()
 
     def _watch_writing(self) -> None:
