@@ -1,7 +1,7 @@
 """Minutes at 70 % of what the server can, a fifth of it hostile: nothing may grow, slow down or fail.
 
-`size` is in seconds. Below an hour a slope says little, since an allocator settles for minutes, and a 99th percentile is
-that of whatever else the machine did; then the bars are what was gained between the first and the last fifth after
+`size` is in seconds. Below an hour a slope says little, since an allocator settles for minutes, and a 99th percentile
+is that of whatever else the machine did; then the bars are what was gained between the first and the last fifth after
 warm-up, and the median's drift. From an hour on they are the slope, and the drift of the 99th percentile.
 """
 
