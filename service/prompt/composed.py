@@ -26,10 +26,13 @@ def composed_bytes(text: str, enough_bytes: int, side: Literal["left", "right"] 
         A lower bound of the UTF-8 bytes of the composed text, and the characters that it was counted over.
     """
     num_bytes = num_chars = 0
+    was_plain = True
     for piece in _slices(text, side):
-        seam = SEAM_BYTES if num_chars and not piece.isascii() else 0
+        is_plain = piece.isascii()
+        seam = 0 if num_chars == 0 or (is_plain and was_plain) else SEAM_BYTES
         num_bytes += max(0, _bytes(piece) - seam)
         num_chars += len(piece)
+        was_plain = is_plain
         if num_bytes >= enough_bytes:
             break
     return num_bytes, num_chars
