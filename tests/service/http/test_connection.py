@@ -172,3 +172,23 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(start_server: Callable
         while b'phase="write"} 1.0' not in (page := server.http.get("/metrics").content):
             assert time.monotonic() < deadline_s, page.decode()
             time.sleep(0.5)
+
+
+def test_far_above_the_cap_a_connection_is_answered_unread(impatient: LiveServer) -> None:
+    clients = [connect(impatient) for _ in range(8 + 64 + 8)]
+    heard = hear(clients[-1])
+    for client in clients:
+        client.close()
+    assert (heard.status, heard.is_closed or b"connection: close" in heard.raw) == (503, True)
+
+
+def test_a_client_that_hangs_up_while_it_waits_is_499_in_the_log(impatient: LiveServer) -> None:
+    with connect(impatient) as client:
+        client.sendall(START + b"x-request-id: gone\r\ncontent-length: 100\r\n\r\n{")
+        time.sleep(0.2)
+    deadline_s = time.monotonic() + 5
+    while '"request_id":"gone"' not in impatient.log.read_text():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+    (line,) = [line for line in impatient.log.read_text().splitlines() if '"request_id":"gone"' in line]
+    assert json.loads(line)["status"] == 499
