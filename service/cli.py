@@ -17,7 +17,7 @@ import uvicorn
 from service import logs
 from service.app import create_app
 from service.front.serving import Serving
-from service.http.server import allow_descriptors, metrics_served, server_config
+from service.http.listening import allow_descriptors, metrics_served, server_config
 from service.model.builtin import CHECKPOINT
 from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, is_hub_id
 from service.openapi import render, render_sdk

@@ -19,9 +19,9 @@ from uvicorn.server import ServerState
 
 from schemas.errors import ErrorCode
 from service import metrics
-from service.errors import InputError, ServiceError
-from service.http.crowd import RETRY_S, ProbesOnly, crowded
-from service.http.errors import error_bytes
+from service.errors import InputError, ServiceError, UnavailableError
+from service.http.crowd import ProbesOnly, crowded
+from service.http.errors import error_answer, retry_headers
 from service.http.request_id import new_request_id
 from service.http.strict_h11 import StrictConnection
 
@@ -139,10 +139,10 @@ class Connection(H11Protocol):
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             id_ = new_request_id()
-            body = error_bytes(error, "", id_)
+            body = error_answer(error, id_, "")
             headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
             headers += [("x-request-id", id_), ("connection", "close")]
-            headers += [("retry-after", str(RETRY_S))] if status == 503 else []
+            headers += [*retry_headers(error).items()] if isinstance(error, UnavailableError) else []
             for event in (h11.Response(status_code=status, headers=headers), h11.Data(body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()

@@ -7,8 +7,9 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import metrics
 from service.errors import UnavailableError
-from service.http.errors import error_bytes
+from service.http.errors import retry_headers
 from service.http.probes import PROBES
+from service.http.refusal import refuse
 from service.http.request_id import choose_request_id
 
 RETRY_S = 2
@@ -34,14 +35,5 @@ class ProbesOnly:
         error = crowded()
         metrics.REFUSED_CONNECTIONS.labels(error.code).inc()
         id_ = choose_request_id(list(scope["headers"]))
-        body = error_bytes(error, scope["path"], id_)
-        headers = {
-            "content-type": "application/json",
-            "content-length": str(len(body)),
-            "x-request-id": id_,
-            "retry-after": str(RETRY_S),
-            "connection": "close",
-        }
-        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": 503, "headers": encoded})
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        scope["cenote_request_id"] = id_  # type: ignore[typeddict-unknown-key]  # ASGI lets servers add keys
+        await refuse(scope, send, error, retry_headers(error) | {"connection": "close", "x-request-id": id_})

@@ -4,6 +4,7 @@ The table itself stands in `service.openapi.statuses`, so that what is answered 
 """
 
 import logging
+import math
 from typing import Any
 
 import msgspec
@@ -71,8 +72,14 @@ def answer_service_error(request: AnyRequest, error: ServiceError) -> Response[b
     """A failure that the service raised on purpose."""
     headers = {}
     if isinstance(error, UnavailableError):
-        headers = {"Retry-After": str(error.retry_after_s), "retry-after-ms": str(error.retry_after_s * 1000)}
+        headers = retry_headers(error)
     return _answer(request, error, headers)
+
+
+def retry_headers(error: UnavailableError) -> dict[str, str]:
+    """When to come back: whole seconds as HTTP has it, and milliseconds as OpenAI's clients read it first."""
+    wait_s = error.retry_after_s
+    return {"Retry-After": str(math.ceil(wait_s)), "retry-after-ms": str(math.ceil(wait_s * 1000))}
 
 
 def answer_rule_error(request: AnyRequest, error: RuleError) -> Response[bytes]:
@@ -106,24 +113,24 @@ HANDLERS: dict[type[Exception] | int, Any] = {
 }
 
 
-def error_bytes(error: ServiceError | RuleError, path: str, id_: str) -> bytes:
-    """The body of an error answer, as the clients of a path can read it.
-
-    Args:
-        error: what was raised.
-        path: of the request; empty when it never got one.
-        id_: the request id.
-    """
-    body = error_body(error, id_)
-    is_cohere = family_of(path) == "cohere"
-    shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)
-    return msgspec.json.encode(shaped)
-
-
 def _answer(
     request: AnyRequest, error: ServiceError | RuleError, headers: dict[str, str] | None = None
 ) -> Response[bytes]:
     if error.code == "body_timeout":  # whoever is slow has had its time, and its connection with it
         headers = {"connection": "close"}
-    encoded = error_bytes(error, request.scope["path"], request_id(request.scope))
+    encoded = error_answer(error, request_id(request.scope), request.scope["path"])
     return Response(encoded, status_code=STATUS[error.code], headers=headers, media_type=MediaType.JSON)
+
+
+def error_answer(error: ServiceError | RuleError, id_: str, path: str) -> bytes:
+    """The whole body of a refusal, in the form that the clients of `path` read.
+
+    Args:
+        error: what was raised.
+        id_: the request id.
+        path: of the request.
+    """
+    body = error_body(error, id_)
+    is_cohere = family_of(path) == "cohere"
+    shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)
+    return msgspec.json.encode(shaped)

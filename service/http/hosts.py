@@ -7,9 +7,8 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import InputError
-from service.http.errors import error_bytes
 from service.http.probes import PROBES
-from service.http.request_id import request_id
+from service.http.refusal import refuse
 
 
 class AllowedHosts:
@@ -31,10 +30,7 @@ class AllowedHosts:
             await self._app(scope, receive, send)
             return
         error = InputError("invalid_request", "Host: got a name that this server does not go by")
-        body = error_bytes(error, scope["path"], request_id(scope))
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": 400, "headers": headers})
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        await refuse(scope, send, error, {})
 
 
 def _host(scope: Scope) -> bytes:
