@@ -13,6 +13,8 @@ import orjson
 
 PLAIN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
 MAX_VALUE_CHARS = 256
+MAX_MESSAGE_CHARS = 1024
+"""Messages are ours, and some explain at length why a start failed."""
 
 logger = logging.getLogger("cenote.process")
 
@@ -26,7 +28,7 @@ class JsonFormatter(logging.Formatter):
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _harmless(record.getMessage()),
+            "message": _harmless(record.getMessage(), MAX_MESSAGE_CHARS),
         }
         for name, value in vars(record).items():
             if name not in PLAIN_ATTRIBUTES:
@@ -45,7 +47,7 @@ class HumanFormatter(logging.Formatter):
             f"{name}={_harmless(str(value))}" for name, value in vars(record).items() if name not in PLAIN_ATTRIBUTES
         )
         line = f"{time.strftime('%H:%M:%S', time.localtime(record.created))} {record.levelname.lower():7s} "
-        line += _harmless(record.getMessage()) + (f"  {extras}" if extras else "")
+        line += _harmless(record.getMessage(), MAX_MESSAGE_CHARS) + (f"  {extras}" if extras else "")
         return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
 
 
@@ -70,7 +72,7 @@ def _log_last_words(kind: type[BaseException], error: BaseException, trace: Trac
     logger.critical("the process ends by an exception that nobody handled", exc_info=(kind, error, trace))
 
 
-def _harmless(text: str) -> str:
+def _harmless(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
     """A value as it may stand in a line: cut, and without control characters or anything else that is not printed."""
-    text = text[:MAX_VALUE_CHARS]
+    text = text[:max_chars]
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
