@@ -8,6 +8,7 @@ from litestar import Litestar
 from litestar.datastructures import State
 from litestar.types import ASGIApp
 
+from service import metrics
 from service.front.serving import Serving
 from service.http.access import AccessLog
 from service.http.disconnect import CancelOnDisconnect
@@ -19,9 +20,11 @@ from service.http.errors import HANDLERS
 from service.http.guard import Guard
 from service.http.head import HeadAsGet
 from service.http.health import get_metrics, livez, readyz
+from service.http.hosts import AllowedHosts
 from service.http.image_embeds import create_image_embeds
 from service.http.models import get_model, list_models
 from service.http.tokenize import detokenize, tokenize
+from service.http.tracing import open_tracing
 from service.settings import Settings
 
 ROUTE_HANDLERS = [
@@ -49,6 +52,8 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
     Litestar's own OpenAPI is off: ours is built from the schemas (see DECISIONS.md).
     """
     serving = Serving(settings)
+    tracing = open_tracing(settings.otlp_endpoint) if settings.otlp_endpoint else None
+    metrics.show_limits(settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
@@ -61,9 +66,11 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+            if tracing is not None:
+                await asyncio.to_thread(tracing.close)
 
     app = Litestar(
-        route_handlers=ROUTE_HANDLERS,
+        route_handlers=[one for one in ROUTE_HANDLERS if one is not get_metrics or settings.metrics_port is None],
         state=State({"serving": serving}),
         lifespan=[lifespan],
         exception_handlers=HANDLERS,
@@ -71,4 +78,7 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
         openapi_config=None,
         logging_config=None,
     )
-    return AccessLog(Guard(CancelOnDisconnect(HeadAsGet(app)), serving)), serving
+    served: ASGIApp = Guard(CancelOnDisconnect(HeadAsGet(app)), serving)
+    if settings.allowed_hosts is not None:
+        served = AllowedHosts(served, settings.allowed_hosts)
+    return AccessLog(served, tracing.export if tracing else None), serving

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import contextlib
 import logging
-import math
 import os
 import signal
 import sys
@@ -19,6 +18,7 @@ from service import logs
 from service.app import create_app
 from service.front.key_file import ApiKey, hash_key, new_key
 from service.front.serving import Serving
+from service.http.listening import allow_descriptors, metrics_served, server_config
 from service.model.builtin import CHECKPOINT
 from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, is_hub_id
 from service.openapi import render, render_sdk
@@ -28,13 +28,6 @@ from service.reference import render_markdown
 from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_settings
 
 logger = logging.getLogger("cenote.cli")
-
-KEEP_ALIVE_S = 30
-"""Longer than clients keep an idle connection (httpx, and so both SDKs: 5 s), so that it is they who close it.
-
-With uvicorn's 5 s both sides may close at the same moment, and a request then meets a connection just reset.
-"""
-
 
 DOCUMENTS = {"full": render, "sdk": render_sdk}
 """What `cenote openapi` prints, by profile."""
@@ -144,22 +137,16 @@ def _serve(options: argparse.Namespace) -> int:
 
 async def _serve_until_ended(settings: Settings) -> int:
     app, serving = create_app(settings)
-    config = uvicorn.Config(
-        app,
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        # Every accepted request is answered before: its own deadline ends first. A second signal does not wait.
-        timeout_graceful_shutdown=math.ceil(settings.request_timeout_s) + 1,
-    )
-    server = QuietServer(config)
-    tasks = [asyncio.create_task(_stop_when_ended(server, serving)), asyncio.create_task(_say_where(server, settings))]
-    await server.serve()
-    for task in tasks:
-        task.cancel()
+    server = QuietServer(server_config(app, settings, settings.port))
+    allow_descriptors(settings.max_connections)
+    async with metrics_served(settings) as where:
+        if where is not None:
+            logger.info("metrics on %s", where)
+        watch, say = _stop_when_ended(server, serving), _say_where(server, settings)
+        tasks = [asyncio.create_task(watch), asyncio.create_task(say)]
+        await server.serve()
+        for task in tasks:
+            task.cancel()
     return 1 if serving.failure or not server.started else 0
 
 

@@ -4,6 +4,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 from schemas.errors import ERROR_CODES
 from service.ipc.messages import StepDone
+from service.settings import FIELDS, Settings
+from service.stages import ENGINE_STAGES, STAGES
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, read by nobody
 
@@ -30,6 +32,14 @@ STAGE_SECONDS = Histogram(
 INPUTS = Histogram("cenote_inputs_per_request", "Inputs of a request", buckets=SIZES, registry=REGISTRY)
 TRUNCATED = Counter("cenote_truncated_inputs_total", "Inputs whose text was cut", registry=REGISTRY)
 ERRORS = Counter("cenote_errors_total", "Error answers by code", ["code"], registry=REGISTRY)
+
+REFUSED_CONNECTIONS = Counter(
+    "cenote_refused_connections_total", "Connections ended before a request was heard", ["code"], registry=REGISTRY
+)
+SLOW_CONNECTIONS = Counter(
+    "cenote_slow_connections_total", "Connections ended for being slow", ["phase"], registry=REGISTRY
+)
+LIMIT = Gauge("cenote_limit", "Every setting that is a number", ["name"], registry=REGISTRY)
 
 QUEUE_INPUTS = Gauge("cenote_queue_inputs", "Inputs admitted and not answered yet", registry=REGISTRY)
 QUEUE_TOKENS = Gauge("cenote_queue_tokens", "Tokens admitted and not answered yet", registry=REGISTRY)
@@ -61,8 +71,7 @@ CACHE_EVICTIONS = Gauge(
     "cenote_encoder_cache_evictions", "Features pushed out since the engine's start", registry=REGISTRY
 )
 
-STAGES = ("media", "queue", "inference")
-for _stage in STAGES:
+for _stage in (*STAGES, *ENGINE_STAGES):
     STAGE_SECONDS.labels(_stage)
 for _code in ERROR_CODES:
     ERRORS.labels(_code)
@@ -70,6 +79,10 @@ for _reason in ("deadline", "lost", "start"):
     DECODE_WORKERS_REPLACED.labels(_reason)
 for _outcome in ("fetched", "failed", "refused"):
     MEDIA_FETCHES.labels(_outcome)
+for _code in ("invalid_request", "target_too_long", "head_too_large", "too_many_connections"):
+    REFUSED_CONNECTIONS.labels(_code)
+for _phase in ("head", "drain", "write"):
+    SLOW_CONNECTIONS.labels(_phase)
 for _kind in ("encode", "language"):
     STEP_SECONDS.labels(_kind)
 
@@ -89,6 +102,14 @@ def observe_step(step: StepDone) -> None:
     CACHE_BYTES.set(step.cache.num_bytes)
     CACHE_ENTRIES.set(step.cache.num_entries)
     CACHE_EVICTIONS.set(step.cache.num_evictions)
+
+
+def show_limits(settings: Settings) -> None:
+    """Give every setting that is a number a series; what is off or not set has none."""
+    for name in FIELDS:
+        value = getattr(settings, name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            LIMIT.labels(name).set(value)
 
 
 def render() -> bytes:

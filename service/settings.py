@@ -134,6 +134,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     request_timeout_s: Annotated[
         Annotated[float, Meta(gt=0)], _about("longest time a request may take; X-Request-Timeout may ask for less")
     ] = 300.0
+    body_timeout_s: Annotated[
+        Annotated[float, Meta(gt=0)], _about("time for a request's body; longer while it comes at the least rate")
+    ] = 15.0
+    min_bytes_per_s: Annotated[Positive, _about("least rate of a slow body, and of a client that reads its answer")] = (
+        16_000
+    )
+    head_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("time for a request's line and headers")] = 10.0
+    keep_alive_s: Annotated[
+        Annotated[int, Meta(ge=1)],
+        _about("how long an idle connection is kept: longer than clients keep theirs, so that it is they who close it"),
+    ] = 30
+    max_connections: Annotated[Positive, _about("connections at once; above, only probes are answered, others 503")] = (
+        1024
+    )
+    max_head_bytes: Annotated[Annotated[int, Meta(ge=1024)], _about("request line and headers together")] = 32 << 10
+    allowed_hosts: Annotated[
+        str | None, _about("host names that requests may be addressed to, separated by commas; any when not given")
+    ] = None
+    metrics_port: Annotated[
+        Annotated[int, Meta(ge=0, le=65535)] | None,
+        _about("port of its own for /metrics, which the main one then lacks"),
+    ] = None
+    otlp_endpoint: Annotated[
+        str | None, _about("URL that spans are sent to by OTLP over HTTP, such as http://localhost:4318/v1/traces")
+    ] = None
     log_format: Annotated[Literal["human", "json"], _about("form of the log lines on stderr")] = "human"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], _about("least severe log line that is written")

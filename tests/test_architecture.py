@@ -98,6 +98,8 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
         "service/engine/worker.py": {"socket"},
         "service/front/supervisor.py": {"socket"},
         "service/ipc/channel.py": {"socket"},
+        "service/http/connection.py": {"socket"},
+        "service/http/listening.py": {"socket"},
         "service/decode/worker.py": {"socket"},
         "service/decode/worker_process.py": {"socket"},
         "service/model/checkpoint.py": {"huggingface_hub"},

@@ -16,6 +16,7 @@ from service.ipc.arena import PixelArena
 from service.ipc.messages import OutputSpec, Vector, Wanted
 from service.media.picture import Picture
 from service.prompt.prompt import Prompt
+from service.stages import stage
 
 ARENA_SHARE = 4
 """Pictures of one group may take this fraction of the arena, so that several requests decode side by side."""
@@ -108,9 +109,11 @@ class Embedder:
 
     async def _prepared(self, job: Job, place: Place) -> Sequence[Prompt | ServiceError]:
         if job.fetch is not None:
-            await job.fetch(partial(self._admission.add_bytes, place))
+            with stage("fetch"):
+                await job.fetch(partial(self._admission.add_bytes, place))
         pool = self._header_pool if job.has_media else self._text_pool
-        return await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+        with stage("prepare"):
+            return await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
 
     async def _embed_prepared(
         self,
@@ -125,10 +128,12 @@ class Embedder:
         _raise_first(() if per_item else ends)
         tickets: dict[int, Ticket] = {}
         try:
-            for group in self._groups(ends):
-                tickets |= await self._submit_group(group, ends, output, caller, per_item=per_item)
+            with stage("media"):
+                for group in self._groups(ends):
+                    tickets |= await self._submit_group(group, ends, output, caller, per_item=per_item)
             media_ms = (time.perf_counter() - began_s) * 1e3
-            vectors = await _settled(tickets, per_item=per_item)
+            with stage("engine"):
+                vectors = await _settled(tickets, per_item=per_item)
         finally:
             self._client.abandon(tickets.values())  # whoever is answered is passed over
         return Embedded([_outcome(end, vectors.get(index)) for index, end in enumerate(ends)], media_ms)

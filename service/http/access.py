@@ -1,16 +1,21 @@
-"""The outermost ring: gives each request an id, and at its end one log line, one counter and the total time."""
+"""The outermost ring: gives each request an id, and at its end one log line, its counts, its times and its span."""
 
 import logging
-import time
+from collections.abc import Callable
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import metrics
-from service.http.request_id import choose_request_id
+from service.http.exchange import HUNG_UP, Exchange
+from service.http.finished import Finished
+from service.http.probes import PROBES
+from service.openapi.statuses import CODES
 
 logger = logging.getLogger("cenote.access")
 
+OTHER = "other"
+MODEL_ROUTE = "/v1/models/{id}"
 ROUTES = frozenset(
     {
         "/", "/docs", "/health", "/livez", "/metrics", "/openapi-sdk.json", "/openapi.json", "/readyz",
@@ -20,44 +25,53 @@ ROUTES = frozenset(
 )  # fmt: skip
 """Paths that may be label values; anything else counts as `other`, so that no client can make series."""
 
-PROBES = frozenset({"/livez", "/readyz", "/health", "/metrics"})
+STATUSES = frozenset({200, HUNG_UP, *CODES})
+
+for _route in (*ROUTES, MODEL_ROUTE, OTHER):
+    metrics.REQUEST_SECONDS.labels(_route)
+    for _status in (*STATUSES, OTHER):
+        metrics.REQUESTS.labels(_route, str(_status))
+
+Export = Callable[[Finished], str]
+"""Sends a span and gives its trace id."""
 
 
 class AccessLog:
-    """An ASGI app around another."""
+    """An ASGI app around another.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Args:
+        app: the app.
+        export: sends each request's span; None where nobody wants them.
+    """
+
+    def __init__(self, app: ASGIApp, export: Export | None = None) -> None:
         self._app = app
+        self._export = export
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything through; add headers to the answer's start."""
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        began_s = time.perf_counter()
-        id_ = choose_request_id(list(scope["headers"]))
-        scope["cenote_request_id"] = id_  # type: ignore[typeddict-unknown-key]  # ASGI lets servers add keys
-        status = 500
-
-        async def send_with_headers(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                total_ms = f"{(time.perf_counter() - began_s) * 1e3:.1f}".encode()
-                headers = [*message["headers"], (b"x-request-id", id_.encode()), (b"x-total-time", total_ms)]
-                message["headers"] = headers
-            await send(message)
-
+        exchange = Exchange(scope, receive, send)
         try:
-            await self._app(scope, receive, send_with_headers)
+            await self._app(scope, exchange.receive, exchange.send)
         finally:
-            _observe(scope["path"], str(scope["method"]), status, time.perf_counter() - began_s, id_)
+            self._finish(scope["path"], exchange.finished(route_of(scope["path"]), OTHER))
+
+    def _finish(self, path: str, done: Finished) -> None:
+        status = str(done.status if done.status in STATUSES else OTHER)
+        metrics.REQUESTS.labels(done.route, status).inc()
+        metrics.REQUEST_SECONDS.labels(done.route).observe(done.total_s)
+        times_ms = done.stages.ms()
+        for name, ms in times_ms.items():
+            metrics.STAGE_SECONDS.labels(name).observe(ms / 1e3)
+        level = logging.DEBUG if path in PROBES else logging.INFO
+        if logger.isEnabledFor(level) or self._export is not None:
+            trace_id = self._export(done) if self._export else done.trace.trace_id if done.trace else None
+            logger.log(level, "request", extra=done.line(trace_id))
 
 
-def _observe(path: str, method: str, status: int, total_s: float, id_: str) -> None:
-    route = path if path in ROUTES else "/v1/models/{id}" if path.startswith("/v1/models/") else "other"
-    metrics.REQUESTS.labels(route, str(status)).inc()
-    metrics.REQUEST_SECONDS.labels(route).observe(total_s)
-    level = logging.DEBUG if path in PROBES else logging.INFO
-    extra = {"method": method, "route": route, "status": status, "ms": round(total_s * 1e3, 1), "request_id": id_}
-    logger.log(level, "request", extra=extra)
+def route_of(path: str) -> str:
+    """The label of a path: its route's template, or `other`."""
+    return path if path in ROUTES else MODEL_ROUTE if path.startswith("/v1/models/") else OTHER

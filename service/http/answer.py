@@ -9,6 +9,7 @@ from litestar import MediaType, Response
 from service import metrics
 from service.front.job import Embedded
 from service.http.vector_format import print_late
+from service.stages import note_inside, stage
 
 MAX_VECTORS_ON_LOOP = 64
 
@@ -35,7 +36,8 @@ async def written(write: Callable[[], bytes], embedded: Embedded, *, in_thread: 
     that probes and short requests get their turn meanwhile.
     """
     is_large = in_thread or len(embedded.outcomes) > MAX_VECTORS_ON_LOOP
-    return await asyncio.to_thread(write) if is_large else write()
+    with stage("write"):
+        return await asyncio.to_thread(write) if is_large else write()
 
 
 def timing_headers(embedded: Embedded) -> dict[str, str]:
@@ -53,6 +55,5 @@ def observe(embedded: Embedded) -> None:
     metrics.INPUTS.observe(len(embedded.outcomes))
     metrics.PRECOMPUTED.inc(embedded.num_precomputed)
     metrics.TRUNCATED.inc(sum(one.prompt.truncated for one in embedded.answered))
-    metrics.STAGE_SECONDS.labels("media").observe(embedded.media_ms / 1e3)
-    metrics.STAGE_SECONDS.labels("queue").observe(embedded.queue_ms / 1e3)
-    metrics.STAGE_SECONDS.labels("inference").observe(embedded.inference_ms / 1e3)
+    note_inside("queue", embedded.queue_ms)
+    note_inside("inference", embedded.inference_ms)

@@ -95,7 +95,7 @@ def answer_framework_error(request: AnyRequest, error: HTTPException) -> Respons
     if code == "body_too_large":
         message += f": at most {request.route_handler.resolve_request_max_body_size()} bytes"
     elif code in ("route_not_found", "method_not_allowed"):
-        message += f"; {(hint(request.url.path) if code == 'route_not_found' else None) or DESCRIBED}"
+        message += f"; {(hint(request.scope['path']) if code == 'route_not_found' else None) or DESCRIBED}"
     return _answer(request, ServiceError(code, message), dict(error.headers or {}))  # `Allow`, for a wrong method
 
 
@@ -116,7 +116,9 @@ HANDLERS: dict[type[Exception] | int, Any] = {
 def _answer(
     request: AnyRequest, error: ServiceError | RuleError, headers: dict[str, str] | None = None
 ) -> Response[bytes]:
-    encoded = error_answer(error, request_id(request.scope), request.url.path)
+    if error.code == "body_timeout":  # whoever is slow has had its time, and its connection with it
+        headers = {"connection": "close"}
+    encoded = error_answer(error, request_id(request.scope), request.scope["path"])
     return Response(encoded, status_code=STATUS[error.code], headers=headers, media_type=MediaType.JSON)
 
 

@@ -12,7 +12,12 @@ HARMLESS = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 def choose_request_id(headers: list[tuple[bytes, bytes]]) -> str:
     """The `x-request-id` that came, if it is `[A-Za-z0-9._-]{1,128}`; it goes into logs and answers as it is."""
     came = next((value for name, value in headers if name.lower() == HEADER), b"")
-    return came.decode() if HARMLESS.fullmatch(came) else uuid.uuid4().hex
+    return came.decode() if HARMLESS.fullmatch(came) else new_request_id()
+
+
+def new_request_id() -> str:
+    """An id that nobody has."""
+    return uuid.uuid4().hex
 
 
 def request_id(scope: Mapping[str, Any]) -> str:

@@ -29,6 +29,10 @@ from service.http.errors import AnyRequest
 from service.ipc.messages import OutputSpec
 from service.prompt.prompt import Prompt
 from service.prompt.token_strs import token_strs
+from service.stages import stage
+
+MAX_DETOKENIZE_BYTES = 2 << 20
+"""Room for as many token ids as a request may have; this route takes nothing larger, whatever `max_body_bytes` says."""
 
 
 @post("/tokenize", status_code=200)
@@ -40,12 +44,12 @@ async def tokenize(request: AnyRequest) -> Response[bytes]:
         return await _tokenize(request, serving, caller)
 
 
-@post("/detokenize", status_code=200)
+@post("/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
 async def detokenize(request: AnyRequest) -> Response[bytes]:
     """The text of token ids."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
+    with serving.admission.body(announced_bytes(request, MAX_DETOKENIZE_BYTES), caller.tenant):
         return await _detokenize(request, serving)
 
 
@@ -109,5 +113,6 @@ def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
 
 async def _written(make: Callable[[], msgspec.Struct]) -> Response[bytes]:
     """The answer, made in a thread: a full batch has a million tokens."""
-    body = await asyncio.to_thread(lambda: msgspec.json.encode(make()))
+    with stage("write"):
+        body = await asyncio.to_thread(lambda: msgspec.json.encode(make()))
     return Response(body, media_type=MediaType.JSON)

@@ -36,7 +36,7 @@ RAW_HEADERS = (
 """Headers of raw answers, in place of what JSON says."""
 
 
-EMBED_STATUSES = (400, 401, 404, 409, 413, 415, 422, 429, 500, 502, 503, 504)
+EMBED_STATUSES = (400, 401, 404, 408, 409, 413, 414, 415, 422, 429, 431, 500, 502, 503, 504)
 """How a request for vectors can fail."""
 
 ROUTES = (
@@ -150,7 +150,7 @@ ROUTES = (
         description="Special tokens are written out. The run of ids of a picture gives the name of that id as often.",
         request=DetokenizeRequest,
         response=DetokenizeResponse,
-        error_statuses=(400, 401, 404, 413, 415, 429, 500, 503),
+        error_statuses=(400, 401, 404, 408, 413, 414, 415, 429, 431, 500, 503),
         request_examples=examples_tokens.DETOKENIZE_REQUESTS,
         response_examples=examples_tokens.DETOKENIZE_RESPONSES,
         error_examples=examples_tokens.DETOKENIZE_ERRORS,

@@ -91,13 +91,13 @@ class PromptBuilder:
         """Refuse by length in bytes what cannot fit in tokens, so that a huge text costs nothing."""
         is_cut = side is not None
         kept = (piece for piece in pieces if not (is_cut and isinstance(piece, TextPiece) and piece.cuttable))
-        num_least = sum(map(self._least_tokens, kept))
+        num_least = sum(self._least_tokens(piece, budget.limit + 1) for piece in kept)
         if num_least > budget.limit:
             budget.refuse(num_least, is_least=True)
 
-    def _least_tokens(self, piece: Piece) -> int:
+    def _least_tokens(self, piece: Piece, enough: int) -> int:
         if isinstance(piece, TextPiece):
-            return self._tokenizer.least_tokens(piece.text)
+            return self._tokenizer.least_tokens(piece.text, enough)
         return piece.item.num_tokens if isinstance(piece, ImagePiece) else 1
 
     def _tokenize(self, pieces: Sequence[Piece], add_special_tokens: bool | None, budget: Budget) -> Draft:

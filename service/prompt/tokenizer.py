@@ -5,19 +5,15 @@ Knows no template: which special token stands where is the profile's layout. Not
 so one instance serves any number of threads.
 """
 
-import unicodedata
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from tokenizers import Encoding, Tokenizer, normalizers
 
+from service.prompt.composed import composed_bytes
 from service.prompt.profile import UnsupportedModelError
-
-_NFC_COMPACTION = 4
-"""NFC makes UTF-8 at most this many times smaller: three Hangul letters (9 bytes) become one syllable (3 bytes)."""
-
-_MAX_UTF8_BYTES = 4
 
 
 class PromptTokenizer:
@@ -38,7 +34,7 @@ class PromptTokenizer:
         self._plain.post_processor = None
         self._plain.encode_special_tokens = True
         self.head_token_ids, self.tail_token_ids = self._probe_ends()
-        self._compaction = _compaction(self._whole)
+        self._composes = _composes(self._whole)
         self.num_ids = max(self._whole.get_vocab(with_added_tokens=True).values()) + 1
         self.longest_token_bytes = max(len(token.encode()) for token in self._whole.get_vocab(with_added_tokens=True))
 
@@ -88,16 +84,18 @@ class PromptTokenizer:
         """Return the exact text of a token, or None for an unknown id."""
         return self._whole.id_to_token(token_id)
 
-    def least_tokens(self, text: str) -> int:
+    def least_tokens(self, text: str, enough: int = sys.maxsize) -> int:
         """Fewest tokens that a text can have, found without tokenizing: its bytes over those of the longest token.
 
         Args:
             text: any text.
+            enough: tokens beyond which the exact bound does not matter.
 
         Returns:
             A lower bound, 0 for the empty text.
         """
-        return -(-len(text.encode()) // (self.longest_token_bytes * self._shrinkage(text)))
+        num_bytes, _ = self._measure(text, enough * self.longest_token_bytes, "right")
+        return -(-num_bytes // self.longest_token_bytes)
 
     def clip(self, text: str, num_tokens: int, side: Literal["left", "right"]) -> str:
         """Cut off what so many tokens cannot reach, so that the cost of tokenizing has a bound.
@@ -110,15 +108,14 @@ class PromptTokenizer:
         Returns:
             The text, or a part of it that has at least `num_tokens` tokens.
         """
-        max_bytes = num_tokens * self.longest_token_bytes * self._shrinkage(text)
-        if len(text) * _MAX_UTF8_BYTES <= max_bytes or len(encoded := text.encode()) <= max_bytes:
-            return text
-        kept = encoded[:max_bytes] if side == "right" else encoded[-max_bytes:]
-        return kept.decode(errors="ignore")
+        _, num_chars = self._measure(text, num_tokens * self.longest_token_bytes, side)
+        return text[:num_chars] if side == "right" else text[len(text) - num_chars :]
 
-    def _shrinkage(self, text: str) -> int:
-        """How many times smaller the normalizer may make a text."""
-        return 1 if unicodedata.is_normalized("NFC", text) else self._compaction
+    def _measure(self, text: str, enough_bytes: int, side: Literal["left", "right"]) -> tuple[int, int]:
+        """Bytes that a text has at least as the normalizer leaves it, and the characters that were enough."""
+        if self._composes:
+            return composed_bytes(text, enough_bytes, side)
+        return len(text.encode()), min(len(text), enough_bytes)  # a character has a byte at least
 
     def _probe_ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         body = self._whole.encode("probe", add_special_tokens=False).ids
@@ -139,12 +136,10 @@ def _load(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def _compaction(tokenizer: Tokenizer) -> int:
+def _composes(tokenizer: Tokenizer) -> bool:
     normalizer: Any = tokenizer.normalizer
-    if normalizer is None:
-        return 1
-    if isinstance(normalizer, normalizers.NFC):
-        return _NFC_COMPACTION
+    if normalizer is None or isinstance(normalizer, normalizers.NFC):
+        return normalizer is not None
     raise UnsupportedModelError(
         f"tokenizer.json normalizes with {type(normalizer).__name__}; supported are NFC and no normalizer"
     )

@@ -1,0 +1,58 @@
+"""What the head of a request may look like on the wire, stricter than HTTP's grammar has to be.
+
+In: the bytes that came so far. Out: nothing, or a `RemoteProtocolError` whose status says why. It runs before the head
+is parsed, so a head that two parsers could read in two ways is read by none.
+
+Source: RFC 9112 sections 2.2, 5.2, 6.1 and 11.2; shared/reference/security-reliability.md section 3.
+"""
+
+import re
+
+import h11
+
+MAX_HEADERS = 100
+MAX_TARGET_BYTES = 8192
+MAX_LINE_OVERHEAD = 64
+"""What a request line has besides its target: method, spaces, version."""
+
+_END = re.compile(rb"\n\r?\n")
+_BARE_LF = re.compile(rb"(?<!\r)\n")
+_HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_FOLDED = re.compile(rb"\n[ \t]")
+
+
+def check_head(raw: bytes, max_head_bytes: int) -> None:
+    """Refuse a head that is too large, or that has bare line feeds or folded lines.
+
+    Args:
+        raw: what came of the head and perhaps of what follows it.
+        max_head_bytes: limit of request line and headers together.
+
+    Raises:
+        h11.RemoteProtocolError: with 400, 414 or 431 as its hint.
+    """
+    end = _END.search(raw)
+    head = raw[: end.end()] if end else raw
+    if len(head.partition(b"\n")[0]) > MAX_TARGET_BYTES + MAX_LINE_OVERHEAD:
+        raise _refused(414, "the target is too long")
+    if len(head) > max_head_bytes or head.count(b"\n") > MAX_HEADERS + 2:
+        raise _refused(431, "the head is too large")
+    if _BARE_LF.search(head) or _FOLDED.search(head):
+        raise _refused(400, "bare line feed or folded line")
+
+
+def check_request(request: h11.Request) -> None:
+    """Refuse a request whose length is said twice, or whose Host is no name.
+
+    Raises:
+        h11.RemoteProtocolError: both Content-Length and Transfer-Encoding are there, or Host is malformed.
+    """
+    values = dict(request.headers)
+    if b"content-length" in values and b"transfer-encoding" in values:
+        raise _refused(400, "two lengths")
+    if not _HOST.fullmatch(values.get(b"host", b"")):
+        raise _refused(400, "a malformed Host")
+
+
+def _refused(status: int, why: str) -> h11.RemoteProtocolError:
+    return h11.RemoteProtocolError(why, error_status_hint=status)

@@ -1,0 +1,40 @@
+"""h11's connection with our rules for heads, and a bound for bodies in tiny chunks."""
+
+import h11
+
+from service.http.head_rules import check_head, check_request
+
+MAX_TINY_CHUNKS = 4096
+TINY_BYTES = 64
+"""A chunk costs 15 µs to parse however small it is; bodies of honest clients come in kilobytes."""
+
+
+class StrictConnection(h11.Connection):
+    """The server's side of one connection.
+
+    Args:
+        max_head_bytes: limit of request line and headers together.
+    """
+
+    def __init__(self, max_head_bytes: int) -> None:
+        super().__init__(h11.SERVER, max_head_bytes)
+        self._max_head_bytes = max_head_bytes
+        self._num_tiny = 0
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """The next event.
+
+        Raises:
+            h11.RemoteProtocolError: the client broke HTTP, or our rules.
+        """
+        if self.their_state is h11.IDLE:
+            check_head(self.trailing_data[0], self._max_head_bytes)
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            check_request(event)
+            self._num_tiny = 0
+        elif isinstance(event, h11.Data):
+            self._num_tiny += len(event.data) < TINY_BYTES
+            if self._num_tiny > MAX_TINY_CHUNKS:
+                raise h11.RemoteProtocolError("too many tiny chunks")
+        return event

@@ -1,0 +1,45 @@
+"""Bodies that are right, and words that make them wrong."""
+
+import json
+
+from schemas.base import Wire
+from schemas.embed import EmbedRequest
+from schemas.embed_v1 import EmbedV1Request
+from schemas.embeddings import EmbeddingRequest
+from schemas.image_embeds import ImageEmbedsRequest
+from schemas.tokenize import DetokenizeRequest, TokenizeRequest
+from service.openapi.routes import ROUTES
+
+TYPES: tuple[type[Wire], ...] = (
+    EmbeddingRequest, EmbedRequest, ImageEmbedsRequest, EmbedV1Request, TokenizeRequest, DetokenizeRequest,
+)  # fmt: skip
+
+MAX_SEED_BYTES = 2048
+
+WORDS = (
+    b"[", b"]", b"{", b"}", b'"', b",", b":", b"\\", b"null", b"true", b"NaN", b"Infinity", b"-", b"1e999", b"-0",
+    b"1.0", b"9223372036854775808", b"9" * 5000, b"1" * 30, b'"\\ud800"', b'"\\u0000"', b"\xff", b"\xed\xa0\x80",
+    b"\xef\xbb\xbf", b"\x00", b"[" * 2000, b'{"a":' * 500, b'"type":', b'"input":', b'"inputs":', b'"content":',
+    b'"texts":',
+    b'"messages":', b'"role":"tool"', b'"dimensions":0', b'"model":"' + b"x" * 300 + b'"', b'"image_url":{"url":""}',
+    b'"uuid":"../.."', b'"`x`"', b'" - at `$.input`"', b"%s{}", b"0x7fffdeadbeef",
+)  # fmt: skip
+
+
+def seeds() -> list[tuple[str, bytes]]:
+    """Every request example of the document with its path, long strings cut."""
+    found = []
+    for route in ROUTES:
+        for example in route.request_examples.values():
+            raw = json.dumps(_shortened(example["value"])).encode()
+            if len(raw) <= MAX_SEED_BYTES:
+                found.append((route.path, raw))
+    return found
+
+
+def _shortened(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _shortened(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_shortened(one) for one in value]
+    return value[:80] if isinstance(value, str) else value

@@ -1,0 +1,115 @@
+"""Mutated bodies at the decoder, in process: a request comes out, or a refusal of ours, and nothing else."""
+
+import multiprocessing
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from schemas.base import Wire
+from schemas.decode import decode
+from schemas.rule_error import RuleError
+from schemas.rules import (
+    check_embed_request,
+    check_embed_v1_request,
+    check_embedding_request,
+    check_image_embeds_request,
+    check_tokenize_request,
+)
+from schemas.structure import check_structure
+from tests.scoreboard.json_seeds import TYPES, WORDS, seeds
+from tests.scoreboard.leaks import leak_in
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.mutant import mutate
+
+NUM_PROCESSES = 2
+LONGEST_S = 2.0
+MAX_MESSAGE_CHARS = 700
+
+
+def _embedding(body: Any) -> None:
+    check_embedding_request(body, accepts_token_arrays=True)
+
+
+RULES: tuple[Callable[[Any], None], ...] = (
+    _embedding, check_embed_request, check_image_embeds_request, check_embed_v1_request, check_tokenize_request,
+    lambda body: None,
+)  # fmt: skip
+
+
+def _run(size: int, folder: Path) -> Result:
+    shares = [size // NUM_PROCESSES + (n < size % NUM_PROCESSES) for n in range(NUM_PROCESSES)]
+    with multiprocessing.get_context("fork").Pool(NUM_PROCESSES) as pool:
+        results = pool.starmap(_try_many, [(share, number) for number, share in enumerate(shares)])
+    accepted = sum(one for _, _, one in results)
+    failures = [failure for _, found, _ in results for failure in found]
+    tried = sum(one for one, _, _ in results)
+    return Result(tried, len(failures), [*failures[:5], f"{accepted} mutants were still requests"])
+
+
+def _try_many(size: int, number: int) -> tuple[int, list[str], int]:
+    dice = random.Random(f"json {number}")
+    originals = [raw for _, raw in seeds()]
+    failures, num_accepted = [], 0
+    for _ in range(size):
+        which = dice.randrange(len(TYPES))
+        raw = mutate(dice, dice.choice(originals), WORDS)
+        wrong, accepted = _try(raw, TYPES[which], RULES[which], ignore_unknown=dice.random() < 0.3)
+        num_accepted += accepted
+        if wrong:
+            failures.append(f"{wrong}: {raw[:120]!r}")
+    return size, failures, num_accepted
+
+
+def _try(raw: bytes, type_: type[Wire], check: Callable[[Any], None], *, ignore_unknown: bool) -> tuple[str, bool]:
+    """What was wrong, and whether it was a request."""
+    began_s, message = time.monotonic(), ""
+    try:
+        check_structure(raw)
+        check(decode(raw, type_, ignore_unknown=ignore_unknown))
+    except RuleError as error:
+        message = error.message
+    except Exception as error:  # noqa: BLE001  # what else there may be is what is asked
+        return type(error).__name__, False
+    if time.monotonic() - began_s > LONGEST_S:
+        return "took too long", False
+    said = message.encode(errors="surrogatepass")
+    leak = "" if leak_in(raw) else leak_in(said)  # the short name of an unknown field may be repeated
+    if leak or len(message) > MAX_MESSAGE_CHARS or "\ud800" in message:
+        return f"said {leak or message[:80]!r}", False
+    return "", not message
+
+
+LINE = Line(
+    number=6,
+    name="json_mutants",
+    measure="JSON mutants at the decoder",
+    must="a request or a refusal of ours",
+    ci=500_000,
+    nightly=5_000_000,
+    run=_run,
+    sabotages=(
+        Sabotage(
+            name="bytes that are not UTF-8 are not caught",
+            file="schemas/decode.py",
+            old="except UnicodeDecodeError:",
+            new="except ZeroDivisionError:",
+            size=20_000,
+        ),
+        Sabotage(
+            name="nesting is not caught",
+            file="schemas/decode.py",
+            old="except RecursionError:",
+            new="except ZeroDivisionError:",
+            size=20_000,
+        ),
+        Sabotage(
+            name="the decoder's own words are told",
+            file="schemas/decode.py",
+            old="raise _invalid_json(_place(str(error), len(raw))) from None",
+            new="raise _invalid_json(repr(type(error))) from None",
+            size=5_000,
+        ),
+    ),
+)

@@ -1,0 +1,124 @@
+"""Clients that are slow in every way, hundreds at once: others do not notice, and all of them are let go in time."""
+
+import asyncio
+import contextlib
+import socket
+import time
+from pathlib import Path
+
+from tests.conftest import CHECKPOINT, LiveServer
+from tests.raw_socket import address
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.pace import ask, texts
+
+CALM_S = 7.0
+RAMP_S = 3.0
+FREED_S = 20.0
+MOST = 1.5
+NOISE_MS = 5.0
+"""What a shared machine adds to a 99th percentile of a few milliseconds by itself."""
+
+START = b"POST /v1/embeddings HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
+PAGE = b"GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n"
+FLAGS = ("--model", str(CHECKPOINT), "--log-format", "json", "--max-connections", "8192", "--keep-alive-s", "15")
+
+KINDS: tuple[tuple[str, bytes, bytes], ...] = (
+    ("says nothing", b"", b""),
+    ("drips a head", b"GET /v1/models HTTP/1.1\r\nx-a: ", b"a"),
+    ("drips a body", START + b"content-length: 100000\r\n\r\n", b" "),
+    ("stops in a body", START + b"content-length: 100000\r\n\r\n" + b" " * 5000, b""),
+    ("drips chunks", START + b"transfer-encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    ("reads nothing", PAGE * 40, b""),
+    ("drips a body that nobody reads", b"POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n", b" "),
+    ("is idle after its answer", b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n", b""),
+)
+"""What each says at once, and once a second from then on."""
+
+
+def _run(size: int, folder: Path) -> Result:
+    server = LiveServer(folder / "server.log", *FLAGS).wait_until_ready()
+    try:
+        return asyncio.run(_hold(server, size))
+    finally:
+        server.stop()
+
+
+async def _hold(server: LiveServer, size: int) -> Result:
+    bodies = texts(50)
+    await ask(server, bodies, time.monotonic() + 1)
+    calm = await ask(server, bodies, time.monotonic() + CALM_S)
+    held = [asyncio.create_task(_be_slow(server, number, RAMP_S * number / size)) for number in range(size)]
+    await asyncio.sleep(RAMP_S)
+    crowded = await ask(server, bodies, time.monotonic() + CALM_S)
+    lived = await asyncio.gather(*held)
+    failures = [*calm.failures, *crowded.failures]
+    for number, seconds in enumerate(lived):
+        if seconds > FREED_S:
+            failures.append(f"one that {KINDS[number % len(KINDS)][0]} was kept for {seconds:.1f} s and more")
+    before_ms, while_ms = calm.quantile_ms(0.99), crowded.quantile_ms(0.99)
+    if while_ms > before_ms * MOST + NOISE_MS:
+        failures.append("others waited longer")
+    told = f"p99 of others {before_ms:.1f} ms before, {while_ms:.1f} ms while; last let go after {max(lived):.1f} s"
+    return Result(size, len(failures), [*failures[:5], told])
+
+
+async def _be_slow(server: LiveServer, number: int, delay_s: float) -> float:
+    """Seconds until the server ended the connection."""
+    await asyncio.sleep(delay_s)
+    _, at_once, each_second = KINDS[number % len(KINDS)]
+    loop = asyncio.get_running_loop()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        await loop.sock_connect(client, address(server))
+        began_s = time.monotonic()
+        with contextlib.suppress(OSError):
+            await loop.sock_sendall(client, at_once)
+            while time.monotonic() - began_s < FREED_S + 1:
+                await asyncio.sleep(1)
+                client.send(each_second)
+                if _is_over(client):
+                    break
+        return time.monotonic() - began_s
+
+
+def _is_over(client: socket.socket) -> bool:
+    """Whether the other side has ended it: nothing is read, so a slow reader stays one."""
+    state = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    return state != TCP_ESTABLISHED
+
+
+TCP_ESTABLISHED = 1
+
+LINE = Line(
+    number=17,
+    name="slow_clients",
+    measure="slow clients held at once",
+    must="p99 of others <= 1.5x; let go within 20 s",
+    ci=500,
+    nightly=5_000,
+    run=_run,
+    sabotages=(
+        Sabotage(
+            name="bodies have all the time they want",
+            file="service/http/body.py",
+            old="fair_s = settings.body_timeout_s + num_bytes / settings.min_bytes_per_s",
+            new="fair_s = 1e9",
+            size=80,
+        ),
+        Sabotage(
+            name="heads have all the time they want",
+            file="service/http/connection.py",
+            old='            return "head" if self.cycle is None or self.conn.trailing_data[0] else None\n',
+            new="            return None\n",
+            size=80,
+        ),
+        Sabotage(
+            name="answers may wait for ever",
+            file="service/http/connection.py",
+            old='            self._give_up("write")\n',
+            new="            self._check_writing_later(num_left)\n",
+            size=80,
+        ),
+    ),
+)
