@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 STAGES = ("body", "decode", "fetch", "prepare", "media", "engine", "write")
-"""One after the other: the body's bytes, what they say, pictures by URL, prompts, pixels, the engine's part, the answer."""
+"""One after the other: reading the body, decoding it, pictures by URL, prompts, pixels, the engine's part, writing."""
 
 ENGINE_STAGES = ("queue", "inference")
 """Parts of `engine`: before the language step, which pictures are encoded in too, and the step itself."""
