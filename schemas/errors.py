@@ -30,6 +30,8 @@ ErrorCode = Literal[
     "method_not_allowed",
     "model_loading",
     "engine_restarting",
+    "out_of_memory",
+    "draining",
     "queue_full",
     "deadline_exceeded",
     "non_finite_embedding",

@@ -11,6 +11,7 @@ from litestar.types import ASGIApp
 from service.front.serving import Serving
 from service.http.access import AccessLog
 from service.http.document import get_docs, get_front_page, get_openapi, get_openapi_sdk
+from service.http.drain import CloseWhileDraining
 from service.http.embed import embed
 from service.http.embed_v1 import embed_v1
 from service.http.embeddings import create_embedding
@@ -67,4 +68,4 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
         openapi_config=None,
         logging_config=None,
     )
-    return AccessLog(HeadAsGet(app)), serving
+    return AccessLog(CloseWhileDraining(HeadAsGet(app), lambda: serving.is_draining)), serving

@@ -2,15 +2,11 @@
 
 import argparse
 import asyncio
-import contextlib
 import logging
-import math
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 import uvicorn
@@ -18,6 +14,7 @@ import uvicorn
 from service import logs
 from service.app import create_app
 from service.front.serving import Serving
+from service.http.server import DrainingServer
 from service.model.builtin import CHECKPOINT
 from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, is_hub_id
 from service.openapi import render, render_sdk
@@ -37,25 +34,6 @@ With uvicorn's 5 s both sides may close at the same moment, and a request then m
 
 DOCUMENTS = {"full": render, "sdk": render_sdk}
 """What `cenote openapi` prints, by profile."""
-
-
-class QuietServer(uvicorn.Server):
-    """A server that a signal ends with exit code 0: uvicorn's own raises the signal again once it has shut down."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Hear SIGINT and SIGTERM while serving; afterwards they do again what they did before."""
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Shut down; a second signal, whichever, does not wait for open requests."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -122,10 +100,8 @@ async def _serve_until_ended(settings: Settings) -> int:
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
-        # Every accepted request is answered before: its own deadline ends first. A second signal does not wait.
-        timeout_graceful_shutdown=math.ceil(settings.request_timeout_s) + 1,
     )
-    server = QuietServer(config)
+    server = DrainingServer(config, serving)
     tasks = [asyncio.create_task(_stop_when_ended(server, serving)), asyncio.create_task(_say_where(server, settings))]
     await server.serve()
     for task in tasks:

@@ -209,7 +209,7 @@ class Scheduler(Generic[T]):
         num_tokens = 0
         while self._ready and len(batch) < self.max_batch_requests:
             num_tokens += len(self._ready[0].request.token_ids)
-            if batch and num_tokens > self.max_batch_tokens:
+            if batch and (num_tokens > self.max_batch_tokens or self._ready[0].request.alone or batch[0].request.alone):
                 break
             batch.append(self._ready.popleft())
         self._num_held_tokens -= sum(map(_visual_tokens, batch))

@@ -21,7 +21,7 @@ from service.front.inputs import InputReader
 from service.front.known_answer import KnownAnswer
 from service.front.pixels import PixelLoader
 from service.front.served_model import ServedModel, load_served_model
-from service.front.supervisor import EngineBrokenError, Supervisor
+from service.front.supervisor import EngineBrokenError, Patience, Supervisor
 from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready, Start
@@ -60,6 +60,7 @@ class Serving:
         supervisor: keeps the engine; None until the model's files are here.
         failure: why it can never be ready, or None.
         ended: set when `failure` is.
+        is_draining: a signal has come; requests are still taken, but better sent elsewhere.
         admission: the bounded queue.
     """
 
@@ -67,6 +68,7 @@ class Serving:
     supervisor: Supervisor | None = None
     failure: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    is_draining: bool = False
     admission: Admission = field(init=False)
     _online: Online | None = None
 
@@ -102,10 +104,17 @@ class Serving:
         """What `/readyz` answers."""
         if self.failure is not None:
             return Health(status="failed", detail=self.failure)
+        if self.is_draining:
+            return Health(status="draining", detail="the server is going; send requests to another")
         if self.supervisor is None:
             return Health(status="loading", detail="the model's files are being found")
         state = self.supervisor.state
         return Health(status="ok" if state == "ready" else state, detail=self.supervisor.detail)
+
+    def give_up(self) -> None:
+        """The drain's time is over: who still waits is told, and the engine ends."""
+        if self.supervisor is not None:
+            self.supervisor.end()
 
     async def run(self) -> None:
         """Find the model, start its engine and keep it; returns only when that can never work."""
@@ -139,12 +148,16 @@ class Serving:
         async def become_ready() -> None:
             await known.ask()
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
+            if self._online is not None and self._online.engine is supervisor.ready:
+                return
             rule = FeatureRule.of(model.profile.dimensions, model.profile.feature_width, supervisor.ready.dtype)
             reader = InputReader(model, _limits(settings), uuids, rule)
             self._online = Online(model, supervisor.ready, embedder, reader)
 
         start = _start_message(settings, model, cores)
-        supervisor = self.supervisor = Supervisor(start=start, arena=arena, client=client, known_answer=become_ready)
+        supervisor = self.supervisor = Supervisor(
+            start=start, arena=arena, client=client, known_answer=become_ready, patience=_patience(settings)
+        )
         logger.info("loading %s", model.name, extra={"folder": str(model.checkpoint.folder), "threads": cores})
         await supervisor.run()
 
@@ -192,6 +205,15 @@ def _load_model(settings: Settings) -> ServedModel:
 
 def _limits(settings: Settings) -> DecodeLimits:
     return DecodeLimits(max_pixels=settings.max_image_pixels, max_encoded_bytes=settings.max_image_bytes)
+
+
+def _patience(settings: Settings) -> Patience:
+    return Patience(
+        stuck_s=settings.engine_stuck_s,
+        known_answer_s=settings.known_answer_s,
+        breaker_deaths=settings.breaker_deaths,
+        breaker_wait_s=settings.breaker_wait_s,
+    )
 
 
 def _start_message(settings: Settings, model: ServedModel, cores: int) -> Start:

@@ -17,7 +17,7 @@ from service import metrics
 from service.errors import CacheMissError, ModelError, ServiceError, UnavailableError
 from service.http.family import family_of, hint
 from service.http.request_id import request_id
-from service.openapi.statuses import CODES
+from service.openapi.statuses import CODES, RETRY_AFTER
 
 logger = logging.getLogger("cenote.http")
 
@@ -32,6 +32,9 @@ FRAMEWORK_CODES: dict[int, tuple[ErrorCode, str]] = {
     415: ("unsupported_media_type", "the body must be application/json"),
 }
 """What Litestar raises by itself, in our words."""
+
+LEAST_RETRY_S = 2
+"""What `Retry-After` says for one input that had no room: what filled the memory is a batch's time away."""
 
 BUG = "the service failed on this request; quote the request id in a report"
 DESCRIBED = "the API is described at /openapi.json"
@@ -70,8 +73,9 @@ def error_body(error: ServiceError | RuleError, id_: str) -> ErrorBody:
 def answer_service_error(request: AnyRequest, error: ServiceError) -> Response[bytes]:
     """A failure that the service raised on purpose."""
     headers = {}
-    if isinstance(error, UnavailableError):
-        headers = {"Retry-After": str(error.retry_after_s), "retry-after-ms": str(error.retry_after_s * 1000)}
+    if STATUS[error.code] in RETRY_AFTER:
+        wait_s = error.retry_after_s if isinstance(error, UnavailableError) else LEAST_RETRY_S
+        headers = {"Retry-After": str(wait_s), "retry-after-ms": str(wait_s * 1000)}
     return _answer(request, error, headers)
 
 

@@ -26,7 +26,7 @@ CODES: dict[int, tuple[ErrorCode, ...]] = {
     422: ("media_undecodable",),
     429: ("queue_full",),
     500: ("non_finite_embedding", "internal_error"),
-    503: ("model_loading", "engine_restarting"),
+    503: ("model_loading", "engine_restarting", "out_of_memory", "draining"),
     504: ("deadline_exceeded",),
 }
 """Codes by status."""
@@ -41,7 +41,7 @@ REASONS: dict[int, str] = {
     422: "A picture cannot be read.",
     429: "The queue is full; come back after `Retry-After` seconds.",
     500: "The service is at fault.",
-    503: "The model is loading or restarting; come back after `Retry-After` seconds.",
+    503: "The model is loading, restarting, short of memory or going; come back after `Retry-After` seconds.",
     504: "The answer would come too late.",
 }
 """What a status says, for people."""
@@ -70,9 +70,11 @@ MEANINGS: dict[ErrorCode, str] = {
     "method_not_allowed": "The path is there, and takes other methods.",
     "model_loading": "The model is still loading; come back later.",
     "engine_restarting": "The engine ended and is starting again; come back later.",
+    "out_of_memory": "The device had no memory for this input, even alone; come back later, or send less.",
+    "draining": "This server is going and had no time left for the request; send it to another.",
     "queue_full": "As much work waits as this server takes; come back later.",
     "deadline_exceeded": "The answer would have come after the request's time was over.",
-    "non_finite_embedding": "The model gave a vector that is not all finite numbers; it is not sent.",
+    "non_finite_embedding": "The model gave a vector that is not of finite numbers and unit length; it is not sent.",
     "internal_error": "The service failed; quote the request id in a report.",
 }
 """What a code says, for people."""
