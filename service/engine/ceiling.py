@@ -1,8 +1,10 @@
 """How many tokens a language step may have: the setting, or less where the device had no memory for so many."""
 
-RAISE_AFTER = 32
+RAISE_AFTER = 16
 """Steps in a row that went well before the ceiling is tried a little higher."""
 RAISE_BY = 1.1
+FLOOR_SHARE = 64
+"""The ceiling never falls below this part of the setting: a moment without memory must not cost an hour of it."""
 
 
 class TokenCeiling:
@@ -20,7 +22,7 @@ class TokenCeiling:
 
     def ran_out(self, num_tokens: int) -> None:
         """A step of `num_tokens` had no memory: half of it is the new ceiling."""
-        self.num_tokens = max(1, min(self.num_tokens, num_tokens // 2))
+        self.num_tokens = max(1, self.max_tokens // FLOOR_SHARE, min(self.num_tokens, num_tokens // 2))
         self._num_well = 0
 
     def went_well(self) -> None:

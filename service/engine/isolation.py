@@ -71,7 +71,8 @@ class Isolation:
             return rows
         self._runner.check_alive()
         if not had_memory:
-            self.ceiling.ran_out(_num_tokens(batch))
+            if len(batch) > 1:  # a single one runs whatever the ceiling is
+                self.ceiling.ran_out(_num_tokens(batch))
             self._runner.free_memory()
         if len(batch) == 1:
             return [self._last_word(batch[0], had_memory=had_memory)]

@@ -1,4 +1,4 @@
-"""Engines that hang, lie, or die of an input: what clients and probes are told, and that the service heals by itself."""
+"""Engines that hang, lie, or die of an input: what clients and probes are told, and that the service heals."""
 
 import os
 import signal

@@ -3,8 +3,10 @@
 import queue
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+import torch
 
 from service.engine.encoder_cache import EncoderCache
 from service.engine.loop import EngineLoop
@@ -14,22 +16,29 @@ from service.ipc.messages import (
     FeaturesSpec,
     Media,
     OutputSpec,
+    Ping,
     PixelSlot,
+    Pong,
     Request,
     StepDone,
+    StepStarted,
     Submit,
     WantPixels,
 )
 
-POISON, NOT_FINITE = 666, 667
+POISON, NOT_FINITE, SHORT = 666, 667, 668
+NO_MEMORY = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.", "out of memory")
 
 
 class TroubledRunner:
     """Answers each request with its first token id, and stumbles over two of them as a real model would."""
 
+    no_memory: Exception = RuntimeError(NO_MEMORY[0])
+
     def __init__(self) -> None:
         self.num_batches = 0
         self.num_freed = 0
+        self.max_tokens = 10**9
         self.is_device_broken = False
 
     def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> Any:
@@ -57,6 +66,10 @@ class TroubledRunner:
     def embed(self, batch: list[Any]) -> list[dict[str, bytes] | None]:
         self.num_batches += 1
         first = [waiting.request.token_ids[0] for waiting in batch]
+        if SHORT in first:
+            return [{"float32": b"\0" * 28}]
+        if len(batch) > self.max_tokens:
+            raise self.no_memory
         if POISON in first:
             raise RuntimeError("poisoned batch")
         return [None if one == NOT_FINITE else {"float32": bytes([one]) * 32} for one in first]
@@ -185,3 +198,84 @@ def test_features_that_were_sent_are_no_run_of_the_tower(engine: Any) -> None:
     assert sorted(steps(sent)[0].released) == [4, 5]
     (vector,) = steps(sent)[1].vectors
     assert (vector.num_hits, vector.num_misses) == (0, 1)
+
+
+def submit(engine: Any, *requests: Request) -> StepDone:
+    """What the engine answers to requests that come together and have no pictures."""
+    loop, inbox, sent, _ = engine
+    sent.clear()
+    inbox.put(Submit(requests=list(requests)))
+    loop.turn()
+    (step,) = steps(sent)
+    return step
+
+
+def test_what_failed_by_itself_is_not_run_again_for_a_while_whoever_sends_it(engine: Any) -> None:
+    runner = engine[3]
+    first = submit(engine, request(1, POISON), request(2, 2))
+    num_batches = runner.num_batches
+    again = submit(engine, request(3, POISON), request(4, 2))
+    assert runner.num_batches == num_batches + 1  # the other one, at the first try
+    assert [failure.id for failure in (*first.failures, *again.failures)] == [1, 3]
+    assert [vector.id for vector in again.vectors] == [4]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError(NO_MEMORY[0]), MemoryError(), torch.OutOfMemoryError(NO_MEMORY[1])],
+    ids=["cpu", "py", "cuda"],
+)
+def test_a_batch_without_memory_is_halved_until_it_fits_and_smaller_ones_follow(engine: Any, error: Exception) -> None:
+    loop, runner = engine[0], engine[3]
+    runner.max_tokens, runner.no_memory = 5, error
+    step = submit(engine, *[request(i, i) for i in range(1, 33)])
+    assert {vector.id: vector.rows["float32"][0] for vector in step.vectors} == {i: i for i in range(1, 33)}
+    assert not step.failures
+    assert runner.num_freed == 7  # 32, twice 16, four times 8
+    assert loop._scheduler.max_batch_tokens == 15  # the floor of 1000
+    num_batches = runner.num_batches
+    step = submit(engine, *[request(100 + i, i) for i in range(1, 5)])
+    assert (len(step.vectors), runner.num_batches) == (4, num_batches + 1)
+
+
+def test_what_has_no_memory_even_alone_is_told_to_come_again(engine: Any) -> None:
+    runner = engine[3]
+    runner.max_tokens = 0
+    step = submit(engine, request(1, 1))
+    assert [(failure.id, failure.code) for failure in step.failures] == [(1, "out_of_memory")]
+    runner.max_tokens = 1
+    assert [vector.id for vector in submit(engine, request(2, 1)).vectors] == [2]  # and it may
+
+
+def test_a_vector_of_another_length_is_an_error_and_no_vector(engine: Any) -> None:
+    step = submit(engine, request(1, SHORT))
+    assert [(failure.id, failure.code) for failure in step.failures] == [(1, "internal_error")]
+    assert not step.vectors
+
+
+def test_every_run_of_the_model_is_announced_with_those_in_it(engine: Any) -> None:
+    _, inbox, sent, _ = engine
+    submit(engine, request(1, 1), request(2, POISON))
+    announced = [(message.kind, message.ids) for message in sent if isinstance(message, StepStarted)]
+    assert announced == [("language", [1, 2]), ("language", [1]), ("language", [2])]
+    inbox.put(Submit(requests=[request(3, 3, picture(b"p", 5))]))
+    sent.clear()
+    engine[0].turn()
+    assert [(message.kind, message.ids) for message in sent if isinstance(message, StepStarted)] == [("encode", [3])]
+
+
+def test_a_suspect_runs_alone(engine: Any) -> None:
+    loop, inbox, sent, _ = engine
+    suspect = msgspec.structs.replace(request(2, 2), alone=True)
+    inbox.put(Submit(requests=[request(1, 1), suspect, request(3, 3)]))
+    for _ in range(3):
+        loop.turn()
+    assert [[vector.id for vector in step.vectors] for step in steps(sent)] == [[1], [2], [3]]
+
+
+def test_a_sign_of_life_is_given(engine: Any) -> None:
+    loop, inbox, sent, _ = engine
+    inbox.put(Ping())
+    inbox.put(Submit(requests=[request(1, 1)]))  # without work a turn waits for the next message
+    loop.turn()
+    assert any(isinstance(message, Pong) for message in sent)
