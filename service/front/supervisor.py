@@ -86,6 +86,7 @@ class Supervisor:
     ready: Ready | None = None
     process: subprocess.Popen[bytes] | None = None
     _ready_s: float | None = None
+    _start_s: float = 0.0
     _is_over: bool = False
     _times: StepTimes = field(default_factory=StepTimes)
 
@@ -136,6 +137,7 @@ class Supervisor:
         await asyncio.sleep(wait_s)
 
     async def _one_engine(self) -> None:
+        began_s = time.monotonic()
         channel = await self._spawn()
         try:
             first = await channel.receive()
@@ -143,6 +145,7 @@ class Supervisor:
                 self._note_broken(first)
             if isinstance(first, Ready):
                 self.ready = first
+                self._start_s = time.monotonic() - began_s
                 await self._serve(channel)
         finally:
             self._not_ready("the engine is restarting")
@@ -231,11 +234,12 @@ class Supervisor:
         metrics.BREAKER_OPEN.set(0)
         assert self.ready is not None  # the engine said Ready before it was served
         logger.info(
-            "ready: %.1f M parameters, %s on %s, loaded in %.1f s",
+            "ready: %.1f M parameters, %s on %s, loaded in %.1f s, started in %.1f s",
             self.ready.num_parameters / 1e6,
             self.ready.dtype,
             self.ready.device,
             self.ready.load_s,
+            self._start_s,
         )
 
     async def _spawn(self) -> AsyncChannel[EngineMessage]:

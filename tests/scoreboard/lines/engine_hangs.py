@@ -19,6 +19,7 @@ def run(size: int, folder: Path) -> Result:
     load = SteadyLoad(server.url).start()
     detected, recoveries, faults = [], [], list[str]()
     for _ in range(size):
+        load.wait_for_answers(2 * load.num_clients)
         turned_s, seconds, fault = fault_engine(server, signal.SIGSTOP, DETECT_S)
         detected.append(turned_s)
         recoveries.append(seconds)

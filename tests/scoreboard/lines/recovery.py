@@ -1,16 +1,16 @@
 """How long a server takes to be ready again, seen from outside, and whether its probes tell the truth meanwhile."""
 
 import os
+import re
 import signal
 import time
 
 import httpx
 
-from service.front.supervisor import MIN_BACKOFF_S
 from tests.conftest import LiveServer
 
 LIMIT_S = 60.0
-POLL_S = 0.02
+POLL_S = 0.05
 
 
 def fault_engine(server: LiveServer, number: signal.Signals, detect_s: float) -> tuple[float, float, str]:
@@ -36,10 +36,11 @@ def fault_engine(server: LiveServer, number: signal.Signals, detect_s: float) ->
 
 
 def load_seconds(server: LiveServer) -> float:
-    """How long an engine takes to load and to answer its known question, with nothing else to do."""
-    _, seconds, fault = fault_engine(server, signal.SIGKILL, LIMIT_S)
-    assert not fault, fault
-    return seconds - MIN_BACKOFF_S
+    """How long the engine that serves now took from its start until its weights were loaded and checked.
+
+    Of this engine and no other: on a busy machine the next one takes another time.
+    """
+    return float(re.findall(r"started in ([\d.]+) s", server.log.read_text())[-1])
 
 
 def _wait(server: LiveServer, path: str, status: int, began_s: float) -> float:

@@ -51,7 +51,7 @@ def one_drain(folder: Path, number: int) -> tuple[int, int, list[str]]:
     flags = ("--lame-duck-s", str(LAME_DUCK_S), "--encoder-cache-bytes", "0")
     server = LiveServer(folder / f"sigterm_{number}.log", "--model", str(CHECKPOINT), *flags).wait_until_ready()
     router = Router(server.url)
-    load = SteadyLoad(server.url, num_clients=8, num_inputs=48, may_send=router.may_send).start()
+    load = SteadyLoad(server.url, num_clients=8, num_inputs=12, may_send=router.may_send).start()
     time.sleep(BUSY_S + 0.1 * (number % 5))
     server.process.send_signal(signal.SIGTERM)
     closed_s = time.monotonic() + LAME_DUCK_S
@@ -70,9 +70,7 @@ def run(size: int, folder: Path) -> Result:
         drains = list(pool.map(lambda number: one_drain(folder, number), range(size)))
     faults = [fault for _, _, found in drains for fault in found]
     num_sent, num_late = sum(sent for sent, _, _ in drains), sum(late for _, late, _ in drains)
-    told = (
-        f"{num_sent} requests accepted, {num_late} answered after the listener had closed, {len(faults)} lost"
-    )
+    told = f"{num_sent} requests accepted, {num_late} answered after the listener had closed, {len(faults)} lost"
     return Result(size, len(faults), [told, *faults[:5]])
 
 

@@ -55,6 +55,18 @@ class SteadyLoad:
         self._thread.start()
         return self
 
+    @property
+    def num_right(self) -> int:
+        """Answers that are vectors, so far."""
+        return sum(isinstance(answer, httpx.Response) and answer.is_success for _, answer in list(self.answers))
+
+    def wait_for_answers(self, num: int) -> None:
+        """Return when so many more vectors have come; fail when they never do."""
+        enough, deadline_s = self.num_right + num, time.monotonic() + TIMEOUT_S
+        while self.num_right < enough:
+            assert time.monotonic() < deadline_s, "the load got no vectors"
+            time.sleep(PAUSE_S)
+
     def stop(self) -> None:
         """Let every client finish its request."""
         self._is_over = True
