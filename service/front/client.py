@@ -4,17 +4,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import Literal
 
 import msgspec
 
-from schemas.errors import ErrorCode
 from service import metrics
-from service.errors import ModelError, UnavailableError
+from service.errors import ModelError
 from service.front.loaded import LoadedMedia
+from service.front.pending import Pending, Ticket
 from service.front.pixels import PixelLoader
+from service.front.refusal import RESTARTING
 from service.front.suspects import MAX_STRIKES, Suspects
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
@@ -29,7 +28,6 @@ from service.ipc.messages import (
     StepDone,
     StepStarted,
     Submit,
-    Vector,
     Wanted,
     WantPixels,
 )
@@ -39,48 +37,7 @@ from service.prompt.prompt import Prompt
 logger = logging.getLogger("cenote.client")
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """What everybody is told while there is no engine to ask."""
-
-    code: ErrorCode
-    message: str
-    retry_after_s: int
-
-    def error(self) -> UnavailableError:
-        """A new exception each time: one that is raised twice grows a traceback."""
-        return UnavailableError(self.code, self.message, retry_after_s=self.retry_after_s)
-
-
-RESTARTING = Refusal("engine_restarting", "the engine is restarting; send the request again", 2)
-DRAINING = Refusal("draining", "this server is going and had no time left for the request; send it to another", 1)
-
 KILLS = "the engine ended each time it ran this input; it is not run again for a minute"
-
-
-@dataclass(slots=True)
-class Pending:
-    """A request under way: who waits for it, and its pictures in case their pixels are asked for again.
-
-    Attributes:
-        request: as it was sent.
-        future: who waits.
-        items: its pictures by content key.
-        place: `held` is between two engines; `sent_again` is with its second, and gets no third.
-    """
-
-    request: Request
-    future: asyncio.Future[Vector]
-    items: dict[bytes, Picture]
-    place: Literal["sent", "held", "sent_again"] = "sent"
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """What a submitter holds while it waits."""
-
-    id: int
-    future: asyncio.Future[Vector]
 
 
 class EngineClient:
@@ -175,9 +132,9 @@ class EngineClient:
         self._suspects.strike([pending.request for pending in running], time.monotonic())
         for id_, pending in list(self._pending.items()):
             if pending.place == "sent" and id_ not in self._running:
-                _hold(pending)
+                pending.hold()
             elif pending.place != "held":
-                _fail(self._pending.pop(id_).future, self.refusal.error())
+                self._pending.pop(id_).fail(self.refusal.error())
         self._running = ()
         self._channel = None
         self._is_open = False
@@ -186,7 +143,7 @@ class EngineClient:
     def give_up(self) -> None:
         """No engine will come soon: who still waits is told."""
         for id_ in list(self._pending):
-            _fail(self._pending.pop(id_).future, self.refusal.error())
+            self._pending.pop(id_).fail(self.refusal.error())
 
     def _send_unsuspected(self, requests: Sequence[Request]) -> None:
         """Send requests, those alone that an engine has died of, and those not at all that three have died of."""
@@ -197,7 +154,7 @@ class EngineClient:
             strikes = self._suspects.strikes(request, now_s)
             if strikes >= MAX_STRIKES:
                 self._take_back([media.slot.start for media in request.media if media.slot])
-                _fail(self._pending.pop(request.id).future, ModelError("internal_error", KILLS))
+                self._pending.pop(request.id).fail(ModelError("internal_error", KILLS))
             else:
                 well.append(msgspec.structs.replace(request, alone=True) if strikes else request)
         if well:
@@ -248,7 +205,7 @@ class EngineClient:
                 pending.future.set_result(vector)
         for failure in step.failures:
             if (pending := self._pending.pop(failure.id, None)) is not None:
-                _fail(pending.future, ModelError(failure.code, failure.message))
+                pending.fail(ModelError(failure.code, failure.message))
         if step.num_tokens:
             self._observe(step.num_tokens, step.step_ms / 1e3)
         metrics.observe_step(step)
@@ -285,18 +242,6 @@ class EngineClient:
         ids = [id_ for id_, pending in self._pending.items() if key in pending.items]
         for id_ in ids:
             error = ModelError("internal_error", "a picture of this input could not be decoded again")
-            _fail(self._pending.pop(id_).future, error)
+            self._pending.pop(id_).fail(error)
         if ids and self._channel is not None:
             self._channel.send(Abandon(ids=ids))
-
-
-def _hold(pending: Pending) -> None:
-    """Keep a request for the next engine. Its pixels go with this one; the next asks for what it needs."""
-    media = tuple(msgspec.structs.replace(one, slot=None) for one in pending.request.media)
-    pending.request = msgspec.structs.replace(pending.request, media=media)
-    pending.place = "held"
-
-
-def _fail(future: asyncio.Future[Vector], error: Exception) -> None:
-    future.set_exception(error)
-    future.exception()  # read once: whoever waited may have gone, and asyncio would complain

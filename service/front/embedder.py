@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from service.errors import DeadlineError, MediaError, ModelError, ServiceError
 from service.front.admission import Admission
-from service.front.client import EngineClient, Ticket
+from service.front.client import EngineClient
 from service.front.job import Answered, Embedded, Job, Outcome
+from service.front.pending import Ticket
 from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.messages import OutputSpec, Vector, Wanted

@@ -19,9 +19,10 @@ from service.front.cores import available_cores
 from service.front.embedder import Embedder
 from service.front.inputs import InputReader
 from service.front.known_answer import KnownAnswer
+from service.front.patience import Patience
 from service.front.pixels import PixelLoader
 from service.front.served_model import ServedModel, load_served_model
-from service.front.supervisor import EngineBrokenError, Patience, Supervisor
+from service.front.supervisor import EngineBrokenError, Supervisor
 from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready, Start

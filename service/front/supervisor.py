@@ -6,10 +6,7 @@ An engine that is silent for too long, or gives a wrong answer to the question w
 import asyncio
 import logging
 import math
-import os
-import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -19,7 +16,10 @@ from typing import Literal
 from service import metrics
 from service.errors import ModelError, ServiceError
 from service.front.breaker import Breaker
-from service.front.client import DRAINING, RESTARTING, EngineClient, Refusal
+from service.front.client import EngineClient
+from service.front.engine_process import start_engine
+from service.front.patience import Patience
+from service.front.refusal import DRAINING, RESTARTING, Refusal
 from service.front.watchdog import StepTimes, Watchdog
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
@@ -33,23 +33,6 @@ MIN_BACKOFF_S = 0.5
 MAX_BACKOFF_S = 30.0
 TICK_S = 0.5
 """How often the engine is asked for a sign of life, and its silence looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long an engine is trusted.
-
-    Attributes:
-        stuck_s: least silence after which it counts as stuck.
-        known_answer_s: how often it is asked the known question.
-        breaker_deaths: ends within a minute that open the breaker.
-        breaker_wait_s: how long the breaker stays open before one engine is tried.
-    """
-
-    stuck_s: float = 10.0
-    known_answer_s: float = 60.0
-    breaker_deaths: int = 5
-    breaker_wait_s: float = 30.0
 
 
 class EngineBrokenError(Exception):
@@ -243,18 +226,7 @@ class Supervisor:
         )
 
     async def _spawn(self) -> AsyncChannel[EngineMessage]:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            descriptors = (theirs.fileno(), self.arena.descriptor)
-            self.process = subprocess.Popen(
-                # -P: the folder that the front was started in must not come before the installed packages.
-                [sys.executable, "-P", "-m", "service.engine.worker", *map(str, descriptors)],
-                pass_fds=descriptors,
-                stdin=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C is the front's to handle
-                env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},
-            )
-        channel: AsyncChannel[EngineMessage] = await AsyncChannel.over(ours, EngineMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
+        self.process, channel = await start_engine(self.arena.descriptor)
         channel.send(self.start)
         return channel
 

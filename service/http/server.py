@@ -71,7 +71,8 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listener and idle connections, let accepted requests finish, and not for ever."""
-        logger.info("draining: %d connections are open", len(self.server_state.connections))
+        if self._serving.is_draining:
+            logger.info("draining: %d connections are open", len(self.server_state.connections))
         ending = asyncio.create_task(self._end_in_time())
         await super().shutdown(sockets)
         ending.cancel()

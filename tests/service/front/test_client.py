@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from service.errors import ModelError, UnavailableError
-from service.front.client import EngineClient, Ticket
+from service.front.client import EngineClient
+from service.front.pending import Ticket
 from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
