@@ -75,6 +75,9 @@ class DrainingServer(uvicorn.Server):
             logger.info("draining: %d connections are open", len(self.server_state.connections))
         ending = asyncio.create_task(self._end_in_time())
         await super().shutdown(sockets)
+        if self.force_exit:
+            await ending
+            await self.lifespan.shutdown()  # uvicorn leaves it out then; without an engine it waits for nothing
         ending.cancel()
 
     async def _end_in_time(self) -> None:
@@ -88,3 +91,5 @@ class DrainingServer(uvicorn.Server):
         for connection in list(self.server_state.connections):  # half a body, or a client that does not read
             if (transport := getattr(connection, "transport", None)) is not None:
                 transport.abort()
+        self._serving.give_up()
+        await asyncio.sleep(TICK_S)  # in which handlers end by themselves, and none has to be cancelled
