@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.scoreboard.line import Line, Result, Sabotage
-from tests.scoreboard.lines.recovery import fault_engine
+from tests.scoreboard.lines.recovery import fault_engine, kill_at_exit
 from tests.scoreboard.lines.steady_load import SteadyLoad, faults_of
 
 STUCK_S = 2.0
@@ -15,7 +15,8 @@ DETECT_S = STUCK_S + 2.0
 def run(size: int, folder: Path) -> Result:
     """So many SIGSTOPs under load; `/readyz` must turn within the limit and 2 s, `/livez` stay 200."""
     flags = ("--engine-stuck-s", str(STUCK_S), "--breaker-deaths", "100000")
-    server = LiveServer(folder / "engine_hangs.log", "--model", str(CHECKPOINT), *flags).wait_until_ready()
+    server = kill_at_exit(LiveServer(folder / "engine_hangs.log", "--model", str(CHECKPOINT), *flags))
+    server.wait_until_ready()
     load = SteadyLoad(server.url).start()
     detected, recoveries, faults = [], [], list[str]()
     for _ in range(size):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.scoreboard.line import Line, Result, Sabotage
-from tests.scoreboard.lines.recovery import fault_engine, load_seconds
+from tests.scoreboard.lines.recovery import fault_engine, kill_at_exit, load_seconds
 from tests.scoreboard.lines.steady_load import SteadyLoad, faults_of
 
 MARGIN_S = 2.0
@@ -16,7 +16,7 @@ SEGV_EVERY = 6
 def run(size: int, folder: Path) -> Result:
     """So many kills, every sixth a SIGSEGV; ready again within a model load and 2 s, no answer swapped."""
     server = LiveServer(folder / "engine_kills.log", "--model", str(CHECKPOINT), "--breaker-deaths", "100000")
-    server.wait_until_ready()
+    kill_at_exit(server).wait_until_ready()
     load = SteadyLoad(server.url).start()
     over_load, faults = [], list[str]()
     for number in range(size):

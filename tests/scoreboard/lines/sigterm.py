@@ -10,6 +10,7 @@ import httpx
 
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.recovery import kill_at_exit
 from tests.scoreboard.lines.steady_load import SteadyLoad
 
 LAME_DUCK_S = 1.0
@@ -49,7 +50,8 @@ class Router:
 def one_drain(folder: Path, number: int) -> tuple[int, int, list[str]]:
     """Start a server, load it, tell it to go; requests sent, requests answered after the listener closed, faults."""
     flags = ("--lame-duck-s", str(LAME_DUCK_S), "--encoder-cache-bytes", "0")
-    server = LiveServer(folder / f"sigterm_{number}.log", "--model", str(CHECKPOINT), *flags).wait_until_ready()
+    server = kill_at_exit(LiveServer(folder / f"sigterm_{number}.log", "--model", str(CHECKPOINT), *flags))
+    server.wait_until_ready()
     router = Router(server.url)
     load = SteadyLoad(server.url, num_clients=8, num_inputs=12, may_send=router.may_send).start()
     time.sleep(BUSY_S + 0.1 * (number % 5))
