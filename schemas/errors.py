@@ -35,6 +35,8 @@ ErrorCode = Literal[
     "method_not_allowed",
     "model_loading",
     "engine_restarting",
+    "out_of_memory",
+    "draining",
     "overloaded",
     "rate_limit_exceeded",
     "too_many_connections",

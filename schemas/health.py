@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from schemas.base import Answer
 
-HealthStatus = Literal["ok", "loading", "restarting", "failed"]
+HealthStatus = Literal["ok", "loading", "restarting", "crash_loop", "draining", "failed"]
 """`ok` only when a known-answer embedding has matched."""
 
 

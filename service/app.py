@@ -13,6 +13,7 @@ from service.front.serving import Serving
 from service.http.access import AccessLog
 from service.http.disconnect import CancelOnDisconnect
 from service.http.document import get_docs, get_front_page, get_openapi, get_openapi_sdk
+from service.http.drain import CloseWhileDraining
 from service.http.embed import embed
 from service.http.embed_v1 import embed_v1
 from service.http.embeddings import create_embedding
@@ -78,7 +79,8 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
         openapi_config=None,
         logging_config=None,
     )
-    served: ASGIApp = Guard(CancelOnDisconnect(HeadAsGet(app)), serving)
+    served: ASGIApp = CloseWhileDraining(HeadAsGet(app), lambda: serving.is_draining)
+    served = Guard(CancelOnDisconnect(served), serving)
     if settings.allowed_hosts is not None:
         served = AllowedHosts(served, settings.allowed_hosts)
     return AccessLog(served, tracing.export if tracing else None), serving

@@ -2,14 +2,11 @@
 
 import argparse
 import asyncio
-import contextlib
 import logging
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 import uvicorn
@@ -19,6 +16,7 @@ from service.app import create_app
 from service.front.key_file import ApiKey, hash_key, new_key
 from service.front.serving import Serving
 from service.http.listening import allow_descriptors, metrics_served, server_config
+from service.http.server import DrainingServer
 from service.model.builtin import CHECKPOINT
 from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, is_hub_id
 from service.openapi import render, render_sdk
@@ -31,25 +29,6 @@ logger = logging.getLogger("cenote.cli")
 
 DOCUMENTS = {"full": render, "sdk": render_sdk}
 """What `cenote openapi` prints, by profile."""
-
-
-class QuietServer(uvicorn.Server):
-    """A server that a signal ends with exit code 0: uvicorn's own raises the signal again once it has shut down."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Hear SIGINT and SIGTERM while serving; afterwards they do again what they did before."""
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Shut down; a second signal, whichever, does not wait for open requests."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -137,7 +116,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 async def _serve_until_ended(settings: Settings) -> int:
     app, serving = create_app(settings)
-    server = QuietServer(server_config(app, settings, settings.port))
+    server = DrainingServer(server_config(app, settings, settings.port), serving)
     allow_descriptors(settings.max_connections)
     async with metrics_served(settings) as where:
         if where is not None:

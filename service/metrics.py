@@ -46,6 +46,14 @@ QUEUE_TOKENS = Gauge("cenote_queue_tokens", "Tokens admitted and not answered ye
 QUEUE_BYTES = Gauge("cenote_queue_bytes", "Bytes of bodies and of large answers that are held", registry=REGISTRY)
 ENGINE_READY = Gauge("cenote_engine_ready", "1 while a known-answer embedding has matched", registry=REGISTRY)
 ENGINE_RESTARTS = Counter("cenote_engine_restarts_total", "Engines that ended unasked", registry=REGISTRY)
+ENGINE_STUCK = Counter("cenote_engine_stuck_total", "Engines ended by the watchdog", registry=REGISTRY)
+WRONG_ANSWERS = Counter("cenote_known_answer_mismatches_total", "Known answers that did not match", registry=REGISTRY)
+BREAKER_OPEN = Gauge("cenote_engine_breaker_open", "1 while no engine is started: too many ended", registry=REGISTRY)
+REQUESTS_SENT_AGAIN = Counter(
+    "cenote_inputs_sent_again_total",
+    "Inputs that one engine had not come to and the next was given",
+    registry=REGISTRY,
+)
 
 BATCH_REQUESTS = Histogram("cenote_batch_inputs", "Inputs of a language step", buckets=SIZES, registry=REGISTRY)
 BATCH_TOKENS = Histogram("cenote_batch_tokens", "Tokens of a language step", buckets=TOKENS, registry=REGISTRY)

@@ -159,6 +159,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     otlp_endpoint: Annotated[
         str | None, _about("URL that spans are sent to by OTLP over HTTP, such as http://localhost:4318/v1/traces")
     ] = None
+    lame_duck_s: Annotated[
+        Annotated[float, Meta(ge=0)],
+        _about("after SIGTERM, how long connections are still accepted while /readyz is 503"),
+    ] = 5.0
+    drain_timeout_s: Annotated[
+        Annotated[float, Meta(gt=0)], _about("after that, how long accepted requests have to finish")
+    ] = 25.0
+    engine_stuck_s: Annotated[
+        Annotated[float, Meta(ge=1)],
+        _about("least silence after which the engine counts as stuck; 5 times its slowest like step when that is more"),
+    ] = 10.0
+    known_answer_s: Annotated[
+        Annotated[float, Meta(gt=0)], _about("how often the engine is asked the question whose answer is known")
+    ] = 60.0
+    breaker_deaths: Annotated[
+        Positive, _about("ends of the engine within 60 s after which it is left alone for breaker_wait_s")
+    ] = 5
+    breaker_wait_s: Annotated[
+        Annotated[float, Meta(gt=0)], _about("how long before another engine is tried, then one end is enough")
+    ] = 30.0
     log_format: Annotated[Literal["human", "json"], _about("form of the log lines on stderr")] = "human"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], _about("least severe log line that is written")

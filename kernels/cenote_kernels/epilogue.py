@@ -10,6 +10,9 @@ from cenote_kernels.matryoshka import truncate_normalize
 from cenote_kernels.pooling import PoolingMode, pool
 from cenote_kernels.quantize import NumberFormat, Ranges, quantize
 
+NORM_TOLERANCE = 1e-3
+"""How far the length of a unit vector may be from 1. Float32 rounding stays within 1e-6."""
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -45,7 +48,8 @@ def epilogue(
 
     Returns:
         For each request one CPU tensor per number format, or None where the vector is not finite, or would not be in
-        a format that was asked for (float16 ends at 65,504): a NaN or an inf is an error of that request, never a row.
+        a format that was asked for (float16 ends at 65,504), or is not of unit length (1 ± 1e-3; where no unit vector
+        was asked for, of length 0): such a vector is an error of that request, never a row.
     """
     raw = pool(hidden, cu_seqlens, mode)
     groups: dict[Output, list[int]] = defaultdict(list)
@@ -56,15 +60,17 @@ def epilogue(
         rows = truncate_normalize(raw[indices], output.dimensions, output.normalize)
         bounds = (ranges or {}).get(output.dimensions, (None, None))
         made: dict[NumberFormat, torch.Tensor] = {kind: quantize(rows, kind, *bounds).cpu() for kind in output.kinds}
-        finite = _finite(rows, *made.values())
+        sound = _sound(rows, output, *made.values())
         for place, index in enumerate(indices):
-            if finite[place]:
+            if sound[place]:
                 answers[index] = {kind: tensor[place] for kind, tensor in made.items()}
     return answers
 
 
-def _finite(*tensors: torch.Tensor) -> list[bool]:
-    """For each request, whether its row is finite in every tensor; integers always are."""
-    checks = [tensor.isfinite().all(-1).cpu() for tensor in tensors if tensor.is_floating_point()]
-    finite: list[bool] = torch.stack(checks).all(0).tolist()
-    return finite
+def _sound(rows: torch.Tensor, output: Output, *made: torch.Tensor) -> list[bool]:
+    """For each request, whether its row is finite in every tensor (integers always are) and as long as it must be."""
+    norms = torch.linalg.vector_norm(rows, dim=-1)
+    checks = [(norms - 1).abs() <= NORM_TOLERANCE if output.normalize else norms > 0]
+    checks += [tensor.isfinite().all(-1) for tensor in (rows, *made) if tensor.is_floating_point()]
+    sound: list[bool] = torch.stack([check.cpu() for check in checks]).all(0).tolist()
+    return sound

@@ -52,6 +52,13 @@ class EncoderCache(Generic[T]):
         self._entries.move_to_end(key)
         return entry.features
 
+    def clear(self) -> None:
+        """Let everything go: its memory is needed."""
+        self.num_evictions += len(self._entries)
+        self._entries.clear()
+        self.num_bytes = 0
+        self._by_tenant.clear()
+
     def put(self, key: bytes, features: T, num_bytes: int, tenant: str = "") -> bool:
         """Admit features, evicting the least recently used until they fit; False when they never could."""
         most = self.max_tenant_bytes if tenant else self.max_bytes

@@ -59,8 +59,9 @@ class Lanes(Generic[T]):
         num_tokens = 0
         for lane in order:
             while lane and len(batch) < self._max_requests:
-                cost, _ = lane.peek()
-                if batch and num_tokens + cost > self._max_tokens:
+                cost, waiting = lane.peek()
+                is_alone = waiting.request.alone or (batch and batch[0].request.alone)
+                if batch and (is_alone or num_tokens + cost > self._max_tokens):
                     break
                 num_tokens += cost
                 batch.append(lane.take())

@@ -1,16 +1,20 @@
 """The engine's turn, over and over: read what came, take the next step, answer.
 
-A failure stays with the request that caused it: a batch that fails is run again in halves, down to the one at fault.
+Every run of the model is announced first: the front's watchdog counts from there, and knows who was running should the
+engine end. What fails is `isolation.py`'s and `pictures.py`'s to contain.
 """
 
 import logging
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from service.engine.ceiling import TokenCeiling
+from service.engine.isolation import INTERNAL, NO_MEMORY, Isolation
+from service.engine.pictures import PictureEncoder
 from service.engine.scheduler import Encode, EncodeStep, FeaturesStep, LanguageStep, Scheduler, Waiting
 from service.ipc.messages import (
     Abandon,
@@ -18,8 +22,11 @@ from service.ipc.messages import (
     Failure,
     FeaturesSpec,
     FrontMessage,
+    Ping,
     Pixels,
+    Pong,
     StepDone,
+    StepStarted,
     Submit,
     Vector,
     WantPixels,
@@ -32,8 +39,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("cenote.engine")
 
-INTERNAL = "the engine failed on this input"
-NOT_FINITE = "the vector of this input is not finite in the number format that was asked for"
 NO_FIT = "the features of this picture hold numbers that {dtype} cannot; ask for float32"
 
 
@@ -51,6 +56,10 @@ class EngineLoop:
         self._inbox = inbox
         self._scheduler = scheduler
         self._runner = runner
+        drop_cached = scheduler.cache.clear
+        self._pictures = PictureEncoder(runner, self._announce_encode, drop_cached)
+        ceiling = TokenCeiling(scheduler.max_batch_tokens)
+        self._isolation = Isolation(runner, ceiling, self._announce_batch, drop_cached)
         self._released: list[int] = []
 
     def run(self) -> None:
@@ -90,6 +99,8 @@ class EngineLoop:
                     self._released.append(slot.start)
             case Abandon(ids=ids):
                 self._released += self._scheduler.abandon(ids)
+            case Ping():
+                self._send(Pong())
 
     def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
@@ -98,10 +109,11 @@ class EngineLoop:
         for encode in step.encodes:
             if not self._scheduler.is_wanted(encode):
                 continue
-            features = self._features(encode)
-            if features is None:
+            features = self._pictures.features(encode)
+            if isinstance(features, str):
+                message = NO_MEMORY if features == "out_of_memory" else INTERNAL
                 failed, released = self._scheduler.encode_failed(encode)
-                failures += [Failure(id=w.request.id, code="internal_error", message=INTERNAL) for w in failed]
+                failures += [Failure(id=waiting.request.id, code=features, message=message) for waiting in failed]
                 self._released += released
             else:
                 assert encode.slot is not None  # the scheduler takes no other
@@ -110,17 +122,14 @@ class EngineLoop:
                 num_encoded += encode.media.dtype is None
         self._answer(began_s, failures=failures, num_encoded=num_encoded)
 
-    def _features(self, encode: "Encode[torch.Tensor]") -> "torch.Tensor | None":
-        """Features of a picture, or None when there can be none; a broken device ends the process instead."""
-        assert encode.slot is not None  # the scheduler takes no other
-        try:
-            if encode.media.dtype is not None:
-                return self._runner.read_features(encode.slot, encode.media)
-            return self._runner.encode(encode.slot, encode.media.grid_thw)
-        except Exception:
-            logger.exception("a picture could not be encoded")
-        self._runner.check_alive()
-        return None
+    def _announce_encode(self, encode: "Encode[torch.Tensor]") -> None:
+        ids = list({waiting.request.id for waiting, _ in encode.waiters})
+        self._send(StepStarted(kind="encode", num_tokens=encode.media.num_tokens, ids=ids))
+
+    def _announce_batch(self, batch: "Sequence[Waiting[torch.Tensor]]") -> None:
+        num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
+        ids = [waiting.request.id for waiting in batch]
+        self._send(StepStarted(kind="language", num_tokens=num_tokens, ids=ids))
 
     def _answer_features(self, waiting: "Waiting[torch.Tensor]") -> None:
         began_s = time.perf_counter()
@@ -148,7 +157,8 @@ class EngineLoop:
 
     def _embed(self, step: "LanguageStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
-        rows = self._embed_or_halve(step.batch)
+        rows = self._isolation.embed(step.batch)
+        self._scheduler.max_batch_tokens = self._isolation.ceiling.num_tokens
         step_ms = (time.perf_counter() - began_s) * 1e3
         vectors, failures = [], []
         for waiting, row in zip(step.batch, rows, strict=True):
@@ -158,21 +168,6 @@ class EngineLoop:
                 vectors.append(_vector(waiting, row, began_s, step_ms))
         num_tokens = sum(len(waiting.request.token_ids) for waiting in step.batch)
         self._answer(began_s, vectors=vectors, failures=failures, num_tokens=num_tokens)
-
-    def _embed_or_halve(self, batch: "list[Waiting[torch.Tensor]]") -> list[dict[str, bytes] | Failure]:
-        try:
-            return [
-                Failure(id=waiting.request.id, code="non_finite_embedding", message=NOT_FINITE) if row is None else row
-                for waiting, row in zip(batch, self._runner.embed(batch), strict=True)
-            ]
-        except Exception:
-            logger.exception("a batch of %d failed", len(batch))
-        # Outside the handler: its traceback keeps the failed batch's tensors alive, and memory may be what was short.
-        self._runner.check_alive()
-        if len(batch) == 1:
-            return [Failure(id=batch[0].request.id, code="internal_error", message=INTERNAL)]
-        half = len(batch) // 2
-        return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])
 
     def _flush_released(self) -> None:
         if self._released:

@@ -3,6 +3,7 @@
 The only caller of `service.model` and of `cenote_kernels`.
 """
 
+import gc
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import cast
@@ -45,6 +46,7 @@ class ModelRunner:
         pooling: str,
         int8_ranges: Mapping[int, Int8Range] | None = None,
     ) -> None:
+        self._image_token_id = model.config.image_token_id
         self._vision = VisionTower(model)
         self._language = LanguageModel(model)
         self._pixels = pixels
@@ -95,8 +97,14 @@ class ModelRunner:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
+    def free_memory(self) -> None:
+        """Give back what is kept for later allocations; a batch has just failed for want of memory."""
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> list[dict[str, bytes] | None]:
-        """One row per request in each wanted number format, as bytes; None where the vector is not finite."""
+        """One row per request in each wanted number format, as bytes; None where the vector is not sound."""
         packed = self._pack(batch)
         bounds = torch.tensor([0, *accumulate(packed.segment_lengths)], device=self.device)
         outputs = [_output(waiting.request) for waiting in batch]
@@ -122,6 +130,7 @@ class ModelRunner:
                 start = len(token_ids) + media.offset
                 visual_index.append(np.arange(start, start + media.num_tokens))
                 features.append(feature)
+            self._check_placeholders(request)
             placeholders = [(media.offset, media.grid_thw) for media in request.media]
             positions.append(mrope_positions(len(request.token_ids), placeholders))
             token_ids += request.token_ids
@@ -133,6 +142,19 @@ class ModelRunner:
             visual_index=torch.from_numpy(index).to(self.device),
             features=torch.cat(features) if features else None,
         )
+
+    def _check_placeholders(self, request: Request) -> None:
+        """The prompt was checked when it was built; here again, as the last before tokens of many stand together.
+
+        Source: reference/security-reliability.md finding 1.
+        """
+        token_ids = np.asarray(request.token_ids)
+        covered = np.zeros(len(token_ids), bool)
+        for media in request.media:
+            covered[media.offset : media.offset + media.num_tokens] = True
+        num_visual = sum(media.num_tokens for media in request.media)
+        if covered.sum() != num_visual or not np.array_equal(covered, token_ids == self._image_token_id):
+            raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
 
 
 def _output(request: Request) -> Output:

@@ -2,26 +2,32 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
 
+import msgspec
+
 from service import metrics
-from service.errors import ModelError, UnavailableError
+from service.errors import ModelError
 from service.front.loaded import LoadedMedia
+from service.front.pending import Pending, Ticket, request_of
 from service.front.pixels import PixelLoader
+from service.front.refusal import RESTARTING
+from service.front.suspects import MAX_STRIKES, Suspects
 from service.front.tenant import SERVICE, Caller
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
     Abandon,
     EngineMessage,
-    Media,
+    Ping,
     Pixels,
+    Pong,
     Request,
     StepDone,
+    StepStarted,
     Submit,
-    Vector,
     Wanted,
     WantPixels,
 )
@@ -30,31 +36,17 @@ from service.prompt.prompt import Prompt
 
 logger = logging.getLogger("cenote.client")
 
-RESTART_RETRY_S = 2
-"""What `Retry-After` says while the engine restarts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A request under way: who waits for it, and its pictures in case their pixels are asked for again."""
-
-    future: asyncio.Future[Vector]
-    items: dict[bytes, Picture]
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """What a submitter holds while it waits."""
-
-    id: int
-    future: asyncio.Future[Vector]
+KILLS = "the engine ended each time it ran this input; it is not run again for a minute"
 
 
 class EngineClient:
     """Submits prompts and settles their futures; honest when the engine has gone.
 
     An engine is attached when it is loaded and open when its known answer has matched: between the two only the
-    question itself passes.
+    question itself passes. When it goes, what it was running fails; what it had not come to waits for the next.
+
+    Attributes:
+        refusal: what everybody is told while there is no engine.
     """
 
     def __init__(self, arena: PixelArena, loader: PixelLoader, observe: Callable[[int, float], None]) -> None:
@@ -66,6 +58,9 @@ class EngineClient:
         self._ids = count(1)
         self._channel: AsyncChannel[EngineMessage] | None = None
         self._is_open = False
+        self.refusal = RESTARTING
+        self._running: tuple[int, ...] = ()  # ids of the step that the engine is in
+        self._suspects = Suspects()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def check_open(self, *, is_probe: bool = False) -> None:
@@ -75,7 +70,7 @@ class EngineClient:
             UnavailableError: there is none, or it has not answered its known question yet.
         """
         if self._channel is None or not (self._is_open or is_probe):
-            raise _restarting()
+            raise self.refusal.error()
 
     def submit(
         self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: Wanted, caller: Caller = SERVICE
@@ -91,10 +86,11 @@ class EngineClient:
         self._lent.update(starts)
         if self._channel is None:
             self._take_back(starts)
-            raise _restarting()
+            raise self.refusal.error()
         requests = [self._register(prompt, loaded, output, caller) for prompt, loaded in prompts]
-        self._channel.send(Submit(requests=requests))
-        return [Ticket(request.id, self._pending[request.id].future) for request in requests]
+        tickets = [Ticket(request.id, self._pending[request.id].future) for request in requests]
+        self._send_unsuspected(requests)
+        return tickets
 
     def abandon(self, tickets: Iterable[Ticket]) -> None:
         """Tell the engine that nobody waits for these any more; answered ones are passed over.
@@ -112,16 +108,58 @@ class EngineClient:
         self._channel = channel
 
     def open(self) -> None:
-        """The engine's known answer has matched: everybody may ask."""
+        """The engine's known answer has matched: everybody may ask, and those who were left over are sent first."""
         self._is_open = True
+        again = [pending for pending in self._pending.values() if pending.place == "held"]
+        for pending in again:
+            pending.place = "sent_again"
+        if again:
+            logger.info("%d requests that the last engine had not come to are sent again", len(again))
+            metrics.REQUESTS_SENT_AGAIN.inc(len(again))
+            self._send_unsuspected([pending.request for pending in again])
+
+    def close(self) -> None:
+        """The engine gave a wrong answer or none: nobody may ask it any more."""
+        self._is_open = False
+
+    def ping(self) -> None:
+        """Ask the engine for a sign of life."""
+        if self._channel is not None:
+            self._channel.send(Ping())
 
     def detach(self) -> None:
-        """The engine has gone: everyone who waits is told, and every slot that it may have read is given back."""
+        """The engine has gone: who was running is told, who was not waits for the next, and every slot comes back."""
+        running = [self._pending[id_] for id_ in self._running if id_ in self._pending]
+        self._suspects.strike([pending.request for pending in running], time.monotonic())
+        for id_, pending in list(self._pending.items()):
+            if pending.place == "sent" and id_ not in self._running:
+                pending.hold()
+            elif pending.place != "held":
+                self._pending.pop(id_).fail(self.refusal.error())
+        self._running = ()
         self._channel = None
         self._is_open = False
         self._take_back(list(self._lent))
+
+    def give_up(self) -> None:
+        """No engine will come soon: who still waits is told."""
         for id_ in list(self._pending):
-            _fail(self._pending.pop(id_).future, _restarting())
+            self._pending.pop(id_).fail(self.refusal.error())
+
+    def _send_unsuspected(self, requests: Sequence[Request]) -> None:
+        """Send requests, those alone that an engine has died of, and those not at all that three have died of."""
+        assert self._channel is not None  # the caller has looked
+        now_s = time.monotonic()
+        well = []
+        for request in requests:
+            strikes = self._suspects.strikes(request, now_s)
+            if strikes >= MAX_STRIKES:
+                self._take_back([media.slot.start for media in request.media if media.slot])
+                self._pending.pop(request.id).fail(ModelError("internal_error", KILLS))
+            else:
+                well.append(msgspec.structs.replace(request, alone=True) if strikes else request)
+        if well:
+            self._channel.send(Submit(requests=well))
 
     def receive(self, message: EngineMessage) -> None:
         """Settle what the engine answered."""
@@ -130,43 +168,34 @@ class EngineClient:
                 self._settle(message)
             case WantPixels(keys=keys):
                 self._resupply_all(keys)
+            case StepStarted(ids=ids):
+                self._running = tuple(ids)
+            case Pong():
+                pass
             case _:
                 raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
 
     def _register(self, prompt: Prompt, loaded: Sequence[LoadedMedia], output: Wanted, caller: Caller) -> Request:
         id_ = next(self._ids)
-        media = tuple(
-            Media(
-                key=one.key,
-                grid_thw=place.grid_thw,
-                offset=place.offset,
-                num_tokens=place.length,
-                dtype=place.item.dtype,
-                slot=one.slot,
-            )
-            for place, one in zip(prompt.placeholders, loaded, strict=True)
-        )
+        request = request_of(id_, prompt, loaded, output, caller)
         self._pending[id_] = Pending(
+            request=request,
             future=asyncio.get_running_loop().create_future(),
             items={one.key: place.item for place, one in zip(prompt.placeholders, loaded, strict=True)},
+            place="sent" if self._is_open else "sent_again",  # the known question is each engine's own
         )
-        return Request(
-            id=id_,
-            token_ids=prompt.token_ids,
-            media=media,
-            output=output,
-            tenant=caller.tenant.name,
-            deadline_s=caller.deadline_s,
-        )
+        return request
 
     def _settle(self, step: StepDone) -> None:
+        self._running = ()
         self._take_back(step.released)
         for vector in step.vectors:
             if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
+                self._suspects.clear(pending.request)
                 pending.future.set_result(vector)
         for failure in step.failures:
             if (pending := self._pending.pop(failure.id, None)) is not None:
-                _fail(pending.future, ModelError(failure.code, failure.message))
+                pending.fail(ModelError(failure.code, failure.message))
         if step.num_tokens:
             self._observe(step.num_tokens, step.step_ms / 1e3)
         metrics.observe_step(step)
@@ -203,17 +232,6 @@ class EngineClient:
         ids = [id_ for id_, pending in self._pending.items() if key in pending.items]
         for id_ in ids:
             error = ModelError("internal_error", "a picture of this input could not be decoded again")
-            _fail(self._pending.pop(id_).future, error)
+            self._pending.pop(id_).fail(error)
         if ids and self._channel is not None:
             self._channel.send(Abandon(ids=ids))
-
-
-def _fail(future: asyncio.Future[Vector], error: Exception) -> None:
-    future.set_exception(error)
-    future.exception()  # read once: whoever waited may have gone, and asyncio would complain
-
-
-def _restarting() -> UnavailableError:
-    return UnavailableError(
-        "engine_restarting", "the engine is restarting; send the request again", retry_after_s=RESTART_RETRY_S
-    )

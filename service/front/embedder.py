@@ -8,8 +8,9 @@ from functools import partial
 
 from service.errors import DeadlineError, MediaError, ModelError, ServiceError
 from service.front.admission import Admission, Place
-from service.front.client import EngineClient, Ticket
+from service.front.client import EngineClient
 from service.front.job import Answered, Embedded, Job, Outcome
+from service.front.pending import Ticket
 from service.front.pixels import PixelLoader
 from service.front.tenant import SERVICE, Caller
 from service.ipc.arena import PixelArena

@@ -25,15 +25,12 @@ from service.front.keyring import Keyring
 from service.front.known_answer import KnownAnswer
 from service.front.pixels import PixelLoader
 from service.front.served_model import ServedModel, load_served_model
+from service.front.settled import decode_limits, feature_rule, patience, reading_rule, start_message
 from service.front.supervisor import EngineBrokenError, Supervisor
 from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
-from service.ipc.messages import Ready, Start
-from service.media.features import FeatureRule
-from service.media.header import DecodeLimits
-from service.media.key import features_origin
+from service.ipc.messages import Ready
 from service.media.local_file import LocalFiles
-from service.media.reading import Reading, parse_color
 from service.model.checkpoint import CheckpointError, find_checkpoint
 from service.prompt.profile import UnsupportedModelError
 from service.settings import Settings
@@ -67,6 +64,7 @@ class Serving:
         supervisor: keeps the engine; None until the model's files are here.
         failure: why it can never be ready, or None.
         ended: set when `failure` is.
+        is_draining: a signal has come; requests are still taken, but better sent elsewhere.
         admission: the bounded queue.
         keyring: the API keys; None where nobody is asked for one.
         fetching: brings in pictures by URL, or None.
@@ -77,6 +75,7 @@ class Serving:
     supervisor: Supervisor | None = None
     failure: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    is_draining: bool = False
     admission: Admission = field(init=False)
     keyring: Keyring | None = field(init=False)
     fetching: Fetching | None = field(init=False)
@@ -121,10 +120,17 @@ class Serving:
         """What `/readyz` answers."""
         if self.failure is not None:
             return Health(status="failed", detail=self.failure)
+        if self.is_draining:
+            return Health(status="draining", detail="the server is going; send requests to another")
         if self.supervisor is None:
             return Health(status="loading", detail="the model's files are being found")
         state = self.supervisor.state
         return Health(status="ok" if state == "ready" else state, detail=self.supervisor.detail)
+
+    def give_up(self) -> None:
+        """The drain's time is over: who still waits is told, and the engine ends."""
+        if self.supervisor is not None:
+            self.supervisor.end()
 
     async def run(self) -> None:
         """Find the model, start its engine and keep it; returns only when that can never work."""
@@ -160,12 +166,16 @@ class Serving:
         async def become_ready() -> None:
             await known.ask()
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
-            rule, reading = _feature_rule(settings, model), _reading(settings)
-            reader = InputReader(model, _limits(settings), uuids, rule, reading, self.fetching, self.local_files)
+            if self._online is not None and self._online.engine is supervisor.ready:
+                return
+            rule, reading = feature_rule(settings, model), reading_rule(settings)
+            reader = InputReader(model, decode_limits(settings), uuids, rule, reading, self.fetching, self.local_files)
             self._online = Online(model, supervisor.ready, embedder, reader)
 
-        start = _start_message(settings, model, cores)
-        supervisor = self.supervisor = Supervisor(start=start, arena=arena, client=client, known_answer=become_ready)
+        start = start_message(settings, model, cores)
+        supervisor = self.supervisor = Supervisor(
+            start=start, arena=arena, client=client, known_answer=become_ready, patience=patience(settings)
+        )
         logger.info("loading %s", model.name, extra={"folder": str(model.checkpoint.folder), "threads": cores})
         await supervisor.run()
 
@@ -209,43 +219,3 @@ def _load_model(settings: Settings) -> ServedModel:
         # Right for this tokenizer all the same, but a released Qwen3-VL-Embedding is understood to append the token.
         logger.warning("the tokenizer appends no <|endoftext|>: the token pooled is the prompt's last one")
     return model
-
-
-def _limits(settings: Settings) -> DecodeLimits:
-    return DecodeLimits(
-        max_pixels=settings.max_image_pixels,
-        max_encoded_bytes=settings.max_image_bytes,
-        max_decode_bytes=settings.max_decode_bytes,
-    )
-
-
-def _reading(settings: Settings) -> Reading:
-    color = settings.image_background
-    upright = settings.image_orientation == "apply"
-    return Reading(None if color is None else parse_color(color), upright)
-
-
-def _feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
-    profile = model.profile
-    origin = features_origin(model.fingerprint)
-    is_accepted = settings.image_embeds == "accept"
-    return FeatureRule(hidden=profile.dimensions, width=profile.feature_width, origin=origin, is_accepted=is_accepted)
-
-
-def _start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
-    return Start(
-        folder=str(model.checkpoint.folder),
-        device=settings.device,
-        dtype=settings.dtype,
-        arena_bytes=settings.pixel_arena_bytes,
-        encoder_cache_bytes=settings.encoder_cache_bytes,
-        max_tenant_share=settings.max_tenant_share,
-        max_batch_tokens=settings.max_batch_tokens,
-        max_batch_requests=settings.max_batch_requests,
-        max_encoder_tokens=settings.max_encoder_tokens,
-        num_threads=cores,
-        pooling=model.profile.pooling,
-        int8_ranges=dict(model.int8_ranges),
-        log_format=settings.log_format,
-        log_level=settings.log_level,
-    )

@@ -1,32 +1,38 @@
-"""Keeps one engine process alive: starts it, waits until it is ready, tells the client when it has gone, and again."""
+"""Keeps one engine process alive: starts it, watches it, tells the client when it has gone, and again.
+
+An engine that is silent for too long, or gives a wrong answer to the question whose answer is known, is ended here.
+"""
 
 import asyncio
 import logging
-import os
-import socket  # noqa: TID251  # a socket pair
+import math
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from service import metrics
-from service.errors import ModelError
+from service.errors import ModelError, ServiceError
+from service.front.breaker import Breaker
 from service.front.client import EngineClient
+from service.front.engine_process import start_engine
+from service.front.patience import Patience
+from service.front.refusal import DRAINING, RESTARTING, Refusal
+from service.front.watchdog import StepTimes, Watchdog
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
-from service.ipc.messages import Broken, EngineMessage, Ready, Start
+from service.ipc.messages import Broken, EngineMessage, Ready, Start, StepStarted
 
 logger = logging.getLogger("cenote.supervisor")
 
-EngineState = Literal["loading", "ready", "restarting", "failed"]
+EngineState = Literal["loading", "ready", "restarting", "crash_loop", "failed"]
 
-MIN_BACKOFF_S = 0.2
+MIN_BACKOFF_S = 0.5
 MAX_BACKOFF_S = 30.0
-HEALTHY_AFTER_S = 60.0
-"""An engine that lived this long was healthy: the next restart does not wait."""
+TICK_S = 0.5
+"""How often the engine is asked for a sign of life, and its silence looked at."""
 
 
 class EngineBrokenError(Exception):
@@ -35,7 +41,10 @@ class EngineBrokenError(Exception):
 
 @dataclass(slots=True)
 class Supervisor:
-    """One engine, restarted with backoff.
+    """One engine, restarted with backoff, until a breaker says that this leads nowhere.
+
+    The backoff doubles while engines end before they were ready; one that was ready is replaced at once. The breaker
+    counts both.
 
     Attributes:
         start: what every new engine is told first.
@@ -43,41 +52,75 @@ class Supervisor:
         client: attached when an engine is ready, detached when it has gone.
         known_answer: asks the service's own question through the whole path; raises when the answer is not the first
             engine's.
+        patience: its limits.
         state: what `/readyz` tells.
         detail: one sentence on the state, or None.
         ready: the last engine's own facts.
+        process: the engine.
     """
 
     start: Start
     arena: PixelArena
     client: EngineClient
     known_answer: Callable[[], Awaitable[None]]
+    patience: Patience = field(default_factory=Patience)
     state: EngineState = "loading"
     detail: str | None = "the model is loading"
     ready: Ready | None = None
-    _ready_s: float | None = None
     process: subprocess.Popen[bytes] | None = None
+    _ready_s: float | None = None
+    _start_s: float = 0.0
+    _is_over: bool = False
+    _times: StepTimes = field(default_factory=StepTimes)
 
     async def run(self) -> None:
-        """Keep an engine running until cancelled.
+        """Keep an engine running until it is told to end, or cancelled.
 
         Raises:
             EngineBrokenError: it cannot start at all.
         """
+        breaker = Breaker(self.patience.breaker_deaths)
         backoff_s = MIN_BACKOFF_S
-        while True:
+        while not self._is_over:
             self._ready_s = None
             try:
                 await self._one_engine()
+            except OSError:  # no process, no descriptors: that may pass
+                logger.exception("no engine could be started")
             finally:
                 self._kill()
+            if self._is_over:
+                return
             metrics.ENGINE_RESTARTS.inc()
-            was_healthy = self._ready_s is not None and time.monotonic() - self._ready_s > HEALTHY_AFTER_S
-            backoff_s = MIN_BACKOFF_S if was_healthy else min(MAX_BACKOFF_S, 2 * backoff_s)
+            lived_s = 0.0 if self._ready_s is None else time.monotonic() - self._ready_s
+            if breaker.died(time.monotonic(), lived_s):
+                await self._leave_alone()
+                continue
+            backoff_s = MIN_BACKOFF_S if self._ready_s is not None else min(MAX_BACKOFF_S, 2 * backoff_s)
             logger.error("the engine ended; starting another in %.1f s", backoff_s)
             await asyncio.sleep(backoff_s)
 
+    def end(self) -> None:
+        """The service goes: no other engine after this one, and who still waits is told."""
+        self._is_over = True
+        self.client.refusal = DRAINING
+        self.client.give_up()
+        self._kill()
+
+    async def _leave_alone(self) -> None:
+        """The breaker is open: nobody waits for an engine that does not come; then one is tried."""
+        wait_s = self.patience.breaker_wait_s
+        self.state, self.detail = "crash_loop", f"the engine ended too often; one is tried every {wait_s:g} s"
+        logger.error("the engine ended too often; trying another in %g s", wait_s)
+        metrics.BREAKER_OPEN.set(1)
+        self.client.refusal = Refusal(
+            "engine_restarting", "the engine ended too often and is left alone for a while", math.ceil(wait_s)
+        )
+        self.client.give_up()
+        await asyncio.sleep(wait_s)
+
     async def _one_engine(self) -> None:
+        began_s = time.monotonic()
         channel = await self._spawn()
         try:
             first = await channel.receive()
@@ -85,13 +128,17 @@ class Supervisor:
                 self._note_broken(first)
             if isinstance(first, Ready):
                 self.ready = first
+                self._start_s = time.monotonic() - began_s
                 await self._serve(channel)
         finally:
-            if self.state != "failed":
-                self.state, self.detail = "restarting", "the engine is restarting"
-            metrics.ENGINE_READY.set(0)
+            self._not_ready("the engine is restarting")
             self.client.detach()
             channel.close()
+
+    def _not_ready(self, detail: str) -> None:
+        if self.state in ("ready", "loading"):
+            self.state, self.detail = "restarting", detail
+        metrics.ENGINE_READY.set(0)
 
     def _note_broken(self, broken: Broken) -> None:
         """A first engine that cannot load never will; a later one may find what it needs the next time."""
@@ -101,51 +148,85 @@ class Supervisor:
         logger.error("the engine could not load: %s", broken.reason)
 
     async def _serve(self, channel: AsyncChannel[EngineMessage]) -> None:
+        watchdog = Watchdog(self.patience.stuck_s, times=self._times)
         self.client.attach(channel)
-        check = asyncio.create_task(self._become_ready())
+        minders = [asyncio.create_task(self._watch(watchdog)), asyncio.create_task(self._ask_forever())]
         try:
             while (message := await channel.receive()) is not None:
+                if isinstance(message, StepStarted):
+                    watchdog.started(message.kind, message.num_tokens, time.monotonic())
+                else:
+                    watchdog.heard(time.monotonic())
                 self.client.receive(message)
         finally:
-            check.cancel()
+            for minder in minders:
+                minder.cancel()
 
-    async def _become_ready(self) -> None:
+    async def _watch(self, watchdog: Watchdog) -> None:
+        """End an engine that says nothing for longer than it may: a stopped process, a device that hangs."""
+        last_s = time.monotonic()
+        while True:
+            self.client.ping()
+            await asyncio.sleep(TICK_S)
+            now_s = time.monotonic()
+            if watchdog.tick(now_s - last_s):
+                logger.error("the engine is stuck: silent for more than %.1f s; it is ended", watchdog.limit_s)
+                metrics.ENGINE_STUCK.inc()
+                self._discard("the engine was stuck and is restarting")
+                return
+            last_s = now_s
+
+    async def _ask_forever(self) -> None:
+        """Ask the known question until an answer is wrong; the first right one opens the engine to everybody."""
+        while await self._is_right():
+            if self.state != "ready":
+                self._become_ready()
+            await asyncio.sleep(self.patience.known_answer_s)
+
+    async def _is_right(self) -> bool:
+        """Whether the engine may go on. Late is not wrong: under load the question waits as everybody's does."""
         try:
             await self.known_answer()
         except ModelError as error:
+            metrics.WRONG_ANSWERS.inc()
             logger.error("this engine is not used: %s", error)
-            self._kill()
-            return
+        except (ServiceError, TimeoutError) as error:
+            if self.state == "ready":
+                logger.warning("the known question was not answered in time: %s", type(error).__name__)
+                return True
+            logger.error("the known question was not answered; this engine is not used")
         except Exception:
-            logger.exception("the known question was not answered; this engine is not used")
-            self._kill()
-            return
+            logger.exception("the known question could not be asked; this engine is not used. This is a bug.")
+        else:
+            return True
+        self._discard("the engine failed its known-answer check and is restarting")
+        return False
+
+    def _discard(self, detail: str) -> None:
+        """Not ready from this moment on, then end the process; the rest follows when its socket closes."""
+        self.client.close()
+        self._not_ready(detail)
+        self._kill()
+
+    def _become_ready(self) -> None:
+        self.client.refusal = RESTARTING
         self.client.open()
         self._ready_s = time.monotonic()
         self.state, self.detail = "ready", None
         metrics.ENGINE_READY.set(1)
+        metrics.BREAKER_OPEN.set(0)
         assert self.ready is not None  # the engine said Ready before it was served
         logger.info(
-            "ready: %.1f M parameters, %s on %s, loaded in %.1f s",
+            "ready: %.1f M parameters, %s on %s, loaded in %.1f s, started in %.1f s",
             self.ready.num_parameters / 1e6,
             self.ready.dtype,
             self.ready.device,
             self.ready.load_s,
+            self._start_s,
         )
 
     async def _spawn(self) -> AsyncChannel[EngineMessage]:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            descriptors = (theirs.fileno(), self.arena.descriptor)
-            self.process = subprocess.Popen(
-                # -P: the folder that the front was started in must not come before the installed packages.
-                [sys.executable, "-P", "-m", "service.engine.worker", *map(str, descriptors)],
-                pass_fds=descriptors,
-                stdin=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C is the front's to handle
-                env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},
-            )
-        channel: AsyncChannel[EngineMessage] = await AsyncChannel.over(ours, EngineMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
+        self.process, channel = await start_engine(self.arena.descriptor)
         channel.send(self.start)
         return channel
 

@@ -18,7 +18,7 @@ from service import metrics
 from service.errors import CacheMissError, ModelError, ServiceError, UnavailableError
 from service.http.family import family_of, hint
 from service.http.request_id import request_id
-from service.openapi.statuses import CODES
+from service.openapi.statuses import CODES, RETRY_AFTER
 
 logger = logging.getLogger("cenote.http")
 
@@ -33,6 +33,9 @@ FRAMEWORK_CODES: dict[int, tuple[ErrorCode, str]] = {
     415: ("unsupported_media_type", "the body must be application/json"),
 }
 """What Litestar raises by itself, in our words."""
+
+LEAST_RETRY_S = 2
+"""What `Retry-After` says for one input that had no room: what filled the memory is a batch's time away."""
 
 BUG = "the service failed on this request; quote the request id in a report"
 DESCRIBED = "the API is described at /openapi.json"
@@ -71,14 +74,14 @@ def error_body(error: ServiceError | RuleError, id_: str) -> ErrorBody:
 def answer_service_error(request: AnyRequest, error: ServiceError) -> Response[bytes]:
     """A failure that the service raised on purpose."""
     headers = {}
-    if isinstance(error, UnavailableError):
+    if STATUS[error.code] in RETRY_AFTER:
         headers = retry_headers(error)
     return _answer(request, error, headers)
 
 
-def retry_headers(error: UnavailableError) -> dict[str, str]:
+def retry_headers(error: ServiceError) -> dict[str, str]:
     """When to come back: whole seconds as HTTP has it, and milliseconds as OpenAI's clients read it first."""
-    wait_s = error.retry_after_s
+    wait_s = error.retry_after_s if isinstance(error, UnavailableError) else LEAST_RETRY_S
     return {"Retry-After": str(math.ceil(wait_s)), "retry-after-ms": str(math.ceil(wait_s * 1000))}
 
 

@@ -5,7 +5,6 @@ In: settings and an ASGI app. Out: uvicorn's configuration. Which signals end wh
 
 import asyncio
 import contextlib
-import math
 import resource
 import socket  # noqa: TID251  # of our own server
 from collections.abc import AsyncIterator, Iterator
@@ -59,8 +58,7 @@ def server_config(app: Any, settings: Settings, port: int) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_keep_alive=settings.keep_alive_s,
-        # Every accepted request is answered before: its own deadline ends first. A second signal does not wait.
-        timeout_graceful_shutdown=math.ceil(settings.request_timeout_s) + 1,
+        timeout_graceful_shutdown=1,  # of the metrics; the main server sets its own
     )
 
 

@@ -77,6 +77,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Whose it is: tenants share the engine fairly. Empty for all who send no key."""
     deadline_s: float = math.inf
     """When nobody waits for it any more, on `time.monotonic`, which is one clock for all processes of a machine."""
+    alone: bool = False
+    """An engine has died while it ran this: it gets a batch of its own, so that it can take nobody along."""
 
 
 # Front to engine.
@@ -122,6 +124,10 @@ class Abandon(Message, frozen=True, kw_only=True):
     ids: list[int]
 
 
+class Ping(Message, frozen=True, kw_only=True):
+    """Is anybody there? Answered between two steps."""
+
+
 # Engine to front.
 
 
@@ -161,8 +167,24 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """One request that failed by itself; its batch mates did not."""
 
     id: int
-    code: Literal["non_finite_embedding", "internal_error"]
+    code: Literal["non_finite_embedding", "out_of_memory", "internal_error"]
     message: str
+
+
+class Pong(Message, frozen=True, kw_only=True):
+    """The engine's loop turns."""
+
+
+class StepStarted(Message, frozen=True, kw_only=True):
+    """The engine enters the model: the heartbeat that the front's watchdog counts from.
+
+    Sent once for each run of a batch and for each picture. If the engine ends before it says anything else, these
+    requests were running and no others.
+    """
+
+    kind: Literal["encode", "language"]
+    num_tokens: int
+    ids: list[int]
 
 
 class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,5 +216,5 @@ class WantPixels(Message, frozen=True, kw_only=True):
     keys: list[bytes]
 
 
-FrontMessage = Start | Submit | Pixels | Abandon
-EngineMessage = Ready | Broken | StepDone | WantPixels
+FrontMessage = Start | Submit | Pixels | Abandon | Ping
+EngineMessage = Ready | Broken | Pong | StepStarted | StepDone | WantPixels

@@ -31,7 +31,7 @@ CODES: dict[int, tuple[ErrorCode, ...]] = {
     431: ("head_too_large",),
     500: ("non_finite_embedding", "internal_error"),
     502: ("media_fetch_failed",),
-    503: ("model_loading", "engine_restarting", "overloaded", "too_many_connections"),
+    503: ("model_loading", "engine_restarting", "out_of_memory", "draining", "overloaded", "too_many_connections"),
     504: ("deadline_exceeded",),
 }
 """Codes by status."""
@@ -51,7 +51,7 @@ REASONS: dict[int, str] = {
     431: "The request's headers are too many or too large.",
     500: "The service is at fault.",
     502: "A picture could not be fetched from its URL.",
-    503: "The model loads or restarts, or queue or connections are full; come back after `Retry-After` seconds.",
+    503: "The server loads, restarts, drains or is full; come back after `Retry-After` seconds.",
     504: "The answer would come too late.",
 }
 """What a status says, for people."""
@@ -85,11 +85,13 @@ MEANINGS: dict[ErrorCode, str] = {
     "method_not_allowed": "The path is there, and takes other methods.",
     "model_loading": "The model is still loading; come back later.",
     "engine_restarting": "The engine ended and is starting again; come back later.",
+    "out_of_memory": "The device had no memory for this input, even alone; come back later, or send less.",
+    "draining": "This server is going and had no time left for the request; send it to another.",
     "overloaded": "As much work waits as this server takes; come back later.",
     "rate_limit_exceeded": "This key, or its tenant, has as much under way as it may have; come back later.",
     "too_many_connections": "As many connections are open as this server takes; come back later, or use fewer.",
     "deadline_exceeded": "The answer would have come after the request's time was over.",
-    "non_finite_embedding": "The model gave a vector that is not all finite numbers; it is not sent.",
+    "non_finite_embedding": "The model gave a vector that is not of finite numbers and unit length; it is not sent.",
     "internal_error": "The service failed; quote the request id in a report.",
 }
 """What a code says, for people."""

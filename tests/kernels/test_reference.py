@@ -1,5 +1,7 @@
 """The torch references against plain float64 numpy, and the order of the epilogue."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -150,3 +152,14 @@ def test_axes_that_disagree_are_refused() -> None:
         POOL.check_axes(hidden=hidden, cu_seqlens=cu_seqlens, out=torch.zeros(5, 3))
     with pytest.raises(ValueError, match="expected one of"):
         POOL.check_axes(hidden=hidden.long())
+
+
+def test_a_vector_that_is_not_of_unit_length_is_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden, cu_seqlens = torch.ones(2, 8), torch.tensor([0, 1, 2])
+    hidden[1] = 0
+    unit, raw = Output(8), Output(8, normalize=False)
+    assert [row is None for row in epilogue(hidden, cu_seqlens, [unit, unit])] == [False, True]
+    assert [row is None for row in epilogue(hidden, cu_seqlens, [raw, raw])] == [False, True]
+    module = sys.modules[epilogue.__module__]
+    monkeypatch.setattr(module, "truncate_normalize", lambda *args: 1.002 * truncate_normalize(*args))
+    assert epilogue(hidden[:1], cu_seqlens[:2], [unit]) == [None]  # what a broken kernel would give

@@ -3,8 +3,10 @@
 import queue
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+import torch
 
 from service.engine.encoder_cache import EncoderCache
 from service.engine.loop import EngineLoop
@@ -14,21 +16,29 @@ from service.ipc.messages import (
     FeaturesSpec,
     Media,
     OutputSpec,
+    Ping,
     PixelSlot,
+    Pong,
     Request,
     StepDone,
+    StepStarted,
     Submit,
     WantPixels,
 )
 
-POISON, NOT_FINITE = 666, 667
+POISON, NOT_FINITE, SHORT = 666, 667, 668
+NO_MEMORY = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.", "out of memory")
 
 
 class TroubledRunner:
     """Answers each request with its first token id, and stumbles over two of them as a real model would."""
 
+    no_memory: Exception = RuntimeError(NO_MEMORY[0])
+
     def __init__(self) -> None:
         self.num_batches = 0
+        self.num_freed = 0
+        self.max_tokens = 10**9
         self.is_device_broken = False
 
     def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> Any:
@@ -50,12 +60,19 @@ class TroubledRunner:
         if self.is_device_broken:
             raise RuntimeError("the device is lost")
 
+    def free_memory(self) -> None:
+        self.num_freed += 1
+
     def embed(self, batch: list[Any]) -> list[dict[str, bytes] | None]:
         self.num_batches += 1
         first = [waiting.request.token_ids[0] for waiting in batch]
+        if SHORT in first:
+            return [{"float32": b"\0" * 28}]
+        if len(batch) > self.max_tokens:
+            raise self.no_memory
         if POISON in first:
             raise RuntimeError("poisoned batch")
-        return [None if one == NOT_FINITE else {"float32": bytes([one])} for one in first]
+        return [None if one == NOT_FINITE else {"float32": bytes([one]) * 32} for one in first]
 
 
 @pytest.fixture
@@ -67,6 +84,10 @@ def engine() -> tuple[EngineLoop, "queue.SimpleQueue[Any]", list[Any], TroubledR
     )
     runner = TroubledRunner()
     return EngineLoop(sent.append, inbox, scheduler, runner), inbox, sent, runner  # type: ignore[arg-type]
+
+
+def steps(sent: list[Any]) -> list[StepDone]:
+    return [message for message in sent if isinstance(message, StepDone)]
 
 
 def request(id_: int, token: int, *media: Media) -> Request:
@@ -83,7 +104,7 @@ def test_poison_fails_alone_and_everyone_else_gets_his_own_answer(engine: Any) -
     tokens = [*range(1, 15), POISON, *range(15, 31), NOT_FINITE]
     inbox.put(Submit(requests=[request(100 + i, token) for i, token in enumerate(tokens)]))
     loop.turn()
-    (step,) = sent
+    (step,) = steps(sent)
     assert {vector.id: vector.rows["float32"][0] for vector in step.vectors} == {
         100 + i: token for i, token in enumerate(tokens) if token < POISON
     }
@@ -104,7 +125,7 @@ def test_a_poisoned_picture_fails_those_who_sent_it(engine: Any) -> None:
     )
     loop.turn()
     loop.turn()
-    encode, language = sent
+    encode, language = steps(sent)
     assert sorted(failure.id for failure in encode.failures) == [1, 3]
     assert sorted(encode.released) == [7, 8, 9, POISON]  # every slot comes back, read or not
     assert [vector.id for vector in language.vectors] == [2]
@@ -118,9 +139,9 @@ def test_missing_pixels_are_asked_for_and_abandoned_slots_come_back(engine: Any)
     loop.turn()
     assert isinstance(sent[0], WantPixels)
     assert sent[0].keys == [b"a"]
-    assert isinstance(sent[1], StepDone)
-    assert sent[1].released == [9]
-    assert [vector.id for vector in sent[1].vectors] == [3]
+    (done,) = steps(sent)
+    assert done.released == [9]
+    assert [vector.id for vector in done.vectors] == [3]
 
 
 @pytest.mark.parametrize("max_encoder_tokens", [1, 100])
@@ -132,9 +153,9 @@ def test_a_request_whose_first_picture_fails_gives_all_its_slots_back_and_harms_
     inbox.put(Submit(requests=[request(1, 1, picture(b"bad", POISON), picture(b"other", 7)), request(2, 2)]))
     loop.turn()
     loop.turn()
-    assert [failure.id for step in sent for failure in step.failures] == [1]
-    assert sorted(start for step in sent for start in step.released) == [7, POISON]
-    assert [vector.id for step in sent for vector in step.vectors] == [2]
+    assert [failure.id for step in steps(sent) for failure in step.failures] == [1]
+    assert sorted(start for step in steps(sent) for start in step.released) == [7, POISON]
+    assert [vector.id for step in steps(sent) for vector in step.vectors] == [2]
 
 
 def test_a_device_that_is_lost_ends_the_engine_instead_of_failing_for_ever(engine: Any) -> None:
@@ -159,12 +180,12 @@ def test_features_are_answered_with_their_key_and_a_failure_stays_with_its_reque
     )
     for _ in range(4):
         loop.turn()
-    (vector,) = [vector for step in sent for vector in step.vectors]
+    (vector,) = [vector for step in steps(sent) for vector in step.vectors]
     assert (vector.id, vector.key, vector.rows) == (1, b"\x01", {"float32": np.zeros(4).tobytes()})
-    failures = {failure.id: failure for step in sent for failure in step.failures}
+    failures = {failure.id: failure for step in steps(sent) for failure in step.failures}
     assert (failures[2].code, failures[3].code) == ("non_finite_embedding", "internal_error")
     assert "ask for float32" in failures[2].message
-    assert sorted(start for step in sent for start in step.released) == [1, 2, 3]
+    assert sorted(start for step in steps(sent) for start in step.released) == [1, 2, 3]
 
 
 def test_features_that_were_sent_are_no_run_of_the_tower(engine: Any) -> None:
@@ -173,7 +194,88 @@ def test_features_that_were_sent_are_no_run_of_the_tower(engine: Any) -> None:
     inbox.put(Submit(requests=[request(1, 1, came, picture(b"p", 5))]))
     loop.turn()
     loop.turn()
-    assert [step.num_encoded for step in sent] == [1, 0]
-    assert sorted(sent[0].released) == [4, 5]
-    (vector,) = sent[1].vectors
+    assert [step.num_encoded for step in steps(sent)] == [1, 0]
+    assert sorted(steps(sent)[0].released) == [4, 5]
+    (vector,) = steps(sent)[1].vectors
     assert (vector.num_hits, vector.num_misses) == (0, 1)
+
+
+def submit(engine: Any, *requests: Request) -> StepDone:
+    """What the engine answers to requests that come together and have no pictures."""
+    loop, inbox, sent, _ = engine
+    sent.clear()
+    inbox.put(Submit(requests=list(requests)))
+    loop.turn()
+    (step,) = steps(sent)
+    return step
+
+
+def test_what_failed_by_itself_is_not_run_again_for_a_while_whoever_sends_it(engine: Any) -> None:
+    runner = engine[3]
+    first = submit(engine, request(1, POISON), request(2, 2))
+    num_batches = runner.num_batches
+    again = submit(engine, request(3, POISON), request(4, 2))
+    assert runner.num_batches == num_batches + 1  # the other one, at the first try
+    assert [failure.id for failure in (*first.failures, *again.failures)] == [1, 3]
+    assert [vector.id for vector in again.vectors] == [4]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError(NO_MEMORY[0]), MemoryError(), torch.OutOfMemoryError(NO_MEMORY[1])],
+    ids=["cpu", "py", "cuda"],
+)
+def test_a_batch_without_memory_is_halved_until_it_fits_and_smaller_ones_follow(engine: Any, error: Exception) -> None:
+    loop, runner = engine[0], engine[3]
+    runner.max_tokens, runner.no_memory = 5, error
+    step = submit(engine, *[request(i, i) for i in range(1, 33)])
+    assert {vector.id: vector.rows["float32"][0] for vector in step.vectors} == {i: i for i in range(1, 33)}
+    assert not step.failures
+    assert runner.num_freed == 7  # 32, twice 16, four times 8
+    assert loop._scheduler.max_batch_tokens == 15  # the floor of 1000
+    num_batches = runner.num_batches
+    step = submit(engine, *[request(100 + i, i) for i in range(1, 5)])
+    assert (len(step.vectors), runner.num_batches) == (4, num_batches + 1)
+
+
+def test_what_has_no_memory_even_alone_is_told_to_come_again(engine: Any) -> None:
+    runner = engine[3]
+    runner.max_tokens = 0
+    step = submit(engine, request(1, 1))
+    assert [(failure.id, failure.code) for failure in step.failures] == [(1, "out_of_memory")]
+    runner.max_tokens = 1
+    assert [vector.id for vector in submit(engine, request(2, 1)).vectors] == [2]  # and it may
+
+
+def test_a_vector_of_another_length_is_an_error_and_no_vector(engine: Any) -> None:
+    step = submit(engine, request(1, SHORT))
+    assert [(failure.id, failure.code) for failure in step.failures] == [(1, "internal_error")]
+    assert not step.vectors
+
+
+def test_every_run_of_the_model_is_announced_with_those_in_it(engine: Any) -> None:
+    _, inbox, sent, _ = engine
+    submit(engine, request(1, 1), request(2, POISON))
+    announced = [(message.kind, message.ids) for message in sent if isinstance(message, StepStarted)]
+    assert announced == [("language", [1, 2]), ("language", [1]), ("language", [2])]
+    inbox.put(Submit(requests=[request(3, 3, picture(b"p", 5))]))
+    sent.clear()
+    engine[0].turn()
+    assert [(message.kind, message.ids) for message in sent if isinstance(message, StepStarted)] == [("encode", [3])]
+
+
+def test_a_suspect_runs_alone(engine: Any) -> None:
+    loop, inbox, sent, _ = engine
+    suspect = msgspec.structs.replace(request(2, 2), alone=True)
+    inbox.put(Submit(requests=[request(1, 1), suspect, request(3, 3)]))
+    for _ in range(3):
+        loop.turn()
+    assert [[vector.id for vector in step.vectors] for step in steps(sent)] == [[1], [2], [3]]
+
+
+def test_a_sign_of_life_is_given(engine: Any) -> None:
+    loop, inbox, sent, _ = engine
+    inbox.put(Ping())
+    inbox.put(Submit(requests=[request(1, 1)]))  # without work a turn waits for the next message
+    loop.turn()
+    assert any(isinstance(message, Pong) for message in sent)

@@ -12,7 +12,8 @@ from PIL import Image
 
 from service.decode.threads import ThreadDecoder
 from service.errors import ModelError, UnavailableError
-from service.front.client import EngineClient, Ticket
+from service.front.client import EngineClient
+from service.front.pending import Ticket
 from service.front.pixels import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
@@ -25,6 +26,7 @@ from service.ipc.messages import (
     OutputSpec,
     Pixels,
     StepDone,
+    StepStarted,
     Submit,
     Vector,
     WantPixels,
@@ -97,6 +99,7 @@ async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(st
     next_owner = (await stage.loader.load([item(2)])).take(item(2))
     assert next_owner.slot is not None
     assert next_owner.slot.start == start  # the same place, another owner
+    stage.client.receive(StepStarted(kind="language", num_tokens=5, ids=[ticket.id]))
     stage.client.detach()
     with pytest.raises(UnavailableError, match="restarting"):
         await ticket.future
@@ -190,3 +193,72 @@ async def test_a_submit_without_an_engine_gives_its_slots_back(stage: Stage) -> 
     with pytest.raises(UnavailableError):
         stage.client.submit([(prompt(item(1)), loaded)], OUTPUT)
     assert stage.arena.num_bytes_taken == 0
+
+
+async def next_submit(engine: AsyncChannel[FrontMessage]) -> Submit:
+    message = await engine.receive()
+    assert isinstance(message, Submit)
+    return message
+
+
+@played
+async def test_who_was_running_is_told_and_who_was_not_is_sent_to_the_next_engine_once(stage: Stage) -> None:
+    await stage.connect()
+    running, waiting = await stage.submit(item(1)), await stage.submit(item(2))
+    stage.client.receive(StepStarted(kind="encode", num_tokens=4, ids=[running.id]))
+    stage.client.detach()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await running.future
+    engine = await stage.connect()
+    (again,) = (await next_submit(engine)).requests
+    assert (again.id, again.media[0].slot, again.alone) == (waiting.id, None, False)
+    stage.client.receive(WantPixels(keys=[again.media[0].key]))
+    sent = await engine.receive()
+    assert isinstance(sent, Pixels)
+    assert bytes(stage.arena.view(sent.slot)) == load_pixels(item(2)).tobytes()
+    stage.client.detach()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await waiting.future
+    assert stage.arena.num_bytes_taken == 0
+
+
+@played
+async def test_who_waits_for_the_next_engine_is_told_when_none_comes(stage: Stage) -> None:
+    await stage.connect()
+    ticket = await stage.submit()
+    stage.client.detach()
+    assert not ticket.future.done()
+    stage.client.give_up()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await ticket.future
+
+
+@played
+async def test_an_input_that_engines_die_of_runs_alone_and_then_not_at_all(stage: Stage) -> None:
+    alone = []
+    for _ in range(3):
+        engine = await stage.connect()
+        ticket = await stage.submit()
+        alone.append((await next_submit(engine)).requests[0].alone)
+        stage.client.receive(StepStarted(kind="language", num_tokens=1, ids=[ticket.id]))
+        stage.client.detach()
+        with pytest.raises(UnavailableError):
+            await ticket.future
+    assert alone == [False, True, True]
+    await stage.connect()
+    with pytest.raises(ModelError, match="the engine ended each time"):
+        await (await stage.submit()).future
+
+
+@played
+async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
+    engine = await stage.connect()
+    ticket = await stage.submit()
+    stage.client.receive(StepStarted(kind="language", num_tokens=1, ids=[ticket.id]))
+    stage.client.detach()
+    engine = await stage.connect()
+    suspect = await stage.submit()
+    assert (await next_submit(engine)).requests[0].alone
+    stage.client.receive(StepDone(vectors=[vector(suspect.id)], cache=CACHE))
+    await stage.submit()
+    assert not (await next_submit(engine)).requests[0].alone

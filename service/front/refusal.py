@@ -1,0 +1,23 @@
+"""What everybody is told while there is no engine to ask."""
+
+from dataclasses import dataclass
+
+from schemas.errors import ErrorCode
+from service.errors import UnavailableError
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What everybody is told while there is no engine to ask."""
+
+    code: ErrorCode
+    message: str
+    retry_after_s: int
+
+    def error(self) -> UnavailableError:
+        """A new exception each time: one that is raised twice grows a traceback."""
+        return UnavailableError(self.code, self.message, retry_after_s=self.retry_after_s)
+
+
+RESTARTING = Refusal("engine_restarting", "the engine is restarting; send the request again", 2)
+DRAINING = Refusal("draining", "this server is going and had no time left for the request; send it to another", 1)

@@ -1,0 +1,64 @@
+"""Settings as the rules of the parts that they concern. Decides nothing, keeps nothing."""
+
+from service.front.patience import Patience
+from service.front.served_model import ServedModel
+from service.ipc.messages import Start
+from service.media.features import FeatureRule
+from service.media.header import DecodeLimits
+from service.media.key import features_origin
+from service.media.reading import Reading, parse_color
+from service.settings import Settings
+
+
+def decode_limits(settings: Settings) -> DecodeLimits:
+    """What pictures are refused."""
+    return DecodeLimits(
+        max_pixels=settings.max_image_pixels,
+        max_encoded_bytes=settings.max_image_bytes,
+        max_decode_bytes=settings.max_decode_bytes,
+    )
+
+
+def reading_rule(settings: Settings) -> Reading:
+    """How files are read where a request does not say."""
+    color = settings.image_background
+    upright = settings.image_orientation == "apply"
+    return Reading(None if color is None else parse_color(color), upright)
+
+
+def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
+    """What features in place of pictures must look like."""
+    profile = model.profile
+    origin = features_origin(model.fingerprint)
+    is_accepted = settings.image_embeds == "accept"
+    return FeatureRule(hidden=profile.dimensions, width=profile.feature_width, origin=origin, is_accepted=is_accepted)
+
+
+def patience(settings: Settings) -> Patience:
+    """How long the engine may be silent, and how often it may end."""
+    return Patience(
+        stuck_s=settings.engine_stuck_s,
+        known_answer_s=settings.known_answer_s,
+        breaker_deaths=settings.breaker_deaths,
+        breaker_wait_s=settings.breaker_wait_s,
+    )
+
+
+def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
+    """What every engine is told first."""
+    return Start(
+        folder=str(model.checkpoint.folder),
+        device=settings.device,
+        dtype=settings.dtype,
+        arena_bytes=settings.pixel_arena_bytes,
+        encoder_cache_bytes=settings.encoder_cache_bytes,
+        max_tenant_share=settings.max_tenant_share,
+        max_batch_tokens=settings.max_batch_tokens,
+        max_batch_requests=settings.max_batch_requests,
+        max_encoder_tokens=settings.max_encoder_tokens,
+        num_threads=cores,
+        pooling=model.profile.pooling,
+        int8_ranges=dict(model.int8_ranges),
+        log_format=settings.log_format,
+        log_level=settings.log_level,
+    )

@@ -1,0 +1,94 @@
+"""How long the engine may be silent: a floor, or 5 times what its slowest steps of that size took. Has no clock.
+
+A step of a large model on a CPU may well take a minute, and a stuck device looks just like it. So the limit is learned
+from the steps themselves: by kind and by size, the latest of each.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterable
+from typing import Literal
+
+Kind = Literal["encode", "language"]
+
+FACTOR = 5.0
+"""A step may take so many times the 99th percentile of its like."""
+NUM_REMEMBERED = 128
+"""Steps of each kind and size; of so many, the 99th percentile is the slowest but one."""
+
+UNKNOWN_S = 12.0
+"""What a step may be expected to take before any of its kind was seen: the first touches every weight."""
+
+
+class StepTimes:
+    """Seconds of past steps, in buckets of sizes that double."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[tuple[Kind, int], deque[float]] = {}
+
+    def learn(self, kind: Kind, num_tokens: int, seconds: float) -> None:
+        """A step has ended."""
+        bucket = self._seconds.setdefault((kind, num_tokens.bit_length()), deque(maxlen=NUM_REMEMBERED))
+        bucket.append(seconds)
+
+    def expected_s(self, kind: Kind, num_tokens: int) -> float:
+        """What a step of this size takes at most, so far as is known.
+
+        From the nearest bucket at or below its size: a step twice as large takes twice as long. Where attention's
+        square shows, the factor of 5 covers it until a step of this size has been seen.
+        """
+        size = num_tokens.bit_length()
+        known = [at for of, at in self._seconds if of == kind]
+        below = max((at for at in known if at <= size), default=None)
+        if below is not None:
+            return _slow(self._seconds[kind, below]) * float(2 ** (size - below))
+        return _slow(self._seconds[kind, min(known)]) if known else UNKNOWN_S
+
+
+class Watchdog:
+    """Counts the engine's silence.
+
+    Silence is counted in ticks of the front's own clock and no tick counts for more than `max_tick_s`: a front that was
+    itself stopped, or whose loop was busy, has not listened meanwhile, and must not blame the engine.
+
+    Attributes:
+        silence_s: how long nothing was heard while somebody listened.
+    """
+
+    def __init__(self, floor_s: float, *, max_tick_s: float = 1.0, times: StepTimes | None = None) -> None:
+        self.silence_s = 0.0
+        self._floor_s = floor_s
+        self._max_tick_s = max_tick_s
+        self._times = times or StepTimes()
+        self._step: tuple[Kind, int, float] | None = None
+
+    @property
+    def limit_s(self) -> float:
+        """How long it may be silent now."""
+        if self._step is None:
+            return self._floor_s
+        kind, num_tokens, _ = self._step
+        return max(self._floor_s, FACTOR * self._times.expected_s(kind, num_tokens))
+
+    def started(self, kind: Kind, num_tokens: int, now_s: float) -> None:
+        """The engine has entered a step."""
+        self.heard(now_s)
+        self._step = (kind, num_tokens, now_s)
+
+    def heard(self, now_s: float) -> None:
+        """The engine has said something; if a step was running, it is over."""
+        self.silence_s = 0.0
+        if self._step is not None:
+            kind, num_tokens, began_s = self._step
+            self._times.learn(kind, num_tokens, now_s - began_s)
+            self._step = None
+
+    def tick(self, elapsed_s: float) -> bool:
+        """So much time has passed in silence; whether the engine counts as stuck."""
+        self.silence_s += min(elapsed_s, self._max_tick_s)
+        return self.silence_s > self.limit_s
+
+
+def _slow(seconds: Iterable[float]) -> float:
+    ordered = sorted(seconds)
+    return ordered[math.ceil(0.99 * len(ordered)) - 1]

@@ -1,0 +1,42 @@
+"""A real runner that stumbles when it is told to: the faults that a device or a kernel would have.
+
+The product has no hooks for this. A test hands the wrapper to a real `EngineLoop`, or `sitecustomize.py` beside this
+file puts it around the runner of a real engine process.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+KILLER_TOKENS = 123
+"""A prompt of exactly so many tokens ends the engine, as an index out of range in a kernel would."""
+
+
+class TroubledRunner:
+    """Everything is the real runner's, but `embed` comes here first.
+
+    Files in `folder` switch faults on: `slow` holds seconds, `hang` stops once and is gone, `wrong` turns vectors.
+    """
+
+    def __init__(self, runner: Any, folder: Path) -> None:
+        self._runner = runner
+        self._folder = folder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runner, name)
+
+    def embed(self, batch: Sequence[Any]) -> list[dict[str, bytes] | None]:
+        if any(len(waiting.request.token_ids) == KILLER_TOKENS for waiting in batch):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if (slow := self._folder / "slow").exists():
+            time.sleep(float(slow.read_text()))
+        if (hang := self._folder / "hang").exists():
+            hang.unlink()
+            time.sleep(3600)
+        rows: list[dict[str, bytes] | None] = self._runner.embed(batch)
+        if (self._folder / "wrong").exists():
+            rows = [row and {kind: data[::-1] for kind, data in row.items()} for row in rows]
+        return rows

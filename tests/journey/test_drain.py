@@ -1,0 +1,141 @@
+"""SIGTERM: not ready first, still accepting for a while, then finishing what was accepted, and exit code 0."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import CHECKPOINT, LiveServer
+from tests.faults.server import faulty_environ
+
+EMBEDDINGS = "/v1/embeddings"
+BODY = {"input": "a text on its way"}
+WAIT_S = 30
+
+
+@dataclass
+class Going:
+    """A server that is about to be told to go."""
+
+    server: LiveServer
+    faults: Path
+
+    def term(self, number: signal.Signals = signal.SIGTERM) -> None:
+        self.server.process.send_signal(number)
+
+    def ask_slowly(self, seconds: float) -> "Asking":
+        """A request that the engine is in the middle of, for so long."""
+        (self.faults / "slow").write_text(str(seconds))
+        num_before = self.server.metric("cenote_queue_inputs")
+        asking = Asking(self.server.url)
+        while self.server.metric("cenote_queue_inputs") == num_before:
+            time.sleep(0.01)
+        time.sleep(0.2)  # it is admitted; now it is in the step
+        (self.faults / "slow").unlink()
+        return asking
+
+    def exit_code(self) -> int:
+        self.server.http.close()
+        return self.server.process.wait(WAIT_S)
+
+
+class Asking:
+    """A request in a thread of its own."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._answers: list[httpx.Response | httpx.TransportError] = []
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        try:
+            self._answers.append(httpx.post(self._url + EMBEDDINGS, json=BODY, timeout=WAIT_S))
+        except httpx.TransportError as error:
+            self._answers.append(error)
+
+    def end(self) -> httpx.Response | httpx.TransportError:
+        self._thread.join()
+        return self._answers[0]
+
+    def answer(self) -> httpx.Response:
+        end = self.end()
+        assert isinstance(end, httpx.Response), end
+        return end
+
+
+@pytest.fixture
+def going(request: pytest.FixtureRequest, start_server: Callable[..., LiveServer], tmp_path: Path) -> Going:
+    flags = ("--model", str(CHECKPOINT), "--known-answer-s", "600", *getattr(request, "param", ()))
+    return Going(start_server(*flags, env=faulty_environ(tmp_path)).wait_until_ready(), tmp_path)
+
+
+@pytest.mark.parametrize("going", [("--lame-duck-s", "2")], indirect=True)
+def test_the_probe_turns_first_and_connections_are_still_taken(going: Going) -> None:
+    url, kept = going.server.url, going.server.http
+    assert "connection" not in kept.post(EMBEDDINGS, json=BODY).headers
+    going.term()
+    began_s = time.monotonic()
+    probe = httpx.get(f"{url}/readyz")
+    assert (probe.status_code, probe.json()["status"]) == (503, "draining")
+    assert httpx.get(f"{url}/livez").status_code == 200
+    for answer in (httpx.post(url + EMBEDDINGS, json=BODY), kept.post(EMBEDDINGS, json=BODY)):
+        assert answer.status_code == 200
+        assert answer.headers["connection"] == "close"
+    while is_accepting(url):
+        time.sleep(0.02)
+    assert time.monotonic() - began_s > 1.5
+    assert going.exit_code() == 0
+
+
+def is_accepting(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/livez").is_success
+    except httpx.ConnectError:
+        return False
+
+
+def test_who_was_accepted_is_answered(going: Going) -> None:
+    asking = going.ask_slowly(2.0)
+    going.term()
+    answer = asking.answer()
+    assert answer.status_code == 200
+    assert going.exit_code() == 0
+    assert "Traceback" not in going.server.log.read_text()
+
+
+@pytest.mark.parametrize("going", [("--drain-timeout-s", "0.5")], indirect=True)
+def test_who_takes_longer_than_the_drain_is_told_so(going: Going) -> None:
+    asking = going.ask_slowly(60.0)
+    going.term()
+    answer = asking.answer()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "draining")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert going.exit_code() == 0
+    assert "Traceback" not in going.server.log.read_text()
+
+
+@pytest.mark.parametrize("going", [("--lame-duck-s", "30")], indirect=True)
+def test_a_second_signal_stops_at_once(going: Going) -> None:
+    asking = going.ask_slowly(60.0)
+    going.term()
+    assert going.server.status("/readyz") == 503
+    began_s = time.monotonic()
+    going.term(signal.SIGINT)
+    assert isinstance(asking.end(), httpx.TransportError)
+    assert going.exit_code() == 0
+    assert time.monotonic() - began_s < 10
+    assert "Traceback" not in going.server.log.read_text()
+
+
+@pytest.mark.parametrize("going", [("--lame-duck-s", "30")], indirect=True)
+def test_a_person_at_the_terminal_waits_for_no_lame_duck(going: Going) -> None:
+    began_s = time.monotonic()
+    going.term(signal.SIGINT)
+    assert going.exit_code() == 0
+    assert time.monotonic() - began_s < 15

@@ -1,0 +1,64 @@
+"""The engine process is killed under load, by SIGKILL and by SIGSEGV: who waits is told, and it is back soon."""
+
+import signal
+from pathlib import Path
+
+from tests.conftest import CHECKPOINT, LiveServer
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.recovery import fault_engine, kill_at_exit, load_seconds
+from tests.scoreboard.lines.steady_load import SteadyLoad, faults_of
+
+MARGIN_S = 2.0
+DETECT_S = 1.0
+SEGV_EVERY = 6
+
+
+def run(size: int, folder: Path) -> Result:
+    """So many kills, every sixth a SIGSEGV; ready again within a model load and 2 s, no answer swapped."""
+    server = LiveServer(folder / "engine_kills.log", "--model", str(CHECKPOINT), "--breaker-deaths", "100000")
+    kill_at_exit(server).wait_until_ready()
+    load = SteadyLoad(server.url).start()
+    over_load, faults = [], list[str]()
+    for number in range(size):
+        load.wait_for_answers(2 * load.num_clients)
+        kind = signal.SIGSEGV if number % SEGV_EVERY == SEGV_EVERY - 1 else signal.SIGKILL
+        _, seconds, fault = fault_engine(server, kind, DETECT_S)
+        over_load.append(seconds - load_seconds(server))
+        if fault or over_load[-1] > MARGIN_S:
+            faults.append(f"{kind.name}: {fault or f'ready {over_load[-1]:.1f} s later than a load takes'}")
+    load.stop()
+    faults += faults_of(load, server)
+    if server.stop() != 0:
+        faults.append("the front did not end well")
+    told = (
+        f"ready again {sorted(over_load)[len(over_load) // 2]:.1f} s after a model load, worst {max(over_load):.1f} s "
+        f"(limit 2 s); {load.num_right} vectors, {len(load.answers) - load.num_right} told to come again"
+    )
+    return Result(size, len(faults), [told, *faults[:5]])
+
+
+LINE = Line(
+    number=14,
+    name="engine_kills",
+    measure="engine killed under load (SIGKILL, SIGSEGV)",
+    must="front lives, ready again < model load + 2 s, no swapped or doubled answer",
+    ci=12,
+    nightly=120,
+    run=run,
+    sabotages=(
+        Sabotage(
+            name="an engine that was ready is replaced late",
+            file="service/front/supervisor.py",
+            old="MIN_BACKOFF_S if self._ready_s is not None else",
+            new="5.0 if self._ready_s is not None else",
+            size=2,
+        ),
+        Sabotage(
+            name="answers go to whoever waits longest",
+            file="service/front/client.py",
+            old="if (pending := self._pending.pop(vector.id, None)) is not None:",
+            new="if (pending := self._pending.pop(next(iter(self._pending), 0), None)) is not None:",
+            size=1,
+        ),
+    ),
+)

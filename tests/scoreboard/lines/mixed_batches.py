@@ -1,0 +1,94 @@
+"""Batches of several tenants, some of whom lie about their pictures: nobody's vector moves by what another sends.
+
+The lies are those of finding 1: more or fewer placeholders than features, in pairs, so that the batch's sums agree.
+"""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.own_engine import Content, OwnEngine, is_right, words
+
+NUM_CONTENTS = 80
+
+
+def forged_pair(engine: OwnEngine, draw: random.Random) -> list[Content]:
+    """One row with two placeholders more than its picture has features, one with two fewer."""
+    return [_forged(engine, draw, more) for more in (2, -2)]
+
+
+def _forged(engine: OwnEngine, draw: random.Random, more: int) -> Content:
+    picture = draw.choice(engine.pictures)
+    before = words(draw)
+    pads = [engine.config.image_token_id] * (picture.num_tokens + more)
+    media = msgspec.structs.replace(picture, offset=len(before), num_tokens=len(pads))
+    return Content([*before, *pads, *words(draw)], (media,))
+
+
+def stray_pad(engine: OwnEngine, draw: random.Random) -> Content:
+    """A placeholder that no picture stands behind."""
+    content = Content(words(draw))
+    return replace(content, token_ids=[*content.token_ids, engine.config.image_token_id, *words(draw)])
+
+
+def run(size: int, folder: Path) -> Result:
+    """Batches of well-formed rows, each of which must equal its solo vector, among forged ones that must fail."""
+    draw, engine = random.Random(11), OwnEngine()
+    pool = [engine.content(draw) for _ in range(NUM_CONTENTS)]
+    solo: list[np.ndarray] = [engine.vector(content) for content in pool]
+    num_failed, num_victims, num_forged, notes = 0, 0, 0, list[str]()
+    for number in range(size):
+        picked = [draw.randrange(NUM_CONTENTS) for _ in range(draw.randrange(1, 7))]
+        batch: list[tuple[Content, np.ndarray | None]] = [(pool[index], solo[index]) for index in picked]
+        if number % 2:
+            forged = [*forged_pair(engine, draw), *([stray_pad(engine, draw)] if number % 3 else [])]
+            batch += [(one, None) for one in forged]
+            num_forged += len(forged)
+        draw.shuffle(batch)
+        answers = engine.ask([content for content, _ in batch])
+        wrong = [
+            i for i, (answer, (_, want)) in enumerate(zip(answers, batch, strict=True)) if not is_right(answer, want)
+        ]
+        num_victims += len(picked)
+        num_failed += bool(wrong)
+        if wrong:
+            notes.append(f"batch {number}: rows {wrong} of {len(batch)}")
+    return Result(size, num_failed, [f"{num_victims} victims, {num_forged} forged rows", *notes[:5]])
+
+
+LINE = Line(
+    number=11,
+    name="mixed_batches",
+    measure="batches of several tenants with forged rows",
+    must="0 leaks: every victim equals its solo vector, every forged row fails",
+    ci=2000,
+    nightly=50_000,
+    run=run,
+    sabotages=(
+        Sabotage(
+            name="features are only checked as a batch's sum",
+            file="service/engine/runner.py",
+            old="if feature is None or feature.shape[0] != media.num_tokens:",
+            new="if feature is None:",
+            size=100,
+        ),
+        Sabotage(
+            name="requests attend to each other",
+            file="service/model/attention.py",
+            old="torch.split(tensor, segment_lengths, dim=2)",
+            new="torch.split(tensor, sum(segment_lengths), dim=2)",
+            size=100,
+        ),
+        Sabotage(
+            name="placeholders without a picture pass",
+            file="service/engine/runner.py",
+            old="or not np.array_equal(covered, token_ids == self._image_token_id)",
+            new="",
+            size=100,
+        ),
+    ),
+)

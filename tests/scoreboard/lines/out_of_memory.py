@@ -1,0 +1,107 @@
+"""The device runs out of memory at many points: whatever fits alone is answered, and as if nothing had happened."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.own_engine import OwnEngine, is_right
+
+NUM_CONTENTS = 60
+MAX_BATCH = 64
+
+
+class ShortOfMemory:
+    """A real runner on a device with room for so many tokens, and none at all for the next so many calls."""
+
+    def __init__(self, runner: Any) -> None:
+        self._runner = runner
+        self.max_tokens = 10**9
+        self.num_refused = 0
+        self.num_hit = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runner, name)
+
+    def embed(self, batch: Sequence[Any]) -> Any:
+        num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
+        if self.num_refused or (len(batch) > 1 and num_tokens > self.max_tokens):
+            self.num_refused = max(0, self.num_refused - 1)
+            self.num_hit += 1
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return self._runner.embed(batch)
+
+    def encode(self, *args: Any) -> Any:
+        if self.num_refused:
+            self.num_refused -= 1
+            self.num_hit += 1
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return self._runner.encode(*args)
+
+
+def run(size: int, folder: Path) -> Result:
+    """n = 1..64 inputs on a device that is too small, or short for a moment; every one fits alone."""
+    draw, shorts = random.Random(14), list[ShortOfMemory]()
+
+    def wrap(runner: Any) -> Any:
+        shorts.append(ShortOfMemory(runner))
+        return shorts[0]
+
+    engine = OwnEngine(wrap)
+    (short,) = shorts
+    pool = [engine.content(draw) for _ in range(NUM_CONTENTS)]
+    solo = [engine.vector(content) for content in pool]
+    num_failed, notes = 0, list[str]()
+    for number in range(size):
+        if number % 5 == 0:
+            engine.scheduler.cache.clear()  # so that pictures are encoded, and meet it too
+        short.max_tokens = draw.choice((30, 100, 400, 1000))
+        short.num_refused = 1 if number % 2 else 0
+        picked = [
+            draw.randrange(NUM_CONTENTS) for _ in range(1 if number % 3 == 1 else draw.randrange(1, MAX_BATCH + 1))
+        ]
+        num_before = short.num_hit
+        answers = engine.ask([pool[index] for index in picked])
+        short.num_refused = 0
+        wrong = [
+            i
+            for i, (answer, index) in enumerate(zip(answers, picked, strict=True))
+            if not is_right(answer, solo[index])
+        ]
+        num_failed += bool(wrong)
+        if wrong:
+            notes.append(
+                f"point {number}: {len(wrong)} of {len(picked)} wrong, after {short.num_hit - num_before} refusals"
+            )
+    ceiling = engine.scheduler.max_batch_tokens
+    return Result(size, num_failed, [f"{short.num_hit} refusals; ceiling in the end {ceiling} tokens", *notes[:5]])
+
+
+LINE = Line(
+    number=14,
+    name="out_of_memory",
+    measure="points at which the device has no memory",
+    must="all inputs that fit alone succeed and equal their solo vectors",
+    ci=50,
+    nightly=500,
+    run=run,
+    sabotages=(
+        Sabotage(
+            name="a single input is not tried again",
+            file="service/engine/isolation.py",
+            old="rows, had_memory = self._try([waiting])",
+            new="rows = None",
+            size=20,
+        ),
+        Sabotage(
+            name="a batch without memory is not split",
+            file="service/engine/isolation.py",
+            old="return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])",
+            new="return [_failed(waiting, NO_MEMORY, 'out_of_memory') for waiting in batch]",
+            size=20,
+        ),
+    ),
+)

@@ -1,0 +1,129 @@
+"""A real engine in this process: loop, scheduler and runner on the oracle's weights; only the socket is a list.
+
+Contents are drawn from a pool whose solo vectors are taken first, so that any batch can be held against them.
+"""
+
+import logging
+import queue
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+
+from service.engine.encoder_cache import EncoderCache
+from service.engine.loop import EngineLoop
+from service.engine.runner import ModelRunner
+from service.engine.scheduler import Scheduler
+from service.ipc.messages import Failure, Media, OutputSpec, PixelSlot, Request, StepDone, Submit, Vector
+from service.model.load import load_model
+from tests.conftest import CHECKPOINT, TOLERANCE
+
+SIDES = ((64, 64), (64, 96), (96, 96), (128, 64))
+NUM_PICTURES = 16
+NUM_WORDS = 200
+"""Token ids below this are plain text in the oracle's vocabulary."""
+POISON_TOKEN = 7
+"""Its embedding is NaN: a prompt that holds it has no vector. Never drawn as a word."""
+
+Answer = Vector | Failure
+
+
+@dataclass(frozen=True)
+class Content:
+    """A request without its id."""
+
+    token_ids: list[int]
+    media: tuple[Media, ...] = ()
+
+    def request(self, id_: int, dimensions: int) -> Request:
+        return Request(id=id_, token_ids=self.token_ids, media=self.media, output=OutputSpec(dimensions=dimensions))
+
+
+class OwnEngine:
+    """The engine, its pictures, and answers by request id.
+
+    Args:
+        wrap: puts trouble around the runner.
+    """
+
+    def __init__(self, wrap: Callable[[ModelRunner], Any] = lambda runner: runner) -> None:
+        logging.disable(logging.CRITICAL)  # each contained failure is a trace in the log, thousands of them
+        torch.set_num_threads(1)
+        model = load_model(CHECKPOINT, torch.device("cpu"), torch.float32)
+        with torch.no_grad():
+            model.language_model.embed_tokens.weight[POISON_TOKEN] = float("nan")
+        self.config = model.config
+        sizes = [SIDES[index % len(SIDES)] for index in range(NUM_PICTURES)]
+        pixels = np.random.default_rng(0).integers(0, 256, sum(3 * h * w for h, w in sizes), dtype=np.uint8)
+        self.pictures = _slots(sizes)
+        self.runner = ModelRunner(model, memoryview(pixels.tobytes()), "last_token")
+        self.scheduler: Scheduler[torch.Tensor] = Scheduler(
+            EncoderCache(1 << 28), max_batch_tokens=8192, max_batch_requests=64, max_encoder_tokens=2048
+        )
+        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._sent: list[msgspec.Struct] = []
+        self._loop = EngineLoop(self._sent.append, self._inbox, self.scheduler, wrap(self.runner))
+        self._next_id = 1
+
+    def content(self, draw: random.Random) -> Content:
+        """Some words, and nought to two pictures among them."""
+        token_ids, media = words(draw), []
+        for _ in range(draw.choice((0, 1, 1, 2))):
+            picture = draw.choice(self.pictures)
+            token_ids.append(self.config.vision_start_token_id)
+            media.append(msgspec.structs.replace(picture, offset=len(token_ids)))
+            token_ids += [self.config.image_token_id] * picture.num_tokens + [self.config.vision_end_token_id]
+            token_ids += words(draw)
+        return Content(token_ids, tuple(media))
+
+    def ask(self, contents: Sequence[Content]) -> list[Answer]:
+        """The answers to contents that come together, in order."""
+        requests = [one.request(self._next_id + i, self.runner.hidden) for i, one in enumerate(contents)]
+        self._next_id += len(requests)
+        self._inbox.put(Submit(requests=requests))
+        answers: dict[int, Answer] = {}
+        while len(answers) < len(requests):
+            self._sent.clear()
+            self._loop.turn()
+            for step in self._sent:
+                if isinstance(step, StepDone):
+                    found: list[Answer] = [*step.vectors, *step.failures]
+                    assert not {one.id for one in found} & answers.keys(), "a request was answered twice"
+                    answers.update((one.id, one) for one in found)
+        return [answers[request.id] for request in requests]
+
+    def vector(self, content: Content) -> np.ndarray:
+        """What a content gives by itself."""
+        (answer,) = self.ask([content])
+        assert isinstance(answer, Vector), answer
+        return row(answer)
+
+
+def row(vector: Vector) -> np.ndarray:
+    return np.frombuffer(vector.rows["float32"], np.float32)
+
+
+def is_right(answer: Answer, solo: np.ndarray | None) -> bool:
+    """Whether a content that has a solo vector got just that, and one that has none got an error."""
+    if solo is None or isinstance(answer, Failure):
+        return solo is None and isinstance(answer, Failure)
+    return bool(np.abs(row(answer) - solo).max() <= TOLERANCE)
+
+
+def words(draw: random.Random) -> list[int]:
+    return [draw.randrange(10, NUM_WORDS) for _ in range(draw.randrange(1, 24))]
+
+
+def _slots(sizes: Sequence[tuple[int, int]]) -> list[Media]:
+    pictures, start = [], 0
+    for index, (height, width) in enumerate(sizes):
+        num_bytes = 3 * height * width
+        grid_thw, num_tokens = (1, height // 16, width // 16), height * width // 1024
+        slot = PixelSlot(start, num_bytes)
+        pictures.append(Media(key=bytes([index]) * 32, grid_thw=grid_thw, offset=0, num_tokens=num_tokens, slot=slot))
+        start += num_bytes
+    return pictures

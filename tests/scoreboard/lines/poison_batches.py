@@ -1,0 +1,69 @@
+"""Batches with inputs that break the real model: a token beyond the vocabulary raises, a NaN embedding spreads."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.own_engine import POISON_TOKEN, Content, OwnEngine, is_right, words
+
+NUM_CONTENTS = 60
+MAX_BATCH, MAX_POISONS = 32, 4
+BEYOND_VOCABULARY = 10**6
+
+
+def poisoned(draw: random.Random) -> Content:
+    """Either raises in the embedding, for the whole batch, or comes out as NaN."""
+    bad = draw.choice((BEYOND_VOCABULARY, POISON_TOKEN))
+    return Content([*words(draw), bad, *words(draw)])
+
+
+def run(size: int, folder: Path) -> Result:
+    """n inputs of which k are poisoned: exactly those k must fail."""
+    draw, engine = random.Random(13), OwnEngine()
+    pool = [engine.content(draw) for _ in range(NUM_CONTENTS)]
+    solo = [engine.vector(content) for content in pool]
+    num_failed, num_poisons, notes = 0, 0, list[str]()
+    for number in range(size):
+        num_bad = number % (MAX_POISONS + 1)
+        picked = [draw.randrange(NUM_CONTENTS) for _ in range(draw.randrange(1, MAX_BATCH + 1 - num_bad))]
+        batch: list[tuple[Content, np.ndarray | None]] = [(pool[index], solo[index]) for index in picked]
+        batch += [(poisoned(draw), None) for _ in range(num_bad)]
+        draw.shuffle(batch)
+        answers = engine.ask([content for content, _ in batch])
+        wrong = [
+            i for i, (answer, (_, want)) in enumerate(zip(answers, batch, strict=True)) if not is_right(answer, want)
+        ]
+        num_poisons += num_bad
+        num_failed += bool(wrong)
+        if wrong:
+            notes.append(f"batch {number}: rows {wrong} of {len(batch)}")
+    return Result(size, num_failed, [f"{num_poisons} poisons", *notes[:5]])
+
+
+LINE = Line(
+    number=13,
+    name="poison_batches",
+    measure="batches with poisoned inputs",
+    must="exactly the poisons fail; the others equal their solo vectors",
+    ci=500,
+    nightly=10_000,
+    run=run,
+    sabotages=(
+        Sabotage(
+            name="a batch fails as a whole",
+            file="service/engine/isolation.py",
+            old="return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])",
+            new="return [_failed(waiting, INTERNAL) for waiting in batch]",
+            size=50,
+        ),
+        Sabotage(
+            name="vectors are sent unchecked",
+            file="kernels/cenote_kernels/epilogue.py",
+            old="if sound[place]:",
+            new="if True:",
+            size=50,
+        ),
+    ),
+)

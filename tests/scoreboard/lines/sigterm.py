@@ -1,0 +1,107 @@
+"""SIGTERM under load, behind a router that learns late: every request that the server accepted is answered."""
+
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+
+from tests.conftest import CHECKPOINT, LiveServer
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.recovery import kill_at_exit
+from tests.scoreboard.lines.steady_load import SteadyLoad
+
+LAME_DUCK_S = 1.0
+LAG_S = 0.7
+"""What the router takes from the probe's turn until nobody is sent here any more."""
+POLL_S = 0.05
+BUSY_S = 1.0
+NUM_AT_ONCE = 2
+EXIT_S = 40
+
+
+class Router:
+    """Sends clients to a server as long as its probe says ready, and a little longer."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.is_open = True
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def may_send(self) -> bool:
+        return self.is_open
+
+    def _watch(self) -> None:
+        while self._status() == 200:
+            time.sleep(POLL_S)
+        time.sleep(LAG_S)
+        self.is_open = False
+
+    def _status(self) -> int:
+        try:
+            return httpx.get(f"{self._url}/readyz", timeout=5).status_code
+        except httpx.TransportError:
+            return 0
+
+
+def one_drain(folder: Path, number: int) -> tuple[int, int, list[str]]:
+    """Start a server, load it, tell it to go; requests sent, requests answered after the listener closed, faults."""
+    flags = ("--lame-duck-s", str(LAME_DUCK_S), "--encoder-cache-bytes", "0")
+    server = kill_at_exit(LiveServer(folder / f"sigterm_{number}.log", "--model", str(CHECKPOINT), *flags))
+    server.wait_until_ready()
+    router = Router(server.url)
+    load = SteadyLoad(server.url, num_clients=8, num_inputs=12, may_send=router.may_send).start()
+    time.sleep(BUSY_S + 0.1 * (number % 5))
+    server.process.send_signal(signal.SIGTERM)
+    closed_s = time.monotonic() + LAME_DUCK_S
+    load.stop_when_done()
+    num_late = sum(at_s > closed_s for at_s in load.ended_s)
+    faults = [_told(answer) for _, answer in load.answers if getattr(answer, "status_code", 0) != 200]
+    server.http.close()
+    if (code := server.process.wait(EXIT_S)) != 0:
+        faults.append(f"exit code {code}")
+    return len(load.answers), num_late, faults
+
+
+def run(size: int, folder: Path) -> Result:
+    """So many drains, two at a time."""
+    with ThreadPoolExecutor(NUM_AT_ONCE) as pool:
+        drains = list(pool.map(lambda number: one_drain(folder, number), range(size)))
+    faults = [fault for _, _, found in drains for fault in found]
+    num_sent, num_late = sum(sent for sent, _, _ in drains), sum(late for _, late, _ in drains)
+    told = f"{num_sent} requests accepted, {num_late} answered after the listener had closed, {len(faults)} lost"
+    return Result(size, len(faults), [told, *faults[:5]])
+
+
+def _told(answer: httpx.Response | httpx.TransportError) -> str:
+    return f"status {answer.status_code}" if isinstance(answer, httpx.Response) else type(answer).__name__
+
+
+LINE = Line(
+    number=16,
+    name="sigterm",
+    measure="SIGTERM under load, router lagging 0.7 s",
+    must="0 accepted requests lost, exit code 0",
+    ci=20,
+    nightly=200,
+    run=run,
+    sabotages=(
+        Sabotage(
+            name="the listener closes at once",
+            file="service/http/server.py",
+            old="wait_s = self._lame_duck_s if was_ready and sig == signal.SIGTERM else 0.0",
+            new="wait_s = 0.0",
+            size=2,
+        ),
+        Sabotage(
+            name="accepted requests are given up when the listener closes",
+            file="service/http/server.py",
+            old="end_s = time.monotonic() + self._drain_timeout_s",
+            new="end_s = time.monotonic()",
+            size=2,
+        ),
+    ),
+)

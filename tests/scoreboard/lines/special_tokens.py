@@ -1,0 +1,139 @@
+"""Texts made of special tokens: whole, nested, halved, look-alike, in crowds. They stay text, and text that is cut."""
+
+import json
+import random
+from dataclasses import astuple
+from pathlib import Path
+
+from service.errors import InputError
+from service.front.served_model import ServedModel, load_served_model
+from service.media.header import DecodeLimits
+from service.media.item import MediaItem, open_image
+from service.model.checkpoint import find_checkpoint
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.prompt import Prompt
+from service.prompt.truncation import Truncation
+from tests.conftest import CHECKPOINT, ORACLE
+from tests.scoreboard.line import Line, Result, Sabotage
+
+LIMIT = 96
+PLAIN = "a plain text"
+LOOK_ALIKES = str.maketrans({"<": "\uff1c", "|": "\u01c0", ">": "\uff1e"})
+
+
+def special_texts() -> list[str]:
+    """Every special or added token of the oracle's tokenizer, as text."""
+    content = json.loads((CHECKPOINT / "tokenizer.json").read_text())
+    return [added["content"] for added in content["added_tokens"]]
+
+
+def hostile(draw: random.Random, specials: list[str]) -> str:
+    """A text that tries to be tokens."""
+    one, other = draw.choice(specials), draw.choice(specials)
+    cut = draw.randrange(1, max(2, len(one)))
+    kinds = (
+        one,
+        one + other,
+        one[:cut] + other + one[cut:],
+        one[:cut],
+        one[cut:],
+        one.translate(LOOK_ALIKES),
+        one.upper(),
+        "\u200b".join(one),
+        one * draw.randrange(2, 400),
+        f"{PLAIN} {one}{other}\n{one} {PLAIN}",
+        one + "\u0301" + other,
+        " ".join(draw.choices(specials, k=draw.randrange(2, 60))),
+    )
+    return draw.choice(kinds)
+
+
+class Checker:
+    """Prompts of hostile texts against that of a plain one."""
+
+    def __init__(self) -> None:
+        self._model: ServedModel = load_served_model(
+            find_checkpoint(str(CHECKPOINT), None), served_name=None, strict_reference=False, max_tokens=0
+        )
+        picture = (ORACLE / "media" / "square.png").read_bytes()
+        self._picture: MediaItem = open_image(picture, DecodeLimits(), self._model.profile.pixel_rule)
+        ids = {self._model.tokenizer.token_to_id(text) for text in special_texts()} | set(
+            astuple(self._model.profile.tokens)
+        )
+        self._special_ids = sorted(id_ for id_ in ids if id_ is not None)
+
+    def fault(self, text: str, place: str, *, has_picture: bool) -> str:
+        """What is wrong with the prompts of this text; nothing when all is well.
+
+        Args:
+            text: a hostile one.
+            place: `text` or `instruction`.
+            has_picture: a picture stands before the text.
+        """
+        roomy = self._build(text, place, has_picture, Truncation(self._model.profile.max_tokens))
+        plain = self._build(PLAIN, place, has_picture, Truncation(self._model.profile.max_tokens))
+        assert plain is not None
+        if roomy is not None and self._counts(roomy) != self._counts(plain):
+            return "counts of special tokens"
+        cut = self._build(text, place, has_picture, Truncation(LIMIT, "right"))
+        if cut is not None and (len(cut.token_ids) > LIMIT or self._counts(cut) != self._counts(plain)):
+            return "truncation"
+        refused = self._build(text, place, has_picture, Truncation(LIMIT))
+        if refused is not None and len(refused.token_ids) > LIMIT:
+            return "limit"
+        if roomy is not None and len(roomy.token_ids) <= LIMIT and refused is None:
+            return "refused though it fits"
+        return ""
+
+    def _build(self, text: str, place: str, has_picture: bool, truncation: Truncation) -> Prompt | None:
+        """The prompt, or None when it is refused as too long."""
+        images = (self._picture,) if has_picture else ()
+        instruction, words = (text, PLAIN) if place == "instruction" else (None, text)
+        try:
+            return self._model.builder.build(Conversation(instruction, (Turn("user", images, words),)), truncation)
+        except InputError as error:
+            if error.code not in ("context_length_exceeded", "empty_input"):
+                raise
+            return None
+
+    def _counts(self, prompt: Prompt) -> list[int]:
+        return [prompt.token_ids.count(id_) for id_ in self._special_ids]
+
+
+def run(size: int, folder: Path) -> Result:
+    """Each text as text or instruction, with or without a picture: only the template's special tokens."""
+    draw, checker, specials = random.Random(12), Checker(), special_texts()
+    notes = list[str]()
+    for number in range(size):
+        place = "instruction" if number % 4 == 3 else "text"
+        fault = checker.fault(hostile(draw, specials), place, has_picture=number % 2 == 0)
+        if fault:
+            notes.append(f"text {number} as {place}: {fault}")
+    return Result(size, len(notes), [f"{len(specials)} special tokens", *notes[:5]])
+
+
+LINE = Line(
+    number=12,
+    name="special_tokens",
+    measure="texts made of special tokens",
+    must="special tokens of each prompt are the template's; no text gets past the length limit",
+    ci=5000,
+    nightly=500_000,
+    run=run,
+    sabotages=(
+        Sabotage(
+            name="texts are parsed for special tokens",
+            file="service/prompt/tokenizer.py",
+            old="tokenizer = self._parsing if parse_special else self._plain",
+            new="tokenizer = self._parsing",
+            size=100,
+        ),
+        Sabotage(
+            name="cut texts keep one token too many",
+            file="service/prompt/build.py",
+            old="draft.cut(num_excess, side)",
+            new="draft.cut(num_excess - 1, side)",
+            size=200,
+        ),
+    ),
+)
