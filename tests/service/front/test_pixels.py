@@ -19,17 +19,17 @@ from service.media.item import MediaItem, open_image
 from service.media.pixels import load_pixels
 from service.media.resize import PixelRule
 
+EVERYBODY = Tenant.without_key()
 RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
 
 
-def item(seed: int, form: str = "PNG", *, broken: bool = False) -> MediaItem:
+def item(seed: int, form: str = "PNG", *, broken: bool = False, tenant: Tenant = EVERYBODY) -> MediaItem:
     pixels = np.random.default_rng(seed).integers(0, 256, (80, 120, 3), dtype=np.uint8)
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, form)
     encoded = buffer.getvalue()
-    return open_image(
-        encoded[: len(encoded) // 2] if broken else encoded, DecodeLimits(), RULE, f"images[{seed}]", seed
-    )
+    cut = encoded[: len(encoded) // 2] if broken else encoded
+    return open_image(cut, DecodeLimits(), RULE, f"images[{seed}]", seed, salt=tenant.salt)
 
 
 def num_decoded() -> float:
@@ -214,12 +214,13 @@ def test_another_tenants_picture_costs_as_much_as_a_new_one() -> None:
         arena, one = loader()
         before = num_decoded()
         tenants = (Tenant.named("a"), Tenant.named("b"), Tenant.without_key())
-        answers = await asyncio.gather(*(one.load([item(1)], tenant) for tenant in tenants))
-        taken_by = [answer.take(item(1)) for answer in answers]
+        items = [item(1, tenant=tenant) for tenant in tenants]
+        answers = await asyncio.gather(*(one.load([mine]) for mine in items))
+        taken_by = [answer.take(mine) for answer, mine in zip(answers, items, strict=True)]
         assert num_decoded() - before == 3
         assert len({loaded.key for loaded in taken_by}) == 3
         assert all(loaded.slot for loaded in taken_by)
-        again = (await one.load([item(1)], tenants[1])).take(item(1))
+        again = (await one.load([items[1]])).take(items[1])
         assert (again.key, again.slot) == (taken_by[1].key, None)
         assert num_decoded() - before == 3
         assert arena.num_bytes_taken == 3 * item(1).num_slot_bytes
