@@ -91,7 +91,7 @@ def decode_rgb(
 def _loaded(opened: ImageFile) -> Image.Image:
     """All of the pixels, and no more of what they came from: WebP's decoder holds twice as much as they take."""
     opened.load()
-    opened.__dict__.pop("_decoder", None)
+    vars(opened).pop("_decoder", None)
     opened.fp = None
     return opened
 
