@@ -87,19 +87,26 @@ class Admission:
         self._all = Load()
         self._by_tenant: dict[str, Load] = {}
         self._rate = QueueRate(now)
+        self._num_bodies = 0
 
     @contextmanager
-    def body(self, num_bytes: int, tenant: Tenant = EVERYBODY) -> Iterator[None]:
+    def body(self, announced_bytes: int, tenant: Tenant = EVERYBODY) -> Iterator[Place]:
         """Room for a request's body, from before it is read until it is answered.
 
-        A queue that is full already refuses here, before a byte is read.
+        A queue that is full already refuses here, before a byte is read, and so does one that has no room for what is
+        announced. Held are the bytes that have come (`add_bytes`): who announces much and sends little holds little.
 
         Raises:
             UnavailableError: the queue is full, or too many bytes are held already.
         """
         self._check(ONE_MORE, tenant)
-        with self._held(Load(num_bytes=num_bytes), tenant):
-            yield
+        self._check(Load(num_bytes=announced_bytes), tenant)
+        self._num_bodies += 1
+        try:
+            with self._held(Load(), tenant) as mine:
+                yield mine
+        finally:
+            self._num_bodies -= 1
 
     @contextmanager
     def place(self, num_inputs: int, tenant: Tenant = EVERYBODY) -> Iterator[Place]:
@@ -131,7 +138,7 @@ class Admission:
             UnavailableError: too many bytes are held already.
         """
         more = Load(num_bytes=num_bytes)
-        if self._all.num_inputs != mine.load.num_inputs:
+        if self._num_bodies > 1:
             self._check(more, mine.tenant)
         mine.load.add(more)
         self._count(more, mine.tenant, 1)

@@ -10,9 +10,9 @@ from schemas.base import Wire
 from schemas.decode import decode
 from schemas.structure import check_structure
 from service.errors import InputError
-from service.front.serving import serving_of
+from service.front.admission import Place
+from service.front.serving import Serving, serving_of
 from service.http.errors import AnyRequest
-from service.settings import Settings
 from service.stages import stage
 
 CHARSETS = ("utf-8", "utf8")
@@ -27,22 +27,29 @@ W = TypeVar("W", bound=Wire)
 
 
 def announced_bytes(request: AnyRequest, max_bytes: int) -> int:
-    """How many bytes a body may turn out to have: what Content-Length says, or the limit when it says nothing."""
+    """How many bytes a body will have, as far as is said: what Content-Length says, at most the limit, or 0."""
     announced = request.headers.get("content-length", "")
-    return min(int(announced), max_bytes) if announced.isascii() and announced.isdigit() else max_bytes
+    return min(int(announced), max_bytes) if announced.isascii() and announced.isdigit() else 0
 
 
-async def read_body(request: AnyRequest, type_: type[W], *, ignore_unknown: bool) -> W:
+async def read_body(request: AnyRequest, type_: type[W], room: Place, *, ignore_unknown: bool) -> W:
     """The body as a `type_`.
 
+    Args:
+        request: whose body.
+        type_: the route's schema.
+        room: where its bytes are counted as they come.
+        ignore_unknown: pass over fields that the schema does not have.
+
     Raises:
+        UnavailableError: too many bytes are held already.
         InputError: the body is not marked as JSON in UTF-8, is compressed, comes too slowly, or ends too early.
         RuleError: the body is not what the schema says.
     """
     _check_media_type(", ".join(request.headers.getall("content-type", [])))
     _check_coding(", ".join(request.headers.getall("content-encoding", ["identity"])))
     with stage("body"):
-        raw = await _read(request, serving_of(request.app).settings)
+        raw = await _read(request, serving_of(request.app), room)
 
     def make() -> W:
         check_structure(raw)
@@ -52,17 +59,18 @@ async def read_body(request: AnyRequest, type_: type[W], *, ignore_unknown: bool
         return make() if len(raw) <= MAX_BYTES_ON_LOOP else await asyncio.to_thread(make)
 
 
-async def _read(request: AnyRequest, settings: Settings) -> bytes:
+async def _read(request: AnyRequest, serving: Serving, room: Place) -> bytes:
     """All bytes of the body, if they come in time: a fixed one, and longer for as long as they come fast enough.
 
     Source: Apache's mod_reqtimeout, `body=15,MinRate=16000`.
     """
-    began_s = asyncio.get_running_loop().time()
+    settings, began_s = serving.settings, asyncio.get_running_loop().time()
     chunks: list[bytes] = []
     num_bytes = 0
     try:
         async with asyncio.timeout(settings.body_timeout_s) as deadline:
             async for chunk in request.stream():
+                serving.admission.add_bytes(room, len(chunk))
                 chunks.append(chunk)
                 num_bytes += len(chunk)
                 fair_s = settings.body_timeout_s + num_bytes / settings.min_bytes_per_s

@@ -20,6 +20,7 @@ from schemas.embed import (
 )
 from schemas.rules import check_embed_request
 from service.errors import InputError, ServiceError
+from service.front.admission import Place
 from service.front.job import Answered, Embedded, Outcome
 from service.front.served_model import ServedModel
 from service.front.serving import Serving, serving_of
@@ -52,12 +53,12 @@ async def embed(request: AnyRequest) -> Response[bytes]:
     """One vector for each input, in every number format asked for."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
-        return await _embed(request, serving, caller)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant) as room:
+        return await _embed(request, serving, caller, room)
 
 
-async def _embed(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
-    body = await read_body(request, EmbedRequest, ignore_unknown=serving.ignores_unknown_fields)
+async def _embed(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+    body = await read_body(request, EmbedRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     check_embed_request(body)
     return await answer_embed(request, serving, caller, body)
 

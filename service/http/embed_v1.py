@@ -9,6 +9,7 @@ from litestar import Response, post
 from schemas.embed import EmbedApiVersion, EmbedRequest, EmbedResponse
 from schemas.embed_v1 import EmbedByType, EmbedFloats, EmbedV1Request, EmbedV1Response
 from schemas.rules import check_embed_v1_request
+from service.front.admission import Place
 from service.front.serving import Serving, serving_of
 from service.front.tenant import Caller
 from service.http.body import announced_bytes, read_body
@@ -24,12 +25,12 @@ async def embed_v1(request: AnyRequest) -> Response[bytes]:
     """One vector for each input: a bare list, or by number format when formats are named."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
-        return await _embed(request, serving, caller)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant) as room:
+        return await _embed(request, serving, caller, room)
 
 
-async def _embed(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
-    body = await read_body(request, EmbedV1Request, ignore_unknown=serving.ignores_unknown_fields)
+async def _embed(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+    body = await read_body(request, EmbedV1Request, room, ignore_unknown=serving.ignores_unknown_fields)
     check_embed_v1_request(body)
     shape = partial(_response, is_bare=body.embedding_types is None)
     return await answer_embed(request, serving, caller, _as_v2(body), shape)

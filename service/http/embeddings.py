@@ -9,6 +9,7 @@ from litestar import Response, post
 from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
 from schemas.rules import check_embedding_request
 from service.errors import ServiceError
+from service.front.admission import Place
 from service.front.job import Embedded, Outcome
 from service.front.served_model import ServedModel
 from service.front.serving import Serving, serving_of
@@ -28,12 +29,12 @@ async def create_embedding(request: AnyRequest) -> Response[bytes]:
     """One vector for each input, in OpenAI's form."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
-        return await _create(request, serving, caller)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant) as room:
+        return await _create(request, serving, caller, room)
 
 
-async def _create(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
-    body = await read_body(request, EmbeddingRequest, ignore_unknown=serving.ignores_unknown_fields)
+async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+    body = await read_body(request, EmbeddingRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     check_embedding_request(body, accepts_token_arrays=serving.accepts_token_arrays)
     is_raw = wants_raw(request.headers.getall("accept", []), body)
     online = serving.online()

@@ -18,6 +18,7 @@ from schemas.image_embeds import (
 )
 from schemas.rules import check_image_embeds_request
 from service.errors import ServiceError
+from service.front.admission import Place
 from service.front.features_job import features_job
 from service.front.job import Answered, Embedded, Outcome
 from service.front.serving import Serving, serving_of
@@ -43,12 +44,12 @@ async def create_image_embeds(request: AnyRequest) -> Response[bytes]:
     """The features of each picture."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
-        return await _create(request, serving, caller)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant) as room:
+        return await _create(request, serving, caller, room)
 
 
-async def _create(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
-    body = await read_body(request, ImageEmbedsRequest, ignore_unknown=serving.ignores_unknown_fields)
+async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+    body = await read_body(request, ImageEmbedsRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     check_image_embeds_request(body)
     online = serving.online()
     name = online.model.check_name(body.model)

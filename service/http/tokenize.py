@@ -20,6 +20,7 @@ from schemas.tokenize import (
     as_embedding_request,
 )
 from service.errors import InputError
+from service.front.admission import Place
 from service.front.served_model import ServedModel
 from service.front.serving import Online, Serving, serving_of
 from service.front.tenant import Caller
@@ -40,8 +41,8 @@ async def tokenize(request: AnyRequest) -> Response[bytes]:
     """The tokens that `/v1/embeddings` would read for the same body."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
-    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant):
-        return await _tokenize(request, serving, caller)
+    with serving.admission.body(announced_bytes(request, serving.settings.max_body_bytes), caller.tenant) as room:
+        return await _tokenize(request, serving, caller, room)
 
 
 @post("/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
@@ -49,12 +50,12 @@ async def detokenize(request: AnyRequest) -> Response[bytes]:
     """The text of token ids."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
-    with serving.admission.body(announced_bytes(request, MAX_DETOKENIZE_BYTES), caller.tenant):
-        return await _detokenize(request, serving)
+    with serving.admission.body(announced_bytes(request, MAX_DETOKENIZE_BYTES), caller.tenant) as room:
+        return await _detokenize(request, serving, room)
 
 
-async def _tokenize(request: AnyRequest, serving: Serving, caller: Caller) -> Response[bytes]:
-    body = await read_body(request, TokenizeRequest, ignore_unknown=serving.ignores_unknown_fields)
+async def _tokenize(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+    body = await read_body(request, TokenizeRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     check_tokenize_request(body)
     online = serving.online()
     online.model.check_name(body.model)
@@ -96,8 +97,8 @@ def _entry(index: int, prompt: Prompt) -> TokenizeData:
     )
 
 
-async def _detokenize(request: AnyRequest, serving: Serving) -> Response[bytes]:
-    body = await read_body(request, DetokenizeRequest, ignore_unknown=serving.ignores_unknown_fields)
+async def _detokenize(request: AnyRequest, serving: Serving, room: Place) -> Response[bytes]:
+    body = await read_body(request, DetokenizeRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     model = serving.online().model
     model.check_name(body.model)
     _check_ids(body.tokens, model.tokenizer.num_ids)

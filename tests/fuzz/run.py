@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.clients.run import PLACE, Environment
 from tests.conftest import CHECKPOINT, ROOT, LiveServer
-from tests.fuzz.stated import with_null
+from tests.fuzz.stated import as_stated
 
 HERE = ROOT / "tests" / "fuzz"
 NUM_CASES = 2000
@@ -51,7 +51,7 @@ def fuzz(url: str, num_cases: int) -> Findings:
     each = str(max(1, num_cases // CASES_EACH_SHARE))
     with tempfile.TemporaryDirectory() as scratch:  # it keeps examples where it runs
         document = Path(scratch) / "openapi.json"
-        document.write_text(json.dumps(with_null(json.loads((ROOT / "openapi.json").read_text()))))
+        document.write_text(json.dumps(as_stated(json.loads((ROOT / "openapi.json").read_text()))))
         command = [str(environment.folder / "bin" / "schemathesis"), "--config-file", str(HERE / "schemathesis.toml")]
         command += ["run", str(document), "--url", url, "--seed", SEED, "--max-examples", each]
         command += ["--continue-on-failure", "--no-color"]

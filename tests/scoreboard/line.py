@@ -51,6 +51,7 @@ class Line:
         ci: cases in a run of `make scoreboard`.
         nightly: cases in a run of `make scoreboard-nightly`.
         run: tries that many; gets a folder of its own for server logs (`*.log`) and scratch files.
+        side_by_side: it neither measures time nor fills the machine, so another such line may run beside it.
         sabotages: breaks that it must notice.
     """
 
@@ -61,4 +62,5 @@ class Line:
     ci: int
     nightly: int
     run: Callable[[int, Path], Result]
+    side_by_side: bool = False
     sabotages: tuple[Sabotage, ...] = ()

@@ -142,6 +142,7 @@ LINE = Line(
     ci=len(CASES),
     nightly=len(CASES),
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="a log line that cannot be written is an error",

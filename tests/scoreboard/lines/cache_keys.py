@@ -95,6 +95,7 @@ LINE = Line(
     ci=100_000,
     nightly=1_000_000,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             "lengths are not part of keys",

@@ -26,6 +26,7 @@ LINE = Line(
     ci=2000,
     nightly=20_000,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="a status that the document does not have",

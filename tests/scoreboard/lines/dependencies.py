@@ -53,6 +53,7 @@ LINE = Line(
     ci=1,
     nightly=1,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage("an old Pillow is allowed", "pyproject.toml", '"pillow>=13",', '"pillow>=11",', size=1),
         Sabotage("Litestar has no floor", "pyproject.toml", '"litestar>=2.25,<3",', '"litestar<3",', size=1),

@@ -68,6 +68,7 @@ LINE = Line(
     ci=300,
     nightly=300,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             "a frame larger than its screen is not looked at",

@@ -128,6 +128,7 @@ LINE = Line(
     ci=5_000,
     nightly=50_000,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             "a picture that cannot be decoded is our own fault",

@@ -68,6 +68,7 @@ LINE = Line(
     ci=2000,
     nightly=50_000,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="features are only checked as a batch's sum",

@@ -14,9 +14,9 @@ from tests.conftest import ROOT
 from tests.scoreboard.line import Line, Result, Sabotage
 
 CI = (
-    "tests/service/media", "tests/schemas", "tests/kernels", "tests/service/http", "tests/service/engine",
-    "tests/service/front", "tests/service/ipc", "tests/service/prompt", "tests/journey/test_refusals.py",
-    "tests/journey/test_refused_bytes.py", "tests/journey/test_per_item.py", "tests/journey/test_uuids.py",
+    "tests/service/media", "tests/schemas", "tests/service/http", "tests/service/engine", "tests/service/front",
+    "tests/service/ipc", "tests/service/prompt", "tests/journey/test_refused_bytes.py",
+    "tests/journey/test_per_item.py",
 )  # fmt: skip
 """What refuses and checks; nightly runs everything."""
 WHOLE = 2000
@@ -48,6 +48,7 @@ LINE = Line(
     ci=len(CI),
     nightly=WHOLE,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="a check of what a client sent is an assert",

@@ -88,6 +88,7 @@ LINE = Line(
     ci=50,
     nightly=500,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="a single input is not tried again",

@@ -144,6 +144,7 @@ LINE = Line(
     ci=10_000,
     nightly=1_000_000,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             "the path is checked, then opened",

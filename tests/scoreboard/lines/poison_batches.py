@@ -50,6 +50,7 @@ LINE = Line(
     ci=500,
     nightly=10_000,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="a batch fails as a whole",

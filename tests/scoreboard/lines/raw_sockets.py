@@ -111,6 +111,7 @@ LINE = Line(
     ci=10_000,
     nightly=200_000,
     run=_run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="no timer for heads",

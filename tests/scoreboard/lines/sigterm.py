@@ -88,6 +88,7 @@ LINE = Line(
     ci=20,
     nightly=200,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="the listener closes at once",

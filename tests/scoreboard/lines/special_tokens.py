@@ -120,6 +120,7 @@ LINE = Line(
     ci=5000,
     nightly=500_000,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="texts are parsed for special tokens",

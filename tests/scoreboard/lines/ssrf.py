@@ -206,6 +206,7 @@ LINE = Line(
     ci=400,
     nightly=20_000,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage("one good address is enough", FETCHER, "not all(self.policy", "not any(self.policy", 100),
         Sabotage(

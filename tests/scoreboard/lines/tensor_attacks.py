@@ -215,6 +215,7 @@ LINE = Line(
     ci=80,
     nightly=80,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             "features of another model pass",

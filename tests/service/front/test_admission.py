@@ -1,9 +1,12 @@
 """The queue's bound, before anything is done for a request."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from service.errors import UnavailableError
-from service.front.admission import Admission, QueueLimits
+from service.front.admission import Admission, Place, QueueLimits
 from service.front.queue_rate import QueueRate
 from service.front.tenant import Tenant
 
@@ -33,11 +36,30 @@ def test_one_request_over_a_limit_still_runs_when_it_is_alone() -> None:
         pass
 
 
+@contextmanager
+def sent(queue: Admission, num_bytes: int) -> Iterator[Place]:
+    """A body that has come as a whole."""
+    with queue.body(num_bytes) as room:
+        queue.add_bytes(room, num_bytes)
+        yield room
+
+
 def test_bodies_are_bounded_before_they_are_read() -> None:
     queue = admission()
-    with queue.body(900), queue.body(100), pytest.raises(UnavailableError, match="1000 bytes"), queue.body(1):
+    with sent(queue, 900), sent(queue, 100), pytest.raises(UnavailableError, match="1000 bytes"), queue.body(1):
         pass
-    with queue.body(5000), queue.place(1):  # alone
+    with sent(queue, 5000), queue.place(1):  # alone
+        pass
+
+
+def test_who_announces_much_and_sends_little_holds_little() -> None:
+    queue = admission()
+    with queue.body(1000) as slow, queue.body(1000), queue.body(0) as unannounced:
+        queue.add_bytes(slow, 10)
+        queue.add_bytes(unannounced, 990)
+        with pytest.raises(UnavailableError, match="1000 bytes"):
+            queue.add_bytes(slow, 1)
+    with sent(queue, 10), pytest.raises(UnavailableError), queue.body(991):  # told before it has sent a byte
         pass
 
 
@@ -53,11 +75,11 @@ def test_tokens_are_bounded_once_they_are_known() -> None:
 
 def test_the_bytes_of_large_answers_are_bounded_with_the_bodies() -> None:
     queue = admission()
-    with queue.body(400), queue.place(1) as first, queue.place(1) as second:
+    with sent(queue, 400), queue.place(1) as first, queue.place(1) as second:
         queue.add_tokens(first, 10, 5000)  # alone: nobody else has tokens
         with pytest.raises(UnavailableError, match="5400 bytes"):
             queue.add_tokens(second, 1, 1)
-    with queue.body(400), queue.place(1) as third, queue.place(1) as fourth:
+    with sent(queue, 400), queue.place(1) as third, queue.place(1) as fourth:
         queue.add_tokens(third, 1, 300)
         queue.add_tokens(fourth, 1, 300)
         with pytest.raises(UnavailableError, match="1000 bytes"):
@@ -66,11 +88,11 @@ def test_the_bytes_of_large_answers_are_bounded_with_the_bodies() -> None:
 
 def test_bytes_that_a_request_fetches_are_bounded_unless_it_is_alone() -> None:
     queue = admission()
-    with queue.body(400), queue.place(1) as first:
+    with sent(queue, 400), queue.place(1) as first:
         queue.add_bytes(first, 5000)
         with pytest.raises(UnavailableError, match="5400 bytes"), queue.place(1):
             pass
-    with queue.body(900), queue.place(1) as first, queue.place(1) as second:
+    with sent(queue, 900), sent(queue, 0), queue.place(1) as first, queue.place(1) as second:
         queue.add_bytes(second, 100)
         with pytest.raises(UnavailableError, match="1000 bytes"):
             queue.add_bytes(first, 1)
