@@ -18,18 +18,21 @@ def small(start_server: Callable[..., LiveServer]) -> LiveServer:
     return start_server("--model", str(CHECKPOINT), "--max-queue-bytes", "1MiB").wait_until_ready()
 
 
-def stalled(server: LiveServer, num_bytes: int) -> socket.socket:
-    """A client that announces a body and sends only its beginning."""
+def stalled(server: LiveServer, num_bytes: int, num_sent: int = 11) -> socket.socket:
+    """A client that announces a body and sends only so much of it."""
     host, port = server.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)))
     head = ["POST /v1/embeddings HTTP/1.1", "host: x", "content-type: application/json", f"content-length: {num_bytes}"]
-    connection.sendall("\r\n".join([*head, "", '{"input": "']).encode())
+    connection.sendall("\r\n".join([*head, "", '{"input": "'.ljust(num_sent, "a")]).encode())
     return connection
 
 
 def test_bodies_on_their_way_are_bounded_and_the_refusal_says_when_to_come_back(small: LiveServer) -> None:
     with stalled(small, 1 << 20):
-        time.sleep(0.3)  # until the server has read the head
+        time.sleep(0.3)  # until the server has read what came
+        small.ask("/v1/embeddings", {"input": "who announces much and sends little holds little"})
+    with stalled(small, 1 << 20, (1 << 20) - 8):
+        time.sleep(0.3)
         answer = small.http.post("/v1/embeddings", json={"input": "a"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "overloaded")
         assert int(answer.headers["retry-after"]) >= 1
