@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.scoreboard.line import Line, Result, Sabotage
 
 CI = (
-    "tests/service/media", "tests/schemas", "tests/service/http", "tests/service/engine", "tests/service/front",
+    "tests/service/media", "tests/schemas", "tests/service/engine", "tests/service/front",
     "tests/service/ipc", "tests/service/prompt", "tests/journey/test_refused_bytes.py",
     "tests/journey/test_per_item.py",
 )  # fmt: skip
