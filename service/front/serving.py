@@ -20,12 +20,12 @@ from service.front.client import EngineClient
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
 from service.front.fetching import Fetching
+from service.front.from_settings import decode_limits, feature_rule, patience, reading_rule, start_message
 from service.front.inputs import InputReader
 from service.front.keyring import Keyring
 from service.front.known_answer import KnownAnswer
 from service.front.pixels import PixelLoader
 from service.front.served_model import ServedModel, load_served_model
-from service.front.settled import decode_limits, feature_rule, patience, reading_rule, start_message
 from service.front.supervisor import EngineBrokenError, Supervisor
 from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
