@@ -4,6 +4,7 @@
 It ends when the front's end of the socket closes, so no engine outlives its front.
 """
 
+import gc
 import logging
 import mmap
 import os
@@ -66,6 +67,8 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready]:
     model = load_model(Path(start.folder), device, choose_dtype(start.dtype, device))
     check_forward(model, start.pooling)
     runner = ModelRunner(model, pixels, start.pooling, start.int8_ranges)
+    gc.collect()
+    gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
     return runner, Ready(
         device=str(device),
         dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),

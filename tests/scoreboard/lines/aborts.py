@@ -148,6 +148,7 @@ LINE = Line(
     ci=1_000,
     nightly=10_000,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             "a hang-up cancels nothing",

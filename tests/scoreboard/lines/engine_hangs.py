@@ -43,6 +43,7 @@ LINE = Line(
     ci=5,
     nightly=50,
     run=run,
+    side_by_side=True,
     sabotages=(
         Sabotage(
             name="silence is not counted",

@@ -3,6 +3,7 @@
 Contents are drawn from a pool whose solo vectors are taken first, so that any batch can be held against them.
 """
 
+import gc
 import logging
 import queue
 import random
@@ -68,6 +69,7 @@ class OwnEngine:
         self._sent: list[msgspec.Struct] = []
         self._loop = EngineLoop(self._sent.append, self._inbox, self.scheduler, wrap(self.runner))
         self._next_id = 1
+        gc.freeze()  # as the worker does
 
     def content(self, draw: random.Random) -> Content:
         """Some words, and nought to two pictures among them."""
