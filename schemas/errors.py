@@ -36,7 +36,7 @@ ErrorCode = Literal[
     "model_loading",
     "engine_restarting",
     "out_of_memory",
-    "draining",
+    "server_draining",
     "overloaded",
     "rate_limit_exceeded",
     "too_many_connections",

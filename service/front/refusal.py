@@ -20,4 +20,6 @@ class Refusal:
 
 
 RESTARTING = Refusal("engine_restarting", "the engine is restarting; send the request again", 2)
-DRAINING = Refusal("draining", "this server is going and had no time left for the request; send it to another", 1)
+DRAINING = Refusal(
+    "server_draining", "this server is going and had no time left for the request; send it to another", 1
+)

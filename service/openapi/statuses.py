@@ -31,7 +31,14 @@ CODES: dict[int, tuple[ErrorCode, ...]] = {
     431: ("head_too_large",),
     500: ("non_finite_embedding", "internal_error"),
     502: ("media_fetch_failed",),
-    503: ("model_loading", "engine_restarting", "out_of_memory", "draining", "overloaded", "too_many_connections"),
+    503: (
+        "model_loading",
+        "engine_restarting",
+        "out_of_memory",
+        "server_draining",
+        "overloaded",
+        "too_many_connections",
+    ),
     504: ("deadline_exceeded",),
 }
 """Codes by status."""
@@ -86,7 +93,7 @@ MEANINGS: dict[ErrorCode, str] = {
     "model_loading": "The model is still loading; come back later.",
     "engine_restarting": "The engine ended and is starting again; come back later.",
     "out_of_memory": "The device had no memory for this input, even alone; come back later, or send less.",
-    "draining": "This server is going and had no time left for the request; send it to another.",
+    "server_draining": "This server is going and had no time left for the request; send it to another.",
     "overloaded": "As much work waits as this server takes; come back later.",
     "rate_limit_exceeded": "This key, or its tenant, has as much under way as it may have; come back later.",
     "too_many_connections": "As many connections are open as this server takes; come back later, or use fewer.",

@@ -114,7 +114,7 @@ def test_who_takes_longer_than_the_drain_is_told_so(going: Going) -> None:
     asking = going.ask_slowly(60.0)
     going.term()
     answer = asking.answer()
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "draining")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "server_draining")
     assert int(answer.headers["retry-after"]) >= 1
     assert going.exit_code() == 0
     assert "Traceback" not in going.server.log.read_text()

@@ -1,5 +1,6 @@
 """No component has a name that a client generator makes itself: it would put a number behind one of the two."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -28,3 +29,10 @@ def test_no_two_names_differ_in_their_case_alone(document: dict[str, Any]) -> No
     """Each is a file's name in some language, and two such files are one where the file system knows no case."""
     names = [name.lower() for name in (*document["components"]["schemas"], *names_made(document))]
     assert len(names) == len(set(names))
+
+
+def test_no_two_enums_of_the_sdk_profile_share_a_value() -> None:
+    """Go has one name space: its generator makes a constant of each value, without the enum's name."""
+    enums = {name: schema["enum"] for name, schema in build_sdk()["components"]["schemas"].items() if "enum" in schema}
+    values = Counter(value for each in enums.values() for value in each)
+    assert [value for value, count in values.items() if count > 1] == []
