@@ -3,16 +3,35 @@
 import torch
 from transformers import Qwen3VLModel
 
-from service.model.patchify import MERGE, PATCH, patchify
+from service.errors import ModelError
+from service.model.patchify import MERGE, PATCH
+from service.model.patchify_still import fold_still, patchify_still
+from service.model.tower_block import Workspace, run_block
+from service.model.tower_tables import TowerTables
+
+ACTIVATION = "gelu_pytorch_tanh"
 
 
 class VisionTower:
-    """Encodes pictures one at a time, so that features do not depend on batch mates and may be cached by content."""
+    """Encodes pictures one at a time, so that features do not depend on batch mates and may be cached by content.
+
+    The weights are the stock tower's; the way through them is ours: one frame instead of two equal ones, the patch
+    projection a matrix product, tables kept per grid, results written over those no longer needed.
+
+    Raises:
+        ModelError: the tower's activation is not the one that is built in.
+    """
 
     def __init__(self, model: Qwen3VLModel) -> None:
         self.visual = model.visual
-        self.device = model.visual.patch_embed.proj.weight.device
-        self.dtype = model.visual.patch_embed.proj.weight.dtype
+        projection = model.visual.patch_embed.proj.weight
+        self.device = projection.device
+        self.dtype = projection.dtype
+        if model.visual.config.hidden_act != ACTIVATION:
+            message = f"the vision tower's hidden_act is {model.visual.config.hidden_act}; {ACTIVATION} is supported"
+            raise ModelError("internal_error", message)
+        self._patch_weight = fold_still(projection).t()
+        self._tables = TowerTables(model.visual)
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -23,12 +42,22 @@ class VisionTower:
 
         Returns:
             `[height · width / 1024, hidden · (1 + deepstack)]` in the model's dtype, contiguous.
+
+        Source: transformers `Qwen3VLVisionModel.forward`.
         """
         height, width, _ = pixels.shape
-        grid_thw = torch.tensor([[1, height // PATCH, width // PATCH]], device=self.device)
-        patches = patchify(pixels.to(self.device)).to(self.dtype)
-        out = self.visual(patches, grid_thw=grid_thw, return_dict=True)
-        features = torch.cat([out.pooler_output, *out.deepstack_features], dim=-1)
+        tables = self._tables.of(height // PATCH, width // PATCH)
+        patches = patchify_still(pixels.to(self.device)).to(self.dtype)
+        states = torch.addmm(tables.position, patches, self._patch_weight)
+        config = self.visual.config
+        space = Workspace.for_patches(states, config.num_heads, config.intermediate_size)
+        mergers = dict(zip(config.deepstack_visual_indexes, self.visual.deepstack_merger_list, strict=True))
+        levels = []
+        for index, block in enumerate(self.visual.blocks):
+            run_block(block, states, tables, space)
+            if index in mergers:
+                levels.append(mergers[index](states))
+        features = torch.cat([self.visual.merger(states), *levels], dim=-1)
         if features.shape[0] != height * width // (PATCH * MERGE) ** 2:
             raise RuntimeError("the vision tower gave another number of tokens than the grid says. This is a bug.")
         return features
