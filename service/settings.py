@@ -166,6 +166,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     drain_timeout_s: Annotated[
         Annotated[float, Meta(gt=0)], _about("after that, how long accepted requests have to finish")
     ] = 25.0
+    engine_load_s: Annotated[
+        Annotated[float, Meta(ge=1)], _about("how long an engine may take to load before another is started")
+    ] = 1800.0
     engine_stuck_s: Annotated[
         Annotated[float, Meta(ge=1)],
         _about("least silence after which the engine counts as stuck; 5 times its slowest like step when that is more"),

@@ -37,6 +37,7 @@ def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
 def patience(settings: Settings) -> Patience:
     """How long the engine may be silent, and how often it may end."""
     return Patience(
+        load_s=settings.engine_load_s,
         stuck_s=settings.engine_stuck_s,
         known_answer_s=settings.known_answer_s,
         breaker_deaths=settings.breaker_deaths,

@@ -123,7 +123,7 @@ class Supervisor:
         began_s = time.monotonic()
         channel = await self._spawn()
         try:
-            first = await channel.receive()
+            first = await self._first_word(channel)
             if isinstance(first, Broken):
                 self._note_broken(first)
             if isinstance(first, Ready):
@@ -134,6 +134,15 @@ class Supervisor:
             self._not_ready("the engine is restarting")
             self.client.detach()
             channel.close()
+
+    async def _first_word(self, channel: AsyncChannel[EngineMessage]) -> EngineMessage | None:
+        """What an engine says once it is loaded, or cannot be; None when it has ended, or takes too long."""
+        try:
+            return await asyncio.wait_for(channel.receive(), self.patience.load_s)
+        except TimeoutError:
+            logger.error("the engine was not loaded within %g s; it is ended", self.patience.load_s)
+            metrics.ENGINE_STUCK.inc()
+            return None
 
     def _not_ready(self, detail: str) -> None:
         if self.state in ("ready", "loading"):

@@ -42,11 +42,13 @@ class TowerTables:
     def __init__(self, visual: Qwen3VLVisionModel) -> None:
         config = visual.config
         self._learned = visual.pos_embed.weight
-        self._bias = visual.patch_embed.proj.bias
+        bias, rope = visual.patch_embed.proj.bias, config.rope_parameters
+        assert bias is not None  # the architecture has both
+        assert rope is not None
+        self._bias = bias
         head_dim = config.hidden_size // config.num_heads
-        theta = config.rope_parameters["rope_theta"]
         exponents = torch.arange(0, head_dim // 2, 2, dtype=torch.float32) / (head_dim // 2)
-        self._frequencies = (1.0 / theta**exponents).to(self._learned.device)
+        self._frequencies = (1.0 / rope["rope_theta"] ** exponents).to(self._learned.device)
         self._kept: OrderedDict[tuple[int, int], GridTables] = OrderedDict()
         self.num_bytes = 0
 
