@@ -78,6 +78,14 @@ CACHE_ENTRIES = Gauge("cenote_encoder_cache_entries", "Pictures with cached feat
 CACHE_EVICTIONS = Gauge(
     "cenote_encoder_cache_evictions", "Features pushed out since the engine's start", registry=REGISTRY
 )
+RESULT_HITS = Counter("cenote_result_cache_hits_total", "Inputs whose vector was kept", registry=REGISTRY)
+RESULT_MISSES = Counter("cenote_result_cache_misses_total", "Inputs whose vector was not kept", registry=REGISTRY)
+RESULT_BYTES = Gauge("cenote_result_cache_bytes", "Bytes of kept vectors, their keeping included", registry=REGISTRY)
+RESULT_ENTRIES = Gauge("cenote_result_cache_entries", "Prompts with a kept vector", registry=REGISTRY)
+RESULT_EVICTIONS = Counter("cenote_result_cache_evictions_total", "Kept vectors pushed out", registry=REGISTRY)
+DEDUPLICATED = Counter(
+    "cenote_requests_deduplicated_total", "Inputs that shared another's run of the model", registry=REGISTRY
+)
 
 for _stage in (*STAGES, *ENGINE_STAGES):
     STAGE_SECONDS.labels(_stage)
@@ -110,6 +118,12 @@ def observe_step(step: StepDone) -> None:
     CACHE_BYTES.set(step.cache.num_bytes)
     CACHE_ENTRIES.set(step.cache.num_entries)
     CACHE_EVICTIONS.set(step.cache.num_evictions)
+    RESULT_HITS.inc(step.results.num_hits)
+    RESULT_MISSES.inc(step.results.num_misses)
+    RESULT_BYTES.set(step.results.num_bytes)
+    RESULT_ENTRIES.set(step.results.num_entries)
+    RESULT_EVICTIONS.inc(step.results.num_evictions)
+    DEDUPLICATED.inc(step.results.num_deduplicated)
 
 
 def show_limits(settings: Settings) -> None:

@@ -84,6 +84,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         NotNegative, _about("cap of fetched pictures kept to be revalidated (ETag); 0 keeps none")
     ] = 64 << 20
     encoder_cache_bytes: Annotated[NotNegative, _about("cap of the vision-feature cache; 0 switches it off")] = 1 << 30
+    result_cache_bytes: Annotated[
+        NotNegative, _about("cap of the vectors kept for prompts that come again; 0 switches it off")
+    ] = 64 << 20
     uuid_store_bytes: Annotated[
         NotNegative, _about("cap of the pictures kept for clients' uuids; 0 knows a uuid only within its request")
     ] = 256 << 20
@@ -100,7 +103,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     )
     max_tenant_share: Annotated[
         Annotated[float, Meta(gt=0, le=1)],
-        _about("part of queue and encoder cache that one tenant may hold, where there are keys"),
+        _about("part of queue and caches that one tenant may hold, where there are keys"),
     ] = 0.5
     max_tokens: Annotated[NotNegative, _about("longest prompt; 0 takes the model's own limit")] = 0
     max_body_bytes: Annotated[Positive, _about("largest request body")] = 32 << 20

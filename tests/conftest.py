@@ -28,10 +28,11 @@ ROOT = Path(__file__).parents[1]
 ORACLE = ROOT / "tests" / "golden" / "oracle"
 CHECKPOINT = ORACLE / "checkpoint"
 
-MODEST = ("--dtype", "float32", "--threads", "1", "--lame-duck-s", "0")
+MODEST = ("--dtype", "float32", "--threads", "1", "--lame-duck-s", "0", "--result-cache-bytes", "0")
 """One thread: several servers share two cores, and threads that wait for each other's turn cost more than they give.
 
-No lame duck: nobody routes to these servers, and each would take 5 s longer to stop.
+No lame duck: nobody routes to these servers, and each would take 5 s longer to stop. No result cache: who asks twice
+here means to have it computed twice; a test of that cache says so with a flag of its own.
 """
 READY_S = 120
 STOP_S = 40

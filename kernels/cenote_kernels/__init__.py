@@ -1,6 +1,6 @@
 """The part of Cenote that runs on the device: each op has one `OpSpec`, and a torch reference that is the fallback."""
 
-from cenote_kernels.epilogue import Output, epilogue
+from cenote_kernels.epilogue import Output, epilogue, finish
 from cenote_kernels.matryoshka import TRUNCATE_NORMALIZE, truncate_normalize
 from cenote_kernels.ops import Axis, OpSpec, TensorSpec
 from cenote_kernels.pooling import POOL, PoolingMode, pool
@@ -22,6 +22,7 @@ __all__ = [
     "Ranges",
     "TensorSpec",
     "epilogue",
+    "finish",
     "pool",
     "quantize",
     "truncate_normalize",

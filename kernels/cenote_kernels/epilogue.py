@@ -51,7 +51,22 @@ def epilogue(
         a format that was asked for (float16 ends at 65,504), or is not of unit length (1 ± 1e-3; where no unit vector
         was asked for, of length 0): such a vector is an error of that request, never a row.
     """
-    raw = pool(hidden, cu_seqlens, mode)
+    return finish(pool(hidden, cu_seqlens, mode), outputs, ranges=ranges)
+
+
+def finish(
+    raw: torch.Tensor, outputs: Sequence[Output], *, ranges: Mapping[int, Ranges] | None = None
+) -> list[dict[NumberFormat, torch.Tensor] | None]:
+    """``quantize(normalize(truncate(raw)))``: the part after pooling, for raw vectors that were kept as for fresh ones.
+
+    Args:
+        raw: `[num_requests, hidden]`, float32, as `pool` gives it. The same row may stand there for several requests.
+        outputs: as for `epilogue`.
+        ranges: as for `epilogue`.
+
+    Returns:
+        As `epilogue`.
+    """
     groups: dict[Output, list[int]] = defaultdict(list)
     for index, output in enumerate(outputs):
         groups[output].append(index)

@@ -1,6 +1,7 @@
 """A failure stays with the request that caused it: a batch that fails is run again in halves, down to the one at fault.
 
-In: ready requests. Out: a row or a failure for each, in order. Knows no socket and no scheduler.
+In: prompts that are ready, each with all who asked for it. Out: a row or a failure for each of those, in order. All who
+asked for a prompt that fails fail alike. Knows no socket and no scheduler.
 """
 
 import logging
@@ -9,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from service.engine.ceiling import TokenCeiling
+from service.engine.failures import INTERNAL, NO_MEMORY, Code, failed
+from service.engine.finisher import Finisher, Row
 from service.engine.out_of_memory import is_out_of_memory
 from service.engine.quarantine import Quarantine
-from service.engine.row_length import has_right_length
 from service.engine.scheduler import Waiting
-from service.ipc.digest import request_digest
+from service.ipc.digest import prompt_digest
 from service.ipc.messages import Failure
 
 if TYPE_CHECKING:
@@ -25,11 +27,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("cenote.engine")
 
-Row = dict[str, bytes]
-
-INTERNAL = "the engine failed on this input"
-NOT_SOUND = "the vector of this input is not finite and of unit length in the number format that was asked for"
-NO_MEMORY = "the device has no memory for this input now; send it again, or send less"
+Ends = list[Row | Failure]
+"""What becomes of those who asked for one prompt, the first one first."""
 
 
 class Isolation:
@@ -45,15 +44,18 @@ class Isolation:
         ceiling: TokenCeiling,
         announce: "Callable[[Batch], None]",
         drop_cached: Callable[[], None],
+        keep: "Callable[[Waiting[torch.Tensor], bytes | None], None] | None" = None,
     ) -> None:
         self.ceiling = ceiling
         self._runner = runner
+        self._finisher = Finisher(runner)
+        self._keep = keep
         self._announce = announce
         self._drop_cached = drop_cached
         self._quarantine = Quarantine()
 
-    def embed(self, batch: "Batch") -> list[Row | Failure]:
-        """One row or failure per request; what is in quarantine never reaches the model.
+    def embed(self, batch: "Batch") -> list[Ends]:
+        """What becomes of each prompt; one that is in quarantine never reaches the model.
 
         Raises:
             Exception: the device is lost.
@@ -63,7 +65,7 @@ class Isolation:
         rows = iter(self._embed_or_halve(free) if free else [])
         return [_failed(one, INTERNAL) if is_held else next(rows) for one, is_held in zip(batch, held, strict=True)]
 
-    def _embed_or_halve(self, batch: "Batch") -> list[Row | Failure]:
+    def _embed_or_halve(self, batch: "Batch") -> list[Ends]:
         rows, had_memory = self._try(batch)
         # Outside the handler: its traceback keeps the failed batch's tensors alive, and memory may be what was short.
         if rows is not None:
@@ -79,12 +81,13 @@ class Isolation:
         half = len(batch) // 2
         return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])
 
-    def _try(self, batch: "Batch") -> tuple[list[Row | Failure] | None, bool]:
-        """Rows or None, and whether there was memory."""
+    def _try(self, batch: "Batch") -> tuple[list[Ends] | None, bool]:
+        """Ends or None, and whether there was memory."""
         self._announce(batch)
         try:
-            rows = self._runner.embed(batch)
-            return [_checked(waiting, row) for waiting, row in zip(batch, rows, strict=True)], True
+            raw = self._runner.embed(batch)
+            self._keep_all(batch, raw)
+            return self._finish(batch, raw), True
         except Exception as error:
             if not (is_short := is_out_of_memory(error)):
                 logger.exception("a batch of %d failed", len(batch))
@@ -92,7 +95,19 @@ class Isolation:
             logger.warning("a batch of %d with %d tokens had no memory", len(batch), _num_tokens(batch))
         return None, not is_short
 
-    def _last_word(self, waiting: "Waiting[torch.Tensor]", *, had_memory: bool) -> Row | Failure:
+    def _keep_all(self, batch: "Batch", raw: "torch.Tensor") -> None:
+        if self._keep is not None:
+            for waiting, vector in zip(batch, self._runner.to_keep(raw), strict=True):
+                self._keep(waiting, vector)
+
+    def _finish(self, batch: "Batch", raw: "torch.Tensor") -> list[Ends]:
+        requests = [one.request for waiting in batch for one in waiting.everyone]
+        if len(requests) > len(batch):
+            raw = raw[[index for index, waiting in enumerate(batch) for _ in waiting.everyone]]
+        rows = iter(self._finisher.rows(raw, requests))
+        return [[next(rows) for _ in waiting.everyone] for waiting in batch]
+
+    def _last_word(self, waiting: "Waiting[torch.Tensor]", *, had_memory: bool) -> Ends:
         """What becomes of a request that failed by itself; one without memory gets all there is, once."""
         if not had_memory:
             self._drop_cached()
@@ -103,25 +118,16 @@ class Isolation:
             self._runner.check_alive()
         if not had_memory:
             return _failed(waiting, NO_MEMORY, "out_of_memory")
-        self._quarantine.add(request_digest(waiting.request), time.monotonic())
+        self._quarantine.add(prompt_digest(waiting.request), time.monotonic())
         return _failed(waiting, INTERNAL)
 
     def _holds(self, waiting: "Waiting[torch.Tensor]") -> bool:
         is_used = len(self._quarantine) > 0  # nearly always empty: then nothing is hashed
-        return is_used and self._quarantine.holds(request_digest(waiting.request), time.monotonic())
+        return is_used and self._quarantine.holds(prompt_digest(waiting.request), time.monotonic())
 
 
-def _checked(waiting: "Waiting[torch.Tensor]", row: Row | None) -> Row | Failure:
-    if row is None:
-        return _failed(waiting, NOT_SOUND, "non_finite_embedding")
-    if not has_right_length(row, waiting.request.output):
-        logger.error("a vector has another length than was asked for. This is a bug.")
-        return _failed(waiting, INTERNAL)
-    return row
-
-
-def _failed(waiting: "Waiting[torch.Tensor]", message: str, code: str = "internal_error") -> Failure:
-    return Failure(id=waiting.request.id, code=code, message=message)  # type: ignore[arg-type]
+def _failed(waiting: "Waiting[torch.Tensor]", message: str, code: Code = "internal_error") -> Ends:
+    return [failed(one.request, message, code) for one in waiting.everyone]
 
 
 def _num_tokens(batch: "Batch") -> int:

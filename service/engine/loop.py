@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from service.engine.ceiling import TokenCeiling
-from service.engine.isolation import INTERNAL, NO_MEMORY, Isolation
+from service.engine.failures import INTERNAL, NO_FIT, NO_MEMORY, failed
+from service.engine.finisher import Finisher, Row
+from service.engine.isolation import Isolation
 from service.engine.pictures import PictureEncoder
 from service.engine.scheduler import Encode, EncodeStep, FeaturesStep, LanguageStep, Scheduler, Waiting
+from service.engine.twins import Known
 from service.ipc.messages import (
     Abandon,
     CacheReport,
@@ -39,8 +42,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("cenote.engine")
 
-NO_FIT = "the features of this picture hold numbers that {dtype} cannot; ask for float32"
-
 
 class EngineLoop:
     """Inbox to scheduler to runner to answers, in one thread."""
@@ -59,7 +60,9 @@ class EngineLoop:
         drop_cached = scheduler.cache.clear
         self._pictures = PictureEncoder(runner, self._announce_encode, drop_cached)
         ceiling = TokenCeiling(scheduler.max_batch_tokens)
-        self._isolation = Isolation(runner, ceiling, self._announce_batch, drop_cached)
+        keep = scheduler.twins.keep if scheduler.twins.results.is_on else None
+        self._isolation = Isolation(runner, ceiling, self._announce_batch, drop_cached, keep)
+        self._finisher = Finisher(runner)
         self._released: list[int] = []
 
     def run(self) -> None:
@@ -68,8 +71,10 @@ class EngineLoop:
             self.turn()
 
     def turn(self) -> None:
-        """Wait for work if there is none, then take one step."""
+        """Wait for work if there is none, answer what is known, then take one step."""
         self._read_all()
+        while known := self._scheduler.twins.take_known(self._scheduler.max_batch_requests):
+            self._answer_known(known)
         match self._scheduler.next_step():
             case EncodeStep() as step:
                 self._encode(step)
@@ -112,8 +117,8 @@ class EngineLoop:
             features = self._pictures.features(encode)
             if isinstance(features, str):
                 message = NO_MEMORY if features == "out_of_memory" else INTERNAL
-                failed, released = self._scheduler.encode_failed(encode)
-                failures += [Failure(id=waiting.request.id, code=features, message=message) for waiting in failed]
+                everyone, released = self._scheduler.encode_failed(encode)
+                failures += [failed(one.request, message, features) for one in everyone]
                 self._released += released
             else:
                 assert encode.slot is not None  # the scheduler takes no other
@@ -123,12 +128,12 @@ class EngineLoop:
         self._answer(began_s, failures=failures, num_encoded=num_encoded)
 
     def _announce_encode(self, encode: "Encode[torch.Tensor]") -> None:
-        ids = list({waiting.request.id for waiting, _ in encode.waiters})
+        ids = list({one.request.id for waiting, _ in encode.waiters for one in waiting.everyone})
         self._send(StepStarted(kind="encode", num_tokens=encode.media.num_tokens, ids=ids))
 
     def _announce_batch(self, batch: "Sequence[Waiting[torch.Tensor]]") -> None:
         num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
-        ids = [waiting.request.id for waiting in batch]
+        ids = [one.request.id for waiting in batch for one in waiting.everyone]
         self._send(StepStarted(kind="language", num_tokens=num_tokens, ids=ids))
 
     def _answer_features(self, waiting: "Waiting[torch.Tensor]") -> None:
@@ -150,23 +155,39 @@ class EngineLoop:
             logger.exception("features could not be written")
         else:
             message = NO_FIT.format(dtype=spec.dtype)
-            no_fit = Failure(id=waiting.request.id, code="non_finite_embedding", message=message)
-            return no_fit if data is None else {spec.dtype: data}
+            return failed(waiting.request, message, "non_finite_embedding") if data is None else {spec.dtype: data}
         self._runner.check_alive()
-        return Failure(id=waiting.request.id, code="internal_error", message=INTERNAL)
+        return failed(waiting.request, INTERNAL)
 
     def _embed(self, step: "LanguageStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
-        rows = self._isolation.embed(step.batch)
+        ends = self._isolation.embed(step.batch)
         self._scheduler.max_batch_tokens = self._isolation.ceiling.num_tokens
+        num_tokens = sum(len(waiting.request.token_ids) for waiting in step.batch)
+        everyone = [one for waiting in step.batch for one in waiting.everyone]
+        self._answer_rows(began_s, everyone, [row for rows in ends for row in rows], num_tokens)
+
+    def _answer_known(self, known: "Sequence[Known[torch.Tensor]]") -> None:
+        """Nothing runs but the epilogue."""
+        began_s = time.perf_counter()
+        everyone = [waiting for waiting, _ in known]
+        raw = self._runner.kept([vector for _, vector in known])
+        self._answer_rows(began_s, everyone, self._finisher.rows(raw, [one.request for one in everyone]))
+
+    def _answer_rows(
+        self,
+        began_s: float,
+        everyone: "Sequence[Waiting[torch.Tensor]]",
+        rows: Sequence[Row | Failure],
+        num_tokens: int = 0,
+    ) -> None:
         step_ms = (time.perf_counter() - began_s) * 1e3
         vectors, failures = [], []
-        for waiting, row in zip(step.batch, rows, strict=True):
+        for waiting, row in zip(everyone, rows, strict=True):
             if isinstance(row, Failure):
                 failures.append(row)
             else:
                 vectors.append(_vector(waiting, row, began_s, step_ms))
-        num_tokens = sum(len(waiting.request.token_ids) for waiting in step.batch)
         self._answer(began_s, vectors=vectors, failures=failures, num_tokens=num_tokens)
 
     def _flush_released(self) -> None:
@@ -193,6 +214,7 @@ class EngineLoop:
                 num_tokens=num_tokens,
                 step_ms=(time.perf_counter() - began_s) * 1e3,
                 cache=CacheReport(num_entries=len(cache), num_bytes=cache.num_bytes, num_evictions=cache.num_evictions),
+                results=self._scheduler.twins.report(),
             )
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from transformers import Qwen3VLModel
 
-from cenote_kernels import NumberFormat, Output, PoolingMode, epilogue
+from cenote_kernels import NumberFormat, Output, PoolingMode, finish, pool
 from service.engine.scheduler import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
@@ -103,13 +103,31 @@ class ModelRunner:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> list[dict[str, bytes] | None]:
-        """One row per request in each wanted number format, as bytes; None where the vector is not sound."""
+    def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
+        """Raw pooled vectors, one for each prompt of the batch, `[num_prompts, hidden]`, float32, on the device."""
         packed = self._pack(batch)
         bounds = torch.tensor([0, *accumulate(packed.segment_lengths)], device=self.device)
-        outputs = [_output(waiting.request) for waiting in batch]
-        rows = epilogue(self._language.forward(packed), bounds, outputs, mode=self._pooling, ranges=self._ranges)
+        return pool(self._language.forward(packed), bounds, self._pooling)
+
+    def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[dict[str, bytes] | None]:
+        """One row per request in each wanted number format, as bytes; None where the vector is not sound.
+
+        Args:
+            raw: `[num_requests, hidden]`, from `embed` or from `kept`.
+            requests: what each is wanted for.
+        """
+        rows = finish(raw.to(self.device), [_output(request) for request in requests], ranges=self._ranges)
         return [None if row is None else {kind: _to_bytes(tensor) for kind, tensor in row.items()} for row in rows]
+
+    def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:
+        """Raw vectors as the result cache has them; None for one that is not finite, or has no direction."""
+        norms = torch.linalg.vector_norm(raw, dim=-1)
+        is_sound = (norms.isfinite() & (norms > 0)).tolist()
+        return [row.tobytes() if sound else None for row, sound in zip(raw.cpu().numpy(), is_sound, strict=True)]
+
+    def kept(self, vectors: Sequence[bytes]) -> torch.Tensor:
+        """What `to_keep` gave as `finish` takes it."""
+        return torch.frombuffer(bytearray().join(vectors), dtype=torch.float32).view(len(vectors), self.hidden)
 
     def _tensor(self, values: Sequence[float]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32, device=self.device)

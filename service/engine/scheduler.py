@@ -11,12 +11,16 @@ past its deadline is forgotten before it costs a step.
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache import EncoderCache
 from service.engine.fair_queue import FairQueue
 from service.engine.lanes import Lanes
+from service.engine.result_cache import ResultCache
+from service.engine.steps import EncodeStep as EncodeStep
+from service.engine.steps import FeaturesStep as FeaturesStep
+from service.engine.steps import LanguageStep as LanguageStep
+from service.engine.twins import Twins
 from service.engine.waiting import Encode as Encode
 from service.engine.waiting import Waiting as Waiting
 from service.ipc.messages import FeaturesSpec, Media, PixelSlot, Request
@@ -27,41 +31,28 @@ MAX_HELD_ROUNDS = 2
 """Ready requests may hold features of so many encode rounds; beyond that only what needs them runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageStep(Generic[T]):
-    """Requests to run through the language model together."""
-
-    batch: list[Waiting[T]]
-
-
-@dataclass(frozen=True, slots=True)
-class FeaturesStep(Generic[T]):
-    """A request whose answer are features that are there."""
-
-    waiting: Waiting[T]
-
-
-@dataclass(frozen=True, slots=True)
-class EncodeStep(Generic[T]):
-    """Pictures whose features to make, each by itself: by the vision tower, or out of what was sent."""
-
-    encodes: list[Encode[T]]
-
-
 class Scheduler(Generic[T]):
     """Waiting requests in, steps out, under a token budget and an encoder budget.
 
     Attributes:
         cache: features by content key, shared with nobody else.
+        twins: requests that need no run of their own.
         max_batch_tokens: tokens of one language step; a single longer request still runs, alone.
         max_batch_requests: requests of one language step.
         max_encoder_tokens: visual tokens of one encode step; a single larger picture still runs, alone.
     """
 
     def __init__(
-        self, cache: EncoderCache[T], *, max_batch_tokens: int, max_batch_requests: int, max_encoder_tokens: int
+        self,
+        cache: EncoderCache[T],
+        results: ResultCache | None = None,
+        *,
+        max_batch_tokens: int,
+        max_batch_requests: int,
+        max_encoder_tokens: int,
     ) -> None:
         self.cache = cache
+        self.twins: Twins[T] = Twins(ResultCache(0) if results is None else results)
         self.max_batch_tokens = max_batch_tokens
         self.max_batch_requests = max_batch_requests
         self.max_encoder_tokens = max_encoder_tokens
@@ -78,10 +69,13 @@ class Scheduler(Generic[T]):
         """Take a request in.
 
         Returns:
-            Starts of its pixel slots that are not needed: their features are cached or under way.
+            Starts of its pixel slots that are not needed: their features are cached or under way, or its vector is.
         """
         self._next_deadline_s = min(self._next_deadline_s, request.deadline_s)
         waiting: Waiting[T] = Waiting(request, now_s, [None] * len(request.media))
+        if self.twins.spares(waiting):  # its pixels may be what another waits for
+            slots = [(media.key, media.slot) for media in request.media if media.slot]
+            return [slot.start for key, slot in slots if not self.supply(key, slot)]
         unneeded = [start for i, media in enumerate(request.media) for start in self._look_up(waiting, i, media)]
         if waiting.is_ready:
             self._make_ready(waiting)
@@ -106,8 +100,10 @@ class Scheduler(Generic[T]):
         """
         if now_s < self._next_deadline_s:
             return []
-        released = self.abandon({w.request.id for w in self._waiting() if w.request.deadline_s <= now_s})
-        self._next_deadline_s = min((w.request.deadline_s for w in self._waiting()), default=math.inf)
+        everyone = (one.request for waiting in self._waiting() for one in waiting.everyone)
+        released = self.abandon({request.id for request in everyone if request.deadline_s <= now_s})
+        left = (one.request.deadline_s for waiting in self._waiting() for one in waiting.everyone)
+        self._next_deadline_s = min(left, default=math.inf)
         return released
 
     def ask_for_pixels(self) -> list[bytes]:
@@ -155,17 +151,21 @@ class Scheduler(Generic[T]):
             The failed requests, and the starts of pixel slots that nobody needs any more, this picture's included.
         """
         failed = list(OrderedDict.fromkeys(waiting for waiting, _ in encode.waiters))
-        return failed, self.abandon({waiting.request.id for waiting in failed})
+        return [one for waiting in failed for one in waiting.everyone], self._forget(set(failed))
 
     def abandon(self, ids: Iterable[int]) -> list[int]:
-        """Forget requests; returns the starts of pixel slots that nobody needs any more."""
+        """Forget requests, but not their twins; returns the starts of pixel slots that nobody needs any more."""
         gone = set(ids)
-        self._ready.keep(lambda waiting: waiting.request.id not in gone)
-        self._answerable.keep(lambda waiting: waiting.request.id not in gone)
+        return self._forget({waiting for waiting in self._waiting() if not waiting.leave(gone)})
+
+    def _forget(self, gone: set[Waiting[T]]) -> list[int]:
+        self.twins.leave(gone)
+        self._ready.keep(lambda waiting: waiting not in gone)
+        self._answerable.keep(lambda waiting: waiting not in gone)
         self._num_held_tokens = sum(map(_visual_tokens, (*self._ready, *self._answerable)))
         released = []
         for key, encode in list(self._encodes.items()):
-            encode.waiters = [(w, i) for w, i in encode.waiters if w.request.id not in gone]
+            encode.waiters = [(w, i) for w, i in encode.waiters if w not in gone]
             if not encode.waiters:
                 del self._encodes[key]
                 released += [encode.slot.start] if encode.slot else []
@@ -216,6 +216,7 @@ class Scheduler(Generic[T]):
 
     def _take_ready(self) -> list[Waiting[T]]:
         batch = self._ready.take_batch()
+        self.twins.leave(batch)
         self._num_held_tokens -= sum(map(_visual_tokens, batch))
         return batch
 

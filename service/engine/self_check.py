@@ -33,7 +33,7 @@ def check_forward(model: Qwen3VLModel, pooling: str) -> None:
     requests = _probes(model, runner.hidden, image.size)
     features = runner.encode(PixelSlot(0, image.size), GRID_THW)
     packed = runner.embed([Waiting(request, 0.0, [features] * len(request.media)) for request in requests])
-    for request, row in zip(requests, packed, strict=True):
+    for request, row in zip(requests, runner.finish(packed, requests), strict=True):
         if row is None:
             raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
         ours = np.frombuffer(row["float32"], np.float32)

@@ -23,6 +23,7 @@ import transformers
 from service import logs
 from service.engine.encoder_cache import EncoderCache
 from service.engine.loop import EngineLoop
+from service.engine.result_cache import ResultCache
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import Scheduler
 from service.engine.self_check import check_forward
@@ -82,6 +83,7 @@ def new_scheduler(start: Start) -> Scheduler[torch.Tensor]:
     """An empty scheduler with the budgets that the front set."""
     return Scheduler(
         EncoderCache(start.encoder_cache_bytes, start.max_tenant_share),
+        ResultCache(start.result_cache_bytes, start.max_tenant_share),
         max_batch_tokens=start.max_batch_tokens,
         max_batch_requests=start.max_batch_requests,
         max_encoder_tokens=start.max_encoder_tokens,

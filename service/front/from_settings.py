@@ -54,6 +54,7 @@ def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
         arena_bytes=settings.pixel_arena_bytes,
         encoder_cache_bytes=settings.encoder_cache_bytes,
         max_tenant_share=settings.max_tenant_share,
+        result_cache_bytes=settings.result_cache_bytes,
         max_batch_tokens=settings.max_batch_tokens,
         max_batch_requests=settings.max_batch_requests,
         max_encoder_tokens=settings.max_encoder_tokens,

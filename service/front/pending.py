@@ -78,4 +78,5 @@ def request_of(id_: int, prompt: Prompt, loaded: Sequence[LoadedMedia], output: 
         output=output,
         tenant=caller.tenant.name,
         deadline_s=caller.deadline_s,
+        is_fresh=caller.wants_fresh,
     )

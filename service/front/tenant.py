@@ -43,12 +43,14 @@ class Caller:
         tenant: whose request it is.
         deadline_s: on `time.monotonic`, when nobody waits for it any more.
         patience_s: how long that was when it came, for the error that says so.
+        wants_fresh: what the engine knows already is no answer.
     """
 
     tenant: Tenant
     deadline_s: float = math.inf
     patience_s: float = math.inf
+    wants_fresh: bool = False
 
 
-SERVICE = Caller(Tenant.without_key())
-"""The service itself, when it asks its own question."""
+SERVICE = Caller(Tenant.without_key(), wants_fresh=True)
+"""The service itself, when it asks its own question: the answer has to show that the model runs."""

@@ -1,19 +1,26 @@
-"""A request's content as 16 bytes: what it holds and what it wants, and not who sent it or when."""
+"""A prompt's content as 32 bytes: all that decides its vector, and nothing else."""
 
 import hashlib
-from array import array
 
-from service.ipc.messages import Request
+import msgspec
+
+from service.ipc.messages import OutputSpec, Request
+
+encode = msgspec.msgpack.Encoder().encode
+"""Three times faster than an array of the numbers, and no two values have the same bytes: each says its length."""
 
 
-def request_digest(request: Request) -> bytes:
-    """The same for two requests exactly when the model would do the same for both.
+def prompt_digest(request: Request, *, salt: str = "") -> bytes:
+    """SHA-256, the same for two requests exactly when the model would do the same for both.
 
     Args:
-        request: its token ids, pictures and wanted output count; its id and its slots do not.
+        request: its token ids count, and its pictures' keys in order with their places and grids, and whether it wants
+            a vector or features. Its id, its slots and what becomes of the vector afterwards do not.
+        salt: keeps tenants apart; empty where all count as one.
+
+    Returns:
+        32 bytes.
     """
-    digest = hashlib.blake2b(array("q", request.token_ids).tobytes(), digest_size=16)
-    for media in request.media:
-        digest.update(repr((media.offset, media.grid_thw, media.dtype)).encode() + media.key)
-    digest.update(repr(request.output).encode())
-    return digest.digest()
+    media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
+    wants_vector = isinstance(request.output, OutputSpec)
+    return hashlib.sha256(encode((salt, wants_vector, request.token_ids, media))).digest()

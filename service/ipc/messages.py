@@ -77,6 +77,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Whose it is: tenants share the engine fairly. Empty for all who send no key."""
     deadline_s: float = math.inf
     """When nobody waits for it any more, on `time.monotonic`, which is one clock for all processes of a machine."""
+    is_fresh: bool = False
+    """The model has to run for it, now: no kept vector and nobody else's. So the service's own question asks."""
     alone: bool = False
     """An engine has died while it ran this: it gets a batch of its own, so that it can take nobody along."""
 
@@ -93,7 +95,8 @@ class Start(Message, frozen=True, kw_only=True):
     arena_bytes: int
     encoder_cache_bytes: int
     max_tenant_share: float = 1.0
-    """Part of the cache that one tenant may hold."""
+    """Part of each cache that one tenant may hold."""
+    result_cache_bytes: int = 0
     max_batch_tokens: int
     max_batch_requests: int
     max_encoder_tokens: int
@@ -195,6 +198,18 @@ class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
     num_evictions: int
 
 
+class ResultReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result cache after a step, and what has happened since the last report."""
+
+    num_entries: int = 0
+    num_bytes: int = 0
+    num_hits: int = 0
+    num_misses: int = 0
+    num_evictions: int = 0
+    num_deduplicated: int = 0
+    """Requests that joined another's run."""
+
+
 class StepDone(Message, frozen=True, kw_only=True):
     """What one step of the engine gave."""
 
@@ -208,6 +223,7 @@ class StepDone(Message, frozen=True, kw_only=True):
     """Tokens that went through the language model in this step."""
     step_ms: float = 0.0
     cache: CacheReport
+    results: ResultReport = ResultReport()
 
 
 class WantPixels(Message, frozen=True, kw_only=True):

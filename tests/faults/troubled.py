@@ -28,7 +28,7 @@ class TroubledRunner:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runner, name)
 
-    def embed(self, batch: Sequence[Any]) -> list[dict[str, bytes] | None]:
+    def embed(self, batch: Sequence[Any]) -> Any:
         if any(len(waiting.request.token_ids) == KILLER_TOKENS for waiting in batch):
             os.kill(os.getpid(), signal.SIGSEGV)
         if (slow := self._folder / "slow").exists():
@@ -36,7 +36,5 @@ class TroubledRunner:
         if (hang := self._folder / "hang").exists():
             hang.unlink()
             time.sleep(3600)
-        rows: list[dict[str, bytes] | None] = self._runner.embed(batch)
-        if (self._folder / "wrong").exists():
-            rows = [row and {kind: data[::-1] for kind, data in row.items()} for row in rows]
-        return rows
+        raw = self._runner.embed(batch)
+        return raw.flip(-1) if (self._folder / "wrong").exists() else raw

@@ -17,6 +17,8 @@ from tests.faults.troubled import KILLER_TOKENS
 
 WAIT_S = 30
 FLAGS = ("--engine-stuck-s", "2", "--known-answer-s", "0.5", "--encoder-cache-bytes", "0")
+KEEPING = ("--result-cache-bytes", "1MiB")
+"""With it the service's own question is one whose vector could be kept: it must be run all the same."""
 
 
 @dataclass
@@ -53,7 +55,7 @@ class Troubled:
 @pytest.fixture(scope="module")
 def troubled(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Troubled]:
     faults = tmp_path_factory.mktemp("faults")
-    flags = ("--model", str(CHECKPOINT), *FLAGS, "--breaker-deaths", "99")
+    flags = ("--model", str(CHECKPOINT), *FLAGS, *KEEPING, "--breaker-deaths", "99")
     server = start_server(*flags, env=faulty_environ(faults)).wait_until_ready()
     yield Troubled(server, faults)
     server.stop()

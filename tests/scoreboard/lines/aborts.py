@@ -11,6 +11,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ NEWS_S = 0.25
 GAUGES = ("queue_inputs", "queue_tokens", "queue_bytes", "pixel_arena_bytes")
 FLAGS = ("--max-batch-requests", "2", "--encoder-cache-bytes", "4MiB", "--request-timeout-s", "9999")
 """Small batches, so that a dead request has few to hide among."""
+
+texts_so_far = count()
 
 TRACE = Path(__file__).parent / "aborts_trace.py"
 
@@ -70,8 +73,9 @@ async def _measure(server: LiveServer, size: int, trace: Path) -> Result:
 
 async def _live(server: LiveServer, statuses: Counter[int], done: asyncio.Event) -> None:
     connection = Connection(server.url)
-    body = request_bytes("/v1/embeddings", {"input": ["a text " * 60] * 12, "encoding_format": "base64"})
     while not done.is_set():
+        texts = [_text(60) for _ in range(12)]
+        body = request_bytes("/v1/embeddings", {"input": texts, "encoding_format": "base64"})
         statuses[(await connection.ask(body)).status] += 1
     connection.close()
 
@@ -95,9 +99,15 @@ async def _abort_some(
         connection.close()
 
 
+def _text(num_words: int) -> str:
+    """Like no other: one that the living send too would be run for the dead as well."""
+    return f"{next(texts_so_far)} " + "a text " * num_words
+
+
 def _request(draw: random.Random, patience_s: float) -> bytes:
     kind = draw.randrange(4)
-    body: dict[str, Any] = {"input": ["a text " * draw.randrange(1, 80)] * draw.choice((1, 2, 8))}
+    num_words = draw.randrange(1, 80)
+    body: dict[str, Any] = {"input": [_text(num_words) for _ in range(draw.choice((1, 2, 8)))]}
     if kind == 0:
         body = {"inputs": [{"content": [image_part(picture(draw.randrange(40), 300, 200))]}] * 2}
     if kind == 1:

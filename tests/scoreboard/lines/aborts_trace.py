@@ -38,7 +38,7 @@ def _trace_engine(module: ModuleType) -> None:
         step = next_step(self)
         waiting = getattr(step, "batch", None) or [w for e in getattr(step, "encodes", ()) for w, _ in e.waiters]
         if waiting:
-            _write(step_s=time.monotonic(), ids=[one.request.id for one in waiting])
+            _write(step_s=time.monotonic(), ids=[twin.request.id for one in waiting for twin in one.everyone])
         return step
 
     module.Scheduler.next_step = traced

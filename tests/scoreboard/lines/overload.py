@@ -1,8 +1,9 @@
 """Load at 1, 2, 5 and 10 times what the server can do: it goes on doing that much, and tells the rest to come back.
 
 Open loop: requests leave by the clock, whether or not earlier ones have been answered. They are large, so that the
-model is what is short and not this process or the server's parser: all three share two cores. The bar is what as many
-clients as fill the queue get, right before and right after the last step, so that a busy machine is busy for both.
+model is what is short and not this process or the server's parser: all three share two cores. No two texts are alike,
+or the engine would run one for all. The bar is what as many clients as fill the queue get, right before and right after
+the last step, so that a busy machine is busy for both.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import statistics
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer
@@ -123,13 +125,19 @@ async def _load(server: LiveServer, per_s: float, seconds: float) -> Step:
     return step
 
 
-BODY = request_bytes("/v1/embeddings", {"input": [TEXT] * NUM_INPUTS, "encoding_format": "base64"})
+numbers = count()
+
+
+def _body() -> bytes:
+    """Texts that nobody has sent yet, all of one length."""
+    texts = [f"{next(numbers):08d} {TEXT}" for _ in range(NUM_INPUTS)]
+    return request_bytes("/v1/embeddings", {"input": texts, "encoding_format": "base64"})
 
 
 async def _ask(connection: Connection, step: Step) -> None:
     began_s = time.monotonic()
     try:
-        answer = await connection.ask(BODY)
+        answer = await connection.ask(_body())
     except (OSError, asyncio.IncompleteReadError) as error:
         step.statuses[0] += 1
         step.failures.append(f"a request got no answer: {type(error).__name__}")

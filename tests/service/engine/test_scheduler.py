@@ -15,7 +15,8 @@ def scheduler(max_bytes: int = 1000, **budgets: int) -> Scheduler[str]:
 
 
 def request(id_: int, num_tokens: int = 10, *media: Media) -> Request:
-    return Request(id=id_, token_ids=[0] * num_tokens, media=media, output=OutputSpec(dimensions=8))
+    """No two ids have the same prompt: those that do are of `test_twins.py`."""
+    return Request(id=id_, token_ids=[id_] * num_tokens, media=media, output=OutputSpec(dimensions=8))
 
 
 def picture(name: str, start: int | None = 0, num_tokens: int = 10) -> Media:

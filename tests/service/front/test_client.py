@@ -262,3 +262,18 @@ async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
     stage.client.receive(StepDone(vectors=[vector(suspect.id)], cache=CACHE))
     await stage.submit()
     assert not (await next_submit(engine)).requests[0].alone
+
+
+@played
+async def test_one_end_of_an_engine_is_one_strike_however_many_asked_for_the_same(stage: Stage) -> None:
+    await stage.connect()
+    twins = [await stage.submit() for _ in range(4)]
+    stage.client.receive(StepStarted(kind="language", num_tokens=1, ids=[ticket.id for ticket in twins]))
+    stage.client.detach()
+    for ticket in twins:
+        with pytest.raises(UnavailableError):
+            await ticket.future
+    engine = await stage.connect()
+    await stage.submit()
+    (again,) = (await next_submit(engine)).requests
+    assert again.alone
