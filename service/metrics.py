@@ -1,9 +1,11 @@
 """Every Prometheus series, declared once, with fixed label sets; stages, steps and codes are there from the start."""
 
+from typing import get_args
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
 from schemas.errors import ERROR_CODES
-from service.ipc.messages import StepDone
+from service.ipc.messages import StepDone, TierName, TierReport
 from service.settings import FIELDS, Settings
 from service.stages import ENGINE_STAGES, STAGES
 
@@ -73,11 +75,32 @@ MEDIA_FETCHED_BYTES = Counter("cenote_media_fetched_bytes_total", "Bytes of pict
 MEDIA_MEMORY_BYTES = Gauge("cenote_media_memory_bytes", "Fetched pictures kept to be revalidated", registry=REGISTRY)
 CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
-CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of cached features", registry=REGISTRY)
-CACHE_ENTRIES = Gauge("cenote_encoder_cache_entries", "Pictures with cached features", registry=REGISTRY)
+CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of features on the device", registry=REGISTRY)
+CACHE_ENTRIES = Gauge("cenote_encoder_cache_entries", "Pictures with features on the device", registry=REGISTRY)
 CACHE_EVICTIONS = Gauge(
-    "cenote_encoder_cache_evictions", "Features pushed out since the engine's start", registry=REGISTRY
+    "cenote_encoder_cache_evictions", "Features pushed off the device since the engine's start", registry=REGISTRY
 )
+TIER_COUNTERS = {
+    "num_hits": Counter(
+        "cenote_encoder_cache_tier_hits_total", "Features that were in a tier", ["tier"], registry=REGISTRY
+    ),
+    "num_misses": Counter(
+        "cenote_encoder_cache_tier_misses_total",
+        "Features that a tier was asked for in vain",
+        ["tier"],
+        registry=REGISTRY,
+    ),
+    "num_evictions": Counter(
+        "cenote_encoder_cache_tier_evictions_total", "Features pushed out of a tier", ["tier"], registry=REGISTRY
+    ),
+    "num_rejected": Counter(
+        "cenote_encoder_cache_tier_rejected_total", "Features not let into a tier", ["tier"], registry=REGISTRY
+    ),
+}
+TIER_BYTES = Gauge(
+    "cenote_encoder_cache_tier_bytes", "Bytes in a tier; Valkey's are its own to tell", ["tier"], registry=REGISTRY
+)
+TIER_ENTRIES = Gauge("cenote_encoder_cache_tier_entries", "Pictures in a tier, likewise", ["tier"], registry=REGISTRY)
 
 for _stage in (*STAGES, *ENGINE_STAGES):
     STAGE_SECONDS.labels(_stage)
@@ -93,6 +116,12 @@ for _phase in ("head", "drain", "write"):
     SLOW_CONNECTIONS.labels(_phase)
 for _kind in ("encode", "language"):
     STEP_SECONDS.labels(_kind)
+for _tier in get_args(TierName):
+    for _series in (*TIER_COUNTERS.values(), TIER_BYTES, TIER_ENTRIES):
+        _series.labels(_tier)
+
+_last_reports: dict[TierName, TierReport] = {}
+"""What each tier reported last: engines count from their own start, series go on."""
 
 
 def observe_step(step: StepDone) -> None:
@@ -110,6 +139,18 @@ def observe_step(step: StepDone) -> None:
     CACHE_BYTES.set(step.cache.num_bytes)
     CACHE_ENTRIES.set(step.cache.num_entries)
     CACHE_EVICTIONS.set(step.cache.num_evictions)
+    for report in step.cache.tiers:
+        _observe_tier(report)
+
+
+def _observe_tier(report: TierReport) -> None:
+    last = _last_reports.get(report.tier)
+    for name, series in TIER_COUNTERS.items():
+        count, before = getattr(report, name), getattr(last, name, 0)
+        series.labels(report.tier).inc(count - before if count >= before else count)  # less than before: a new engine
+    TIER_BYTES.labels(report.tier).set(report.num_bytes)
+    TIER_ENTRIES.labels(report.tier).set(report.num_entries)
+    _last_reports[report.tier] = report
 
 
 def show_limits(settings: Settings) -> None:

@@ -84,6 +84,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         NotNegative, _about("cap of fetched pictures kept to be revalidated (ETag); 0 keeps none")
     ] = 64 << 20
     encoder_cache_bytes: Annotated[NotNegative, _about("cap of the vision-feature cache; 0 switches it off")] = 1 << 30
+    host_cache_bytes: Annotated[
+        NotNegative, _about("cap of features that left the GPU and stay in pinned memory; unused on the CPU")
+    ] = 2 << 30
+    disk_cache: Annotated[str | None, _about("directory that features are kept in as well")] = None
+    disk_cache_bytes: Annotated[Positive, _about("cap of that directory, of all who share it")] = 10 << 30
+    valkey_url: Annotated[str | None, _about("server that features are kept on as well; extra `valkey`")] = None
     uuid_store_bytes: Annotated[
         NotNegative, _about("cap of the pictures kept for clients' uuids; 0 knows a uuid only within its request")
     ] = 256 << 20

@@ -8,17 +8,19 @@ import logging
 import queue
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from service.engine.cache.look_ups import LookUps
+from service.engine.cache.looked_up import LookedUp
 from service.engine.ceiling import TokenCeiling
 from service.engine.isolation import INTERNAL, NO_MEMORY, Isolation
 from service.engine.pictures import PictureEncoder
 from service.engine.scheduler import Encode, EncodeStep, FeaturesStep, LanguageStep, Scheduler, Waiting
 from service.ipc.messages import (
     Abandon,
-    CacheReport,
     Failure,
     FeaturesSpec,
     FrontMessage,
@@ -35,6 +37,7 @@ from service.ipc.messages import (
 if TYPE_CHECKING:
     import torch
 
+    from service.engine.cache.shared import SharedTiers
     from service.engine.runner import ModelRunner
 
 logger = logging.getLogger("cenote.engine")
@@ -48,14 +51,19 @@ class EngineLoop:
     def __init__(
         self,
         send: Callable[[msgspec.Struct], None],
-        inbox: "queue.SimpleQueue[FrontMessage]",
+        inbox: "queue.SimpleQueue[FrontMessage | LookedUp[torch.Tensor]]",
         scheduler: "Scheduler[torch.Tensor]",
         runner: "ModelRunner",
+        shared: "SharedTiers[torch.Tensor] | None" = None,
+        look_ups: LookUps | None = None,
     ) -> None:
+        """Answer by `send`; `shared` and `look_ups` come together, where there are tiers behind the cache."""
         self._send = send
         self._inbox = inbox
         self._scheduler = scheduler
         self._runner = runner
+        self._shared = shared
+        self._look_ups = look_ups
         drop_cached = scheduler.cache.clear
         self._pictures = PictureEncoder(runner, self._announce_encode, drop_cached)
         ceiling = TokenCeiling(scheduler.max_batch_tokens)
@@ -79,16 +87,25 @@ class EngineLoop:
                 self._answer_features(waiting)
             case None:
                 self._flush_released()
-                self._handle(self._inbox.get())
+                self._wait()
+
+    def _wait(self) -> None:
+        """Handle the next message, or let a look-up be late."""
+        timeout_s = None if self._look_ups is None else self._look_ups.wait_s(time.monotonic())
+        with suppress(queue.Empty):
+            self._handle(self._inbox.get(timeout=timeout_s))
 
     def _read_all(self) -> None:
         while not self._inbox.empty():
             self._handle(self._inbox.get())
+        if self._look_ups is not None:
+            for key in self._look_ups.turn(self._scheduler.num_held_tokens, time.monotonic()):
+                self._scheduler.not_found(key)
         self._released += self._scheduler.expire(time.monotonic())
         if keys := self._scheduler.ask_for_pixels():
             self._send(WantPixels(keys=keys))
 
-    def _handle(self, message: FrontMessage) -> None:
+    def _handle(self, message: "FrontMessage | LookedUp[torch.Tensor]") -> None:
         match message:
             case Submit(requests=requests):
                 now_s = time.perf_counter()
@@ -99,8 +116,18 @@ class EngineLoop:
                     self._released.append(slot.start)
             case Abandon(ids=ids):
                 self._released += self._scheduler.abandon(ids)
+            case LookedUp(key=key, features=features):
+                self._looked_up(key, features)
             case Ping():
                 self._send(Pong())
+
+    def _looked_up(self, key: bytes, features: "torch.Tensor | None") -> None:
+        assert self._look_ups is not None  # else nobody looks
+        self._look_ups.answered(key)
+        if features is None:
+            self._scheduler.not_found(key)
+        else:
+            self._released += self._scheduler.found(key, features, features.nbytes)
 
     def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
@@ -119,7 +146,10 @@ class EngineLoop:
                 assert encode.slot is not None  # the scheduler takes no other
                 self._scheduler.encoded(encode, features, features.nbytes)
                 self._released.append(encode.slot.start)
-                num_encoded += encode.media.dtype is None
+                if encode.media.dtype is None:
+                    num_encoded += 1
+                    if self._shared is not None:
+                        self._shared.offer(encode.media.key, features, features.nbytes)
         self._answer(began_s, failures=failures, num_encoded=num_encoded)
 
     def _announce_encode(self, encode: "Encode[torch.Tensor]") -> None:
@@ -182,7 +212,7 @@ class EngineLoop:
         num_encoded: int = 0,
         num_tokens: int = 0,
     ) -> None:
-        cache = self._scheduler.cache
+        behind = () if self._shared is None else self._shared.reports()
         released, self._released = self._released, []
         self._send(
             StepDone(
@@ -192,7 +222,7 @@ class EngineLoop:
                 num_encoded=num_encoded,
                 num_tokens=num_tokens,
                 step_ms=(time.perf_counter() - began_s) * 1e3,
-                cache=CacheReport(num_entries=len(cache), num_bytes=cache.num_bytes, num_evictions=cache.num_evictions),
+                cache=self._scheduler.cache.report(*behind),
             )
         )
 
