@@ -81,26 +81,21 @@ CACHE_EVICTIONS = Gauge(
     "cenote_encoder_cache_evictions", "Features pushed off the device since the engine's start", registry=REGISTRY
 )
 TIER_COUNTERS = {
-    "num_hits": Counter(
-        "cenote_encoder_cache_tier_hits_total", "Features that were in a tier", ["tier"], registry=REGISTRY
-    ),
-    "num_misses": Counter(
-        "cenote_encoder_cache_tier_misses_total",
-        "Features that a tier was asked for in vain",
-        ["tier"],
-        registry=REGISTRY,
-    ),
-    "num_evictions": Counter(
-        "cenote_encoder_cache_tier_evictions_total", "Features pushed out of a tier", ["tier"], registry=REGISTRY
-    ),
-    "num_rejected": Counter(
-        "cenote_encoder_cache_tier_rejected_total", "Features not let into a tier", ["tier"], registry=REGISTRY
-    ),
+    f"num_{name}": Counter(f"cenote_encoder_cache_tier_{name}_total", about, ["tier"], registry=REGISTRY)
+    for name, about in (
+        ("hits", "Features that were in a tier"),
+        ("misses", "Features that a tier was asked for in vain"),
+        ("evictions", "Features pushed out of a tier"),
+        ("rejected", "Features not let into a tier"),
+    )
 }
-TIER_BYTES = Gauge(
-    "cenote_encoder_cache_tier_bytes", "Bytes in a tier; Valkey's are its own to tell", ["tier"], registry=REGISTRY
-)
-TIER_ENTRIES = Gauge("cenote_encoder_cache_tier_entries", "Pictures in a tier, likewise", ["tier"], registry=REGISTRY)
+TIER_GAUGES = {
+    f"num_{name}": Gauge(f"cenote_encoder_cache_tier_{name}", about, ["tier"], registry=REGISTRY)
+    for name, about in (
+        ("bytes", "Bytes in a tier; Valkey's are the server's to tell"),
+        ("entries", "Pictures in a tier; Valkey's are the server's to tell"),
+    )
+}
 
 for _stage in (*STAGES, *ENGINE_STAGES):
     STAGE_SECONDS.labels(_stage)
@@ -117,7 +112,7 @@ for _phase in ("head", "drain", "write"):
 for _kind in ("encode", "language"):
     STEP_SECONDS.labels(_kind)
 for _tier in get_args(TierName):
-    for _series in (*TIER_COUNTERS.values(), TIER_BYTES, TIER_ENTRIES):
+    for _series in (*TIER_COUNTERS.values(), *TIER_GAUGES.values()):
         _series.labels(_tier)
 
 _last_reports: dict[TierName, TierReport] = {}
@@ -148,8 +143,8 @@ def _observe_tier(report: TierReport) -> None:
     for name, series in TIER_COUNTERS.items():
         count, before = getattr(report, name), getattr(last, name, 0)
         series.labels(report.tier).inc(count - before if count >= before else count)  # less than before: a new engine
-    TIER_BYTES.labels(report.tier).set(report.num_bytes)
-    TIER_ENTRIES.labels(report.tier).set(report.num_entries)
+    for name, gauge in TIER_GAUGES.items():
+        gauge.labels(report.tier).set(getattr(report, name))
     _last_reports[report.tier] = report
 
 

@@ -5,11 +5,13 @@ Also the number of visual tokens that each picture has: three in four are thumbn
 
 import random
 from collections.abc import Iterator
+from functools import cache
 
 THUMBNAIL_TOKENS = (16, 64, 144, 256)
 PAGE_TOKENS = (900, 1280, 2048)
 
 
+@cache
 def num_tokens(picture: int) -> int:
     """Visual tokens of a picture, always the same for the same number."""
     draw = random.Random(picture)

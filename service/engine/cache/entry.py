@@ -21,6 +21,7 @@ class Entry(Generic[T]):
         cost: of making them again, see `cost.py`.
         frequency: how often they were wanted, at most `MAX_FREQUENCY`.
         priority: the clock of the tier at their last use, plus their density.
+        used_at: the tier's count of uses at their last one: of equals the least recently used goes first.
     """
 
     key: bytes
@@ -30,6 +31,7 @@ class Entry(Generic[T]):
     cost: float
     frequency: int = 1
     priority: float = 0.0
+    used_at: int = 0
 
     @property
     def benefit(self) -> float:

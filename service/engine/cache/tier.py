@@ -45,6 +45,7 @@ class Tier(Generic[T]):
         self.num_bytes = 0
         self.num_hits = self.num_misses = self.num_evictions = self.num_rejected = 0
         self._clock = 0.0
+        self._num_uses = 0
         self._entries: dict[bytes, Entry[T]] = {}
         self._heap: ValueHeap[T] = ValueHeap()
         self._tenants: dict[str, ValueHeap[T]] = {}
@@ -67,7 +68,7 @@ class Tier(Generic[T]):
             return None
         self.num_hits += 1
         entry.use()
-        entry.priority = self._clock + entry.density
+        self._rank(entry)
         return entry
 
     def tenant_bytes(self, tenant: str) -> int:
@@ -96,7 +97,7 @@ class Tier(Generic[T]):
 
     def add(self, entry: Entry[T]) -> None:
         """Take in an entry that there is room for."""
-        entry.priority = self._clock + entry.density
+        self._rank(entry)
         self._entries[entry.key] = entry
         self._list(entry)
         assert self.num_bytes <= self.max_bytes  # `make_room` comes before
@@ -148,6 +149,11 @@ class Tier(Generic[T]):
                     self._list(each)
                 return None
         return victims
+
+    def _rank(self, entry: Entry[T]) -> None:
+        self._num_uses += 1
+        entry.used_at = self._num_uses
+        entry.priority = self._clock + entry.density
 
     def _list(self, entry: Entry[T]) -> None:
         self._heap.push(entry)

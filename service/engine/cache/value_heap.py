@@ -4,14 +4,14 @@ An entry's place in the heap may say less than its priority by now: that is put 
 entry has left is passed over, and all such places are dropped once they are the most.
 """
 
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from itertools import count
 from typing import Generic, TypeVar
 
 from service.engine.cache.entry import Entry
 
 T = TypeVar("T")
-_Place = tuple[float, int, Entry[T]]
+_Place = tuple[float, int, int, Entry[T]]
 
 MIN_PLACES = 64
 """Below so many places nothing is tidied."""
@@ -31,7 +31,7 @@ class ValueHeap(Generic[T]):
     def push(self, entry: Entry[T]) -> None:
         """Take an entry in. It must not be in already."""
         number = self._current[entry.key] = next(self._numbers)
-        heappush(self._places, (entry.priority, number, entry))
+        heappush(self._places, (entry.priority, entry.used_at, number, entry))
 
     def discard(self, entry: Entry[T]) -> None:
         """Let an entry go."""
@@ -41,16 +41,15 @@ class ValueHeap(Generic[T]):
             heapify(self._places)
 
     def least(self) -> Entry[T]:
-        """The entry with the least priority; of equals the one that came first. The heap must not be empty."""
+        """The entry with the least priority; of equals the least recently used. The heap must not be empty."""
         while True:
-            priority, number, entry = self._places[0]
+            _, used_at, number, entry = self._places[0]
             if not self._counts(self._places[0]):
                 heappop(self._places)
-            elif priority < entry.priority:
-                heappop(self._places)
-                heappush(self._places, (entry.priority, number, entry))
+            elif used_at < entry.used_at:
+                heapreplace(self._places, (entry.priority, entry.used_at, number, entry))
             else:
                 return entry
 
     def _counts(self, place: _Place[T]) -> bool:
-        return self._current.get(place[2].key) == place[1]
+        return self._current.get(place[3].key) == place[2]
