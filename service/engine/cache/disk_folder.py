@@ -100,11 +100,10 @@ class DiskFolder:
 
     def remove(self, name: str) -> None:
         """Remove what stands under a name, whatever it is."""
-        with self._locked() as lock, suppress(OSError):
-            self._recall(lock)
-            size = self._file(name).lstat().st_size
-            self._file(name).unlink()
-            self._note(lock, max(0, self.num_bytes - size), max(0, self.num_files - 1))
+        with self._locked() as lock:
+            with suppress(OSError):
+                self._file(name).unlink()
+            self._look(lock)  # it may never have been counted
 
     def _file(self, name: str) -> Path:
         return self._path / (name + SUFFIX)
