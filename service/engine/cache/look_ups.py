@@ -2,6 +2,8 @@
 
 A look-up that is not answered by its deadline is given up and its picture is encoded. After some of those in a row
 nothing is looked up for a while, so that a disk or a server that hangs costs a second now and then and no more.
+The first picture that an engine meets is never looked up: it is the known question's, and has to show that this
+engine's vision tower works, not that another's did.
 """
 
 from collections import OrderedDict, deque
@@ -32,9 +34,13 @@ class LookUps:
         self._num_late = 0
         self._rests_until_s = 0.0
         self._is_resting = False
+        self._has_met_one = False
 
     def ask(self, media: Media) -> bool:
         """Have a picture looked up; False when nobody will."""
+        if not self._has_met_one:
+            self._has_met_one = True
+            return False
         if self._is_resting or len(self._waiting) >= MAX_WAITING:
             return False
         self._waiting.append(media)

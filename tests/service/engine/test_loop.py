@@ -313,6 +313,7 @@ def with_tiers() -> tuple[EngineLoop, SlowTiers, list[Any]]:
     sent: list[Any] = []
     tiers = SlowTiers(inbox)
     look_ups = LookUps(tiers.ask, 100)
+    assert not look_ups.ask(picture(b"the known question's", None))  # never looked up
     scheduler: Scheduler[Any] = Scheduler(
         EncoderCache(1000),
         max_batch_tokens=1000,

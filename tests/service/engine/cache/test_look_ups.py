@@ -15,6 +15,7 @@ class Asked:
         self.begun: list[str] = []
         self.can_begin = can_begin
         self.look_ups = LookUps(self._begin, max_held_tokens)
+        assert not self.look_ups.ask(media("the known question's"))  # never looked up
 
     def _begin(self, media: Media) -> bool:
         if self.can_begin:
