@@ -21,7 +21,7 @@ class FeaturesCodec:
         """Features of `width` numbers a row; `namespace` is the tower's, from `tower_digest`."""
         self._namespace = namespace
         self._dtype = dtype
-        self._name = cast(TensorDtype, str(dtype).removeprefix("torch."))
+        self._name: TensorDtype = cast(TensorDtype, str(dtype).removeprefix("torch."))
         self._width = width
         self._device = device
 

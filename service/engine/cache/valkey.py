@@ -18,6 +18,8 @@ logger = logging.getLogger("cenote.engine")
 
 PREFIX = "cenote:features:1:"
 TIMEOUT_S = 0.25
+READ_BYTES = 1 << 20
+"""Asked of the socket at once: values are megabytes."""
 KEPT_S = 7 * 24 * 3600
 """How long a value is kept: those of a model that is no longer served leave by themselves."""
 MAX_VALUE_BYTES = 128 << 20
@@ -41,6 +43,7 @@ class ValkeyTier:
             socket_timeout=TIMEOUT_S,
             socket_connect_timeout=TIMEOUT_S,
             retry=Retry(NoBackoff(), 0),
+            socket_read_size=READ_BYTES,
             max_connections=4,
             client_name="cenote",
         )
