@@ -1,4 +1,4 @@
-"""What a shared tier has seen since the start. Counted by two threads, read by a third."""
+"""What a shared tier has seen since the start: counts only rise. Counted by two threads, read by a third."""
 
 import threading
 
@@ -14,16 +14,14 @@ class Counts:
         self._lock = threading.Lock()
         self._num_hits = self._num_misses = self._num_evictions = self._num_rejected = 0
 
-    def looked_up(self, *, is_hit: bool) -> None:
-        """Something was asked for."""
+    def hit(self) -> None:
+        """Something was asked for, and was there and sound."""
         with self._lock:
-            self._num_hits += is_hit
-            self._num_misses += not is_hit
+            self._num_hits += 1
 
-    def refused(self) -> None:
-        """What was counted as a hit was not sound."""
+    def missed(self) -> None:
+        """Something was asked for, and was not."""
         with self._lock:
-            self._num_hits -= 1
             self._num_misses += 1
 
     def evicted(self, num: int) -> None:

@@ -36,7 +36,8 @@ class DiskTier:
         except OSError as error:
             self._failed(error)
             blob = None
-        self._counts.looked_up(is_hit=blob is not None)
+        if blob is None:
+            self._counts.missed()
         return blob
 
     def put(self, name: str, blob: bytes) -> None:
@@ -56,9 +57,13 @@ class DiskTier:
         else:
             self._counts.evicted(num_evicted)
 
+    def accept(self) -> None:
+        """Count a hit."""
+        self._counts.hit()
+
     def refuse(self, name: str) -> None:
         """Remove a file that was not sound."""
-        self._counts.refused()
+        self._counts.missed()
         try:
             self._folder.remove(name)
         except OSError as error:

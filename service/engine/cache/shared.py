@@ -24,7 +24,10 @@ MAX_WRITE_BYTES = 256 << 20
 
 
 class SharedTier(Protocol):
-    """Bytes by name, on a disk or a server. Used by two threads at once; nothing is raised, what fails is a miss."""
+    """Bytes by name, on a disk or a server. Used by two threads at once; nothing is raised, what fails is a miss.
+
+    Whatever `get` gives is then accepted or refused.
+    """
 
     def get(self, name: str) -> bytes | None:
         """What is stored under a name."""
@@ -34,8 +37,12 @@ class SharedTier(Protocol):
         """Store bytes."""
         ...
 
+    def accept(self) -> None:
+        """What `get` gave was sound: count a hit."""
+        ...
+
     def refuse(self, name: str) -> None:
-        """What `get` gave for a name was not sound: remove it, and count no hit."""
+        """What `get` gave for a name was not: count a miss, and remove it."""
         ...
 
     def drop(self) -> None:
@@ -132,6 +139,7 @@ class SharedTiers(Generic[T]):
             if features is None:
                 tier.refuse(name)
                 continue
+            tier.accept()
             if number:
                 self._enqueue(name, _giver(blob), len(blob), self._tiers[:number])
             return features

@@ -54,9 +54,10 @@ class ValkeyTier:
 
     def get(self, name: str) -> bytes | None:
         """What is stored under a name."""
-        blob = self._call(lambda: self._client.get(PREFIX + name))
-        self._counts.looked_up(is_hit=blob is not None)
-        return blob if isinstance(blob, bytes) else None
+        blob: bytes | None = self._call(lambda: self._client.get(PREFIX + name))
+        if blob is None:
+            self._counts.missed()
+        return blob
 
     def put(self, name: str, blob: bytes) -> None:
         """Store bytes, unless the server has them."""
@@ -66,9 +67,13 @@ class ValkeyTier:
         if not is_stored:
             self._counts.rejected()
 
+    def accept(self) -> None:
+        """Count a hit."""
+        self._counts.hit()
+
     def refuse(self, name: str) -> None:
         """Remove a value that was not sound."""
-        self._counts.refused()
+        self._counts.missed()
         self._call(lambda: self._client.delete(PREFIX + name))
 
     def drop(self) -> None:

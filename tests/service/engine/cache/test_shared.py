@@ -21,6 +21,7 @@ class MemoryTier:
         self.stored: dict[str, bytes] = {}
         self.calls: list[str] = []
         self.num_dropped = 0
+        self.num_accepted = 0
         self.goes_on = threading.Event()
         self.goes_on.set()
 
@@ -34,6 +35,9 @@ class MemoryTier:
         if blob == b"bug":
             raise RuntimeError("a bug")
         self.stored[name] = blob
+
+    def accept(self) -> None:
+        self.num_accepted += 1
 
     def refuse(self, name: str) -> None:
         del self.stored[name]
@@ -105,6 +109,7 @@ def test_what_is_broken_in_one_tier_is_removed_there_and_looked_for_in_the_next(
     assert rig.look_up("a") == "sound"
     rig.tiers.wait_until_written()
     assert rig.near.stored == {"a": b"sound"}
+    assert (rig.near.num_accepted, rig.far.num_accepted) == (0, 1)
 
 
 def test_a_bug_in_either_thread_is_a_miss_and_the_thread_lives() -> None:
