@@ -23,7 +23,8 @@ from service.openapi import render, render_sdk
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError
 from service.reference import render_markdown
-from service.settings import FIELDS, PREFIX, Settings, SettingsError, load_settings
+from service.setting_sources import PREFIX, load_settings
+from service.settings import FIELDS, Settings, SettingsError
 
 logger = logging.getLogger("cenote.cli")
 

@@ -1,9 +1,11 @@
 """Every Prometheus series, declared once, with fixed label sets; stages, steps and codes are there from the start."""
 
+from typing import get_args
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
 from schemas.errors import ERROR_CODES
-from service.ipc.messages import StepDone
+from service.ipc.messages import StepDone, TierName, TierReport
 from service.settings import FIELDS, Settings
 from service.stages import ENGINE_STAGES, STAGES
 
@@ -73,10 +75,10 @@ MEDIA_FETCHED_BYTES = Counter("cenote_media_fetched_bytes_total", "Bytes of pict
 MEDIA_MEMORY_BYTES = Gauge("cenote_media_memory_bytes", "Fetched pictures kept to be revalidated", registry=REGISTRY)
 CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features were there", registry=REGISTRY)
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
-CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of cached features", registry=REGISTRY)
-CACHE_ENTRIES = Gauge("cenote_encoder_cache_entries", "Pictures with cached features", registry=REGISTRY)
+CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of features on the device", registry=REGISTRY)
+CACHE_ENTRIES = Gauge("cenote_encoder_cache_entries", "Pictures with features on the device", registry=REGISTRY)
 CACHE_EVICTIONS = Gauge(
-    "cenote_encoder_cache_evictions", "Features pushed out since the engine's start", registry=REGISTRY
+    "cenote_encoder_cache_evictions", "Features pushed off the device since the engine's start", registry=REGISTRY
 )
 RESULT_HITS = Counter("cenote_result_cache_hits_total", "Inputs whose vector was kept", registry=REGISTRY)
 RESULT_MISSES = Counter("cenote_result_cache_misses_total", "Inputs whose vector was not kept", registry=REGISTRY)
@@ -86,6 +88,22 @@ RESULT_EVICTIONS = Counter("cenote_result_cache_evictions_total", "Kept vectors 
 DEDUPLICATED = Counter(
     "cenote_requests_deduplicated_total", "Inputs that shared another's run of the model", registry=REGISTRY
 )
+TIER_COUNTERS = {
+    f"num_{name}": Counter(f"cenote_encoder_cache_tier_{name}_total", about, ["tier"], registry=REGISTRY)
+    for name, about in (
+        ("hits", "Features that were in a tier"),
+        ("misses", "Features that a tier was asked for in vain"),
+        ("evictions", "Features pushed out of a tier"),
+        ("rejected", "Features not let into a tier"),
+    )
+}
+TIER_GAUGES = {
+    f"num_{name}": Gauge(f"cenote_encoder_cache_tier_{name}", about, ["tier"], registry=REGISTRY)
+    for name, about in (
+        ("bytes", "Bytes in a tier; Valkey's are the server's to tell"),
+        ("entries", "Pictures in a tier; Valkey's are the server's to tell"),
+    )
+}
 
 for _stage in (*STAGES, *ENGINE_STAGES):
     STAGE_SECONDS.labels(_stage)
@@ -101,6 +119,12 @@ for _phase in ("head", "drain", "write"):
     SLOW_CONNECTIONS.labels(_phase)
 for _kind in ("encode", "language"):
     STEP_SECONDS.labels(_kind)
+for _tier in get_args(TierName):
+    for _series in (*TIER_COUNTERS.values(), *TIER_GAUGES.values()):
+        _series.labels(_tier)
+
+_last_reports: dict[TierName, TierReport] = {}
+"""What each tier reported last: engines count from their own start, series go on."""
 
 
 def observe_step(step: StepDone) -> None:
@@ -124,6 +148,18 @@ def observe_step(step: StepDone) -> None:
     RESULT_ENTRIES.set(step.results.num_entries)
     RESULT_EVICTIONS.inc(step.results.num_evictions)
     DEDUPLICATED.inc(step.results.num_deduplicated)
+    for report in step.cache.tiers:
+        _observe_tier(report)
+
+
+def _observe_tier(report: TierReport) -> None:
+    last = _last_reports.get(report.tier)
+    for name, series in TIER_COUNTERS.items():
+        count, before = getattr(report, name), getattr(last, name, 0)
+        series.labels(report.tier).inc(count - before if count >= before else count)  # less than before: a new engine
+    for name, gauge in TIER_GAUGES.items():
+        gauge.labels(report.tier).set(getattr(report, name))
+    _last_reports[report.tier] = report
 
 
 def show_limits(settings: Settings) -> None:

@@ -1,23 +1,11 @@
-"""Every setting: a flag, an environment variable `CENOTE_<NAME>`, and a key of the TOML file given with `--config`.
+"""Every setting, with its default and what it is for. `setting_sources.py` says where values come from."""
 
-A flag wins over the environment, the environment over the file, the file over the default. A setting that nobody
-declared stops the start, wherever it stands.
-"""
-
-import re
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from schemas.content import COLOR_PATTERN
-from schemas.paths import expectation, types_at
-
-PREFIX = "CENOTE_"
-UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
@@ -87,6 +75,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     result_cache_bytes: Annotated[
         NotNegative, _about("cap of the vectors kept for prompts that come again; 0 switches it off")
     ] = 64 << 20
+    host_cache_bytes: Annotated[
+        NotNegative, _about("cap of features that left the GPU and stay in pinned memory; unused on the CPU")
+    ] = 2 << 30
+    disk_cache: Annotated[str | None, _about("directory that features are kept in as well")] = None
+    disk_cache_bytes: Annotated[Positive, _about("cap of that directory, of all who share it")] = 10 << 30
+    valkey_url: Annotated[str | None, _about("server that features are kept on as well; extra `valkey`")] = None
     uuid_store_bytes: Annotated[
         NotNegative, _about("cap of the pictures kept for clients' uuids; 0 knows a uuid only within its request")
     ] = 256 << 20
@@ -197,52 +191,3 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
-
-
-def load_settings(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None = None) -> Settings:
-    """Merge file, environment and flags.
-
-    Raises:
-        SettingsError: a name is unknown, or a value is not one that the setting can have.
-    """
-    named = {
-        **_from_file(config),
-        **{
-            name.removeprefix(PREFIX).lower(): (f"environment variable {name}", value)
-            for name, value in environ.items()
-            if name.startswith(PREFIX)
-        },
-        **{name: (f"--{name.replace('_', '-')}", value) for name, value in flags.items()},
-    }
-    values = {}
-    for name, (source, value) in named.items():
-        if name not in FIELDS:
-            raise SettingsError(f"{source}: there is no such setting; `cenote serve --help` lists them")
-        values[name] = _convert(name, source, value)
-    return Settings(**values)
-
-
-def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:
-    if path is None:
-        return {}
-    try:
-        content = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:  # not there, not UTF-8, not TOML
-        raise SettingsError(f"--config {path}: {error}") from error
-    return {name.replace("-", "_"): (f"{path}: {name}", value) for name, value in content.items()}
-
-
-def _convert(name: str, source: str, value: Any) -> Any:
-    if isinstance(value, str) and name.endswith("_bytes"):
-        value = _bytes(value)
-    try:
-        return msgspec.convert(value, FIELDS[name].type, strict=not isinstance(value, str))
-    except msgspec.ValidationError as error:
-        wanted = expectation(types_at(FIELDS[name].type, ""))
-        raise SettingsError(f"{source}: got {value!r}, expected {wanted}") from error
-
-
-def _bytes(text: str) -> str:
-    """`2GiB` as a number of bytes; anything else unchanged."""
-    match = re.fullmatch(r"(\d+)\s*(KiB|MiB|GiB)", text)
-    return str(int(match[1]) * UNITS[match[2]]) if match else text

@@ -8,12 +8,16 @@ import logging
 import queue
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from service.engine.cache.look_ups import LookUps
+from service.engine.cache.looked_up import LookedUp
 from service.engine.ceiling import TokenCeiling
-from service.engine.failures import INTERNAL, NO_FIT, NO_MEMORY, failed
+from service.engine.failures import INTERNAL, NO_MEMORY, failed
+from service.engine.features_writer import FeaturesWriter
 from service.engine.finisher import Finisher, Row
 from service.engine.isolation import Isolation
 from service.engine.pictures import PictureEncoder
@@ -21,9 +25,7 @@ from service.engine.scheduler import Encode, EncodeStep, FeaturesStep, LanguageS
 from service.engine.twins import Known
 from service.ipc.messages import (
     Abandon,
-    CacheReport,
     Failure,
-    FeaturesSpec,
     FrontMessage,
     Ping,
     Pixels,
@@ -38,6 +40,7 @@ from service.ipc.messages import (
 if TYPE_CHECKING:
     import torch
 
+    from service.engine.cache.shared import SharedTiers
     from service.engine.runner import ModelRunner
 
 logger = logging.getLogger("cenote.engine")
@@ -49,20 +52,26 @@ class EngineLoop:
     def __init__(
         self,
         send: Callable[[msgspec.Struct], None],
-        inbox: "queue.SimpleQueue[FrontMessage]",
+        inbox: "queue.SimpleQueue[FrontMessage | LookedUp[torch.Tensor]]",
         scheduler: "Scheduler[torch.Tensor]",
         runner: "ModelRunner",
+        shared: "SharedTiers[torch.Tensor] | None" = None,
+        look_ups: LookUps | None = None,
     ) -> None:
+        """Answer by `send`; `shared` and `look_ups` come together, where there are tiers behind the cache."""
         self._send = send
         self._inbox = inbox
         self._scheduler = scheduler
         self._runner = runner
+        self._shared = shared
+        self._look_ups = look_ups
         drop_cached = scheduler.cache.clear
         self._pictures = PictureEncoder(runner, self._announce_encode, drop_cached)
         ceiling = TokenCeiling(scheduler.max_batch_tokens)
         keep = scheduler.twins.keep if scheduler.twins.results.is_on else None
         self._isolation = Isolation(runner, ceiling, self._announce_batch, drop_cached, keep)
         self._finisher = Finisher(runner)
+        self._features = FeaturesWriter(runner)
         self._released: list[int] = []
 
     def run(self) -> None:
@@ -84,16 +93,25 @@ class EngineLoop:
                 self._answer_features(waiting)
             case None:
                 self._flush_released()
-                self._handle(self._inbox.get())
+                self._wait()
+
+    def _wait(self) -> None:
+        """Handle the next message, or let a look-up be late."""
+        timeout_s = None if self._look_ups is None else self._look_ups.wait_s(time.monotonic())
+        with suppress(queue.Empty):
+            self._handle(self._inbox.get(timeout=timeout_s))
 
     def _read_all(self) -> None:
         while not self._inbox.empty():
             self._handle(self._inbox.get())
+        if self._look_ups is not None:
+            for key in self._look_ups.turn(self._scheduler.num_held_tokens, time.monotonic()):
+                self._scheduler.not_found(key)
         self._released += self._scheduler.expire(time.monotonic())
         if keys := self._scheduler.ask_for_pixels():
             self._send(WantPixels(keys=keys))
 
-    def _handle(self, message: FrontMessage) -> None:
+    def _handle(self, message: "FrontMessage | LookedUp[torch.Tensor]") -> None:
         match message:
             case Submit(requests=requests):
                 now_s = time.perf_counter()
@@ -104,8 +122,18 @@ class EngineLoop:
                     self._released.append(slot.start)
             case Abandon(ids=ids):
                 self._released += self._scheduler.abandon(ids)
+            case LookedUp(key=key, features=features):
+                self._looked_up(key, features)
             case Ping():
                 self._send(Pong())
+
+    def _looked_up(self, key: bytes, features: "torch.Tensor | None") -> None:
+        assert self._look_ups is not None  # else nobody looks
+        self._look_ups.answered(key)
+        if features is None:
+            self._scheduler.not_found(key)
+        else:
+            self._released += self._scheduler.found(key, features, features.nbytes)
 
     def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
@@ -124,7 +152,10 @@ class EngineLoop:
                 assert encode.slot is not None  # the scheduler takes no other
                 self._scheduler.encoded(encode, features, features.nbytes)
                 self._released.append(encode.slot.start)
-                num_encoded += encode.media.dtype is None
+                if encode.media.dtype is None:
+                    num_encoded += 1
+                    if self._shared is not None:
+                        self._shared.offer(encode.media.key, features, features.nbytes)
         self._answer(began_s, failures=failures, num_encoded=num_encoded)
 
     def _announce_encode(self, encode: "Encode[torch.Tensor]") -> None:
@@ -138,26 +169,12 @@ class EngineLoop:
 
     def _answer_features(self, waiting: "Waiting[torch.Tensor]") -> None:
         began_s = time.perf_counter()
-        row = self._written(waiting)
+        row = self._features.row(waiting)
         if isinstance(row, Failure):
             self._answer(began_s, failures=[row])
             return
         answer = _vector(waiting, row, began_s, (time.perf_counter() - began_s) * 1e3)
         self._answer(began_s, vectors=[msgspec.structs.replace(answer, key=waiting.request.media[0].key)])
-
-    def _written(self, waiting: "Waiting[torch.Tensor]") -> dict[str, bytes] | Failure:
-        spec, (features,) = waiting.request.output, waiting.features
-        assert isinstance(spec, FeaturesSpec)  # the scheduler answers no other so
-        assert features is not None  # and none before it is ready
-        try:
-            data = self._runner.write_features(features, spec.dtype)
-        except Exception:
-            logger.exception("features could not be written")
-        else:
-            message = NO_FIT.format(dtype=spec.dtype)
-            return failed(waiting.request, message, "non_finite_embedding") if data is None else {spec.dtype: data}
-        self._runner.check_alive()
-        return failed(waiting.request, INTERNAL)
 
     def _embed(self, step: "LanguageStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
@@ -203,7 +220,7 @@ class EngineLoop:
         num_encoded: int = 0,
         num_tokens: int = 0,
     ) -> None:
-        cache = self._scheduler.cache
+        behind = () if self._shared is None else self._shared.reports()
         released, self._released = self._released, []
         self._send(
             StepDone(
@@ -213,7 +230,7 @@ class EngineLoop:
                 num_encoded=num_encoded,
                 num_tokens=num_tokens,
                 step_ms=(time.perf_counter() - began_s) * 1e3,
-                cache=CacheReport(num_entries=len(cache), num_bytes=cache.num_bytes, num_evictions=cache.num_evictions),
+                cache=self._scheduler.cache.report(*behind),
                 results=self._scheduler.twins.report(),
             )
         )

@@ -10,7 +10,7 @@ past its deadline is forgotten before it costs a step.
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache import EncoderCache
@@ -23,12 +23,18 @@ from service.engine.steps import LanguageStep as LanguageStep
 from service.engine.twins import Twins
 from service.engine.waiting import Encode as Encode
 from service.engine.waiting import Waiting as Waiting
+from service.engine.wanted_pictures import WantedPictures
 from service.ipc.messages import FeaturesSpec, Media, PixelSlot, Request
 
 T = TypeVar("T")
 
 MAX_HELD_ROUNDS = 2
 """Ready requests may hold features of so many encode rounds; beyond that only what needs them runs."""
+
+
+def nobody(_: Media) -> bool:
+    """No tier is shared: nobody looks a picture up."""
+    return False
 
 
 class Scheduler(Generic[T]):
@@ -50,6 +56,7 @@ class Scheduler(Generic[T]):
         max_batch_tokens: int,
         max_batch_requests: int,
         max_encoder_tokens: int,
+        look_up: Callable[[Media], bool] = nobody,
     ) -> None:
         self.cache = cache
         self.twins: Twins[T] = Twins(ResultCache(0) if results is None else results)
@@ -58,12 +65,16 @@ class Scheduler(Generic[T]):
         self.max_encoder_tokens = max_encoder_tokens
         self._ready: Lanes[T] = Lanes(max_batch_tokens, max_batch_requests)
         self._answerable: FairQueue[Waiting[T]] = FairQueue(max_encoder_tokens)
-        self._encodable: FairQueue[Encode[T]] = FairQueue(max_encoder_tokens)  # those of `_encodes` with a slot
-        self._encodes: OrderedDict[bytes, Encode[T]] = OrderedDict()
+        self._pictures = WantedPictures(cache, max_encoder_tokens, look_up)
         self._next_deadline_s = math.inf  # never later than the first of all that wait
         self._num_held_tokens = 0
         self._encoded_last = False
         self._answered_last = False
+
+    @property
+    def num_held_tokens(self) -> int:
+        """Visual tokens whose features ready requests hold on to."""
+        return self._num_held_tokens
 
     def add(self, request: Request, now_s: float) -> list[int]:
         """Take a request in.
@@ -76,18 +87,14 @@ class Scheduler(Generic[T]):
         if self.twins.spares(waiting):  # its pixels may be what another waits for
             slots = [(media.key, media.slot) for media in request.media if media.slot]
             return [slot.start for key, slot in slots if not self.supply(key, slot)]
-        unneeded = [start for i, media in enumerate(request.media) for start in self._look_up(waiting, i, media)]
+        unneeded = [start for i, media in enumerate(request.media) for start in self._pictures.want(waiting, i, media)]
         if waiting.is_ready:
             self._make_ready(waiting)
         return unneeded
 
     def supply(self, key: bytes, slot: PixelSlot) -> bool:
         """Pixels that were missing have come; False when nobody waits for them any more."""
-        encode = self._encodes.get(key)
-        if encode is None or encode.slot is not None:
-            return False
-        self._give_slot(encode, slot)
-        return True
+        return self._pictures.supply(key, slot)
 
     def expire(self, now_s: float) -> list[int]:
         """Forget the requests whose deadline has passed: who waited for them has been told by the front.
@@ -108,10 +115,7 @@ class Scheduler(Generic[T]):
 
     def ask_for_pixels(self) -> list[bytes]:
         """Pictures that cannot be encoded because their pixels were not sent; each is asked for once."""
-        unasked = [encode for encode in self._encodes.values() if encode.slot is None and not encode.is_asked_for]
-        for encode in unasked:
-            encode.is_asked_for = True
-        return [encode.media.key for encode in unasked]
+        return self._pictures.ask_for_pixels()
 
     def next_step(self) -> LanguageStep[T] | EncodeStep[T] | FeaturesStep[T] | None:
         """The next step, or None when nothing can run."""
@@ -123,26 +127,33 @@ class Scheduler(Generic[T]):
         return self._take_answerable() if step is None and self._answerable else step
 
     def _next_model_step(self, *, is_full: bool) -> LanguageStep[T] | EncodeStep[T] | None:
-        if self._ready and (self._encoded_last or not self._encodable or is_full):
+        if self._ready and (self._encoded_last or not self._pictures.can_encode or is_full):
             self._encoded_last = False
             return LanguageStep(self._take_ready())
-        if self._encodable:
+        if self._pictures.can_encode:
             self._encoded_last = True
-            return EncodeStep(self._take_encodes())
+            return EncodeStep(self._pictures.take(self.max_encoder_tokens))
         return None
 
     def encoded(self, encode: Encode[T], features: T, num_bytes: int) -> None:
         """A picture has features: give them to everyone who waits, and to the cache."""
-        del self._encodes[encode.media.key]
-        self.cache.put(encode.media.key, features, num_bytes, encode.tenant)
-        for waiting, index in encode.waiters:
-            waiting.features[index] = features
-            if waiting.is_ready:
-                self._make_ready(waiting)
+        for waiting in self._pictures.settle(encode, features, num_bytes):
+            self._make_ready(waiting)
+
+    def found(self, key: bytes, features: T, num_bytes: int) -> list[int]:
+        """A shared tier had a picture's features; returns starts of pixel slots that nobody needs any more."""
+        ready, released = self._pictures.found(key, features, num_bytes)
+        for waiting in ready:
+            self._make_ready(waiting)
+        return released
+
+    def not_found(self, key: bytes) -> None:
+        """No shared tier has a picture's features, or none says so in time: it is to be encoded."""
+        self._pictures.not_found(key)
 
     def is_wanted(self, encode: Encode[T]) -> bool:
         """Whether somebody still waits for a picture of this step: an earlier one may have failed its requests."""
-        return self._encodes.get(encode.media.key) is encode
+        return self._pictures.is_wanted(encode)
 
     def encode_failed(self, encode: Encode[T]) -> tuple[list[Waiting[T]], list[int]]:
         """A picture could not be encoded: everyone who waits for it fails, nobody else.
@@ -163,43 +174,12 @@ class Scheduler(Generic[T]):
         self._ready.keep(lambda waiting: waiting not in gone)
         self._answerable.keep(lambda waiting: waiting not in gone)
         self._num_held_tokens = sum(map(_visual_tokens, (*self._ready, *self._answerable)))
-        released = []
-        for key, encode in list(self._encodes.items()):
-            encode.waiters = [(w, i) for w, i in encode.waiters if w not in gone]
-            if not encode.waiters:
-                del self._encodes[key]
-                released += [encode.slot.start] if encode.slot else []
-        self._encodable.keep(self.is_wanted)
-        return released
+        return self._pictures.abandon(gone)
 
     def _waiting(self) -> Iterator[Waiting[T]]:
         yield from self._ready
         yield from self._answerable
-        for encode in self._encodes.values():
-            yield from (waiting for waiting, _ in encode.waiters)
-
-    def _look_up(self, waiting: Waiting[T], index: int, media: Media) -> list[int]:
-        own = [media.slot.start] if media.slot else []
-        if (features := self.cache.get(media.key)) is not None:
-            waiting.features[index] = features
-            waiting.num_hits += media.dtype is None
-            return own
-        if (encode := self._encodes.get(media.key)) is not None:
-            waiting.num_hits += media.dtype is None
-            encode.waiters.append((waiting, index))
-            if encode.slot is None and media.slot is not None:
-                self._give_slot(encode, media.slot)
-                return []
-            return own
-        waiting.num_misses += media.dtype is None
-        encode = self._encodes[media.key] = Encode(media, None, [(waiting, index)])
-        if media.slot is not None:
-            self._give_slot(encode, media.slot)
-        return []
-
-    def _give_slot(self, encode: Encode[T], slot: PixelSlot) -> None:
-        encode.slot = slot
-        self._encodable.add(encode.tenant, encode.media.num_tokens, encode)
+        yield from self._pictures.waiting()
 
     def _make_ready(self, waiting: Waiting[T]) -> None:
         if isinstance(waiting.request.output, FeaturesSpec):
@@ -219,16 +199,6 @@ class Scheduler(Generic[T]):
         self.twins.leave(batch)
         self._num_held_tokens -= sum(map(_visual_tokens, batch))
         return batch
-
-    def _take_encodes(self) -> list[Encode[T]]:
-        taken: list[Encode[T]] = []
-        num_tokens = 0
-        while self._encodable:
-            num_tokens += self._encodable.peek()[0]
-            if taken and num_tokens > self.max_encoder_tokens:
-                break
-            taken.append(self._encodable.take())
-        return taken
 
 
 def _visual_tokens(waiting: Waiting[T]) -> int:

@@ -51,12 +51,22 @@ class Waiting(Generic[T]):
 
 @dataclass(slots=True, eq=False)
 class Encode(Generic[T]):
-    """One picture to be encoded once, and everyone who waits for it (single flight)."""
+    """One picture to be encoded once, and everyone who waits for it (single flight).
+
+    Attributes:
+        seeker: who wanted it first, while it is looked for in shared tiers: neither hit nor miss yet.
+    """
 
     media: Media
     slot: PixelSlot | None
     waiters: list[tuple[Waiting[T], int]] = field(default_factory=list)
     is_asked_for: bool = False
+    seeker: Waiting[T] | None = None
+
+    @property
+    def needs_pixels(self) -> bool:
+        """Whether it can be encoded only once somebody sends its pixels."""
+        return self.slot is None and self.seeker is None
 
     @property
     def tenant(self) -> str:

@@ -21,11 +21,14 @@ import torch
 import transformers
 
 from service import logs
-from service.engine.encoder_cache import EncoderCache
+from service.engine.cache.codec import FeaturesCodec
+from service.engine.cache.look_ups import LookUps
+from service.engine.cache.looked_up import LookedUp
+from service.engine.cache.open import open_cache, open_codec, open_shared
 from service.engine.loop import EngineLoop
 from service.engine.result_cache import ResultCache
 from service.engine.runner import ModelRunner
-from service.engine.scheduler import Scheduler
+from service.engine.scheduler import MAX_HELD_ROUNDS, Scheduler, nobody
 from service.engine.self_check import check_forward
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
@@ -47,50 +50,57 @@ def main() -> None:
     logs.configure(start.log_format, start.log_level)
     if start.log_format == "json" or not sys.stderr.isatty():
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    inbox: queue.SimpleQueue[FrontMessage] = queue.SimpleQueue()
+    inbox: queue.SimpleQueue[FrontMessage | LookedUp[torch.Tensor]] = queue.SimpleQueue()
     threading.Thread(target=read_forever, args=(channel, inbox), daemon=True).start()
     pixels = memoryview(mmap.mmap(arena_fd, start.arena_bytes, access=mmap.ACCESS_READ))
     try:
-        runner, ready = load(start, pixels)
+        runner, ready, codec = load(start, pixels)
     except Exception as error:
         logger.exception("the model could not be loaded")
         channel.send(Broken(reason=f"{type(error).__name__}: {error}"))
         return
     channel.send(ready)
-    EngineLoop(channel.send, inbox, new_scheduler(start), runner).run()
+    shared = None if codec is None else open_shared(start, codec, inbox.put)
+    look_ups = None if shared is None else LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
+    EngineLoop(channel.send, inbox, new_scheduler(start, runner.device, look_ups), runner, shared, look_ups).run()
 
 
-def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready]:
-    """Weights on the device, checked against the stock forward."""
+def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, FeaturesCodec | None]:
+    """Weights on the device, checked against the stock forward; and a codec where features are shared."""
     began = time.perf_counter()
     torch.set_num_threads(start.num_threads)
     device = choose_device(start.device)
     model = load_model(Path(start.folder), device, choose_dtype(start.dtype, device))
     check_forward(model, start.pooling)
     runner = ModelRunner(model, pixels, start.pooling, start.int8_ranges)
+    codec = open_codec(start, model)
     gc.collect()
     gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
-    return runner, Ready(
+    ready = Ready(
         device=str(device),
         dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),
         hidden=runner.hidden,
         num_parameters=sum(parameter.numel() for parameter in model.parameters()),
         load_s=time.perf_counter() - began,
     )
+    return runner, ready, codec
 
 
-def new_scheduler(start: Start) -> Scheduler[torch.Tensor]:
+def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) -> Scheduler[torch.Tensor]:
     """An empty scheduler with the budgets that the front set."""
     return Scheduler(
-        EncoderCache(start.encoder_cache_bytes, start.max_tenant_share),
+        open_cache(start, device),
         ResultCache(start.result_cache_bytes, start.max_tenant_share),
         max_batch_tokens=start.max_batch_tokens,
         max_batch_requests=start.max_batch_requests,
         max_encoder_tokens=start.max_encoder_tokens,
+        look_up=nobody if look_ups is None else look_ups.ask,
     )
 
 
-def read_forever(channel: BlockingChannel[FrontMessage], inbox: "queue.SimpleQueue[FrontMessage]") -> None:
+def read_forever(
+    channel: BlockingChannel[FrontMessage], inbox: "queue.SimpleQueue[FrontMessage | LookedUp[torch.Tensor]]"
+) -> None:
     """Move messages into the inbox while the engine computes; end the process when the front can be heard no more."""
     try:
         while (message := channel.receive()) is not None:

@@ -26,6 +26,7 @@ from service.front.keyring import Keyring
 from service.front.known_answer import KnownAnswer
 from service.front.pixels import PixelLoader
 from service.front.served_model import ServedModel, load_served_model
+from service.front.shared_cache import check_shared_cache
 from service.front.supervisor import EngineBrokenError, Supervisor
 from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
@@ -86,7 +87,7 @@ class Serving:
         """Queue and keys are there before the model: bodies are held and keys are checked while it loads, too.
 
         Raises:
-            SettingsError: the file of keys is not one; a host, a port or a directory for pictures is none.
+            SettingsError: the file of keys is not one; a host, a port, a directory or a shared cache is none.
         """
         settings = self.settings
         limits = QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
@@ -94,6 +95,7 @@ class Serving:
         self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys))
         self.fetching = Fetching.of(settings)
         self.local_files = LocalFiles.of(settings.media_paths)
+        check_shared_cache(settings)
 
     @property
     def ignores_unknown_fields(self) -> bool:

@@ -94,8 +94,13 @@ class Start(Message, frozen=True, kw_only=True):
     dtype: str
     arena_bytes: int
     encoder_cache_bytes: int
+    host_cache_bytes: int = 0
+    disk_cache: str | None = None
+    disk_cache_bytes: int = 0
+    valkey_url: str | None = None
+    """It may hold a password."""
     max_tenant_share: float = 1.0
-    """Part of each cache that one tenant may hold."""
+    """Part of each cache that one tenant may hold, in each tier of the engine's own."""
     result_cache_bytes: int = 0
     max_batch_tokens: int
     max_batch_requests: int
@@ -190,12 +195,32 @@ class StepStarted(Message, frozen=True, kw_only=True):
     ids: list[int]
 
 
+TierName = Literal["device", "host", "disk", "valkey"]
+"""Where features may be kept, nearest first."""
+
+
+class TierReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One tier of the encoder cache; counters run from the engine's start."""
+
+    tier: TierName
+    num_hits: int = 0
+    num_misses: int = 0
+    num_bytes: int = 0
+    num_entries: int = 0
+    num_evictions: int = 0
+    num_rejected: int = 0
+    """Features that were not worth their room, or came faster than they could be written."""
+
+
 class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
     """The encoder cache after a step; counters run from the engine's start."""
 
     num_entries: int
+    """Of the device's tier, as the next two."""
     num_bytes: int
     num_evictions: int
+    tiers: tuple[TierReport, ...] = ()
+    """Those that there are."""
 
 
 class ResultReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -302,10 +302,12 @@ def test_features_that_were_evicted_are_sent_to_the_engine_again(tight: LiveServ
     rest = Rest(tight)
     for _ in range(3):
         for body, rows in zip(asked, want, strict=True):
-            np.testing.assert_allclose(tight.vectors(body), rows, rtol=0, atol=1e-6)
+            for _ in range(2):  # the second time it is worth more than what is there
+                np.testing.assert_allclose(tight.vectors(body), rows, rtol=0, atol=1e-6)
     assert rest()
     assert 0 < tight.metric("cenote_encoder_cache_bytes") <= 20_000
-    assert tight.metric("cenote_encoder_cache_evictions") > 6
+    assert tight.metric("cenote_encoder_cache_evictions") > 0
+    assert tight.metric('cenote_encoder_cache_tier_rejected_total{tier="device"}') > 6
     assert tight.metric("cenote_pixel_arena_bytes") == 0
 
 

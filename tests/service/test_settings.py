@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import Settings, SettingsError, load_settings
+from service.setting_sources import load_settings
+from service.settings import Settings, SettingsError
 
 
 def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(tmp_path: Path) -> None:

@@ -1,0 +1,32 @@
+"""What it takes to make features again, in tokens of a small picture. An estimate: plain Python, no clock.
+
+Estimated and not measured: only ratios matter, one picture's time on a busy machine is mostly noise, and the same
+pictures in the same order then always leave the same cache.
+"""
+
+NUM_EVEN_TOKENS = 1536
+"""Visual tokens at which attention costs the vision tower as much as all that is linear in them.
+
+A layer of width d takes 24 d² operations for each patch, and 4 d for each pair of patches: equal at 6 d patches. Four
+patches make a token, and d is 1024 in Qwen3-VL's tower.
+"""
+READ_COST = 0.02
+"""Of a token that came as features: read and copied, not computed."""
+
+
+def encode_cost(num_tokens: int) -> float:
+    """Cost of the vision tower: n + n² / 1536.
+
+    Args:
+        num_tokens: visual tokens of the picture, n.
+    """
+    return num_tokens + num_tokens * num_tokens / NUM_EVEN_TOKENS
+
+
+def read_cost(num_tokens: int) -> float:
+    """Cost of having features sent again: n / 50.
+
+    Args:
+        num_tokens: their rows, n.
+    """
+    return READ_COST * num_tokens

@@ -1,0 +1,59 @@
+"""The encoder cache that the settings ask for, on the device that there is."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import torch
+from transformers import Qwen3VLModel
+from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
+
+from service.engine.cache.codec import FeaturesCodec, tower_digest
+from service.engine.cache.disk import DiskTier
+from service.engine.cache.host_pages import HostPages
+from service.engine.cache.looked_up import LookedUp
+from service.engine.cache.shared import SharedTier, SharedTiers
+from service.engine.cache.valkey import ValkeyTier
+from service.engine.encoder_cache import EncoderCache
+from service.ipc.messages import Start
+
+logger = logging.getLogger("cenote.engine")
+
+
+def open_cache(start: Start, device: torch.device) -> EncoderCache[torch.Tensor]:
+    """An empty cache: two tiers on CUDA, one on the CPU, where the second would be the same memory."""
+    if device.type != "cuda" or not start.host_cache_bytes or not start.encoder_cache_bytes:
+        if device.type != "cuda" and start.host_cache_bytes:
+            logger.info("encoder cache: one tier; the host tier is for devices with memory of their own")
+        return EncoderCache(start.encoder_cache_bytes, start.max_tenant_share)
+    pages = HostPages(start.host_cache_bytes, device)
+    return EncoderCache(
+        start.encoder_cache_bytes, start.max_tenant_share, host_memory=pages, max_host_bytes=pages.max_bytes
+    )
+
+
+def open_codec(start: Start, model: Qwen3VLModel) -> FeaturesCodec | None:
+    """How features are stored for others; None where they are not. Reads every weight of the vision tower."""
+    if start.disk_cache is None and start.valkey_url is None:
+        return None
+    vision = cast(Qwen3VLVisionConfig, model.config.vision_config)
+    width = vision.out_hidden_size * (1 + len(vision.deepstack_visual_indexes))
+    weight = model.visual.patch_embed.proj.weight
+    namespace = tower_digest(model.visual, vision.to_json_string())
+    return FeaturesCodec(namespace, weight.dtype, width, weight.device)
+
+
+def open_shared(
+    start: Start, codec: FeaturesCodec, deliver: Callable[[LookedUp[torch.Tensor]], None]
+) -> SharedTiers[torch.Tensor]:
+    """The tiers that processes share, nearest first. A disk that cannot be used is done without, and said so."""
+    tiers: list[SharedTier] = []
+    if start.disk_cache is not None:
+        try:
+            tiers.append(DiskTier(Path(start.disk_cache), start.disk_cache_bytes))
+        except OSError:
+            logger.exception("the disk cache cannot be used; the engine runs without it")
+    if start.valkey_url is not None:
+        tiers.append(ValkeyTier(start.valkey_url))
+    return SharedTiers(tiers, codec, deliver)

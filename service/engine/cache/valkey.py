@@ -1,0 +1,104 @@
+"""The shared tier on a Valkey or Redis server: one value for each picture's features. Needs the extra `valkey`.
+
+A server that is slow, full or gone costs nothing but misses: every call has a short deadline, and after some failures
+in a row none is made for a while. What is too much for the server is the server's to push out (`maxmemory-policy`).
+The URL may hold a password: it is never logged, and neither is what the client library says.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from service.engine.cache.breaker import TierBreaker
+from service.engine.cache.counts import Counts
+from service.ipc.messages import TierReport
+
+logger = logging.getLogger("cenote.engine")
+
+PREFIX = "cenote:features:1:"
+TIMEOUT_S = 0.25
+READ_BYTES = 1 << 20
+"""Asked of the socket at once: values are megabytes."""
+KEPT_S = 7 * 24 * 3600
+"""How long a value is kept: those of a model that is no longer served leave by themselves."""
+MAX_VALUE_BYTES = 128 << 20
+SCHEMES = {"valkey": "redis", "valkeys": "rediss"}
+"""What the client library calls them; the two older names and `unix` are its own."""
+
+
+class ValkeyTier:
+    """A `SharedTier` on a server."""
+
+    def __init__(self, url: str) -> None:
+        """Keep features on the server at `url`. Nothing is connected yet."""
+        from redis import Redis
+        from redis.backoff import NoBackoff
+        from redis.exceptions import OutOfMemoryError, RedisError
+        from redis.retry import Retry
+
+        scheme, _, rest = url.partition("://")
+        self._client: Any = Redis.from_url(
+            f"{SCHEMES.get(scheme, scheme)}://{rest}",
+            socket_timeout=TIMEOUT_S,
+            socket_connect_timeout=TIMEOUT_S,
+            retry=Retry(NoBackoff(), 0),
+            socket_read_size=READ_BYTES,
+            max_connections=4,
+            client_name="cenote",
+        )
+        self._errors = (RedisError, OSError)
+        self._full = OutOfMemoryError
+        self._counts = Counts("valkey")
+        self._breaker = TierBreaker()
+
+    def get(self, name: str) -> bytes | None:
+        """What is stored under a name."""
+        blob: bytes | None = self._call(lambda: self._client.get(PREFIX + name))
+        if blob is None:
+            self._counts.missed()
+        return blob
+
+    def put(self, name: str, blob: bytes) -> None:
+        """Store bytes, unless the server has them."""
+        is_stored = len(blob) <= MAX_VALUE_BYTES and self._call(
+            lambda: self._client.set(PREFIX + name, blob, ex=KEPT_S, nx=True) or True  # None: it was there already
+        )
+        if not is_stored:
+            self._counts.rejected()
+
+    def accept(self) -> None:
+        """Count a hit."""
+        self._counts.hit()
+
+    def refuse(self, name: str) -> None:
+        """Remove a value that was not sound."""
+        self._counts.missed()
+        self._call(lambda: self._client.delete(PREFIX + name))
+
+    def drop(self) -> None:
+        """Count a write that came too fast."""
+        self._counts.rejected()
+
+    def report(self) -> TierReport:
+        """What this process has counted; bytes and entries are the server's to tell."""
+        return self._counts.report(0, 0)
+
+    def _call(self, ask: Callable[[], Any]) -> Any:
+        """What the server answers; None when it does not, or must not be asked now."""
+        if self._breaker.is_open(time.monotonic()):
+            return None
+        try:
+            answer = ask()
+        except self._full:  # it may still be read from
+            answer = None
+        except self._errors as error:
+            self._failed(error)
+            return None
+        self._breaker.succeeded()
+        return answer
+
+    def _failed(self, error: Exception) -> None:
+        if self._breaker.failed(time.monotonic()):
+            kind = type(error).__name__
+            logger.warning("the Valkey server fails with %s; it is left alone for a while", kind)

@@ -1,0 +1,46 @@
+"""Streams of picture requests as services see them, drawn from a seed: each item is the number of a picture.
+
+Also the number of visual tokens that each picture has: three in four are thumbnails, one in four is a page.
+"""
+
+import random
+from collections.abc import Iterator
+from functools import cache
+
+THUMBNAIL_TOKENS = (16, 64, 144, 256)
+PAGE_TOKENS = (900, 1280, 2048)
+
+
+@cache
+def num_tokens(picture: int) -> int:
+    """Visual tokens of a picture, always the same for the same number."""
+    draw = random.Random(picture)
+    return draw.choice(PAGE_TOKENS if draw.random() < 0.25 else THUMBNAIL_TOKENS)
+
+
+def zipf(length: int, num_pictures: int, *, exponent: float = 0.9, seed: int = 0) -> Iterator[int]:
+    """A few pictures are wanted often, most hardly ever."""
+    draw = random.Random(seed)
+    weights = [1 / (rank + 1) ** exponent for rank in range(num_pictures)]
+    numbers = list(range(num_pictures))
+    draw.shuffle(numbers)
+    yield from draw.choices(numbers, weights, k=length)
+
+
+def scan_beside_hot(length: int, num_hot: int, *, hot_share: float = 0.3, seed: int = 0) -> Iterator[int]:
+    """An ingestion job that sees each picture once, beside people who ask for the same few."""
+    draw = random.Random(seed)
+    for turn in range(length):
+        yield draw.randrange(num_hot) if draw.random() < hot_share else num_hot + turn
+
+
+def loop(length: int, num_pictures: int) -> Iterator[int]:
+    """A collection gone through from end to end, again and again: what least recently used is worst at."""
+    yield from (turn % num_pictures for turn in range(length))
+
+
+def shift(length: int, num_pictures: int, *, seed: int = 0) -> Iterator[int]:
+    """Another set of pictures from the middle on: what was popular has to go."""
+    half = length // 2
+    yield from zipf(half, num_pictures, seed=seed)
+    yield from (num_pictures + number for number in zipf(length - half, num_pictures, seed=seed + 1))

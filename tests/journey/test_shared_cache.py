@@ -1,0 +1,223 @@
+"""Features outlive the process that made them, and serve others: over HTTP, on a real disk and a real server."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.engine.cache.disk import FOLDER
+from tests.conftest import CHECKPOINT, LiveServer, image_part, picture, plain_environ
+from tests.service.engine.cache.redis_server import PASSWORD, RedisServer
+
+Start = Callable[..., LiveServer]
+WRITTEN_S = 20
+NUM_KNOWN = 1
+"""Pictures of the known question: each engine encodes them at its start, whatever is stored."""
+TINY_CACHE_BYTES = 1000
+"""Less than one picture's features."""
+
+seeds = count(50_000)
+
+
+def body(url: str | None, uuid: str | None = None) -> dict[str, Any]:
+    part = {"type": "image_url", "uuid": uuid} if url is None else image_part(url)
+    if uuid is not None:
+        part["uuid"] = uuid
+    return {"inputs": [{"content": [part]}]}
+
+
+class Counts:
+    """How often pictures were decoded and encoded from here on."""
+
+    def __init__(self, server: LiveServer) -> None:
+        self._server = server
+        self._before = self._read()
+
+    def _read(self) -> tuple[int, int]:
+        names = ("cenote_pictures_decoded_total", "cenote_vision_encodes_total")
+        decoded, encoded = (int(self._server.metric(name)) for name in names)
+        return decoded, encoded
+
+    def __call__(self) -> tuple[int, int]:
+        now = self._read()
+        return now[0] - self._before[0], now[1] - self._before[1]
+
+
+def cache_header(server: LiveServer, asked: dict[str, Any]) -> str:
+    return server.ask("/v1/embeddings", asked).headers["x-encoder-cache"]
+
+
+def tier(server: LiveServer, name: str, which: str) -> int:
+    return int(server.metric(f'cenote_encoder_cache_tier_{name}{{tier="{which}"}}'))
+
+
+def wait_for_files(folder: Path, num: int) -> list[Path]:
+    deadline_s = time.monotonic() + WRITTEN_S
+    while len(files := sorted((folder / FOLDER).glob("*.safetensors"))) < num:
+        assert time.monotonic() < deadline_s, f"{len(files)} files were written, not {num}"
+        time.sleep(0.02)
+    return files
+
+
+@pytest.fixture
+def start(start_server: Start) -> Iterator[Start]:
+    """Servers that end with the test."""
+    started: list[LiveServer] = []
+
+    def one(*flags: str) -> LiveServer:
+        started.append(start_server("--model", str(CHECKPOINT), *flags).wait_until_ready())
+        return started[-1]
+
+    yield one
+    for server in started:
+        if server.process.poll() is None:
+            server.stop()
+
+
+def test_features_survive_a_restart_on_disk_and_a_broken_file_is_made_again(start: Start, tmp_path: Path) -> None:
+    flags = ("--disk-cache", str(tmp_path))
+    urls = [picture(next(seeds)) for _ in range(4)]
+    first = start(*flags)
+    want = [first.vectors(body(url)) for url in urls]
+    files = wait_for_files(tmp_path, len(urls) + NUM_KNOWN)
+    assert first.stop() == 0
+
+    newest = max(files, key=lambda file: file.stat().st_mtime_ns)
+    broken = bytearray(newest.read_bytes())
+    broken[-1] ^= 1
+    newest.write_bytes(broken)
+    again = start(*flags)
+    counts = Counts(again)
+    for _ in range(2):
+        for url, rows in zip(urls, want, strict=True):
+            np.testing.assert_array_equal(again.vectors(body(url)), rows)
+    assert counts() == (4, 1)  # the pixels come along with what the front does not know; one picture was broken
+    assert tier(again, "hits_total", "disk") >= 3
+    assert tier(again, "misses_total", "disk") >= 1
+    wait_for_files(tmp_path, len(files))
+    assert newest.read_bytes() != bytes(broken)
+
+
+def test_two_servers_share_a_folder_and_those_of_another_number_format_do_not(start: Start, tmp_path: Path) -> None:
+    flags = ("--disk-cache", str(tmp_path))
+    one, other = start(*flags), start(*flags)
+    url = picture(next(seeds))
+    assert cache_header(one, body(url)) == "hit=0, miss=1"
+    wait_for_files(tmp_path, NUM_KNOWN + 1)
+    counts = Counts(other)
+    assert cache_header(other, body(url)) == "hit=1, miss=0"
+    assert counts() == (1, 0)
+    one.stop()
+    coarse = start(*flags, "--dtype", "bfloat16")
+    assert cache_header(coarse, body(url)) == "hit=0, miss=1"
+    num_files = 2 * (NUM_KNOWN + 1)  # beside the others, not in their place
+    assert len(wait_for_files(tmp_path, num_files)) == num_files
+
+
+def test_what_only_a_shared_tier_has_is_neither_decoded_nor_encoded_again_also_by_name(
+    start: Start, tmp_path: Path
+) -> None:
+    tiny = ("--encoder-cache-bytes", str(TINY_CACHE_BYTES), "--known-answer-s", "3600")
+    server = start("--disk-cache", str(tmp_path), *tiny)
+    url, name = picture(next(seeds)), "a-name"
+    want = server.vectors(body(url, name))
+    files = wait_for_files(tmp_path, NUM_KNOWN + 1)
+    assert server.metric("cenote_encoder_cache_bytes") <= TINY_CACHE_BYTES
+    counts = Counts(server)
+    for asked in (body(url), body(None, name)):
+        np.testing.assert_array_equal(server.vectors(asked), want)
+        assert cache_header(server, asked) == "hit=1, miss=0"
+    assert counts() == (0, 0)
+    assert tier(server, "rejected_total", "device") > 0
+
+    for file in files:
+        file.unlink()
+    for number, asked in enumerate((body(url), body(None, name)), 1):  # gone from every tier: made again, no error
+        np.testing.assert_array_equal(server.vectors(asked), want)
+        assert counts() == (number, number)
+        for file in wait_for_files(tmp_path, 1):
+            file.unlink()
+
+
+def test_the_folder_never_passes_its_cap(start: Start, tmp_path: Path) -> None:
+    server = start("--disk-cache", str(tmp_path), "--disk-cache-bytes", "60000")
+    for _ in range(40):
+        server.vectors(body(picture(next(seeds))))
+        assert sum(file.stat().st_size for file in (tmp_path / FOLDER).glob("*.safetensors")) <= 60_000
+    server.vectors({"input": "a step that reports"})
+    assert tier(server, "evictions_total", "disk") > 0
+    assert 0 < tier(server, "bytes", "disk") <= 60_000
+
+
+def test_a_server_of_values_is_shared_and_may_hang_and_go_at_any_time(
+    start: Start, tmp_path: Path, start_server: Start
+) -> None:
+    valkey = RedisServer(tmp_path)
+    try:
+        one, other = (start("--valkey-url", valkey.url, "--log-level", "debug") for _ in range(2))
+        urls = [picture(next(seeds)) for _ in range(6)]
+        want = [one.vectors(body(url)) for url in urls]
+        _wait_for(lambda: all(cache_header(other, body(url)) == "hit=1, miss=0" for url in urls))
+        assert tier(other, "hits_total", "valkey") >= 1
+        valkey.process.send_signal(signal.SIGSTOP)
+        hung = picture(next(seeds))
+        rows = one.vectors(body(hung))
+        np.testing.assert_array_equal(other.vectors(body(hung)), rows)
+        valkey.process.send_signal(signal.SIGCONT)
+        valkey.stop()
+        for url, rows in zip(urls, want, strict=True):
+            np.testing.assert_array_equal(one.vectors(body(url)), rows)
+        assert cache_header(one, body(picture(next(seeds)))) == "hit=0, miss=1"
+        assert one.status("/readyz") == other.status("/readyz") == 200
+        for server in (one, other):
+            assert PASSWORD not in server.log.read_text()
+            assert PASSWORD not in server.http.get("/metrics").text
+    finally:
+        valkey.stop()
+
+
+def test_every_tier_has_its_series_from_the_start(server: LiveServer) -> None:
+    names = ("hits_total", "misses_total", "evictions_total", "rejected_total", "bytes", "entries")
+    for which in ("device", "host", "disk", "valkey"):
+        for name in names:
+            assert tier(server, name, which) >= 0
+    assert tier(server, "bytes", "device") == server.metric("cenote_encoder_cache_bytes")
+    assert tier(server, "bytes", "host") == 0  # the device is the CPU
+
+
+def test_hundreds_of_distinct_pictures_leave_the_cache_at_its_cap_and_never_above(start: Start) -> None:
+    cap = 100_000
+    server = start("--encoder-cache-bytes", str(cap))
+    most = 0
+    for _ in range(40):
+        items = [body(picture(next(seeds), 64, 64))["inputs"][0] for _ in range(10)]
+        server.vectors({"inputs": items})
+        held = int(server.metric("cenote_encoder_cache_bytes"))
+        most = max(most, held)
+        assert held <= cap
+    assert most > 0.9 * cap
+    assert tier(server, "rejected_total", "device") > 300
+
+
+def test_a_setting_that_cannot_be_meant_stops_the_start_and_no_password_is_told() -> None:
+    flags = ("--valkey-url", "http://user:secret-word@host")
+    command = [sys.executable, "-m", "service", "serve", "--port", "0", *flags]
+    ended = subprocess.run(command, env=plain_environ(), capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode != 0
+    assert "--valkey-url" in ended.stderr
+    assert "secret-word" not in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def _wait_for(happened: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + WRITTEN_S
+    while not happened():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
