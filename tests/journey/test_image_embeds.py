@@ -294,7 +294,7 @@ def test_an_answer_that_would_be_too_large_is_refused_with_its_numbers_before_th
     assert len(parts_of(computed(tight, pictures(2)))) == 2
 
 
-def test_features_that_were_evicted_are_sent_to_the_engine_again(tight: LiveServer, server: LiveServer) -> None:
+def test_features_that_are_not_kept_are_sent_to_the_engine_again(tight: LiveServer, server: LiveServer) -> None:
     raw = [image_part(picture(next(seeds), 96, 64)) for _ in range(6)]
     sent = parts_of(computed(server, raw))
     asked = [{"inputs": [{"content": [part]}]} for part in sent]
@@ -302,11 +302,9 @@ def test_features_that_were_evicted_are_sent_to_the_engine_again(tight: LiveServ
     rest = Rest(tight)
     for _ in range(3):
         for body, rows in zip(asked, want, strict=True):
-            for _ in range(2):  # the second time it is worth more than what is there
-                np.testing.assert_allclose(tight.vectors(body), rows, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(tight.vectors(body), rows, rtol=0, atol=1e-6)
     assert rest()
     assert 0 < tight.metric("cenote_encoder_cache_bytes") <= 20_000
-    assert tight.metric("cenote_encoder_cache_evictions") > 0
     assert tight.metric('cenote_encoder_cache_tier_rejected_total{tier="device"}') > 6
     assert tight.metric("cenote_pixel_arena_bytes") == 0
 
