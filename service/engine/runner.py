@@ -5,7 +5,6 @@ The only caller of `service.model` and of `cenote_kernels`.
 
 import gc
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from typing import cast
 
 import numpy as np
@@ -106,9 +105,9 @@ class ModelRunner:
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> list[dict[str, bytes] | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not sound."""
         packed = self._pack(batch)
-        bounds = torch.tensor([0, *accumulate(packed.segment_lengths)], device=self.device)
+        states, bounds = self._language.states_to_pool(packed, self._pooling)
         outputs = [_output(waiting.request) for waiting in batch]
-        rows = epilogue(self._language.forward(packed), bounds, outputs, mode=self._pooling, ranges=self._ranges)
+        rows = epilogue(states, bounds, outputs, mode=self._pooling, ranges=self._ranges)
         return [None if row is None else {kind: _to_bytes(tensor) for kind, tensor in row.items()} for row in rows]
 
     def _tensor(self, values: Sequence[float]) -> torch.Tensor:
@@ -136,10 +135,10 @@ class ModelRunner:
             token_ids += request.token_ids
         index = np.concatenate(visual_index) if visual_index else np.zeros(0, np.int64)
         return PackedBatch(
-            token_ids=torch.tensor(token_ids, device=self.device),
-            position_ids=torch.from_numpy(np.concatenate(positions, axis=1)).to(self.device),
+            token_ids=torch.tensor(token_ids),
+            position_ids=torch.from_numpy(np.concatenate(positions, axis=1)),
             segment_lengths=[len(waiting.request.token_ids) for waiting in batch],
-            visual_index=torch.from_numpy(index).to(self.device),
+            visual_index=torch.from_numpy(index),
             features=torch.cat(features) if features else None,
         )
 

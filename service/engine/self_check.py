@@ -10,7 +10,6 @@ from service.engine.runner import ModelRunner
 from service.engine.scheduler import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
-from service.model.attention import NAME
 from service.model.patchify import patchify
 
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
@@ -66,7 +65,6 @@ def _probes(model: Qwen3VLModel, hidden: int, num_bytes: int) -> Sequence[Reques
 
 @torch.inference_mode()
 def _stock_vector(model: Qwen3VLModel, token_ids: list[int], image: np.ndarray | None) -> np.ndarray:
-    model.set_attn_implementation({"text_config": "sdpa"})
     try:
         ids = torch.tensor([token_ids], device=model.device)
         inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
@@ -78,4 +76,3 @@ def _stock_vector(model: Qwen3VLModel, token_ids: list[int], image: np.ndarray |
         return torch.nn.functional.normalize(last, dim=0).cpu().numpy()
     finally:
         model.rope_deltas = None
-        model.set_attn_implementation({"text_config": NAME})
