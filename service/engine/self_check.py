@@ -19,10 +19,11 @@ NUM_VISUAL_TOKENS = 6
 
 
 def check_forward(model: Qwen3VLModel, pooling: str) -> None:
-    """Embed a picture and a text packed together, and again each through `Qwen3VLModel.forward`.
+    """Embed a picture and two texts packed together and the first alone, and each through `Qwen3VLModel.forward`.
 
-    Nothing is shared between the two but the weights: the stock side computes its own positions, scatter, masks. The
-    picture lies in a buffer of its own, never in the arena: the front may hold decoded pictures there already.
+    Nothing is shared between the two but the weights: the stock side computes its own positions, scatter, masks and
+    layers. Two of the three begin alike, so that both ways of the decoder are run: with a common beginning, and
+    without. The picture lies in a buffer of its own, never in the arena: the front may hold decoded pictures there.
 
     Raises:
         ModelError: the vectors differ by more than the dtype explains.
@@ -31,12 +32,13 @@ def check_forward(model: Qwen3VLModel, pooling: str) -> None:
     runner = ModelRunner(model, memoryview(image.tobytes()), pooling)
     requests = _probes(model, runner.hidden, image.size)
     features = runner.encode(PixelSlot(0, image.size), GRID_THW)
-    packed = runner.embed([Waiting(request, 0.0, [features] * len(request.media)) for request in requests])
-    for request, row in zip(requests, packed, strict=True):
+    stock = [_stock_vector(model, request.token_ids, image if request.media else None) for request in requests]
+    waiting = [Waiting(request, 0.0, [features] * len(request.media)) for request in requests]
+    ours = [*runner.embed(waiting), *runner.embed(waiting[:1])]
+    for row, want in zip(ours, [*stock, stock[0]], strict=True):
         if row is None:
             raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
-        ours = np.frombuffer(row["float32"], np.float32)
-        cosine = float(ours @ _stock_vector(model, request.token_ids, image if request.media else None))
+        cosine = float(np.frombuffer(row["float32"], np.float32) @ want)
         least = MIN_COSINE[model.dtype]
         if not cosine >= least:
             raise ModelError(
@@ -51,7 +53,7 @@ def _gradient() -> np.ndarray:
 
 def _probes(model: Qwen3VLModel, hidden: int, num_bytes: int) -> Sequence[Request]:
     config = model.config
-    words = list(range(40, 52))
+    words, others = list(range(40, 52)), list(range(60, 70))
     picture = [config.vision_start_token_id, *[config.image_token_id] * NUM_VISUAL_TOKENS, config.vision_end_token_id]
     media = Media(
         key=b"", grid_thw=GRID_THW, offset=len(words) + 1, num_tokens=NUM_VISUAL_TOKENS, slot=PixelSlot(0, num_bytes)
@@ -59,7 +61,8 @@ def _probes(model: Qwen3VLModel, hidden: int, num_bytes: int) -> Sequence[Reques
     output = OutputSpec(dimensions=hidden)
     return [
         Request(id=0, token_ids=[*words, *picture, *words], media=(media,), output=output),
-        Request(id=1, token_ids=words, output=output),
+        Request(id=1, token_ids=[*words, *others[:6]], output=output),
+        Request(id=2, token_ids=others, output=output),
     ]
 
 

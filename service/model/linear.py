@@ -58,7 +58,9 @@ def _side_by_side(modules: Sequence[torch.nn.Linear], name: str) -> torch.Tensor
     parts = [getattr(module, name).detach() for module in modules]
     num_rows = sum(len(part) for part in parts)
     first, end = parts[0], 0
-    if all(_follows(first, part, end := end + before) for part, before in zip(parts, _sizes_before(parts), strict=True)):
+    if all(
+        _follows(first, part, end := end + before) for part, before in zip(parts, _sizes_before(parts), strict=True)
+    ):
         return first.as_strided((num_rows, *first.shape[1:]), first.stride())
     fused = torch.cat(parts)
     for module, view in zip(modules, fused.split([len(part) for part in parts]), strict=True):
