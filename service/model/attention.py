@@ -57,7 +57,8 @@ def attend_last(
     """
     mixed = []
     for group in groups:
-        q = query[group.first : group.first + group.num_segments].unflatten(1, (key.shape[1], -1))
+        q = query[group.first : group.first + group.num_segments]
+        q = q.view(group.num_segments, key.shape[1], -1, q.shape[-1])
         k, v = (_prompts(tensor, group) for tensor in (key, value))
         mixed.append(scaled_dot_product_attention(q, k, v, scale=scaling).flatten(1, 2))
     return torch.cat(mixed)
@@ -65,4 +66,5 @@ def attend_last(
 
 def _prompts(tensor: torch.Tensor, group: Group) -> torch.Tensor:
     """The group's part as `[num_segments, heads, num_tokens, head_dim]`, a view."""
-    return tensor[group.start : group.stop].unflatten(0, (group.num_segments, group.num_tokens)).transpose(1, 2)
+    part = tensor[group.start : group.stop]
+    return part.view(group.num_segments, group.num_tokens, *part.shape[1:]).transpose(1, 2)

@@ -5,9 +5,10 @@ weights and knows no other model.
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
-from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextModel
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer, Qwen3VLTextModel
 
 from service.model.attention import attend, attend_last
 from service.model.decoder_layer import Angles, DecoderLayer
@@ -19,7 +20,7 @@ class Decoder:
     """The layers of a stock text model, run in our own way."""
 
     def __init__(self, stock: Qwen3VLTextModel) -> None:
-        self._layers = [DecoderLayer(layer) for layer in stock.layers]
+        self._layers = [DecoderLayer(cast(Qwen3VLTextDecoderLayer, layer)) for layer in stock.layers]
         self._norm = stock.norm
         self._rotary = stock.rotary_emb
 
@@ -73,7 +74,7 @@ class Decoder:
 
 def _run(layer: DecoderLayer, hidden: torch.Tensor, angles: Angles, placement: Placement) -> None:
     places = placement.unfold(layer.project(hidden, angles))
-    query, key, value = places.split([layer.num_heads, layer.num_kv_heads, layer.num_kv_heads], dim=1)
+    query, key, value = torch.split(places, [layer.num_heads, layer.num_kv_heads, layer.num_kv_heads], dim=1)
     mixed = attend(query, key, value, placement.groups, layer.scaling, query.new_empty(query.shape))
     layer.finish(hidden, placement.fold(mixed))
 

@@ -6,11 +6,10 @@ cache and needs no new memory.
 """
 
 from collections.abc import Iterator
-from typing import cast
 
 import torch
 from torch.nn.functional import silu
-from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextAttention, Qwen3VLTextDecoderLayer
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
 from service.model.linear import fuse
 from service.model.rms_norm import rms_norm
@@ -32,7 +31,7 @@ class DecoderLayer:
     """
 
     def __init__(self, layer: Qwen3VLTextDecoderLayer) -> None:
-        attention = cast(Qwen3VLTextAttention, layer.self_attn)
+        attention = layer.self_attn
         self._head_dim = attention.head_dim
         self.scaling = attention.scaling
         self.num_heads = attention.q_proj.out_features // self._head_dim
@@ -56,7 +55,7 @@ class DecoderLayer:
         for rows, normed in self._normed(hidden, 0):
             self._qkv.write(normed, out[rows])
             self._turn(out[rows], angles, rows, 0)
-        return out.unflatten(1, (-1, self._head_dim))
+        return self._heads(out)
 
     def project_last(
         self, hidden: torch.Tensor, angles: Angles, last: torch.Tensor
@@ -71,7 +70,7 @@ class DecoderLayer:
         normed = self._norm(few, 0, torch.empty_like(few))
         self._query.write(normed, query)
         self._turn(query, (angles[0][last], angles[1][last]), slice(None), 0)
-        return query.unflatten(1, (-1, self._head_dim)), out.unflatten(1, (-1, self._head_dim))
+        return self._heads(query), self._heads(out)
 
     def finish(self, hidden: torch.Tensor, mixed: torch.Tensor) -> None:
         """Add to `hidden` what attention mixed, `[rows, heads, head_dim]`, and then what the feed-forward gives."""
@@ -96,10 +95,13 @@ class DecoderLayer:
         norm = self._norms[which]
         return rms_norm(hidden, norm.weight, norm.variance_epsilon, out)
 
+    def _heads(self, projected: torch.Tensor) -> torch.Tensor:
+        return projected.view(len(projected), -1, self._head_dim)
+
     def _turn(self, projected: torch.Tensor, angles: Angles, rows: slice, first_head: int) -> None:
         """Norm and rotation of those heads that are queries or keys, in place; values stay."""
         weight = self._head_weight[first_head:]
-        heads = projected.unflatten(1, (-1, self._head_dim))[:, : len(weight)]
+        heads = self._heads(projected)[:, : len(weight)]
         weight = weight[: heads.shape[1]]
         normed = rms_norm(heads, weight, self._head_epsilon, heads.new_empty(heads.shape))
         rotate(normed, angles[0][rows], angles[1][rows], heads)

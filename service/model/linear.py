@@ -55,15 +55,15 @@ def fuse(modules: Sequence[torch.nn.Linear]) -> Linear:
 
 
 def _side_by_side(modules: Sequence[torch.nn.Linear], name: str) -> torch.Tensor:
-    parts = [getattr(module, name).detach() for module in modules]
+    parts: list[torch.Tensor] = [getattr(module, name).detach() for module in modules]
     num_rows = sum(len(part) for part in parts)
     first, end = parts[0], 0
     if all(
         _follows(first, part, end := end + before) for part, before in zip(parts, _sizes_before(parts), strict=True)
     ):
-        return first.as_strided((num_rows, *first.shape[1:]), first.stride())
+        return torch.as_strided(first, (num_rows, *first.shape[1:]), first.stride())
     fused = torch.cat(parts)
-    for module, view in zip(modules, fused.split([len(part) for part in parts]), strict=True):
+    for module, view in zip(modules, torch.split(fused, [len(part) for part in parts]), strict=True):
         setattr(module, name, torch.nn.Parameter(view, requires_grad=False))
     return fused
 

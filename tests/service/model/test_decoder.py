@@ -108,7 +108,7 @@ def test_shared_beginnings_change_no_vector(model: Qwen3VLModel) -> None:
 
 
 def test_a_last_layer_with_deepstack_is_run_whole(model: Qwen3VLModel) -> None:
-    language, batch = LanguageModel(model), batch_of([(HEAD + [200, 201, 202], True)])
+    language, batch = LanguageModel(model), batch_of([([*HEAD, 200, 201, 202], True)])
     language._decoder._layers = language._decoder._layers[:2]  # as many layers as levels
     states, _ = language.states_to_pool(batch, "last_token")
     torch.testing.assert_close(states[0], language.forward(batch)[-1], atol=1e-6, rtol=0)

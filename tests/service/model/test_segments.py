@@ -10,7 +10,7 @@ from service.model.segments import plan_segments
 NO_PICTURE = np.zeros(0, np.int64)
 
 
-def plan(prompts: list[list[int]], visual: list[int] | None = None, **options: bool):  # noqa: ANN201
+def plan(prompts: list[list[int]], visual: list[int] | None = None, **options: bool):
     ids = np.array([token for prompt in prompts for token in prompt])
     index = NO_PICTURE if visual is None else np.array(visual)
     return ids, plan_segments(ids, [len(prompt) for prompt in prompts], index, **options)
