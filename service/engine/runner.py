@@ -44,10 +44,11 @@ class ModelRunner:
         pixels: memoryview,
         pooling: str,
         int8_ranges: Mapping[int, Int8Range] | None = None,
+        language: LanguageModel | None = None,
     ) -> None:
         self._image_token_id = model.config.image_token_id
         self._vision = VisionTower(model)
-        self._language = LanguageModel(model)
+        self._language = language or LanguageModel(model)
         self._pixels = pixels
         self._pooling: PoolingMode = cast(PoolingMode, pooling)
         self.hidden = self._language.hidden

@@ -22,6 +22,7 @@ import transformers
 
 from service import logs
 from service.engine.encoder_cache import EncoderCache
+from service.engine.int8_check import int8_language
 from service.engine.loop import EngineLoop
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import Scheduler
@@ -66,14 +67,16 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready]:
     device = choose_device(start.device)
     model = load_model(Path(start.folder), device, choose_dtype(start.dtype, device))
     check_forward(model, start.pooling)
-    runner = ModelRunner(model, pixels, start.pooling, start.int8_ranges)
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
+    language = int8_language(model) if start.weights == "int8" else None
+    runner = ModelRunner(model, pixels, start.pooling, start.int8_ranges, language)
     gc.collect()
     gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
     return runner, Ready(
         device=str(device),
         dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),
         hidden=runner.hidden,
-        num_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        num_parameters=num_parameters,
         load_s=time.perf_counter() - began,
     )
 

@@ -11,16 +11,22 @@ import torch
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer, Qwen3VLTextModel
 
 from service.model.attention import attend, attend_last
-from service.model.decoder_layer import Angles, DecoderLayer
+from service.model.decoder_layer import Angles, DecoderLayer, MakeProduct
 from service.model.placement import Placement
 from service.model.rms_norm import rms_norm
 
 
 class Decoder:
-    """The layers of a stock text model, run in our own way."""
+    """The layers of a stock text model, run in our own way.
 
-    def __init__(self, stock: Qwen3VLTextModel) -> None:
-        self._layers = [DecoderLayer(cast(Qwen3VLTextDecoderLayer, layer)) for layer in stock.layers]
+    Args:
+        stock: whose weights they are.
+        make: how matrix products are run.
+    """
+
+    def __init__(self, stock: Qwen3VLTextModel, make: MakeProduct) -> None:
+        layers, last = cast(list[Qwen3VLTextDecoderLayer], list(stock.layers)), len(stock.layers) - 1
+        self._layers = [DecoderLayer(layer, make, index == last) for index, layer in enumerate(layers)]
         self._norm = stock.norm
         self._rotary = stock.rotary_emb
 

@@ -5,24 +5,31 @@ Rows go through projections and feed-forward a block at a time, so that what lie
 cache and needs no new memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch.nn.functional import silu
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
-from service.model.linear import fuse
+from service.model.linear import Linear, Product, fuse
 from service.model.rms_norm import rms_norm
 from service.model.rotary import rotate
 
 BLOCK_ROWS = 1024
 """About so many at once: with 256 the matrix product is 10 % slower, with all the fresh pages between cost 15 %."""
 
+MakeProduct = Callable[[Linear], Product]
+"""How a product over the checkpoint's weights is run."""
 Angles = tuple[torch.Tensor, torch.Tensor]
 
 
 class DecoderLayer:
     """Projections, norms and feed-forward of one layer.
+
+    Args:
+        layer: the stock layer.
+        make: how its products are run.
+        is_last: queries are also wanted apart from keys and values.
 
     Attributes:
         num_heads: query heads.
@@ -30,18 +37,19 @@ class DecoderLayer:
         scaling: factor of the attention scores.
     """
 
-    def __init__(self, layer: Qwen3VLTextDecoderLayer) -> None:
+    def __init__(self, layer: Qwen3VLTextDecoderLayer, make: MakeProduct, is_last: bool) -> None:
         attention = layer.self_attn
         self._head_dim = attention.head_dim
         self.scaling = attention.scaling
         self.num_heads = attention.q_proj.out_features // self._head_dim
         self.num_kv_heads = attention.k_proj.out_features // self._head_dim
-        self._qkv = fuse([attention.q_proj, attention.k_proj, attention.v_proj])
-        self._query = self._qkv.part(0, attention.q_proj.out_features)
-        self._kv = self._qkv.part(attention.q_proj.out_features, self._qkv.num_outputs)
-        self._out = fuse([attention.o_proj])
-        self._gate_up = fuse([layer.mlp.gate_proj, layer.mlp.up_proj])
-        self._down = fuse([layer.mlp.down_proj])
+        qkv, num_queries = fuse([attention.q_proj, attention.k_proj, attention.v_proj]), attention.q_proj.out_features
+        self._qkv = make(qkv)
+        if is_last:
+            self._query, self._kv = make(qkv.part(0, num_queries)), make(qkv.part(num_queries, qkv.num_outputs))
+        self._out = make(fuse([attention.o_proj]))
+        self._gate_up = make(fuse([layer.mlp.gate_proj, layer.mlp.up_proj]))
+        self._down = make(fuse([layer.mlp.down_proj]))
         self._norms = (layer.input_layernorm, layer.post_attention_layernorm)
         q_norm, k_norm = attention.q_norm, attention.k_norm
         self._head_epsilon = q_norm.variance_epsilon
@@ -60,7 +68,7 @@ class DecoderLayer:
     def project_last(
         self, hidden: torch.Tensor, angles: Angles, last: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Queries of the rows `last` only, `[num_last, heads, head_dim]`; keys and values of all rows."""
+        """Queries of the rows `last` only, `[num_last, heads, head_dim]`; keys and values of all rows. Last layer."""
         out = hidden.new_empty(len(hidden), self._kv.num_outputs)
         for rows, normed in self._normed(hidden, 0):
             self._kv.write(normed, out[rows])

@@ -8,6 +8,8 @@ import torch
 from transformers import Qwen3VLModel
 
 from service.model.decoder import Decoder
+from service.model.decoder_layer import MakeProduct
+from service.model.linear import Linear
 from service.model.placement import place
 from service.model.segments import Index, plan_segments
 
@@ -31,19 +33,28 @@ class PackedBatch:
     features: torch.Tensor | None
 
 
+def _as_it_is(linear: Linear) -> Linear:
+    return linear
+
+
 class LanguageModel:
     """Runs the decoder without cache, without padding and without a language-model head.
+
+    Args:
+        model: the stock model.
+        may_share: the attribute.
+        make: how matrix products are run; as the checkpoint has them when not given.
 
     Attributes:
         may_share: compute a beginning that prompts of a batch have in common once.
     """
 
-    def __init__(self, model: Qwen3VLModel, *, may_share: bool = True) -> None:
+    def __init__(self, model: Qwen3VLModel, *, may_share: bool = True, make: MakeProduct = _as_it_is) -> None:
         self.may_share = may_share
         self.embed_tokens = model.language_model.embed_tokens
         self.device = self.embed_tokens.weight.device
         self.hidden = self.embed_tokens.embedding_dim
-        self._decoder = Decoder(model.language_model)
+        self._decoder = Decoder(model.language_model, make)
 
     def forward(self, batch: PackedBatch) -> torch.Tensor:
         """Post-norm hidden states of the whole packed batch, `[total_tokens, hidden]`, in the model's dtype."""

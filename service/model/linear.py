@@ -4,8 +4,26 @@ In: rows and a weight that stays the checkpoint's. Out: rows, written where the 
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
+
+
+class Product(Protocol):
+    """What the decoder needs of a matrix product."""
+
+    @property
+    def num_outputs(self) -> int:
+        """Width of what comes out."""
+        ...
+
+    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """Write the product of `x` to `out`."""
+        ...
+
+    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """Add the product of `x` to `out`."""
+        ...
 
 
 class Linear:
