@@ -1,6 +1,4 @@
-"""`--weights int8`: near enough to float32 on a trained model, refused where it is not, one item never bends another."""
-
-from pathlib import Path
+"""`--weights int8`: near enough to float32 on a trained model, refused where it is not, items apart."""
 
 import pytest
 import torch
