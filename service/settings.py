@@ -35,6 +35,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["auto", "float32", "bfloat16", "float16"],
         _about("number format of the weights; auto is float32 on the CPU and the checkpoint's own elsewhere"),
     ] = "auto"
+    weights: Annotated[
+        Literal["as-is", "int8"],
+        _about("int8 multiplies by 8-bit copies: CPU only, faster, refused where it bends vectors"),
+    ] = "as-is"
     threads: Annotated[NotNegative, _about("CPU threads of the engine; 0 takes what the container's quota allows")] = 0
     strict_reference: Annotated[bool, _about("parse special tokens in user text, as the reference embedder does")] = (
         False

@@ -5,7 +5,6 @@ The only caller of `service.model` and of `cenote_kernels`.
 
 import gc
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from typing import cast
 
 import numpy as np
@@ -45,10 +44,11 @@ class ModelRunner:
         pixels: memoryview,
         pooling: str,
         int8_ranges: Mapping[int, Int8Range] | None = None,
+        language: LanguageModel | None = None,
     ) -> None:
         self._image_token_id = model.config.image_token_id
         self._vision = VisionTower(model)
-        self._language = LanguageModel(model)
+        self._language = language or LanguageModel(model)
         self._pixels = pixels
         self._pooling: PoolingMode = cast(PoolingMode, pooling)
         self.hidden = self._language.hidden
@@ -106,8 +106,7 @@ class ModelRunner:
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
         """Raw pooled vectors, one for each prompt of the batch, `[num_prompts, hidden]`, float32, on the device."""
         packed = self._pack(batch)
-        bounds = torch.tensor([0, *accumulate(packed.segment_lengths)], device=self.device)
-        return pool(self._language.forward(packed), bounds, self._pooling)
+        return pool(*self._language.states_to_pool(packed, self._pooling), self._pooling)
 
     def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[dict[str, bytes] | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not sound.
@@ -154,10 +153,10 @@ class ModelRunner:
             token_ids += request.token_ids
         index = np.concatenate(visual_index) if visual_index else np.zeros(0, np.int64)
         return PackedBatch(
-            token_ids=torch.tensor(token_ids, device=self.device),
-            position_ids=torch.from_numpy(np.concatenate(positions, axis=1)).to(self.device),
+            token_ids=torch.tensor(token_ids),
+            position_ids=torch.from_numpy(np.concatenate(positions, axis=1)),
             segment_lengths=[len(waiting.request.token_ids) for waiting in batch],
-            visual_index=torch.from_numpy(index).to(self.device),
+            visual_index=torch.from_numpy(index),
             features=torch.cat(features) if features else None,
         )
 

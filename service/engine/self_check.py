@@ -10,7 +10,6 @@ from service.engine.runner import ModelRunner
 from service.engine.scheduler import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
-from service.model.attention import NAME
 from service.model.patchify import patchify
 
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
@@ -20,10 +19,11 @@ NUM_VISUAL_TOKENS = 6
 
 
 def check_forward(model: Qwen3VLModel, pooling: str) -> None:
-    """Embed a picture and a text packed together, and again each through `Qwen3VLModel.forward`.
+    """Embed a picture and two texts packed together and the first alone, and each through `Qwen3VLModel.forward`.
 
-    Nothing is shared between the two but the weights: the stock side computes its own positions, scatter, masks. The
-    picture lies in a buffer of its own, never in the arena: the front may hold decoded pictures there already.
+    Nothing is shared between the two but the weights: the stock side computes its own positions, scatter, masks and
+    layers. Two of the three begin alike, so that both ways of the decoder are run: with a common beginning, and
+    without. The picture lies in a buffer of its own, never in the arena: the front may hold decoded pictures there.
 
     Raises:
         ModelError: the vectors differ by more than the dtype explains.
@@ -32,12 +32,14 @@ def check_forward(model: Qwen3VLModel, pooling: str) -> None:
     runner = ModelRunner(model, memoryview(image.tobytes()), pooling)
     requests = _probes(model, runner.hidden, image.size)
     features = runner.encode(PixelSlot(0, image.size), GRID_THW)
-    packed = runner.embed([Waiting(request, 0.0, [features] * len(request.media)) for request in requests])
-    for request, row in zip(requests, runner.finish(packed, requests), strict=True):
+    stock = [_stock_vector(model, request.token_ids, image if request.media else None) for request in requests]
+    waiting = [Waiting(request, 0.0, [features] * len(request.media)) for request in requests]
+    ours = torch.cat([runner.embed(waiting), runner.embed(waiting[:1])])
+    rows = runner.finish(ours, [*requests, requests[0]])
+    for row, want in zip(rows, [*stock, stock[0]], strict=True):
         if row is None:
             raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
-        ours = np.frombuffer(row["float32"], np.float32)
-        cosine = float(ours @ _stock_vector(model, request.token_ids, image if request.media else None))
+        cosine = float(np.frombuffer(row["float32"], np.float32) @ want)
         least = MIN_COSINE[model.dtype]
         if not cosine >= least:
             raise ModelError(
@@ -52,7 +54,7 @@ def _gradient() -> np.ndarray:
 
 def _probes(model: Qwen3VLModel, hidden: int, num_bytes: int) -> Sequence[Request]:
     config = model.config
-    words = list(range(40, 52))
+    words, others = list(range(40, 52)), list(range(60, 70))
     picture = [config.vision_start_token_id, *[config.image_token_id] * NUM_VISUAL_TOKENS, config.vision_end_token_id]
     media = Media(
         key=b"", grid_thw=GRID_THW, offset=len(words) + 1, num_tokens=NUM_VISUAL_TOKENS, slot=PixelSlot(0, num_bytes)
@@ -60,13 +62,13 @@ def _probes(model: Qwen3VLModel, hidden: int, num_bytes: int) -> Sequence[Reques
     output = OutputSpec(dimensions=hidden)
     return [
         Request(id=0, token_ids=[*words, *picture, *words], media=(media,), output=output),
-        Request(id=1, token_ids=words, output=output),
+        Request(id=1, token_ids=[*words, *others[:6]], output=output),
+        Request(id=2, token_ids=others, output=output),
     ]
 
 
 @torch.inference_mode()
 def _stock_vector(model: Qwen3VLModel, token_ids: list[int], image: np.ndarray | None) -> np.ndarray:
-    model.set_attn_implementation({"text_config": "sdpa"})
     try:
         ids = torch.tensor([token_ids], device=model.device)
         inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
@@ -78,4 +80,3 @@ def _stock_vector(model: Qwen3VLModel, token_ids: list[int], image: np.ndarray |
         return torch.nn.functional.normalize(last, dim=0).cpu().numpy()
     finally:
         model.rope_deltas = None
-        model.set_attn_implementation({"text_config": NAME})

@@ -25,6 +25,7 @@ from service.engine.cache.codec import FeaturesCodec
 from service.engine.cache.look_ups import LookUps
 from service.engine.cache.looked_up import LookedUp
 from service.engine.cache.open import open_cache, open_codec, open_shared
+from service.engine.int8_check import int8_language
 from service.engine.loop import EngineLoop
 from service.engine.result_cache import ResultCache
 from service.engine.runner import ModelRunner
@@ -72,15 +73,17 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     device = choose_device(start.device)
     model = load_model(Path(start.folder), device, choose_dtype(start.dtype, device))
     check_forward(model, start.pooling)
-    runner = ModelRunner(model, pixels, start.pooling, start.int8_ranges)
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
     codec = open_codec(start, model)
+    language = int8_language(model) if start.weights == "int8" else None
+    runner = ModelRunner(model, pixels, start.pooling, start.int8_ranges, language)
     gc.collect()
     gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
     ready = Ready(
         device=str(device),
         dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),
         hidden=runner.hidden,
-        num_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        num_parameters=num_parameters,
         load_s=time.perf_counter() - began,
     )
     return runner, ready, codec

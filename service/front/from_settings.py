@@ -51,6 +51,7 @@ def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
         folder=str(model.checkpoint.folder),
         device=settings.device,
         dtype=settings.dtype,
+        weights=settings.weights,
         arena_bytes=settings.pixel_arena_bytes,
         encoder_cache_bytes=settings.encoder_cache_bytes,
         host_cache_bytes=settings.host_cache_bytes,

@@ -92,6 +92,7 @@ class Start(Message, frozen=True, kw_only=True):
     folder: str
     device: str
     dtype: str
+    weights: Literal["as-is", "int8"] = "as-is"
     arena_bytes: int
     encoder_cache_bytes: int
     host_cache_bytes: int = 0

@@ -1,53 +1,70 @@
-"""Causal attention over packed segments, registered with transformers under the name `cenote_segments`.
+"""Causal attention over packed prompts, without padding and without a mask: prompts of one length in one call.
 
-Requests lie one behind the other in one row of tokens. Each attends to itself only, so no mask and no padding exist.
+In: queries, keys, values of all places in attention's order (`service.model.segments`). Out: their mixtures.
+Knows neither rows that are shared nor layers.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
-from transformers import AttentionInterface
 
-NAME = "cenote_segments"
+from service.model.segments import Group
 
 
-def segment_attention(
-    module: torch.nn.Module,
+def attend(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    attention_mask: torch.Tensor | None,
-    *,
-    segment_lengths: list[int],
-    scaling: float | None = None,
-    **_: Any,
-) -> tuple[torch.Tensor, None]:
-    """``softmax(scaling · Q_s K_sᵀ + causal) V_s`` for each segment s by itself.
+    groups: Sequence[Group],
+    scaling: float,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """``softmax(scaling · Q_s K_sᵀ + causal) V_s`` for each prompt s by itself.
 
     Args:
-        module: the calling layer; not used.
-        query: `[1, heads, total_tokens, head_dim]`.
-        key: `[1, kv_heads, total_tokens, head_dim]`, un-repeated (grouped queries).
-        value: `[1, kv_heads, total_tokens, head_dim]`.
-        attention_mask: always None: transformers makes no mask for an attention it does not know.
-        segment_lengths: tokens of each request; they add up to total_tokens.
-        scaling: factor of the scores; None is `head_dim ** -0.5`.
+        query: `[num_places, heads, head_dim]`.
+        key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries).
+        value: `[num_places, kv_heads, head_dim]`.
+        groups: how prompts lie; they cover all places.
+        scaling: factor of the scores.
+        out: `[num_places, heads, head_dim]`, written.
+    """
+    for group in groups:
+        q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
+        is_grouped = q.shape[1] != k.shape[1]
+        mixed = scaled_dot_product_attention(q, k, v, is_causal=True, scale=scaling, enable_gqa=is_grouped)
+        _prompts(out, group).copy_(mixed)
+    return out
+
+
+def attend_last(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, groups: Sequence[Group], scaling: float
+) -> torch.Tensor:
+    """The same for the last token of each prompt only, which sees all of its prompt.
+
+    The query heads that share a key head are handed over as so many queries of that head.
+
+    Args:
+        query: `[num_segments, heads, head_dim]`, in attention's order.
+        key: `[num_places, kv_heads, head_dim]`.
+        value: `[num_places, kv_heads, head_dim]`.
+        groups: how prompts lie.
+        scaling: factor of the scores.
 
     Returns:
-        `[1, total_tokens, heads, head_dim]`, and no attention weights.
+        `[num_segments, heads, head_dim]`.
     """
-    if attention_mask is not None:
-        raise RuntimeError("a packed batch was given a mask. This is a bug.")
-    segments = zip(*(torch.split(tensor, segment_lengths, dim=2) for tensor in (query, key, value)), strict=True)
-    out = [
-        scaled_dot_product_attention(q, k, v, is_causal=True, scale=scaling, enable_gqa=q.shape[1] != k.shape[1])
-        for q, k, v in segments
-    ]
-    return torch.cat(out, dim=2).transpose(1, 2), None
+    mixed = []
+    for group in groups:
+        q = query[group.first : group.first + group.num_segments]
+        q = q.view(group.num_segments, key.shape[1], -1, q.shape[-1])
+        k, v = (_prompts(tensor, group) for tensor in (key, value))
+        mixed.append(scaled_dot_product_attention(q, k, v, scale=scaling).flatten(1, 2))
+    return torch.cat(mixed)
 
 
-def register() -> str:
-    """Make the attention known to transformers; returns its name. Registering again changes nothing."""
-    AttentionInterface.register(NAME, segment_attention)
-    return NAME
+def _prompts(tensor: torch.Tensor, group: Group) -> torch.Tensor:
+    """The group's part as `[num_segments, heads, num_tokens, head_dim]`, a view."""
+    part = tensor[group.start : group.stop]
+    return part.view(group.num_segments, group.num_tokens, *part.shape[1:]).transpose(1, 2)

@@ -1,22 +1,29 @@
 """The language half: a packed batch of tokens and picture features to post-norm hidden states."""
 
 from dataclasses import dataclass
-from typing import cast
+from itertools import accumulate
 
+import numpy as np
 import torch
 from transformers import Qwen3VLModel
+
+from service.model.decoder import Decoder
+from service.model.decoder_layer import MakeProduct
+from service.model.linear import Linear
+from service.model.placement import place
+from service.model.segments import Index, plan_segments
 
 
 @dataclass(frozen=True, slots=True)
 class PackedBatch:
-    """Requests laid one behind the other, without padding.
+    """Requests laid one behind the other, without padding. On the host: what is computed where is decided there.
 
     Attributes:
         token_ids: `[total_tokens]`, int64.
         position_ids: `[4, total_tokens]`, int64: plain, temporal, height, width; each restarts at 0 per request.
         segment_lengths: tokens of each request.
-        visual_index: `[visual_tokens]`, int64: where the placeholders are, in packed order.
-        features: `[visual_tokens, hidden · (1 + deepstack)]`, or None when no request has a picture.
+        visual_index: `[visual_tokens]`, int64, ascending: where the placeholders are, in packed order.
+        features: `[visual_tokens, hidden · (1 + deepstack)]` on the device, or None when no request has a picture.
     """
 
     token_ids: torch.Tensor
@@ -26,43 +33,73 @@ class PackedBatch:
     features: torch.Tensor | None
 
 
-class LanguageModel:
-    """Runs the decoder without cache, without padding and without a language-model head."""
+def _as_it_is(linear: Linear) -> Linear:
+    return linear
 
-    def __init__(self, model: Qwen3VLModel) -> None:
-        self.decoder = model.language_model
+
+class LanguageModel:
+    """Runs the decoder without cache, without padding and without a language-model head.
+
+    Args:
+        model: the stock model.
+        may_share: the attribute.
+        make: how matrix products are run; as the checkpoint has them when not given.
+
+    Attributes:
+        may_share: compute a beginning that prompts of a batch have in common once.
+    """
+
+    def __init__(self, model: Qwen3VLModel, *, may_share: bool = True, make: MakeProduct = _as_it_is) -> None:
+        self.may_share = may_share
         self.embed_tokens = model.language_model.embed_tokens
         self.device = self.embed_tokens.weight.device
         self.hidden = self.embed_tokens.embedding_dim
+        self._decoder = Decoder(model.language_model, make)
 
-    @torch.inference_mode()
     def forward(self, batch: PackedBatch) -> torch.Tensor:
-        """Post-norm hidden states of the whole packed batch.
+        """Post-norm hidden states of the whole packed batch, `[total_tokens, hidden]`, in the model's dtype."""
+        return self._run(batch, last_only=False)
 
-        Picture features replace the placeholders' embeddings; deepstack level i is added to the residual stream at
-        the same places after decoder layer i. `use_cache=False` is not a saving but a must: with a cache transformers
-        forgets that the row is packed, and requests attend to each other.
+    def states_to_pool(self, batch: PackedBatch, pooling: str) -> tuple[torch.Tensor, torch.Tensor]:
+        """What pooling reads, and the bounds of each request in it.
 
         Returns:
-            `[total_tokens, hidden]`, in the model's dtype.
-
-        Source: transformers `Qwen3VLModel.forward`; DeepStack, Meng et al. 2024 (arXiv 2406.04334).
+            `[rows, hidden]` and `[num_requests + 1]`, int64: one row per request where the last token is pooled, else
+            the whole batch.
         """
-        embeds = self.embed_tokens(batch.token_ids)
-        visual_mask, deepstack = None, None
-        if batch.features is not None:
-            main, *levels = torch.split(batch.features, self.hidden, dim=-1)
-            embeds = embeds.index_copy(0, batch.visual_index, main.to(embeds.dtype))
-            visual_mask = torch.zeros(1, len(batch.token_ids), dtype=torch.bool, device=self.device)
-            visual_mask[0, batch.visual_index] = True
-            deepstack = [level.contiguous() for level in levels]
-        out = self.decoder(
-            inputs_embeds=embeds.unsqueeze(0),
-            attention_mask=None,
-            position_ids=batch.position_ids.unsqueeze(1),
-            visual_pos_masks=visual_mask,
-            deepstack_visual_embeds=deepstack,
-            use_cache=False,
-            segment_lengths=batch.segment_lengths,
+        if pooling == "last_token":
+            return self._run(batch, last_only=True), torch.arange(len(batch.segment_lengths) + 1, device=self.device)
+        bounds = torch.tensor([0, *accumulate(batch.segment_lengths)], device=self.device)
+        return self.forward(batch), bounds
+
+    @torch.inference_mode()
+    def _run(self, batch: PackedBatch, *, last_only: bool) -> torch.Tensor:
+        """Plan on the host, embed, run the decoder, and bring its rows back into the order of the batch.
+
+        Picture features replace the placeholders' embeddings; deepstack level i is added to the residual stream at
+        the same places after decoder layer i.
+
+        Source: transformers `Qwen3VLModel.forward`.
+        """
+        segments = plan_segments(
+            batch.token_ids.numpy(), batch.segment_lengths, batch.visual_index.numpy(), may_share=self.may_share
         )
-        return cast(torch.Tensor, out.last_hidden_state[0])
+        tokens = torch.from_numpy(segments.tokens)
+        hidden = self.embed_tokens(batch.token_ids[tokens].to(self.device))
+        visual_rows, deepstack = self._on_device(segments.row[batch.visual_index.numpy()]), []
+        if batch.features is not None:
+            main, *deepstack = torch.split(batch.features.to(hidden.dtype), self.hidden, dim=-1)
+            hidden.index_copy_(0, visual_rows, main)
+        ends = np.cumsum(batch.segment_lengths)[segments.order] - 1
+        out = self._decoder.forward(
+            hidden,
+            batch.position_ids[1:, tokens].to(self.device),
+            place(segments, self.device),
+            visual_rows,
+            deepstack,
+            self._on_device(segments.row[ends]) if last_only else None,
+        )
+        return out[self._on_device(np.argsort(segments.order) if last_only else segments.row)]
+
+    def _on_device(self, index: Index) -> torch.Tensor:
+        return torch.from_numpy(index).to(self.device)

@@ -7,7 +7,6 @@ import torch
 from transformers import Qwen3VLModel
 
 from service.errors import ModelError
-from service.model.attention import register
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -34,7 +33,7 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype | None:
 
 
 def load_model(folder: Path, device: torch.device, dtype: torch.dtype | None) -> Qwen3VLModel:
-    """The stock `Qwen3VLModel` with packed attention in its language half, in evaluation mode on `device`.
+    """The stock `Qwen3VLModel` in evaluation mode on `device`; our own forwards run on its weights.
 
     The dtype is given to `from_pretrained` and never applied afterwards: `.to(dtype)` would round the rotary
     frequencies, which have to stay float32.
@@ -50,7 +49,7 @@ def load_model(folder: Path, device: torch.device, dtype: torch.dtype | None) ->
         use_safetensors=True,
         trust_remote_code=False,
         local_files_only=True,
-        attn_implementation={"text_config": register(), "vision_config": "sdpa", "": "sdpa"},
+        attn_implementation="sdpa",
         output_loading_info=True,
     )
     model, report = cast(tuple[Qwen3VLModel, dict[str, Any]], loaded)

@@ -80,8 +80,8 @@ LINE = Line(
         Sabotage(
             name="requests attend to each other",
             file="service/model/attention.py",
-            old="torch.split(tensor, segment_lengths, dim=2)",
-            new="torch.split(tensor, sum(segment_lengths), dim=2)",
+            old="    for group in groups:\n        q, k, v",
+            new="    for group in (Group(0, 0, 1, len(query)),):\n        q, k, v",
             size=100,
         ),
         Sabotage(

@@ -1,0 +1,71 @@
+"""The gate of `--weights int8`: a start whose vectors int8 would bend too far ends here.
+
+In: the model in float32, just checked against the stock forward. Out: its decoder in int8, or an error.
+"""
+
+import logging
+import random
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import torch
+from transformers import Qwen3VLModel
+
+from service.errors import ModelError
+from service.model.int8_linear import Int8Linear
+from service.model.language import LanguageModel, PackedBatch
+
+logger = logging.getLogger("cenote.engine")
+
+LEAST_COSINE = 0.99
+NUM_PROMPTS = 16
+_SEED = 20261121
+_FIRST_ID, _LAST_ID = 10, 4000
+
+
+def int8_language(model: Qwen3VLModel) -> LanguageModel:
+    """The decoder in int8. The stock decoder's own matrices are given back: it cannot be run afterwards.
+
+    Raises:
+        ValueError: the model is not in float32 on the CPU. Restarting would not change that.
+        ModelError: the vectors differ by too much.
+    """
+    if model.device.type != "cpu" or model.dtype != torch.float32:
+        raise ValueError(f"--weights int8 is for float32 on the CPU, not for {model.dtype} on {model.device.type}")
+    int8 = LanguageModel(model, make=Int8Linear)
+    logger.info("int8 weights: cosine of at least %.4f on known prompts", check_int8(LanguageModel(model), int8))
+    for module in model.language_model.layers.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.weight = torch.nn.Parameter(module.weight.new_empty(0), requires_grad=False)
+    return int8
+
+
+def check_int8(language: LanguageModel, int8: LanguageModel) -> float:
+    """The least cosine between float32 and int8 over known prompts.
+
+    Args:
+        language: the decoder in float32.
+        int8: the same in int8.
+
+    Raises:
+        ModelError: it is under 0.99, or no number.
+    """
+    batch = _known_prompts(min(_LAST_ID, language.embed_tokens.num_embeddings - 1))
+    ours, want = (decoder.states_to_pool(batch, "last_token")[0] for decoder in (int8, language))
+    least = float(torch.nn.functional.cosine_similarity(ours, want, dim=-1).min())
+    if not least >= LEAST_COSINE:
+        reason = f"--weights int8: cosine {least:.4f} against float32 on known prompts, at least {LEAST_COSINE} is due"
+        raise ModelError("internal_error", reason)
+    return least
+
+
+def _known_prompts(last_id: int) -> PackedBatch:
+    draw = random.Random(_SEED)  # noqa: S311  # the same prompts each time, no secret
+    lengths = [draw.randrange(8, 64) for _ in range(NUM_PROMPTS)]
+    token_ids = [draw.randint(_FIRST_ID, last_id) for _ in range(sum(lengths))]
+    return PackedBatch(torch.tensor(token_ids), _positions(lengths), lengths, torch.zeros(0, dtype=torch.int64), None)
+
+
+def _positions(lengths: Sequence[int]) -> torch.Tensor:
+    starts = [0, *accumulate(lengths)]
+    return torch.cat([torch.arange(stop - start) for start, stop in pairwise(starts)]).expand(4, -1)

@@ -1,0 +1,77 @@
+"""`--weights int8`: near enough to float32 on a trained model, refused where it is not, items apart."""
+
+import pytest
+import torch
+from torch.nn.functional import cosine_similarity
+from transformers import Qwen3VLModel
+
+from service.engine import int8_check
+from service.engine.int8_check import _known_prompts, check_int8, int8_language
+from service.errors import ModelError
+from service.model.builtin import CHECKPOINT
+from service.model.int8_linear import Int8Linear
+from service.model.language import LanguageModel, PackedBatch
+from service.model.linear import Linear
+from service.model.load import load_model
+
+CPU = torch.device("cpu")
+NOTHING = torch.zeros(0, dtype=torch.int64)
+
+
+@pytest.fixture
+def model() -> Qwen3VLModel:
+    return load_model(CHECKPOINT, CPU, torch.float32)
+
+
+def test_the_built_in_model_bears_int8(model: Qwen3VLModel) -> None:
+    batch = _known_prompts(500)
+    want, _ = LanguageModel(model).states_to_pool(batch, "last_token")
+    ours, _ = int8_language(model).states_to_pool(batch, "last_token")
+    least = cosine_similarity(ours, want, dim=-1).min()
+    assert 0.99 < least < 0.99999, "near, and not the same"
+
+
+def test_the_float32_matrices_are_given_back(model: Qwen3VLModel) -> None:
+    int8_language(model)
+    layers = model.language_model.layers
+    assert not sum(module.weight.numel() for module in layers.modules() if isinstance(module, torch.nn.Linear))
+
+
+def test_a_start_ends_where_vectors_bend(model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8_check, "LEAST_COSINE", 0.99999)
+    with pytest.raises(ModelError, match=r"cosine 0\.99.* at least 0\.99999 is due"):
+        int8_language(model)
+
+
+def test_a_vector_that_is_no_number_does_not_pass(model: Qwen3VLModel) -> None:
+    language, int8 = LanguageModel(model), LanguageModel(model, make=Int8Linear)
+    int8.embed_tokens = torch.nn.Embedding.from_pretrained(torch.full((4096, 256), float("nan")))
+    with pytest.raises(ModelError, match="nan"):
+        check_int8(language, int8)
+
+
+def test_other_number_formats_are_refused() -> None:
+    with pytest.raises(ValueError, match="bfloat16 on cpu"):
+        int8_language(load_model(CHECKPOINT, CPU, torch.bfloat16))
+
+
+def test_an_item_does_not_depend_on_its_batch(model: Qwen3VLModel) -> None:
+    int8, batch = int8_language(model), _known_prompts(500)
+    whole, _ = int8.states_to_pool(batch, "last_token")
+    first = batch.segment_lengths[0]
+    alone = PackedBatch(batch.token_ids[:first], batch.position_ids[:, :first], [first], NOTHING, None)
+    torch.testing.assert_close(int8.states_to_pool(alone, "last_token")[0][0], whole[0], atol=2e-2, rtol=0)
+    int8.embed_tokens.weight.data[batch.token_ids[-1]] = float("inf")
+    spoiled, _ = int8.states_to_pool(batch, "last_token")
+    assert not spoiled[-1].isfinite().all()
+    assert spoiled[0].isfinite().all()
+
+
+def test_a_product_is_that_of_its_rounded_numbers() -> None:
+    weight, x = torch.randn(40, 24), torch.randn(9, 24)
+    x[4], x[5] = 0, 1000 * x[5]
+    steps, row_steps = weight.abs().amax(1, keepdim=True) / 127, x.abs().amax(1, keepdim=True).clamp_min(1e-30) / 127
+    want = ((x / row_steps).round() * row_steps) @ ((weight / steps).round() * steps).T
+    product = Int8Linear(Linear(weight))
+    torch.testing.assert_close(product.write(x, torch.empty(9, 40)), want, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(product.add(x, torch.ones(9, 40)), want + 1, atol=1e-4, rtol=1e-4)
