@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
+from cenote_kernels.availability import kernels_run_on
+from cenote_kernels.fused_epilogue import fits, fused_epilogue
 from cenote_kernels.matryoshka import truncate_normalize
 from cenote_kernels.pooling import PoolingMode, pool
 from cenote_kernels.quantize import NumberFormat, Ranges, quantize
@@ -51,6 +53,8 @@ def epilogue(
         a format that was asked for (float16 ends at 65,504), or is not of unit length (1 ± 1e-3; where no unit vector
         was asked for, of length 0): such a vector is an error of that request, never a row.
     """
+    if outputs and kernels_run_on(hidden.device) and fits(hidden):
+        return fused_epilogue(hidden, cu_seqlens, outputs, mode, ranges)
     raw = pool(hidden, cu_seqlens, mode)
     groups: dict[Output, list[int]] = defaultdict(list)
     for index, output in enumerate(outputs):
