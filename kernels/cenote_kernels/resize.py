@@ -1,8 +1,8 @@
-"""Pillow's bicubic resize of RGB pixels, byte for byte: a horizontal pass, then a vertical one, rounded between."""
+"""Pillow's bicubic resize of RGB pixels, byte for byte: a pass along each axis, rounded to bytes between."""
 
 import ctypes
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,12 +16,32 @@ COLUMNS, ROWS, LINES = 32, 16, 8
 """Output columns and rows of a block of the horizontal pass, output rows of the vertical one; as in resize.cu."""
 
 
+class Rows(NamedTuple):
+    """Pixels of three bytes, in rows that are `pitch` bytes apart."""
+
+    bytes: torch.Tensor
+    height: int
+    width: int
+    pitch: int
+
+
+def vertical_first(in_height: int, in_width: int, height: int, width: int) -> bool:
+    """Whether Pillow takes the vertical pass first: the height loses more than twice what the width loses.
+
+    Each pass rounds, so the order shows in the bytes. Before version 13 the horizontal pass was always the first.
+
+    Source: Pillow 13 `src/libImaging/Resample.c`, `ImagingResampleInner`.
+    """
+    return in_height - height > max(0, 2 * (in_width - width))
+
+
 def resize_reference(pixels: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """`resize` in plain torch, on 32-bit integers."""
-    if width != pixels.shape[1]:
-        pixels = _blend(pixels, taps(pixels.shape[1], width))
-    if height != pixels.shape[0]:
-        pixels = _blend(pixels.transpose(0, 1), taps(pixels.shape[0], height)).transpose(0, 1)
+    axes = [(1, width), (0, height)]
+    for axis, size in reversed(axes) if vertical_first(*pixels.shape[:2], height, width) else axes:
+        if pixels.shape[axis] != size:
+            along = taps(pixels.shape[axis], size)
+            pixels = _blend(pixels, along) if axis else _blend(pixels.transpose(0, 1), along).transpose(0, 1)
     return pixels.contiguous()
 
 
@@ -38,40 +58,48 @@ def _blend(pixels: torch.Tensor, along: Taps) -> torch.Tensor:
 
 def resize_kernel(pixels: torch.Tensor, height: int, width: int, *, launch: Launch = on_device) -> torch.Tensor:
     """`resize` by cuda/resize.cu, the same bytes."""
-    pixels = pixels.contiguous()
-    if width != pixels.shape[1]:
-        pitch = width * 3 if height == pixels.shape[0] else -(-width * 3 // 16) * 16  # a later pass reads whole words
-        pixels = _horizontal(pixels, width, pitch, launch)
-    if height != pixels.shape[0]:
-        pixels = _vertical(pixels, height, width, launch)
-    return pixels if pixels.dim() == 3 else pixels.view(height, width, 3)
+    in_height, in_width, _ = pixels.shape
+    rows = Rows(pixels.contiguous(), in_height, in_width, in_width * 3)
+    passes = [(_horizontal, width, width != in_width), (_vertical, height, height != in_height)]
+    needed = [(one, size) for one, size, is_needed in passes if is_needed]
+    if vertical_first(in_height, in_width, height, width):
+        needed.reverse()
+    for place, (one, size) in enumerate(needed, 1):
+        rows = one(rows, size, place == len(needed), launch)
+    return rows.bytes.view(height, width, 3)
 
 
-def _horizontal(pixels: torch.Tensor, width: int, pitch: int, launch: Launch) -> torch.Tensor:
-    """Rows of `width` pixels, each `pitch` bytes from the next: `[rows, pitch]`, uint8."""
-    rows, in_width, _ = pixels.shape
-    bounds, weights, span = _device_taps(in_width, width, True, pixels.device)
+def _empty(height: int, width: int, is_last: bool, device: torch.device) -> Rows:
+    """Room for a pass: what is the answer lies tight, what another pass reads begins each row at a whole word."""
+    pitch = width * 3 if is_last else -(-width * 3 // 16) * 16
+    return Rows(torch.empty(height, pitch, dtype=torch.uint8, device=device), height, width, pitch)
+
+
+def _is_aligned(rows: Rows) -> bool:
+    return rows.pitch % 4 == 0 and rows.bytes.data_ptr() % 4 == 0
+
+
+def _horizontal(rows: Rows, width: int, is_last: bool, launch: Launch) -> Rows:
+    bounds, weights, span = _device_taps(rows.width, width, True, rows.bytes.device)
     shared_bytes = span * ROWS * 4
     if shared_bytes > MAX_SHARED_BYTES:
         span = shared_bytes = 0
-    out = torch.empty(rows, pitch, dtype=torch.uint8, device=pixels.device)
-    aligned = in_width * 3 % 4 == 0 and pixels.data_ptr() % 4 == 0
-    source = pixels, ctypes.c_int64(in_width * 3), *map(ctypes.c_int32, (in_width, rows, aligned))
-    target = out, ctypes.c_int64(pitch), ctypes.c_int32(width), ctypes.c_int32(span)
-    grid = (-(-width // COLUMNS), -(-rows // ROWS))
+    out = _empty(rows.height, width, is_last, rows.bytes.device)
+    sizes = map(ctypes.c_int32, (rows.width, rows.height, _is_aligned(rows)))
+    source = rows.bytes, ctypes.c_int64(rows.pitch), *sizes
+    target = out.bytes, ctypes.c_int64(out.pitch), ctypes.c_int32(width), ctypes.c_int32(span)
+    grid = (-(-width // COLUMNS), -(-rows.height // ROWS))
     launch(Call("resize", "resize_horizontal", grid, 128, (*source, bounds, weights, *target), shared_bytes))
     return out
 
 
-def _vertical(pixels: torch.Tensor, height: int, width: int, launch: Launch) -> torch.Tensor:
-    """`[height, width, 3]` from rows that are `pixels.stride(0)` bytes apart."""
-    bounds, weights, _ = _device_taps(pixels.shape[0], height, False, pixels.device)
-    out = torch.empty(height, width, 3, dtype=torch.uint8, device=pixels.device)
-    pitch, row_bytes = pixels.stride(0), width * 3
-    aligned = pitch % 4 == 0 and pixels.data_ptr() % 4 == 0
-    source = pixels, ctypes.c_int64(pitch), ctypes.c_int32(row_bytes), ctypes.c_int32(aligned)
-    target = ctypes.c_int32(weights.shape[1]), out, ctypes.c_int64(row_bytes), ctypes.c_int32(height)
-    grid = (-(-row_bytes // 128), -(-height // LINES))
+def _vertical(rows: Rows, height: int, is_last: bool, launch: Launch) -> Rows:
+    bounds, weights, _ = _device_taps(rows.height, height, False, rows.bytes.device)
+    out = _empty(height, rows.width, is_last, rows.bytes.device)
+    sizes = ctypes.c_int32(rows.width * 3), ctypes.c_int32(_is_aligned(rows))
+    source = rows.bytes, ctypes.c_int64(rows.pitch), *sizes
+    target = ctypes.c_int32(weights.shape[1]), out.bytes, ctypes.c_int64(out.pitch), ctypes.c_int32(height)
+    grid = (-(-rows.width * 3 // 128), -(-height // LINES))
     launch(Call("resize", "resize_vertical", grid, 32 * LINES, (*source, bounds, weights, *target)))
     return out
 
@@ -115,15 +143,17 @@ def _pixels(seed: int, in_height: int, in_width: int, height: int, width: int) -
 
 SIZES = (
     (37, 53, 64, 96), (120, 200, 33, 41), (64, 64, 64, 32), (50, 7, 25, 7), (1, 1, 5, 9), (3, 900, 40, 2),
-    (40, 2200, 20, 33), (17, 33, 17, 33), (33, 65, 70, 130), (700, 3, 2, 4),
+    (40, 2200, 20, 33), (17, 33, 17, 33), (33, 65, 70, 130), (700, 3, 2, 4), (90, 37, 40, 29),
 )  # fmt: skip
-"""Heights and widths, before and after: both ways, one axis alone, single pixels, spans that outgrow shared memory."""
+"""Heights and widths, before and after: either order, one axis alone, single pixels, spans that outgrow a block."""
 
 
 def _bytes_moved(pixels: torch.Tensor, height: int, width: int) -> int:
     in_height, in_width, channels = pixels.shape
-    horizontal = in_height * (in_width + width) if width != in_width else 0
-    return channels * (horizontal + (width * (in_height + height) if height != in_height else 0))
+    is_turned = vertical_first(in_height, in_width, height, width)
+    horizontal = (height if is_turned else in_height) * (in_width + width) if width != in_width else 0
+    vertical = (in_width if is_turned else width) * (in_height + height) if height != in_height else 0
+    return channels * (horizontal + vertical)
 
 
 RESIZE = OpSpec(

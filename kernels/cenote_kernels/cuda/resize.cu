@@ -1,4 +1,4 @@
-// Pillow's bicubic resize of uint8 RGB, byte for byte: a horizontal pass, rounded and clipped, then a vertical one.
+// Pillow's bicubic resize of uint8 RGB, byte for byte: a pass along each axis, rounded and clipped in between.
 //
 // Coefficients are 22-bit fixed point and come from the host (cenote_kernels/bicubic.py). All sums are 32-bit integers,
 // so their order is free. Bytes moved: each pass reads its rows once and writes its own once.
