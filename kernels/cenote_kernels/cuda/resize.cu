@@ -20,7 +20,10 @@ DEVICE i32 byte_of(u32 word, int at) { return (i32)(word >> (8 * at) & 0xFFu); }
 DEVICE u32 load_bytes(const u8* place, int count, bool aligned) {
     if (aligned && count >= 4) return *reinterpret_cast<const u32*>(place);
     u32 word = 0;
-    for (int i = 0; i < least(count, 4); ++i) word |= (u32)place[i] << (8 * i);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if (i < count) word |= (u32)place[i] << (8 * i);
+    }
     return word;
 }
 DEVICE void store_bytes(u8* place, u32 word, int count, bool aligned) {
@@ -28,7 +31,10 @@ DEVICE void store_bytes(u8* place, u32 word, int count, bool aligned) {
         *reinterpret_cast<u32*>(place) = word;
         return;
     }
-    for (int i = 0; i < least(count, 4); ++i) place[i] = (u8)(word >> (8 * i) & 0xFFu);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if (i < count) place[i] = (u8)(word >> (8 * i) & 0xFFu);
+    }
 }
 
 struct Picture {
