@@ -7,7 +7,7 @@ import torch
 from transformers import Qwen3VLModel
 
 from service.errors import ModelError
-from service.model.attention import register
+from service.model.varlen_attention import register_for
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -50,7 +50,7 @@ def load_model(folder: Path, device: torch.device, dtype: torch.dtype | None) ->
         use_safetensors=True,
         trust_remote_code=False,
         local_files_only=True,
-        attn_implementation={"text_config": register(), "vision_config": "sdpa", "": "sdpa"},
+        attn_implementation={"text_config": register_for(device), "vision_config": "sdpa", "": "sdpa"},
         output_loading_info=True,
     )
     model, report = cast(tuple[Qwen3VLModel, dict[str, Any]], loaded)

@@ -1,0 +1,98 @@
+"""Attention of CUDA devices, as far as a machine without one can see: layouts, arguments, and what falls back.
+
+The kernel itself runs in `make check-gpu`. Here torch's own description of it (its meta function) checks that the
+call binds, and a stand-in with the same signature checks what goes in and comes out.
+"""
+
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from service.model import varlen_attention as varlen
+from service.model.attention import NAME as SEGMENTS
+from service.model.attention import segment_attention
+
+LENGTHS = [5, 1, 17, 9]
+HEADS, KV_HEADS, HEAD_DIM = 8, 2, 16
+
+
+def packed(dtype: torch.dtype = torch.float32, device: str = "cpu") -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(3)
+    shapes = [(sum(LENGTHS), heads, HEAD_DIM) for heads in (HEADS, KV_HEADS, KV_HEADS)]
+    return tuple(torch.randn(shape, generator=generator).to(dtype).to(device) for shape in shapes)
+
+
+def as_transformers_has_them(tensors: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+    return [tensor.transpose(0, 1).unsqueeze(0) for tensor in tensors]
+
+
+def stand_in(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds_q: torch.Tensor, bounds_k: torch.Tensor,
+    longest_q: int, longest_k: int, *, scale: float, window_size: tuple[int, int], enable_gqa: bool, num_splits: int,
+) -> torch.Tensor:  # fmt: skip
+    """What the signature of torch 2.13 promises, one segment at a time."""
+    assert bounds_q.dtype == bounds_k.dtype == torch.int32
+    assert (int(bounds_q.diff().max()), int(bounds_k.diff().max())) == (longest_q, longest_k)
+    out = []
+    for (a, b), (c, d) in zip(zip(bounds_q, bounds_q[1:]), zip(bounds_k, bounds_k[1:]), strict=True):  # noqa: B905
+        q, k, v = query[a:b].transpose(0, 1), key[c:d].transpose(0, 1), value[c:d].transpose(0, 1)
+        mask = torch.ones(b - a, d - c, dtype=torch.bool)
+        if window_size == (-1, 0):
+            mask = mask.tril(int((d - c) - (b - a)))  # the last query sees the last key
+        mixed = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale, enable_gqa=enable_gqa)
+        out.append(mixed.transpose(0, 1))
+    assert num_splits == 1
+    return torch.cat(out)
+
+
+@pytest.fixture
+def with_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(varlen, "varlen_attn", stand_in)
+    monkeypatch.setattr(varlen, "takes", lambda query: True)
+
+
+@pytest.mark.usefixtures("with_stand_in")
+@pytest.mark.parametrize("scaling", [None, 0.3])
+def test_all_segments_in_one_call_are_each_segment_by_itself(scaling: float | None) -> None:
+    tensors, module = as_transformers_has_them(packed()), torch.nn.Identity()
+    options: dict[str, Any] = {"segment_lengths": LENGTHS, "scaling": scaling}
+    want, _ = segment_attention(module, *tensors, None, **options)
+    got, weights = varlen.varlen_attention(module, *tensors, None, **options)
+    torch.testing.assert_close(got, want, atol=1e-6, rtol=0)
+    assert weights is None
+    with pytest.raises(RuntimeError, match="given a mask"):
+        varlen.varlen_attention(module, *tensors, torch.ones(1), **options)
+
+
+@pytest.mark.usefixtures("with_stand_in")
+def test_the_last_token_alone_is_the_last_of_all() -> None:
+    query, key, value = packed()
+    lengths = tuple(LENGTHS)
+    last = torch.tensor(LENGTHS).cumsum(0) - 1
+    want = varlen.attend(query, key, value, lengths, 0.25)[last]
+    torch.testing.assert_close(varlen.attend_last(query[last], key, value, lengths, 0.25), want, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", varlen.HALVES)
+def test_the_call_binds_to_the_kernel_that_torch_has(dtype: torch.dtype) -> None:
+    query, key, value = packed(dtype, "meta")
+    mixed = varlen.attend(query, key, value, tuple(LENGTHS), 0.25)
+    assert (mixed.shape, mixed.dtype, mixed.device.type) == (query.shape, dtype, "meta")
+    few = varlen.attend_last(query[: len(LENGTHS)], key, value, tuple(LENGTHS), 0.25)
+    assert few.shape == (len(LENGTHS), HEADS, HEAD_DIM)
+
+
+def test_what_the_kernel_does_not_take_goes_segment_by_segment() -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        tensors = as_transformers_has_them(packed(dtype))
+        assert not varlen.takes(tensors[0])  # not on a CUDA device
+        options: dict[str, Any] = {"segment_lengths": LENGTHS, "scaling": 0.2}
+        got, _ = varlen.varlen_attention(torch.nn.Identity(), *tensors, None, **options)
+        assert torch.equal(got, segment_attention(torch.nn.Identity(), *tensors, None, **options)[0])
+
+
+def test_the_device_chooses_the_attention() -> None:
+    assert varlen.register_for(torch.device("cpu")) == SEGMENTS
+    assert varlen.register_for(torch.device("cuda:0")) == varlen.NAME
