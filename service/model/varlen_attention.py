@@ -23,7 +23,7 @@ MIN_CAPABILITY = (8, 0)
 MAX_HEAD_DIM = 256
 HALVES = (torch.bfloat16, torch.float16)
 
-_PARAMETERS = inspect.signature(varlen_attn).parameters
+_ASKS_FOR_GQA = "enable_gqa" in inspect.signature(varlen_attn).parameters
 _CAUSAL, _FULL = (-1, 0), (-1, -1)
 
 
@@ -113,9 +113,8 @@ def _call(
     scaling: float,
     window: tuple[int, int],
 ) -> torch.Tensor:
-    """torch 2.11 knows grouped queries unasked; `num_splits=1` makes a segment's result independent of its batch."""
-    wanted = {"enable_gqa": query.shape[1] != key.shape[1], "num_splits": 1}
-    options: dict[str, Any] = {name: value for name, value in wanted.items() if name in _PARAMETERS}
+    """One call of the kernel; torch 2.11 takes grouped queries unasked, 2.13 wants to be told."""
+    options: dict[str, Any] = {"enable_gqa": query.shape[1] != key.shape[1]} if _ASKS_FOR_GQA else {}
     mixed = varlen_attn(
         query, key, value, query_bounds, key_bounds, longest_query, longest_key,
         scale=scaling, window_size=window, **options,

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from cenote_kernels.nvrtc import FOLDER, source
 
 COMPILER = shutil.which("g++")
 RESULTS = {1: "a thread trapped", 2: "some threads wait at a barrier that the others never reach"}
+FLAGS = ("-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unknown-pragmas")
 ENTRY = re.compile(r"^(?:KERNEL\([^)]*\) |ENTRY\()(\w+)", re.MULTILINE)
 
 
@@ -29,18 +31,21 @@ def entries(name: str) -> list[str]:
 @cache
 def library(name: str) -> ctypes.CDLL:
     """A source file as a shared library with a `launch_…` for each kernel."""
+    return build(f'#include "{name}.cu"\n', entries(name))
+
+
+def build(code: str, kernels: list[str]) -> ctypes.CDLL:
+    """Any CUDA text that keeps to the words of the shim, the same way."""
     assert COMPILER is not None
-    folder = Path(tempfile.mkdtemp(prefix="cenote-shim-"))
-    exports = "\n".join(f"SHIM_EXPORT({entry})" for entry in entries(name))
-    (folder / "all.cpp").write_text(f'#include "cuda_shim.h"\n#include "{name}.cu"\n{exports}\n')
-    includes = [f"-I{Path(__file__).parent / 'shim'}", f"-I{FOLDER}"]
-    flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unknown-pragmas"]
-    command = [COMPILER, *flags, *includes, "-x", "c++", str(folder / "all.cpp"), "-o", str(folder / "all.so")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    loaded = ctypes.CDLL(str(folder / "all.so"))
-    shutil.rmtree(folder)
-    return loaded
+    exports = "\n".join(f"SHIM_EXPORT({kernel})" for kernel in kernels)
+    with tempfile.TemporaryDirectory(prefix="cenote-shim-") as folder:
+        text, built = Path(folder, "all.cpp"), Path(folder, "all.so")
+        text.write_text(f'#include "cuda_shim.h"\n{code}\n{exports}\n')
+        includes = [f"-I{Path(__file__).parent / 'shim'}", f"-I{FOLDER}"]
+        command = [COMPILER, *FLAGS, *includes, "-x", "c++", str(text), "-o", str(built)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return ctypes.CDLL(str(built))
 
 
 class OnCpu:
@@ -55,9 +60,12 @@ class OnCpu:
         assert call.shared_bytes <= MAX_SHARED_BYTES
         assert 0 < call.grid[0] < 2**31
         assert 0 < call.grid[1] < 65536
+        run = getattr(library(call.source), f"launch_{call.entry}")
+        if result := self.run(run, call):
+            raise RuntimeError(f"{call.entry}: {RESULTS[result]}")
+
+    def run(self, launch: Callable[..., int], call: Call) -> int:
+        """What the stand-in says: 0, or a key of `RESULTS`."""
         values = [ctypes.c_void_p(one.data_ptr()) if isinstance(one, torch.Tensor) else one for one in call.arguments]
         addresses = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
-        run = getattr(library(call.source), f"launch_{call.entry}")
-        result = run(*call.grid, call.threads, call.shared_bytes, int(self.backwards), addresses)
-        if result:
-            raise RuntimeError(f"{call.entry}: {RESULTS[result]}")
+        return launch(*call.grid, call.threads, call.shared_bytes, int(self.backwards), addresses)

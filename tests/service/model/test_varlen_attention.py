@@ -30,7 +30,7 @@ def as_transformers_has_them(tensors: tuple[torch.Tensor, ...]) -> list[torch.Te
 
 def stand_in(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds_q: torch.Tensor, bounds_k: torch.Tensor,
-    longest_q: int, longest_k: int, *, scale: float, window_size: tuple[int, int], enable_gqa: bool, num_splits: int,
+    longest_q: int, longest_k: int, *, scale: float, window_size: tuple[int, int], enable_gqa: bool,
 ) -> torch.Tensor:  # fmt: skip
     """What the signature of torch 2.13 promises, one segment at a time."""
     assert bounds_q.dtype == bounds_k.dtype == torch.int32
@@ -43,7 +43,6 @@ def stand_in(
             mask = mask.tril(int((d - c) - (b - a)))  # the last query sees the last key
         mixed = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale, enable_gqa=enable_gqa)
         out.append(mixed.transpose(0, 1))
-    assert num_splits == 1
     return torch.cat(out)
 
 
