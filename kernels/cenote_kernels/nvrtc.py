@@ -75,5 +75,8 @@ def cubin(name: str, arch: str) -> bytes:
 def compile_source(text: str, name: str, arch: str) -> bytes:
     """Compile now, whatever the cache holds; see `cubin`."""
     core = cuda_core()
-    program = core.Program(text, "c++", core.ProgramOptions(arch=arch, name=f"{name}.cu", **OPTIONS))
-    return bytes(program.compile("cubin").code)
+    try:
+        program = core.Program(text, "c++", core.ProgramOptions(arch=arch, name=f"{name}.cu", **OPTIONS))
+        return bytes(program.compile("cubin").code)
+    except Exception as error:  # cuda.core's own classes have moved between versions; the log is in the text
+        raise RuntimeError(f"NVRTC could not compile {name}.cu for {arch}: {error}") from error

@@ -86,12 +86,24 @@ def varlen_attention(
     """`service.model.attention.segment_attention`, with the same arguments, by the kernel where it takes them."""
     if not takes(query):
         lengths = {"segment_lengths": segment_lengths, "scaling": scaling}
-        return segment_attention(module, query, key, value, attention_mask, **lengths, **options)
+        repeated = _repeat_heads(query, key, value)
+        return segment_attention(module, query, *repeated, attention_mask, **lengths, **options)
     if attention_mask is not None:
         raise RuntimeError("a packed batch was given a mask. This is a bug.")
     packed = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     mixed = attend(*packed, tuple(segment_lengths), query.shape[-1] ** -0.5 if scaling is None else scaling)
     return mixed.unsqueeze(0), None
+
+
+def _repeat_heads(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A key and a value head for every query head.
+
+    torch's float32 attention on CUDA knows no grouped queries but in its plain path, whose memory is quadratic.
+    """
+    times = query.shape[1] // key.shape[1]
+    return key.repeat_interleave(times, dim=1), value.repeat_interleave(times, dim=1)
 
 
 def register_for(device: torch.device) -> str:
