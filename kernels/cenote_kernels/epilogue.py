@@ -43,7 +43,7 @@ def epilogue(
 
     Args:
         hidden: `[total_tokens, hidden]`, any float dtype.
-        cu_seqlens: `[num_requests + 1]`, int64.
+        cu_seqlens: `[num_requests + 1]`, int64; on the host, since the host reads it.
         outputs: what each request wants, `num_requests` of them.
         mode: pooling mode of the model.
         ranges: calibrated ranges for int8 and uint8, by number of dimensions; a length without has the fixed range.

@@ -32,8 +32,11 @@ FORMATS: dict[NumberFormat, tuple[torch.dtype, int]] = {
 BITS = {kind: 1 << place for place, kind in enumerate(FORMATS)}
 MODES: dict[PoolingMode, int] = {"last_token": 0, "mean": 1, "cls": 2}
 JOB = np.dtype(
-    [("start", "<i8"), ("end", "<i8"), ("out", "<i8"), ("ranges", "<i8")]
-    + [("dimensions", "<i4"), ("kinds", "<i4"), ("normalize", "<i4"), ("bound", "<f4")]
+    [
+        *((name, "<i8") for name in ("start", "end", "out", "ranges")),
+        *((name, "<i4") for name in ("dimensions", "kinds", "normalize")),
+        ("bound", "<f4"),
+    ]
 )
 """What one request wants, as epilogue.cu reads it (`Job`)."""
 

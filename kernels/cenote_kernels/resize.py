@@ -9,7 +9,7 @@ import torch
 
 from cenote_kernels.availability import kernels_run_on
 from cenote_kernels.bicubic import PRECISION_BITS, Taps, taps
-from cenote_kernels.launch import MAX_SHARED_BYTES, Call, Launch, on_device
+from cenote_kernels.launch import MAX_SHARED_BYTES, Argument, Call, Launch, on_device
 from cenote_kernels.ops import Axis, OpSpec, TensorSpec
 
 COLUMNS, ROWS, LINES = 32, 16, 8
@@ -38,7 +38,9 @@ def vertical_first(in_height: int, in_width: int, height: int, width: int) -> bo
 def resize_reference(pixels: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """`resize` in plain torch, on 32-bit integers."""
     axes = [(1, width), (0, height)]
-    for axis, size in reversed(axes) if vertical_first(*pixels.shape[:2], height, width) else axes:
+    if vertical_first(pixels.shape[0], pixels.shape[1], height, width):
+        axes.reverse()
+    for axis, size in axes:
         if pixels.shape[axis] != size:
             along = taps(pixels.shape[axis], size)
             pixels = _blend(pixels, along) if axis else _blend(pixels.transpose(0, 1), along).transpose(0, 1)
@@ -85,8 +87,8 @@ def _horizontal(rows: Rows, width: int, is_last: bool, launch: Launch) -> Rows:
     if shared_bytes > MAX_SHARED_BYTES:
         span = shared_bytes = 0
     out = _empty(rows.height, width, is_last, rows.bytes.device)
-    sizes = map(ctypes.c_int32, (rows.width, rows.height, _is_aligned(rows)))
-    source = rows.bytes, ctypes.c_int64(rows.pitch), *sizes
+    sizes = [ctypes.c_int32(size) for size in (rows.width, rows.height, _is_aligned(rows))]
+    source: list[Argument] = [rows.bytes, ctypes.c_int64(rows.pitch), *sizes]
     target = out.bytes, ctypes.c_int64(out.pitch), ctypes.c_int32(width), ctypes.c_int32(span)
     grid = (-(-width // COLUMNS), -(-rows.height // ROWS))
     launch(Call("resize", "resize_horizontal", grid, 128, (*source, bounds, weights, *target), shared_bytes))

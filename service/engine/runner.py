@@ -106,7 +106,7 @@ class ModelRunner:
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> list[dict[str, bytes] | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not sound."""
         packed = self._pack(batch)
-        bounds = torch.tensor([0, *accumulate(packed.segment_lengths)], device=self.device)
+        bounds = torch.tensor([0, *accumulate(packed.segment_lengths)])  # the host reads them, and so they stay there
         outputs = [_output(waiting.request) for waiting in batch]
         rows = epilogue(self._language.forward(packed), bounds, outputs, mode=self._pooling, ranges=self._ranges)
         return [None if row is None else {kind: _to_bytes(tensor) for kind, tensor in row.items()} for row in rows]

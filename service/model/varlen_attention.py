@@ -85,19 +85,19 @@ def varlen_attention(
 ) -> tuple[torch.Tensor, None]:
     """`service.model.attention.segment_attention`, with the same arguments, by the kernel where it takes them."""
     if not takes(query):
-        lengths = {"segment_lengths": segment_lengths, "scaling": scaling}
-        repeated = _repeat_heads(query, key, value)
-        return segment_attention(module, query, *repeated, attention_mask, **lengths, **options)
+        key, value = _repeat_heads(query, key, value)
+        return segment_attention(
+            module, query, key, value, attention_mask, segment_lengths=segment_lengths, scaling=scaling, **options
+        )
     if attention_mask is not None:
         raise RuntimeError("a packed batch was given a mask. This is a bug.")
-    packed = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
-    mixed = attend(*packed, tuple(segment_lengths), query.shape[-1] ** -0.5 if scaling is None else scaling)
+    queries, keys, values = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    mixed = attend(queries, keys, values, tuple(segment_lengths), scale)
     return mixed.unsqueeze(0), None
 
 
-def _repeat_heads(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _repeat_heads(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """A key and a value head for every query head.
 
     torch's float32 attention on CUDA knows no grouped queries but in its plain path, whose memory is quadratic.

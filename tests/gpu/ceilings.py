@@ -12,12 +12,19 @@ NAMES = ("ceiling: device-to-device copy", "ceiling: bfloat16 matrix product, 81
 
 def measure(stage: Stage) -> Iterator[Row]:
     """Both, kept in the stage for the others."""
+    stage.copy_bytes_s = _copy(stage)
+    yield Row(NAMES[0], f"{stage.copy_bytes_s / 1e12:.2f} TB/s, read and written")
+    stage.matmul_flop_s = _product(stage)
+    yield Row(NAMES[1], f"{stage.matmul_flop_s / 1e12:.0f} TFLOP/s")
+
+
+def _copy(stage: Stage) -> float:
     source = torch.randint(0, 255, (stage.size(1 << 31, 1 << 20),), dtype=torch.uint8, device=stage.device)
     target = torch.empty_like(source)
-    stage.copy_bytes_s = 2 * source.numel() / stage.seconds(lambda: target.copy_(source))
-    yield Row(NAMES[0], f"{stage.copy_bytes_s / 1e12:.2f} TB/s, read and written")
-    del source, target
+    return 2 * source.numel() / stage.seconds(lambda: target.copy_(source))
+
+
+def _product(stage: Stage) -> float:
     side = stage.size(8192, 64)
     left, right = (torch.randn(side, side, device=stage.device, dtype=torch.bfloat16) for _ in range(2))
-    stage.matmul_flop_s = 2 * side**3 / stage.seconds(lambda: left @ right)
-    yield Row(NAMES[1], f"{stage.matmul_flop_s / 1e12:.0f} TFLOP/s")
+    return 2 * side**3 / stage.seconds(lambda: left @ right)

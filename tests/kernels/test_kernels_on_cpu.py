@@ -60,7 +60,9 @@ def test_resize_is_its_reference_over_random_sizes(launch: OnCpu) -> None:
     for _ in range(60):
         sizes = [int(rng.integers(1, rng.choice([5, 40, 130]) + 1)) for _ in range(4)]
         pixels = torch.from_numpy(rng.integers(0, 256, (*sizes[:2], 3), dtype=np.uint8))
-        assert torch.equal(resize_kernel(pixels, *sizes[2:], launch=launch), resize_reference(pixels, *sizes[2:])), sizes
+        assert torch.equal(resize_kernel(pixels, *sizes[2:], launch=launch), resize_reference(pixels, *sizes[2:])), (
+            sizes
+        )
     spans = {call.shared_bytes > 0 for call in launch.calls if call.entry == "resize_horizontal"}
     assert True in spans
 

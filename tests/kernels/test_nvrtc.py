@@ -22,7 +22,7 @@ def nvrtc_missing() -> str:
     """Why NVRTC cannot be used here, or nothing."""
     try:
         nvrtc.nvrtc_version()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever keeps it away
         return f"NVRTC cannot be loaded here ({type(error).__name__}); the package nvidia-cuda-nvrtc brings it"
     return ""
 

@@ -10,8 +10,8 @@ from PIL import Image
 from cenote_kernels.bicubic import taps
 from cenote_kernels.resize import resize, vertical_first
 
-NUM_SIZES = int(os.environ.get("CENOTE_RESIZE_SIZES", "400"))
-LIMITS = (4, 40, 150, 400)
+NUM_SIZES = int(os.environ.get("CENOTE_RESIZE_SIZES", "300"))
+LIMITS = (4, 40, 150, 300)
 """Longest side of a case, in turn: small sides meet the filter's edges more often."""
 
 

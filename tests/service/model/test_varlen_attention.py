@@ -4,6 +4,7 @@ The kernel itself runs in `make check-gpu`. Here torch's own description of it (
 call binds, and a stand-in with the same signature checks what goes in and comes out.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -36,11 +37,11 @@ def stand_in(
     assert bounds_q.dtype == bounds_k.dtype == torch.int32
     assert (int(bounds_q.diff().max()), int(bounds_k.diff().max())) == (longest_q, longest_k)
     out = []
-    for (a, b), (c, d) in zip(zip(bounds_q, bounds_q[1:]), zip(bounds_k, bounds_k[1:]), strict=True):  # noqa: B905
+    for (a, b), (c, d) in zip(pairwise(bounds_q.tolist()), pairwise(bounds_k.tolist()), strict=True):
         q, k, v = query[a:b].transpose(0, 1), key[c:d].transpose(0, 1), value[c:d].transpose(0, 1)
         mask = torch.ones(b - a, d - c, dtype=torch.bool)
         if window_size == (-1, 0):
-            mask = mask.tril(int((d - c) - (b - a)))  # the last query sees the last key
+            mask = mask.tril((d - c) - (b - a))  # the last query sees the last key
         mixed = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale, enable_gqa=enable_gqa)
         out.append(mixed.transpose(0, 1))
     return torch.cat(out)
