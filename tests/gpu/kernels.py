@@ -74,7 +74,7 @@ def _time(stage: Stage, op: OpSpec, seed: int, name: str) -> Row:
     num_bytes = op.bytes_moved(**arguments)
     op.kernel(**_on(stage, arguments), launch=note)
     del arguments
-    seconds = stage.seconds(lambda: [stage.launch(call) for call in calls])
+    seconds = stage.seconds(lambda: [stage.launch(call) for call in calls], repeats=10)
     rate = num_bytes / seconds
     share = rate / stage.copy_bytes_s
     measured = f"{rate / 1e12:.2f} TB/s ({num_bytes / 1e6:.0f} MB in {seconds * 1e6:.0f} us)"

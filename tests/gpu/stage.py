@@ -38,8 +38,11 @@ class Stage:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def seconds(self, run: Callable[[], object], rounds: int = 15, warm_up: int = 3) -> float:
-        """Median time of `run` on the device, by CUDA events around each round."""
+    def seconds(self, run: Callable[[], object], rounds: int = 15, warm_up: int = 3, repeats: int = 1) -> float:
+        """Median time of `run` on the device, by CUDA events around each round of `repeats`.
+
+        A kernel alone would be timed with the launch that the idle card waits for; behind others, it is not.
+        """
         for _ in range(1 if self.is_dry else warm_up):
             run()
         self.synchronize()
@@ -51,10 +54,11 @@ class Stage:
         for _ in range(rounds):
             start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             start.record()
-            run()
+            for _ in range(repeats):
+                run()
             stop.record()
             stop.synchronize()
-            times.append(start.elapsed_time(stop) / 1e3)
+            times.append(start.elapsed_time(stop) / 1e3 / repeats)
         return statistics.median(times)
 
     def wall_seconds(self, run: Callable[[], object], rounds: int = 5) -> float:
