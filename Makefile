@@ -78,6 +78,10 @@ scorecard: $(VENV)/.serve ## measure the built-in model on scenes it never saw
 fuzz: $(VENV)/.test ## 2,000 requests that schemathesis makes from openapi.json, and what it finds
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
 
+.PHONY: check-gpu
+check-gpu: $(VENV)/.test ## build, check and time the CUDA kernels and the model on a GPU, under eight minutes; says why without one
+	$(BIN)/python -m tests.gpu --write docs/gpu.md $(ARGS)
+
 .PHONY: scoreboard scoreboard-nightly sabotage
 scoreboard: $(VENV)/.test ## try what the reliability specification lists, under 15 minutes on two cores (one: ARGS="--only ssrf")
 	$(BIN)/python -m tests.scoreboard --write docs/scoreboard.md $(ARGS)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
+from cenote_kernels.availability import kernels_run_on
+from cenote_kernels.fused_epilogue import fits, fused_epilogue
 from cenote_kernels.matryoshka import truncate_normalize
 from cenote_kernels.pooling import PoolingMode, pool
 from cenote_kernels.quantize import NumberFormat, Ranges, quantize
@@ -41,7 +43,7 @@ def epilogue(
 
     Args:
         hidden: `[total_tokens, hidden]`, any float dtype.
-        cu_seqlens: `[num_requests + 1]`, int64.
+        cu_seqlens: `[num_requests + 1]`, int64; on the host, since the host reads it.
         outputs: what each request wants, `num_requests` of them.
         mode: pooling mode of the model.
         ranges: calibrated ranges for int8 and uint8, by number of dimensions; a length without has the fixed range.
@@ -51,6 +53,8 @@ def epilogue(
         a format that was asked for (float16 ends at 65,504), or is not of unit length (1 ± 1e-3; where no unit vector
         was asked for, of length 0): such a vector is an error of that request, never a row.
     """
+    if outputs and kernels_run_on(hidden.device) and fits(hidden):
+        return fused_epilogue(hidden, cu_seqlens, outputs, mode, ranges)
     return finish(pool(hidden, cu_seqlens, mode), outputs, ranges=ranges)
 
 
@@ -67,6 +71,8 @@ def finish(
     Returns:
         As `epilogue`.
     """
+    if outputs and kernels_run_on(raw.device) and fits(raw):
+        return fused_epilogue(raw, torch.arange(len(raw) + 1), outputs, "last_token", ranges)
     groups: dict[Output, list[int]] = defaultdict(list)
     for index, output in enumerate(outputs):
         groups[output].append(index)

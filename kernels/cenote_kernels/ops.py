@@ -42,6 +42,9 @@ class OpSpec:
         reference: plain torch; the specification and the fallback.
         tolerance: greatest absolute difference from the reference, by output dtype.
         sample: realistic keyword arguments for the reference, from a seed.
+        kernel: the same on the device, with the reference's arguments and `launch`; None where only the reference is.
+        bytes_moved: fewest bytes that must pass through device memory, from the reference's arguments.
+        large: like `sample`, of a size that fills a GPU, for timing.
     """
 
     name: str
@@ -52,6 +55,9 @@ class OpSpec:
     reference: Callable[..., torch.Tensor]
     tolerance: Mapping[torch.dtype, float]
     sample: Callable[[int], dict[str, Any]]
+    kernel: Callable[..., torch.Tensor] | None = None
+    bytes_moved: Callable[..., int] | None = None
+    large: Callable[[int], dict[str, Any]] | None = None
 
     def check_axes(self, **tensors: torch.Tensor) -> dict[str, int]:
         """Bind each axis name to its length.

@@ -1,7 +1,7 @@
 """Causal attention over packed prompts, without padding and without a mask: prompts of one length in one call.
 
 In: queries, keys, values of all places in attention's order (`service.model.segments`). Out: their mixtures.
-Knows neither rows that are shared nor layers.
+Knows neither rows that are shared nor layers. On CUDA, in half precision, it is one call (`varlen_attention.py`).
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from service.model import varlen_attention
 from service.model.segments import Group
 
 
@@ -30,6 +31,10 @@ def attend(
         scaling: factor of the scores.
         out: `[num_places, heads, head_dim]`, written.
     """
+    if varlen_attention.takes(query):
+        return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling))
+    if query.is_cuda:
+        key, value = _repeat_heads(query, key, value)
     for group in groups:
         q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
         is_grouped = q.shape[1] != k.shape[1]
@@ -55,6 +60,8 @@ def attend_last(
     Returns:
         `[num_segments, heads, head_dim]`.
     """
+    if varlen_attention.takes(query):
+        return varlen_attention.attend_last(query, key, value, _lengths(groups), scaling)
     mixed = []
     for group in groups:
         q = query[group.first : group.first + group.num_segments]
@@ -62,6 +69,19 @@ def attend_last(
         k, v = (_prompts(tensor, group) for tensor in (key, value))
         mixed.append(scaled_dot_product_attention(q, k, v, scale=scaling).flatten(1, 2))
     return torch.cat(mixed)
+
+
+def _lengths(groups: Sequence[Group]) -> tuple[int, ...]:
+    return tuple(group.num_tokens for group in groups for _ in range(group.num_segments))
+
+
+def _repeat_heads(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A key and a value head for every query head.
+
+    torch's float32 attention on CUDA knows no grouped queries but in its plain path, whose memory is quadratic.
+    """
+    times = query.shape[1] // key.shape[1]
+    return key.repeat_interleave(times, dim=1), value.repeat_interleave(times, dim=1)
 
 
 def _prompts(tensor: torch.Tensor, group: Group) -> torch.Tensor:

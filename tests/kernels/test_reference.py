@@ -137,13 +137,15 @@ def test_quantization_does_not_depend_on_neighbors() -> None:
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_each_op_describes_itself_truly(op: object) -> None:
-    arguments = op.sample(0)
+    arguments, again = op.sample(0), op.sample(0)
+    assert all(torch.equal(value, again[name]) for name, value in arguments.items() if isinstance(value, torch.Tensor))
     tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
     out = op.reference(**arguments)
     lengths = op.check_axes(**tensors, out=out)
     assert set(lengths) <= {axis.name for axis in op.axes}
     assert out.dtype in op.tolerance
-    assert torch.equal(op.sample(0)[next(iter(tensors))], next(iter(tensors.values())))
+    assert (op.kernel is None) == (op.large is None) == (op.bytes_moved is None)
+    assert op.bytes_moved is None or op.bytes_moved(**arguments) > out.numel()
 
 
 def test_axes_that_disagree_are_refused() -> None:

@@ -1,0 +1,218 @@
+"""The epilogue as one kernel: a block a request, from hidden states to bytes as they are sent; one copy to the host.
+
+`epilogue` calls it where the kernels run; the references of `pool`, `truncate_normalize` and `quantize` are its
+specification.
+"""
+
+import ctypes
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+from cenote_kernels.launch import MAX_SHARED_BYTES, Call, Launch, on_device
+from cenote_kernels.matryoshka import truncate_normalize
+from cenote_kernels.ops import Axis, OpSpec, TensorSpec
+from cenote_kernels.patchify import NAMES
+from cenote_kernels.pooling import FLOATS, PoolingMode, pool
+from cenote_kernels.quantize import INT8_RANGE_SIGMAS, NumberFormat, Ranges, quantize
+
+FORMATS: dict[NumberFormat, tuple[torch.dtype, int]] = {
+    "float32": (torch.float32, 1),
+    "float16": (torch.float16, 2),
+    "bfloat16": (torch.bfloat16, 2),
+    "int8": (torch.int8, 4),
+    "uint8": (torch.uint8, 4),
+    "binary": (torch.int8, 32),
+    "ubinary": (torch.uint8, 32),
+}
+"""Dtype on the host, and components in a word of 4 bytes. The order is that of the bits in epilogue.cu."""
+BITS = {kind: 1 << place for place, kind in enumerate(FORMATS)}
+MODES: dict[PoolingMode, int] = {"last_token": 0, "mean": 1, "cls": 2}
+JOB = np.dtype(
+    [
+        *((name, "<i8") for name in ("start", "end", "out", "ranges")),
+        *((name, "<i4") for name in ("dimensions", "kinds", "normalize")),
+        ("bound", "<f4"),
+    ]
+)
+"""What one request wants, as epilogue.cu reads it (`Job`)."""
+
+Rows = list[dict[NumberFormat, torch.Tensor] | None]
+
+
+class Wanted(Protocol):
+    """What one request wants of its vector; see `cenote_kernels.Output`."""
+
+    @property
+    def dimensions(self) -> int: ...  # noqa: D102
+    @property
+    def kinds(self) -> tuple[NumberFormat, ...]: ...  # noqa: D102
+    @property
+    def normalize(self) -> bool: ...  # noqa: D102
+
+
+def fits(hidden: torch.Tensor) -> bool:
+    """Whether the kernel can take these hidden states: whole vectors of 16 bytes, a row that shared memory holds."""
+    width = hidden.shape[1]
+    whole = hidden.is_contiguous() and width * hidden.itemsize % 16 == 0 and hidden.data_ptr() % 16 == 0
+    return whole and hidden.dtype in FLOATS and _padded(width) * 4 <= MAX_SHARED_BYTES
+
+
+def fused_epilogue(
+    hidden: torch.Tensor,
+    cu_seqlens: torch.Tensor,
+    outputs: Sequence[Wanted],
+    mode: PoolingMode,
+    ranges: Mapping[int, Ranges] | None = None,
+    *,
+    launch: Launch = on_device,
+) -> Rows:
+    """What `cenote_kernels.epilogue` returns, by cuda/epilogue.cu; `fits(hidden)` must hold."""
+    bounds = cu_seqlens.tolist()
+    flat, places = _flat_ranges({one.dimensions for one in outputs}, ranges or {}, hidden.device)
+    jobs, num_bytes = np.zeros(len(outputs), JOB), 0
+    for index, one in enumerate(outputs):
+        kinds = sum(BITS[kind] for kind in set(one.kinds))
+        bound = INT8_RANGE_SIGMAS / math.sqrt(one.dimensions)
+        place = places.get(one.dimensions, -1)
+        jobs[index] = (*bounds[index : index + 2], num_bytes, place, one.dimensions, kinds, one.normalize, bound)
+        num_bytes += sum(_slot_bytes(kind, one.dimensions) for kind in set(one.kinds))
+    out = torch.empty(num_bytes + len(outputs), dtype=torch.uint8, device=hidden.device)
+    given = hidden, ctypes.c_int32(hidden.shape[1]), torch.from_numpy(jobs.view(np.uint8)).to(hidden.device), flat
+    shared_bytes = 4 * max(_padded(one.dimensions) for one in outputs)
+    arguments = (*given, out, out[num_bytes:], ctypes.c_int32(MODES[mode]))
+    launch(Call("epilogue", f"epilogue_{NAMES[hidden.dtype]}", (len(outputs), 1), 256, arguments, shared_bytes))
+    return _split(out.cpu(), num_bytes, jobs["out"].tolist(), outputs)
+
+
+def _split(host: torch.Tensor, num_bytes: int, starts: list[int], outputs: Sequence[Wanted]) -> Rows:
+    """The rows of each request, as views of the one buffer; None where the kernel found the vector not sound."""
+    rows: Rows = []
+    for start, one, sound in zip(starts, outputs, host[num_bytes:].tolist(), strict=True):
+        made: dict[NumberFormat, torch.Tensor] = {}
+        for kind in sorted(set(one.kinds), key=BITS.__getitem__):
+            dtype, per_word = FORMATS[kind]
+            length = one.dimensions // 8 if per_word == 32 else one.dimensions
+            made[kind] = host[start : start + length * dtype.itemsize].view(dtype)
+            start += _slot_bytes(kind, one.dimensions)
+        rows.append({kind: made[kind] for kind in one.kinds} if sound else None)
+    return rows
+
+
+def _slot_bytes(kind: NumberFormat, dimensions: int) -> int:
+    return -(-dimensions // (FORMATS[kind][1] * 4)) * 16
+
+
+def _padded(dimensions: int) -> int:
+    return -(-dimensions // 32) * 32
+
+
+def _flat_ranges(
+    wanted: set[int], ranges: Mapping[int, Ranges], device: torch.device
+) -> tuple[torch.Tensor, dict[int, int]]:
+    """All calibrated ranges in one tensor of floats, and where those of each length begin."""
+    parts, places, length = [torch.zeros(1, device=device)], {}, 1
+    for dimensions in sorted(wanted & set(ranges)):
+        places[dimensions] = length
+        parts += ranges[dimensions]
+        length += 2 * dimensions
+    return torch.cat(parts), places
+
+
+def rows_reference(
+    hidden: torch.Tensor,
+    cu_seqlens: torch.Tensor,
+    mode: PoolingMode = "last_token",
+    dimensions: int | None = None,
+    kind: NumberFormat = "float32",
+    normalize: bool = True,
+) -> torch.Tensor:
+    """``quantize(normalize(truncate(pool(hidden))))`` where all requests want the same of their vectors."""
+    raw = pool(hidden, cu_seqlens, mode)
+    return quantize(truncate_normalize(raw, dimensions or hidden.shape[1], normalize), kind)
+
+
+def rows_kernel(
+    hidden: torch.Tensor,
+    cu_seqlens: torch.Tensor,
+    mode: PoolingMode = "last_token",
+    dimensions: int | None = None,
+    kind: NumberFormat = "float32",
+    normalize: bool = True,
+    *,
+    launch: Launch = on_device,
+) -> torch.Tensor:
+    """The same by the kernel, on the host.
+
+    Raises:
+        ValueError: a vector is not sound.
+    """
+    one = _Same(dimensions or hidden.shape[1], (kind,), normalize)
+    rows = fused_epilogue(hidden, cu_seqlens, [one] * (len(cu_seqlens) - 1), mode, launch=launch)
+    found = [row[kind] for row in rows if row is not None]
+    if len(found) < len(rows):
+        raise ValueError(f"epilogue: {len(rows) - len(found)} of {len(rows)} vectors are not sound")
+    return torch.stack(found)
+
+
+class _Same(NamedTuple):
+    dimensions: int
+    kinds: tuple[NumberFormat, ...]
+    normalize: bool
+
+
+def _packed(seed: int, requests: int, longest: int, width: int, dtype: torch.dtype) -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, longest + 1, (requests,), generator=generator)
+    cu_seqlens = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+    return {"hidden": torch.randn(int(cu_seqlens[-1]), width, generator=generator).to(dtype), "cu_seqlens": cu_seqlens}
+
+
+def _sample(seed: int) -> dict[str, Any]:
+    """Every mode, dtype and format, whole and cut, narrower and wider than a block's threads reach at once."""
+    width, dimensions = ((256, 256), (256, 40), (2560, 2560), (2560, 1000))[seed % 4]
+    wanted = {"mode": tuple(MODES)[seed % 3], "dimensions": dimensions, "kind": tuple(FORMATS)[seed % 7]}
+    return {**_packed(seed, 5, 9, width, FLOATS[seed // 3 % 3]), **wanted, "normalize": seed % 5 != 4 or seed % 7 > 2}
+
+
+def _bytes_moved(
+    hidden: torch.Tensor,
+    cu_seqlens: torch.Tensor,
+    mode: PoolingMode = "last_token",
+    dimensions: int | None = None,
+    kind: NumberFormat = "float32",
+    normalize: bool = True,
+) -> int:
+    kept, requests = dimensions or hidden.shape[1], len(cu_seqlens) - 1
+    tokens = hidden.shape[0] if mode == "mean" else requests
+    return tokens * kept * hidden.itemsize + requests * (_slot_bytes(kind, kept) + JOB.itemsize + 1)
+
+
+EPILOGUE = OpSpec(
+    name="epilogue",
+    formula="out[i] = quantize(v / ||v||_2), v = pool(hidden, i)[:dimensions]",
+    axes=(
+        Axis("total_tokens", "tokens of all requests, packed without padding"),
+        Axis("hidden", "width of the model"),
+        Axis("num_bounds", "num_requests + 1"),
+        Axis("num_requests", "rows of the batch"),
+        Axis("packed", "dimensions, or dimensions / 8 for bits"),
+    ),
+    inputs=(
+        TensorSpec("hidden", ("total_tokens", "hidden"), FLOATS, "post-norm hidden states"),
+        TensorSpec("cu_seqlens", ("num_bounds",), (torch.int64,), "cumulative segment bounds, from 0"),
+    ),
+    outputs=(
+        TensorSpec("out", ("num_requests", "packed"), (*FLOATS, torch.int8, torch.uint8), "vectors as they are sent"),
+    ),
+    reference=rows_reference,
+    # A sum of squares in another order moves a component by an ulp, and with it one that lies between two numbers.
+    tolerance={torch.float32: 2e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2, torch.int8: 1.0, torch.uint8: 1.0},
+    sample=_sample,
+    kernel=rows_kernel,
+    bytes_moved=_bytes_moved,
+    large=lambda seed: _packed(seed, 49152, 1, 2048, torch.bfloat16),
+)
