@@ -27,6 +27,7 @@ from service.front.known_answer import KnownAnswer
 from service.front.pixels import PixelLoader
 from service.front.served_model import ServedModel, load_served_model
 from service.front.supervisor import EngineBrokenError, Supervisor
+from service.front.turns import Turns
 from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready
@@ -69,6 +70,7 @@ class Serving:
         keyring: the API keys; None where nobody is asked for one.
         fetching: brings in pictures by URL, or None.
         local_files: reads `file:` URLs, or None.
+        turns: in which long work is done on the loop.
     """
 
     settings: Settings
@@ -80,6 +82,7 @@ class Serving:
     keyring: Keyring | None = field(init=False)
     fetching: Fetching | None = field(init=False)
     local_files: LocalFiles | None = field(init=False)
+    turns: Turns = field(default_factory=Turns)
     _online: Online | None = None
 
     def __post_init__(self) -> None:

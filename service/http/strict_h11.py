@@ -1,4 +1,4 @@
-"""h11's connection with our rules for heads, and a bound for bodies in tiny chunks."""
+"""h11's connection with our rules for heads, a bound for bodies in tiny chunks, and answers that begin in one write."""
 
 import h11
 
@@ -14,12 +14,17 @@ class StrictConnection(h11.Connection):
 
     Args:
         max_head_bytes: limit of request line and headers together.
+
+    Attributes:
+        num_sent_bytes: bytes that were given to be written so far.
     """
 
     def __init__(self, max_head_bytes: int) -> None:
         super().__init__(h11.SERVER, max_head_bytes)
         self._max_head_bytes = max_head_bytes
         self._num_tiny = 0
+        self._head = b""
+        self.num_sent_bytes = 0
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """The next event.
@@ -38,3 +43,15 @@ class StrictConnection(h11.Connection):
             if self._num_tiny > MAX_TINY_CHUNKS:
                 raise h11.RemoteProtocolError("too many tiny chunks")
         return event
+
+    def send(self, event: h11.Event) -> bytes | None:
+        """The bytes of an event. An answer's head waits for the first of its body: one write, and one wake-up there."""
+        data = super().send(event)
+        if data is None:
+            return None
+        if isinstance(event, h11.Response):
+            self._head = data
+            return b""
+        data, self._head = self._head + data, b""
+        self.num_sent_bytes += len(data)
+        return data
