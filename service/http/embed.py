@@ -32,7 +32,7 @@ from service.http.errors import AnyRequest, error_body
 from service.http.late import Late
 from service.http.request_id import request_id
 from service.http.vector_format import float_list, integer_list, late_base64, late_list
-from service.ipc.messages import OutputSpec
+from service.ipc.messages import OutputSpec, Row
 
 KINDS: dict[EmbeddingType, str] = {
     "float": "float32",
@@ -143,12 +143,12 @@ def _vectors(outcomes: Sequence[Outcome], types: list[EmbeddingType]) -> EmbedVe
     return EmbedVectors(**lists)
 
 
-def _row(outcome: Outcome, kind: EmbeddingType) -> bytes:
+def _row(outcome: Outcome, kind: EmbeddingType) -> Row:
     """A vector's bytes; none where the input failed, so that its list is empty and all lists stay parallel."""
     return b"" if isinstance(outcome, ServiceError) else outcome.vector.rows[KINDS[kind]]
 
 
-def _written(row: bytes, kind: EmbeddingType) -> Late:
+def _written(row: Row, kind: EmbeddingType) -> Late:
     if kind == "base64":
         return late_base64(bytes, row)
     return (

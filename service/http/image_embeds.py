@@ -30,7 +30,7 @@ from service.http.caller import caller_of
 from service.http.errors import AnyRequest, error_body
 from service.http.late_file import late_file
 from service.http.request_id import request_id
-from service.ipc.messages import FeaturesSpec
+from service.ipc.messages import FeaturesSpec, Row
 from service.media.key import features_digest
 from service.media.npy_file import npy_head
 from service.media.safetensors_file import safetensors_head
@@ -123,7 +123,7 @@ class EntryWriter:
             dtype=self.dtype,
         )
 
-    def _tensor(self, data: bytes, num_tokens: int) -> Tensor:
+    def _tensor(self, data: Row, num_tokens: int) -> Tensor:
         width = len(data) // (num_tokens * ITEM_BYTES[self.dtype])
         return Tensor(self.dtype, (num_tokens, width), memoryview(data), self.origin)
 

@@ -26,7 +26,9 @@ class Late:
 
     __slots__ = ("is_exact", "num_bytes", "text")
 
-    def __init__(self, text: Callable[[], Iterable[bytes]], num_bytes: int, *, is_exact: bool = True) -> None:
+    def __init__(
+        self, text: Callable[[], Iterable[bytes | memoryview]], num_bytes: int, *, is_exact: bool = True
+    ) -> None:
         self.text = text
         self.num_bytes = num_bytes
         self.is_exact = is_exact
@@ -52,7 +54,7 @@ class Parts:
         """Whether `num_bytes` is its length."""
         return all(part.is_exact for part in self.parts if isinstance(part, Late))
 
-    def pieces(self) -> Iterator[bytes]:
+    def pieces(self) -> Iterator[bytes | memoryview]:
         """Its bytes in order, printed as they are asked for."""
         for part in self.parts:
             if isinstance(part, Late):
@@ -62,7 +64,7 @@ class Parts:
 
     def slices(self, min_bytes: int) -> Iterator[bytes]:
         """The same in pieces of at least so many bytes, but for the last."""
-        held: list[bytes] = []
+        held: list[bytes | memoryview] = []
         num_held = 0
         for piece in self.pieces():
             held.append(piece)

@@ -23,7 +23,7 @@ class StrictConnection(h11.Connection):
         super().__init__(h11.SERVER, max_head_bytes)
         self._max_head_bytes = max_head_bytes
         self._num_tiny = 0
-        self._head = b""
+        self._head: list[bytes] = []
         self.num_sent_bytes = 0
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
@@ -44,14 +44,12 @@ class StrictConnection(h11.Connection):
                 raise h11.RemoteProtocolError("too many tiny chunks")
         return event
 
-    def send(self, event: h11.Event) -> bytes | None:
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
         """The bytes of an event. An answer's head waits for the first of its body: one write, and one wake-up there."""
-        data = super().send(event)
-        if data is None:
-            return None
-        if isinstance(event, h11.Response):
-            self._head = data
-            return b""
-        data, self._head = self._head + data, b""
-        self.num_sent_bytes += len(data)
-        return data
+        parts = super().send_with_data_passthrough(event)
+        if parts is None or isinstance(event, h11.Response):
+            self._head = parts or []
+            return None if parts is None else []
+        parts, self._head = [*self._head, *parts], []
+        self.num_sent_bytes += sum(map(len, parts))
+        return parts

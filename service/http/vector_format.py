@@ -15,6 +15,7 @@ import pybase64
 
 from schemas.embeddings import EmbeddingRequest, EmbedDtype
 from service.http.late import Late
+from service.ipc.messages import Row
 
 ByteOrder = Literal["little", "big"]
 
@@ -48,24 +49,24 @@ class VectorFormat:
             byte_order="big" if request.endianness == "big" else "little",
         )
 
-    def json(self, row: bytes) -> Late:
+    def json(self, row: Row) -> Late:
         """A row as a JSON value."""
         if self.is_base64:
             return late_base64(self.in_order, row)
         return late_list(lambda row: float_list(widened(row, self.dtype)), row, WIDTHS[self.dtype])
 
-    def raw(self, row: bytes) -> Late:
+    def raw(self, row: Row) -> Late:
         """A row as it is."""
         return Late(partial(_once, self.in_order, row), len(row))
 
-    def in_order(self, row: bytes) -> bytes:
+    def in_order(self, row: Row) -> Row:
         """The bytes of a row in the byte order asked for."""
         return (
             row if self.byte_order == "little" else np.frombuffer(row, f"<u{WIDTHS[self.dtype]}").byteswap().tobytes()
         )
 
 
-def late_base64(in_order: Callable[[bytes], bytes], row: bytes) -> Late:
+def late_base64(in_order: Callable[[Row], Row], row: Row) -> Late:
     """A row that will be a JSON string of base64, which has its length beforehand.
 
     Args:
@@ -75,7 +76,7 @@ def late_base64(in_order: Callable[[bytes], bytes], row: bytes) -> Late:
     return Late(partial(_once, lambda row: base64_string(in_order(row)), row), len('""') + -(-len(row) // 3) * 4)
 
 
-def late_list(write: Callable[[bytes], bytes], row: bytes, width: int) -> Late:
+def late_list(write: Callable[[Row], Row], row: Row, width: int) -> Late:
     """A row that will be a JSON array.
 
     Args:
@@ -86,16 +87,16 @@ def late_list(write: Callable[[bytes], bytes], row: bytes, width: int) -> Late:
     return Late(partial(_once, write, row), len(row) // width * NUMBER_BYTES, is_exact=False)
 
 
-def _once(write: Callable[[bytes], bytes], row: bytes) -> Iterator[bytes]:
+def _once(write: Callable[[Row], Row], row: Row) -> Iterator[Row]:
     yield write(row)
 
 
-def base64_string(row: bytes) -> bytes:
+def base64_string(row: Row) -> bytes:
     """Bytes as a JSON string of base64."""
     return b'"%b"' % pybase64.b64encode(row)
 
 
-def widened(row: bytes, dtype: EmbedDtype) -> bytes:
+def widened(row: Row, dtype: EmbedDtype) -> Row:
     """A row as float32, which holds every float16 and every bfloat16 as it is."""
     if dtype == "float32":
         return row
@@ -104,7 +105,7 @@ def widened(row: bytes, dtype: EmbedDtype) -> bytes:
     return (np.frombuffer(row, "<u2").astype("<u4") << 16).tobytes()  # a bfloat16 is the upper half of a float32
 
 
-def float_list(row: bytes) -> bytes:
+def float_list(row: Row) -> bytes:
     """A little-endian float32 row as a JSON array, each number in the fewest digits that give it back.
 
     Going through Python floats would print 17 digits each: twice the bytes for the same vector.
@@ -112,6 +113,6 @@ def float_list(row: bytes) -> bytes:
     return orjson.dumps(np.frombuffer(row, "<f4"), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def integer_list(row: bytes, dtype: str) -> bytes:
+def integer_list(row: Row, dtype: str) -> bytes:
     """A row of 8-bit numbers as a JSON array."""
     return orjson.dumps(np.frombuffer(row, dtype), option=orjson.OPT_SERIALIZE_NUMPY)

@@ -13,13 +13,15 @@ PREFIX = struct.Struct("<I")
 MAX_FRAME_BYTES = 1 << 30
 """Both ends are ours; a longer frame means that the stream is out of step."""
 
-encode = msgspec.msgpack.Encoder().encode
+encoder = msgspec.msgpack.Encoder()
 
 
-def frame(message: msgspec.Struct) -> bytes:
+def frame(message: msgspec.Struct) -> bytearray:
     """A message as it goes over the wire: four bytes of length, then msgpack."""
-    body = encode(message)
-    return PREFIX.pack(len(body)) + body
+    whole = bytearray(PREFIX.size)
+    encoder.encode_into(message, whole, PREFIX.size)
+    PREFIX.pack_into(whole, 0, len(whole) - PREFIX.size)
+    return whole
 
 
 def body_length(prefix: bytes) -> int:

@@ -22,7 +22,7 @@ from service.prompt.truncation import Budget, Side, Truncation
 
 NUM_REPEATED = 512
 MAX_REPEATED_CHARS = 2048
-"""Texts beside the input itself, and how long they may be, whose tokens are kept: a batch has them once for each input."""
+"""How many texts beside the input itself have their tokens kept, and how long they may be: each input repeats them."""
 
 COMPOSED_BYTES = 12
 """What one character can come to at most once it is composed: three times its four bytes (Unicode annex 15)."""

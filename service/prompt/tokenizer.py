@@ -67,8 +67,9 @@ class PromptTokenizer:
         if start == 0:
             return encoding.ids, 0
         place = encoding.char_to_token(start)
-        if place is not None:
-            return encoding.ids, place + (encoding.token_to_chars(place)[0] < start)
+        chars = None if place is None else encoding.token_to_chars(place)
+        if place is not None and chars is not None:
+            return encoding.ids, place + (chars[0] < start)
         starts = (begin for begin, _ in encoding.offsets)  # no token has that character
         return encoding.ids, next((i for i, begin in enumerate(starts) if begin >= start), len(encoding))
 
