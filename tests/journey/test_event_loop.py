@@ -1,8 +1,8 @@
 """Nothing holds the front's event loop, whatever is under way: its own histogram says so under a mixed load.
 
-The bar is on a share of its samples, without the time in which the loop waited for a core. On a machine so crowded that
-a process beside it that does nothing but sleep wakes late as well, threads with Python's lock have no core either, and
-nothing can be said.
+The bar is on a share of its samples, without the time in which the loop waited for a core. It can be missed without a
+fault only on a machine so crowded that threads with Python's lock have no core either; a process beside it that does
+nothing but sleep tells whether it is.
 """
 
 import subprocess
@@ -91,7 +91,8 @@ def test_the_loop_wakes_in_time_under_mixed_load(start_server: Callable[..., Liv
     late = [float(line) for line in sleeper.communicate()[0].splitlines()]
     assert statuses.count(200) == len(statuses)
     assert len(statuses) > 2 * len(kinds)
+    share = share_within(BAR_S, before, after)
     machine = sum(one <= BAR_S / 2 for one in late) / len(late)
-    if machine < SHARE:
-        pytest.skip(f"the machine itself woke {1 - machine:.1%} of sleepers more than {BAR_S / 2:g} s late")
-    assert share_within(BAR_S, before, after) >= SHARE
+    if share < SHARE and machine < SHARE:
+        pytest.skip(f"{share:.1%} of wake-ups in time, and of a process that did nothing {machine:.1%}")
+    assert share >= SHARE
