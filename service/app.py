@@ -9,6 +9,7 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from service import metrics
+from service.front.loop_lag import watch_loop
 from service.front.serving import Serving
 from service.http.access import AccessLog
 from service.http.disconnect import CancelOnDisconnect
@@ -59,7 +60,8 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
     @contextlib.asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         keyring = serving.keyring
-        running = [asyncio.create_task(work) for work in (serving.run(), *([keyring.watch()] if keyring else []))]
+        works = (serving.run(), watch_loop(), *([keyring.watch()] if keyring else []))
+        running = [asyncio.create_task(work) for work in works]
         try:
             yield
         finally:

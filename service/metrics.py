@@ -16,6 +16,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+LAGS = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 TOKENS = (16, 64, 256, 1024, 4096, 16384, 65536)
 
 REQUESTS = Counter(
@@ -42,6 +43,13 @@ SLOW_CONNECTIONS = Counter(
     "cenote_slow_connections_total", "Connections ended for being slow", ["phase"], registry=REGISTRY
 )
 LIMIT = Gauge("cenote_limit", "Every setting that is a number", ["name"], registry=REGISTRY)
+
+LOOP_LAG = Histogram(
+    "cenote_event_loop_lag_seconds", "How late the front's event loop woke", buckets=LAGS, registry=REGISTRY
+)
+LOOP_HELD = Histogram(
+    "cenote_event_loop_held_seconds", "The same without waiting for a core", buckets=LAGS, registry=REGISTRY
+)
 
 QUEUE_INPUTS = Gauge("cenote_queue_inputs", "Inputs admitted and not answered yet", registry=REGISTRY)
 QUEUE_TOKENS = Gauge("cenote_queue_tokens", "Tokens admitted and not answered yet", registry=REGISTRY)

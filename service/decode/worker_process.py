@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from service import metrics
 from service.decode.messages import MAX_END_BYTES, DecodeEnd, DecodeTask
-from service.ipc.channel import PREFIX, frame
+from service.ipc.channel import frame
+from service.ipc.frames import PREFIX
 
 COMMAND = (sys.executable, "-P", "-m", "service.decode.worker")
 """-P: the folder that the front was started in must not come before the installed packages."""

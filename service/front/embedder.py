@@ -24,7 +24,7 @@ ARENA_SHARE = 4
 
 
 class Embedder:
-    """Prepares inputs off the event loop and waits for their vectors.
+    """Prepares inputs, all but the shortest off the event loop, and waits for their vectors.
 
     Text and media have threads of their own: a text never waits behind a picture's base64 or decode.
     """
@@ -114,6 +114,8 @@ class Embedder:
                 await job.fetch(partial(self._admission.add_bytes, place))
         pool = self._header_pool if job.has_media else self._text_pool
         with stage("prepare"):
+            if job.is_short:
+                return job.prepare()
             return await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
 
     async def _embed_prepared(

@@ -8,6 +8,10 @@ import sys
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import EngineMessage
 
+QUIET = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads that wait for the next piece of a forward sleep. By default they spin, on the core that the front needs, and
+where cores are shared a forward takes ten times as long, because the spinning threads keep the working one waiting."""
+
 
 async def start_engine(arena_descriptor: int) -> tuple[subprocess.Popen[bytes], AsyncChannel[EngineMessage]]:
     """A new engine and our end of its socket; it waits for `Start`.
@@ -25,7 +29,7 @@ async def start_engine(arena_descriptor: int) -> tuple[subprocess.Popen[bytes], 
                 pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
                 process_group=0,  # Ctrl-C is the front's to handle
-                env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},
+                env={**QUIET, **os.environ, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},
             )
         except OSError:
             ours.close()

@@ -16,7 +16,7 @@ from service.front.fetching import Fetching, FetchStep
 from service.front.job import Answered, Embedded, Job
 from service.front.pictures import PictureReader, Place
 from service.front.served_model import ServedModel
-from service.front.sources import Parts, Source, embed_sources, embedding_sources, part_places, places_of
+from service.front.sources import Parts, Source, embed_sources, embedding_sources, is_short, part_places, places_of
 from service.front.tenant import Tenant
 from service.front.uuids import UuidStore
 from service.ipc.messages import OutputSpec
@@ -82,7 +82,7 @@ class InputReader:
         truncation = _embedding_truncation(request, self.model.profile.max_tokens)
         read = partial(_embedding_conversation, request)
         pictures = self.pictures(tenant, request.image_background)
-        job = partial(self._job, embedding_sources(request), read, truncation, output, pictures)
+        job = partial(self._job, embedding_sources(request), request.instruction, read, truncation, output, pictures)
         return job(per_item=request.on_error == "per_item")
 
     def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: Tenant) -> Job:
@@ -91,12 +91,13 @@ class InputReader:
         truncation = Truncation(limit, CUT_SIDES[request.truncate or "END"])
         read = partial(_embed_conversation, instruction)
         pictures = self.pictures(tenant, request.image_background)
-        job = partial(self._job, embed_sources(request), read, truncation, output, pictures)
+        job = partial(self._job, embed_sources(request), instruction, read, truncation, output, pictures)
         return job(per_item=request.on_error == "per_item")
 
     def _job(
         self,
         sources: Sequence[tuple[str, Source]],
+        instruction: str | None,
         read: Read,
         truncation: Truncation,
         output: OutputSpec,
@@ -113,6 +114,7 @@ class InputReader:
             num_inputs=len(sources),
             fetch=self.fetch_step(pictures, places, per_item=per_item),
             has_media=bool(places),
+            is_short=is_short(sources, instruction),
             per_item=per_item,
         )
 

@@ -22,6 +22,7 @@ class Job:
             the bytes as they come.
         settle: what is left to do when the inputs have been answered, or None.
         has_media: which threads `prepare` runs in.
+        is_short: `prepare` takes less than handing it to a thread: it runs on the event loop.
         per_item: an input that fails leaves the others alone.
     """
 
@@ -32,6 +33,7 @@ class Job:
     fetch: Callable[[Callable[[int], None]], Awaitable[None]] | None = None
     settle: "Callable[[Embedded], None] | None" = None
     has_media: bool = False
+    is_short: bool = False
     per_item: bool = False
 
 

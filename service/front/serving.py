@@ -1,6 +1,7 @@
 """What the routes answer from: the settings, the model once it is found, and the engine once it is up."""
 
 import asyncio
+import gc
 import logging
 import threading
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from service.front.pixels import PixelLoader
 from service.front.served_model import ServedModel, load_served_model
 from service.front.shared_cache import check_shared_cache
 from service.front.supervisor import EngineBrokenError, Supervisor
+from service.front.turns import Turns
 from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready
@@ -70,6 +72,7 @@ class Serving:
         keyring: the API keys; None where nobody is asked for one.
         fetching: brings in pictures by URL, or None.
         local_files: reads `file:` URLs, or None.
+        turns: in which long work is done on the loop.
     """
 
     settings: Settings
@@ -81,6 +84,7 @@ class Serving:
     keyring: Keyring | None = field(init=False)
     fetching: Fetching | None = field(init=False)
     local_files: LocalFiles | None = field(init=False)
+    turns: Turns = field(default_factory=Turns)
     _online: Online | None = None
 
     def __post_init__(self) -> None:
@@ -172,6 +176,7 @@ class Serving:
                 return
             rule, reading = feature_rule(settings, model), reading_rule(settings)
             reader = InputReader(model, decode_limits(settings), uuids, rule, reading, self.fetching, self.local_files)
+            keep_out_of_collections()
             self._online = Online(model, supervisor.ready, embedder, reader)
 
         start = start_message(settings, model, cores)
@@ -180,6 +185,12 @@ class Serving:
         )
         logger.info("loading %s", model.name, extra={"folder": str(model.checkpoint.folder), "threads": cores})
         await supervisor.run()
+
+
+def keep_out_of_collections() -> None:
+    """All that is there now stays: a collection of everything would hold the loop for 60 ms, amidst requests."""
+    gc.collect()
+    gc.freeze()
 
 
 def serving_of(app: Litestar) -> Serving:

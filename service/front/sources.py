@@ -3,7 +3,7 @@
 Reads decoded requests; knows no model and opens no picture.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from schemas.content import Content, ContentPart, ImageUrlPart, TextPart
 from schemas.embed import EmbedRequest
@@ -12,6 +12,11 @@ from schemas.messages import Message, conversations
 from schemas.token_arrays import token_arrays
 from service.front.pictures import Place
 from service.prompt.token_array import TokenArray
+
+MAX_SHORT_INPUTS = 4
+MAX_SHORT_CHARS = 512
+"""Texts of one request whose prompts are made on the event loop: in 0.2 ms at most. A thread costs 0.1 ms to reach, and
+to come back from it a switch interval of Python's global lock, should others be at work."""
 
 Source = str | TokenArray | Content | ImageUrlPart | list[Message]
 """What one vector is made of, as the request gives it."""
@@ -43,6 +48,13 @@ def embed_sources(request: EmbedRequest) -> list[tuple[str, Source]]:
     if request.images is not None:
         return [(f"images[{i}]", ImageUrlPart(image_url=url)) for i, url in enumerate(request.images)]
     return [(f"inputs[{i}]", item) for i, item in enumerate(request.inputs or [])]
+
+
+def is_short(sources: Sequence[tuple[str, Source]], instruction: str | None) -> bool:
+    """Whether all of it is plain text of a few words, which is tokenized sooner than a thread is reached."""
+    texts = [source for _, source in sources[:MAX_SHORT_INPUTS] if isinstance(source, str)]
+    num_chars = len(instruction or "") + sum(map(len, texts))
+    return len(texts) == len(sources) and num_chars <= MAX_SHORT_CHARS
 
 
 def places_of(source: Source, param: str, index: int) -> Iterator[Place]:

@@ -1,4 +1,4 @@
-"""Answers with vectors: written off the event loop when they are large, with headers that say where the time went."""
+"""Answers with vectors: printed while they are sent when they are large, with headers that say where the time went."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,36 +8,36 @@ from litestar import MediaType, Response
 
 from service import metrics
 from service.front.job import Embedded
-from service.http.vector_format import print_late
+from service.front.turns import Turns
+from service.http.late import in_parts
+from service.http.streamed import reply
 from service.stages import note_inside, stage
 
 MAX_VECTORS_ON_LOOP = 64
-
-encode = msgspec.json.Encoder(enc_hook=print_late).encode
-"""Writes answers; vectors print themselves when it comes to them."""
+"""The entries of more are made in a thread; their vectors are printed later and elsewhere."""
 
 
 async def answer(
+    turns: Turns,
     write: Callable[[], msgspec.Struct],
     embedded: Embedded,
     headers: dict[str, str] | None = None,
     *,
     in_thread: bool = False,
 ) -> Response[bytes]:
-    """What `write` makes, as JSON, with the timing and cache headers of DESIGN.md section 3."""
-    body = await written(lambda: encode(write()), embedded, in_thread=in_thread)
-    return Response(body, headers=timing_headers(embedded) | (headers or {}), media_type=MediaType.JSON)
+    """What `write` makes, as JSON, with the timing and cache headers of DESIGN.md section 3.
 
-
-async def written(write: Callable[[], bytes], embedded: Embedded, *, in_thread: bool = False) -> bytes:
-    """What `write` makes.
-
-    Printing thousands of vectors takes a tenth of a second and more: then it is done in a thread, vector by vector, so
-    that probes and short requests get their turn meanwhile.
+    Args:
+        turns: of the service.
+        write: makes the response; all that can fail is done here.
+        embedded: what it is about.
+        headers: more of them.
+        in_thread: `write` takes long whatever the number of inputs.
     """
     is_large = in_thread or len(embedded.outcomes) > MAX_VECTORS_ON_LOOP
     with stage("write"):
-        return await asyncio.to_thread(write) if is_large else write()
+        parts = await asyncio.to_thread(lambda: in_parts(write())) if is_large else in_parts(write())
+        return reply(turns, parts, timing_headers(embedded) | (headers or {}), MediaType.JSON)
 
 
 def timing_headers(embedded: Embedded) -> dict[str, str]:

@@ -76,7 +76,7 @@ class Connection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.conn = StrictConnection(limits.max_head_bytes)
+        self.conn: StrictConnection = StrictConnection(limits.max_head_bytes)
         self._limits = limits
         self._head_timeout_s = limits.head_timeout_s
         self._phase: Phase | None = None
@@ -173,19 +173,22 @@ class Connection(H11Protocol):
 
     def _watch_writing(self) -> None:
         if self._writing is None and self.transport.get_write_buffer_size():
-            self._check_writing_later(self.transport.get_write_buffer_size())
+            self._check_writing_later()
 
-    def _check_writing_later(self, num_left: int) -> None:
-        self._writing = self.loop.call_later(self._limits.write_timeout_s, self._check_writing, num_left)
+    def _check_writing_later(self) -> None:
+        """Note how much has to have been taken by then: what is left now, or the least rate if that is less."""
+        num_left = self.transport.get_write_buffer_size()
+        num_due = min(num_left, int(self._limits.min_bytes_per_s * self._limits.write_timeout_s))
+        num_taken = self.conn.num_sent_bytes - num_left
+        self._writing = self.loop.call_later(self._limits.write_timeout_s, self._check_writing, num_taken + num_due)
 
-    def _check_writing(self, num_left_before: int) -> None:
-        """Go on waiting while the buffer empties at the least rate; what a new answer adds only helps the client."""
+    def _check_writing(self, num_due: int) -> None:
+        """Go on waiting while the client takes its answer at the least rate; more of it may have been written since."""
         self._writing = None
         num_left = self.transport.get_write_buffer_size()
         if not num_left:
             return
-        num_due = min(num_left_before, int(self._limits.min_bytes_per_s * self._limits.write_timeout_s))
-        if num_left_before - num_left < num_due:
+        if self.conn.num_sent_bytes - num_left < num_due:
             self._give_up("write")
         else:
-            self._check_writing_later(num_left)
+            self._check_writing_later()

@@ -29,9 +29,10 @@ from service.http.answer import answer, observe
 from service.http.body import announced_bytes, read_body
 from service.http.caller import caller_of
 from service.http.errors import AnyRequest, error_body
+from service.http.late import Late
 from service.http.request_id import request_id
-from service.http.vector_format import Late, base64_string, float_list, integer_list
-from service.ipc.messages import OutputSpec
+from service.http.vector_format import float_list, integer_list, late_base64, late_list
+from service.ipc.messages import OutputSpec, Row
 
 KINDS: dict[EmbeddingType, str] = {
     "float": "float32",
@@ -95,7 +96,7 @@ async def answer_embed(
     embedded = await online.embedder.embed(job, caller)
     observe(embedded)
     write = partial(_response, request_id(request.scope), body, types, embedded)
-    return await answer(lambda: shape(write()), embedded)
+    return await answer(serving.turns, lambda: shape(write()), embedded)
 
 
 def _response(id_: str, body: EmbedRequest, types: list[EmbeddingType], embedded: Embedded) -> EmbedResponse:
@@ -142,15 +143,19 @@ def _vectors(outcomes: Sequence[Outcome], types: list[EmbeddingType]) -> EmbedVe
     return EmbedVectors(**lists)
 
 
-def _row(outcome: Outcome, kind: EmbeddingType) -> bytes:
+def _row(outcome: Outcome, kind: EmbeddingType) -> Row:
     """A vector's bytes; none where the input failed, so that its list is empty and all lists stay parallel."""
     return b"" if isinstance(outcome, ServiceError) else outcome.vector.rows[KINDS[kind]]
 
 
-def _written(row: bytes, kind: EmbeddingType) -> Late:
+def _written(row: Row, kind: EmbeddingType) -> Late:
     if kind == "base64":
-        return partial(base64_string, row)
-    return partial(float_list, row) if kind == "float" else partial(integer_list, row, DTYPES[kind])
+        return late_base64(bytes, row)
+    return (
+        late_list(float_list, row, 4)
+        if kind == "float"
+        else late_list(partial(integer_list, dtype=DTYPES[kind]), row, 1)
+    )
 
 
 def _images(embedded: Embedded) -> list[EmbedImage]:

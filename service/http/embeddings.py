@@ -44,9 +44,9 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: P
     embedded = await online.embedder.embed(online.reader.embedding_job(body, output, caller.tenant), caller)
     observe(embedded)
     if is_raw:
-        return await raw_answer(embedded, vector_format, output.dimensions)
+        return raw_answer(serving.turns, embedded, vector_format, output.dimensions)
     write = partial(embedding_response, request_id(request.scope), name, embedded, vector_format)
-    return await answer(write, embedded, VARY)
+    return await answer(serving.turns, write, embedded, VARY)
 
 
 def _output(body: EmbeddingRequest, vector_format: VectorFormat, model: ServedModel) -> OutputSpec:
@@ -58,7 +58,7 @@ def _output(body: EmbeddingRequest, vector_format: VectorFormat, model: ServedMo
 
 
 def embedding_response(id_: str, name: str, embedded: Embedded, vector_format: VectorFormat) -> EmbeddingResponse:
-    """The answer in OpenAI's form, with vectors that are JSON already.
+    """The answer in OpenAI's form, with vectors that print themselves.
 
     Args:
         id_: the request id.

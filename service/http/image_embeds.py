@@ -1,10 +1,10 @@
 """`POST /v1/image_embeds`: features of pictures, as parts that can be posted back."""
 
-import base64
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from litestar import Response, post
 
@@ -28,15 +28,16 @@ from service.http.answer import answer, observe
 from service.http.body import announced_bytes, read_body
 from service.http.caller import caller_of
 from service.http.errors import AnyRequest, error_body
+from service.http.late_file import late_file
 from service.http.request_id import request_id
-from service.ipc.messages import FeaturesSpec
+from service.ipc.messages import FeaturesSpec, Row
 from service.media.key import features_digest
-from service.media.npy_file import write_npy
-from service.media.safetensors_file import write_safetensors
+from service.media.npy_file import npy_head
+from service.media.safetensors_file import safetensors_head
 from service.media.tensor import Tensor
 from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 
-WRITERS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": write_safetensors, "npy": write_npy}
+HEADS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": safetensors_head, "npy": npy_head}
 
 
 @post("/v1/image_embeds", status_code=200)
@@ -69,7 +70,7 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: P
     writer = EntryWriter(
         body, dtype, request_id(request.scope), caller.tenant.uuid_scope, reader.uuids, reader.features.origin
     )
-    return await answer(partial(_response, writer, name, embedded), embedded, in_thread=True)
+    return await answer(serving.turns, partial(_response, writer, name, embedded), embedded, in_thread=True)
 
 
 def _dtype(body: ImageEmbedsRequest, computed_in: TensorDtype) -> TensorDtype:
@@ -96,7 +97,7 @@ def _response(writer: "EntryWriter", name: str, embedded: Embedded) -> ImageEmbe
 
 @dataclass(frozen=True, slots=True)
 class EntryWriter:
-    """Writes the entries of one answer; runs in a thread, since files, base64 and hashes of megabytes take a while."""
+    """Writes the entries of one answer; runs in a thread, since hashes of megabytes take a while."""
 
     body: ImageEmbedsRequest
     dtype: TensorDtype
@@ -112,8 +113,8 @@ class EntryWriter:
         (place,) = outcome.prompt.placeholders
         data = outcome.vector.rows[self.dtype]
         tensor = self._tensor(data, place.length)
-        file = WRITERS[self.body.features_format or "safetensors"](tensor)
-        features = ImageEmbeds(image_embeds=base64.b64encode(file).decode(), image_grid_thw=[*place.grid_thw])
+        file = late_file(HEADS[self.body.features_format or "safetensors"](tensor), tensor.data)
+        features = ImageEmbeds(image_embeds=cast(str, file), image_grid_thw=[*place.grid_thw])
         return ImageEmbedsData(
             index=index,
             part=ImageEmbedsPart(image_embeds=features, uuid=self._bound(index, outcome, tensor)),
@@ -122,7 +123,7 @@ class EntryWriter:
             dtype=self.dtype,
         )
 
-    def _tensor(self, data: bytes, num_tokens: int) -> Tensor:
+    def _tensor(self, data: Row, num_tokens: int) -> Tensor:
         width = len(data) // (num_tokens * ITEM_BYTES[self.dtype])
         return Tensor(self.dtype, (num_tokens, width), memoryview(data), self.origin)
 

@@ -5,16 +5,19 @@ few numbers each, however many vectors there are, so that no proxy's limit is me
 """
 
 from collections.abc import Iterable
-from functools import partial
 
 from litestar import Response
 
 from schemas.embeddings import EmbeddingRequest
 from service.errors import InputError
 from service.front.job import Embedded
+from service.front.turns import Turns
 from service.http.accept import BYTES, prefers_bytes
-from service.http.answer import timing_headers, written
+from service.http.answer import timing_headers
+from service.http.late import Parts
+from service.http.streamed import reply
 from service.http.vector_format import VectorFormat
+from service.stages import stage
 
 VARY = {"vary": "Accept"}
 """Sent with every answer whose form `Accept` chooses, so that a cache between us and the client keeps both apart."""
@@ -40,16 +43,16 @@ def wants_raw(accept: Iterable[str], request: EmbeddingRequest) -> bool:
     return True
 
 
-async def raw_answer(embedded: Embedded, vector_format: VectorFormat, dimensions: int) -> Response[bytes]:
+def raw_answer(turns: Turns, embedded: Embedded, vector_format: VectorFormat, dimensions: int) -> Response[bytes]:
     """The vectors of a request as bytes.
 
     Args:
+        turns: of the service.
         embedded: every input answered; vectors in the format's dtype.
         vector_format: dtype and byte order.
         dimensions: length of each vector.
     """
     rows = [one.vector.rows[vector_format.dtype] for one in embedded.answered]
-    body = await written(partial(vector_format.raw, rows), embedded)
     headers = {
         "x-embedding-shape": f"{len(rows)},{dimensions}",
         "x-embedding-dtype": vector_format.dtype,
@@ -57,4 +60,7 @@ async def raw_answer(embedded: Embedded, vector_format: VectorFormat, dimensions
         "x-embedding-truncated": str(sum(one.prompt.truncated for one in embedded.answered)),
         "x-prompt-tokens": str(embedded.num_tokens),
     }
-    return Response(body, headers=timing_headers(embedded) | headers | VARY, media_type=BYTES)
+    with stage("write"):
+        return reply(
+            turns, Parts([vector_format.raw(row) for row in rows]), timing_headers(embedded) | headers | VARY, BYTES
+        )

@@ -1,4 +1,4 @@
-"""h11's connection with our rules for heads, and a bound for bodies in tiny chunks."""
+"""h11's connection with our rules for heads, a bound for bodies in tiny chunks, and answers that begin in one write."""
 
 import h11
 
@@ -14,12 +14,17 @@ class StrictConnection(h11.Connection):
 
     Args:
         max_head_bytes: limit of request line and headers together.
+
+    Attributes:
+        num_sent_bytes: bytes that were given to be written so far.
     """
 
     def __init__(self, max_head_bytes: int) -> None:
         super().__init__(h11.SERVER, max_head_bytes)
         self._max_head_bytes = max_head_bytes
         self._num_tiny = 0
+        self._head: list[bytes] = []
+        self.num_sent_bytes = 0
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """The next event.
@@ -38,3 +43,13 @@ class StrictConnection(h11.Connection):
             if self._num_tiny > MAX_TINY_CHUNKS:
                 raise h11.RemoteProtocolError("too many tiny chunks")
         return event
+
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
+        """The bytes of an event. An answer's head waits for the first of its body: one write, and one wake-up there."""
+        parts = super().send_with_data_passthrough(event)
+        if parts is None or isinstance(event, h11.Response):
+            self._head = parts or []
+            return None if parts is None else []
+        parts, self._head = [*self._head, *parts], []
+        self.num_sent_bytes += sum(map(len, parts))
+        return parts

@@ -2,32 +2,23 @@
 
 import asyncio
 import socket  # noqa: TID251  # a socket pair
-import struct
 from typing import Generic, TypeVar
 
 import msgspec
 
+from service.ipc.frames import PREFIX, Frames, body_length
+
 T = TypeVar("T")
 
-PREFIX = struct.Struct("<I")
-MAX_FRAME_BYTES = 1 << 30
-"""Both ends are ours; a longer frame means that the stream is out of step."""
-
-encode = msgspec.msgpack.Encoder().encode
+encoder = msgspec.msgpack.Encoder()
 
 
-def frame(message: msgspec.Struct) -> bytes:
+def frame(message: msgspec.Struct) -> bytearray:
     """A message as it goes over the wire: four bytes of length, then msgpack."""
-    body = encode(message)
-    return PREFIX.pack(len(body)) + body
-
-
-def body_length(prefix: bytes) -> int:
-    """The length that a frame's prefix announces."""
-    (length,) = PREFIX.unpack(prefix)
-    if length > MAX_FRAME_BYTES:
-        raise RuntimeError(f"a frame of {length} bytes was announced. This is a bug.")
-    return int(length)
+    whole = bytearray(PREFIX.size)
+    encoder.encode_into(message, whole, PREFIX.size)
+    PREFIX.pack_into(whole, 0, len(whole) - PREFIX.size)
+    return whole
 
 
 class BlockingChannel(Generic[T]):
@@ -61,29 +52,26 @@ class BlockingChannel(Generic[T]):
 class AsyncChannel(Generic[T]):
     """The front's end."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, incoming: type[T]) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self, frames: Frames, transport: asyncio.WriteTransport, incoming: type[T]) -> None:
+        self._frames = frames
+        self._transport = transport
         self._decoder = msgspec.msgpack.Decoder(incoming)
 
     @classmethod
     async def over(cls, sock: socket.socket, incoming: type[T]) -> "AsyncChannel[T]":
         """A channel over one end of a socket pair."""
-        reader, writer = await asyncio.open_connection(sock=sock)  # noqa: TID251
-        return cls(reader, writer, incoming)
+        transport, frames = await asyncio.get_running_loop().create_connection(Frames, sock=sock)
+        return cls(frames, transport, incoming)
 
     async def receive(self) -> T | None:
         """The next message, or None when the other end has gone."""
-        try:
-            prefix = await self._reader.readexactly(PREFIX.size)
-            return self._decoder.decode(await self._reader.readexactly(body_length(prefix)))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            return None
+        body = await self._frames.next()
+        return None if body is None else self._decoder.decode(body)
 
     def send(self, message: msgspec.Struct) -> None:
         """Hand a message to the other end; never waits. What is under way is bounded by admission."""
-        self._writer.write(frame(message))
+        self._transport.write(frame(message))
 
     def close(self) -> None:
         """Close this end; the other sees the end of the stream."""
-        self._writer.close()
+        self._transport.close()

@@ -1,12 +1,20 @@
 """What front and engine say to each other: tagged msgspec Structs, sent as msgpack. No pickle crosses this line."""
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from service.media.tensor_dtype import TensorDtype
 from service.prompt.int8_range import Int8Range
+
+if TYPE_CHECKING:
+    Row = bytes | memoryview
+else:
+    Row = memoryview
+"""A vector's bytes, or a picture's features. Whoever receives them gets a view of the frame: megabytes are not copied
+while the event loop waits."""
 
 GridTHW = tuple[int, int, int]
 """Temporal, height and width of a picture in 16-pixel patches, before merging."""
@@ -160,7 +168,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to one request: a vector, or a picture's features."""
 
     id: int
-    rows: dict[str, bytes]
+    rows: Mapping[str, Row]
     """Number format to the little-endian bytes, of features row by row."""
     key: bytes = b""
     """Content key of the picture, beside features."""

@@ -63,13 +63,18 @@ def write_npy(tensor: Tensor) -> bytes:
         tensor: of float32 or float16; npy has no bfloat16.
 
     Returns:
-        The file; its numbers begin at a multiple of 64.
+        The file.
     """
+    return npy_head(tensor) + tensor.data
+
+
+def npy_head(tensor: Tensor) -> bytes:
+    """What stands before the numbers in a file of version 1.0; they begin at a multiple of 64."""
     sizes = "".join(f"{size}, " for size in tensor.shape)
     header = f"{{'descr': '{_DESCRS[tensor.dtype]}', 'fortran_order': False, 'shape': ({sizes[:-1]}), }}"
     num_before = len(MAGIC) + 2 + 2
     header += " " * (-(num_before + len(header) + 1) % _ALIGN) + "\n"
-    return b"".join([MAGIC, b"\x01\x00", len(header).to_bytes(2, "little"), header.encode(), tensor.data])
+    return b"".join([MAGIC, b"\x01\x00", len(header).to_bytes(2, "little"), header.encode()])
 
 
 def _split(data: bytes, blame: Blame) -> tuple[bytes, int]:

@@ -71,14 +71,19 @@ def write_safetensors(tensor: Tensor) -> bytes:
         tensor: any.
 
     Returns:
-        The file; its numbers begin at a multiple of 8.
+        The file.
     """
+    return safetensors_head(tensor) + tensor.data
+
+
+def safetensors_head(tensor: Tensor) -> bytes:
+    """What stands before the numbers in a file of one tensor; they begin at a multiple of 8."""
     offsets = [0, len(tensor.data)]
     entry = {"dtype": _CODES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
     metadata = {} if tensor.origin is None else {"__metadata__": {ORIGIN: tensor.origin}}
     header = json.dumps(metadata | {NAME: entry}, separators=(",", ":")).encode()
     header += b" " * (-len(header) % _ALIGN)
-    return b"".join([len(header).to_bytes(_LENGTH_BYTES, "little"), header, tensor.data])
+    return len(header).to_bytes(_LENGTH_BYTES, "little") + header
 
 
 def _parse(header: bytes, blame: Blame) -> dict[str, Any]:

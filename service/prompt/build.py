@@ -7,8 +7,7 @@ Knows no model family (the profile's layout does) and no route.
 
 from collections.abc import Sequence
 from dataclasses import replace
-
-from tokenizers import Encoding
+from functools import lru_cache
 
 from service.errors import InputError, ModelError
 from service.prompt.check import check_tokenizer
@@ -21,9 +20,16 @@ from service.prompt.prompt import Prompt
 from service.prompt.tokenizer import PromptTokenizer
 from service.prompt.truncation import Budget, Side, Truncation
 
+NUM_REPEATED = 512
+MAX_REPEATED_CHARS = 2048
+"""How many texts beside the input itself have their tokens kept, and how long they may be: each input repeats them."""
+
+COMPOSED_BYTES = 12
+"""What one character can come to at most once it is composed: three times its four bytes (Unicode annex 15)."""
+
 
 class PromptBuilder:
-    """Builds the prompts of one model. Holds no state between calls, so any number of threads may share it.
+    """Builds the prompts of one model. Any number of threads may share it: all it keeps are tokens of repeated texts.
 
     Its tokens are those of tokenizing the rendered conversation in one go with special tokens added, but what a client
     wrote never becomes a special token unless `strict_reference` asks for that.
@@ -33,6 +39,7 @@ class PromptBuilder:
         self._profile = profile
         self._tokenizer = tokenizer
         self._strict = strict_reference
+        self._repeated = lru_cache(NUM_REPEATED)(self._token_ids)
         unbounded = Truncation(profile.max_tokens)
         check_tokenizer(profile, tokenizer, lambda conversation: self.build(conversation, unbounded).token_ids)
 
@@ -89,6 +96,9 @@ class PromptBuilder:
 
     def _refuse_hopeless(self, pieces: Sequence[Piece], side: Side | None, budget: Budget) -> None:
         """Refuse by length in bytes what cannot fit in tokens, so that a huge text costs nothing."""
+        num_chars = sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece))
+        if num_chars * COMPOSED_BYTES <= budget.limit and not any(isinstance(piece, ImagePiece) for piece in pieces):
+            return  # too short to be hopeless, whatever it says
         is_cut = side is not None
         kept = (piece for piece in pieces if not (is_cut and isinstance(piece, TextPiece) and piece.cuttable))
         num_least = sum(self._least_tokens(piece, budget.limit + 1) for piece in kept)
@@ -115,14 +125,20 @@ class PromptBuilder:
         return draft
 
     def _add_text(self, draft: Draft, piece: TextPiece, budget: Budget) -> None:
-        encoding = self._tokenizer.encode(piece.text, parse_special=self._strict)
-        token_ids = encoding.ids
+        if piece.cuttable and piece.user_start is not None:
+            token_ids, num_header_tokens = self._tokenizer.encode_after(
+                piece.text, piece.user_start, parse_special=self._strict
+            )
+            draft.add_cuttable(token_ids, num_header_tokens)
+        else:  # the template's own words, and instructions, which most requests have in common
+            repeats = len(piece.text) <= MAX_REPEATED_CHARS
+            token_ids = (self._repeated if repeats else self._token_ids)(piece.text)
+            draft.token_ids += token_ids
         if self._strict and piece.user_start is not None:
             self._refuse_media_tokens(token_ids, budget)
-        if piece.cuttable and piece.user_start is not None:
-            draft.add_cuttable(token_ids, _num_header_tokens(encoding, piece.user_start))
-        else:
-            draft.token_ids += token_ids
+
+    def _token_ids(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, parse_special=self._strict).ids
 
     def _refuse_media_tokens(self, token_ids: Sequence[int], budget: Budget) -> None:
         for pad_id in (self._profile.tokens.image_pad, self._profile.tokens.video_pad):
@@ -151,14 +167,6 @@ class PromptBuilder:
         if num_pads != num_visual or self._profile.tokens.video_pad in prompt.token_ids:
             raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return prompt
-
-
-def _num_header_tokens(encoding: Encoding, user_start: int) -> int:
-    """Count the tokens that begin before the client's text: one that spans both belongs to the header."""
-    if user_start == 0:
-        return 0
-    starts = (start for start, _ in encoding.offsets)
-    return next((i for i, start in enumerate(starts) if start >= user_start), len(encoding))
 
 
 def _check_conversation(conversation: Conversation, param: str | None, index: int | None) -> None:

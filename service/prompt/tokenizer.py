@@ -52,6 +52,27 @@ class PromptTokenizer:
         # encode() holds Python's global lock, half a second per million characters; encode_batch() gives it up
         return tokenizer.encode_batch([text], add_special_tokens=False)[0]
 
+    def encode_after(self, text: str, start: int, *, parse_special: bool = False) -> tuple[list[int], int]:
+        """Tokenize a text whose beginning is of the template.
+
+        Args:
+            text: any text.
+            start: its first character that is not.
+            parse_special: as for `encode`.
+
+        Returns:
+            Its ids, and how many of them begin before `start`: a token that spans both belongs to the beginning.
+        """
+        encoding = self.encode(text, parse_special=parse_special)
+        if start == 0:
+            return encoding.ids, 0
+        place = encoding.char_to_token(start)
+        chars = None if place is None else encoding.token_to_chars(place)
+        if place is not None and chars is not None:
+            return encoding.ids, place + (chars[0] < start)
+        starts = (begin for begin, _ in encoding.offsets)  # no token has that character
+        return encoding.ids, next((i for i, begin in enumerate(starts) if begin >= start), len(encoding))
+
     def encode_rendered(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Tokenize a whole rendered prompt in one go, special tokens parsed, as the reference does.
 

@@ -1,8 +1,9 @@
 """What writing an answer costs, in microseconds and bytes for each vector: `make bench`.
 
-The service's own ways (`embedding_response` or the raw rows, then the encoder: the whole way from the engine's rows to
-the body) stand beside the plain ones, which print lists of Python floats. All are timed in turns, one call each, so
-that what else the machine does meets all alike; the least says what the code costs, the quartiles what it cost now.
+The service's own ways (`embedding_response` or the raw rows, then its slices as they are sent: the whole way from the
+engine's rows to the body) stand beside the plain ones, which print lists of Python floats in one go. All are timed in
+turns, one call each, so that what else the machine does meets all alike; the least says what the code costs, the
+quartiles what it cost now.
 """
 
 import argparse
@@ -19,8 +20,9 @@ import numpy as np
 
 from schemas.embeddings import EmbeddingData, EmbeddingResponse, EmbedDtype, Usage
 from service.front.job import Answered, Embedded
-from service.http.answer import encode
 from service.http.embeddings import embedding_response
+from service.http.late import Parts, in_parts
+from service.http.streamed import SLICE_BYTES
 from service.http.vector_format import VectorFormat
 from service.ipc.messages import Vector
 from service.prompt.prompt import Prompt
@@ -32,7 +34,8 @@ MIN_ROUNDS: Final = 7
 MAX_ROUNDS: Final = 2000
 TOKENS: Final = 26
 
-Way = Callable[[], bytes]
+Way = Callable[[], int]
+"""Writes the answer and says how many bytes that were."""
 
 plain_encode = msgspec.json.Encoder().encode
 
@@ -53,13 +56,18 @@ def embedded(num_vectors: int, dtype: EmbedDtype) -> Embedded:
 def json_way(made: Embedded, **wanted: object) -> Way:
     """The service's JSON answer, as a route writes it."""
     vector_format = VectorFormat(**wanted)  # type: ignore[arg-type]
-    return lambda: encode(embedding_response("bench", "builtin", made, vector_format))
+    return lambda: sent(in_parts(embedding_response("bench", "builtin", made, vector_format)))
 
 
 def raw_way(made: Embedded, **wanted: object) -> Way:
     """The service's raw answer."""
     vector_format = VectorFormat(**wanted)  # type: ignore[arg-type]
-    return lambda: vector_format.raw([one.vector.rows[vector_format.dtype] for one in made.answered])
+    return lambda: sent(Parts([vector_format.raw(one.vector.rows[vector_format.dtype]) for one in made.answered]))
+
+
+def sent(parts: Parts) -> int:
+    """Print every slice, and let go of it."""
+    return sum(map(len, parts.slices(SLICE_BYTES)))
 
 
 def plain_response(made: Embedded, write: Callable[[bytes], object]) -> EmbeddingResponse:
@@ -97,11 +105,11 @@ def ways(num_vectors: int) -> Mapping[str, Way]:
         "raw": raw_way(full),
         "raw, float16": raw_way(half, dtype="float16"),
         "raw, big-endian": raw_way(full, byte_order="big"),
-        "plain: base64 str, msgspec": lambda: plain_encode(plain_response(full, base64_text)),
-        "plain: float list, msgspec": lambda: plain_encode(plain_response(full, python_floats)),
-        "plain: float list, json.dumps": lambda: json.dumps(
-            msgspec.to_builtins(plain_response(full, python_floats))
-        ).encode(),
+        "plain: base64 str, msgspec": lambda: len(plain_encode(plain_response(full, base64_text))),
+        "plain: float list, msgspec": lambda: len(plain_encode(plain_response(full, python_floats))),
+        "plain: float list, json.dumps": lambda: len(
+            json.dumps(msgspec.to_builtins(plain_response(full, python_floats))).encode()
+        ),
     }
 
 
@@ -131,7 +139,7 @@ def report(num_vectors: int, seconds: float) -> None:
     for name, times in spent.items():
         each = [one / num_vectors * 1e6 for one in times]
         low, middle, high = statistics.quantiles(each, n=4)
-        size = len(all_ways[name]()) / num_vectors
+        size = all_ways[name]() / num_vectors
         print(f"{name:32}{min(each):9.1f}{low:9.1f}{middle:9.1f}{high:9.1f}{size:14,.0f}")
 
 

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from service.ipc.channel import PREFIX, AsyncChannel, BlockingChannel
+from service.ipc.channel import AsyncChannel, BlockingChannel, frame
+from service.ipc.frames import PREFIX, SMALL_BYTES
 from service.ipc.messages import CacheReport, EngineMessage, FrontMessage, OutputSpec, Request, StepDone, Submit, Vector
 
 
@@ -52,3 +53,46 @@ def test_an_absurd_length_is_a_bug_and_not_an_allocation() -> None:
     ours.sendall(b"\xff\xff\xff\xff")
     with pytest.raises(RuntimeError, match="This is a bug"):
         BlockingChannel(theirs, FrontMessage).receive()
+
+
+def test_frames_of_every_length_come_whole_and_in_order_however_the_stream_is_cut() -> None:
+    lengths = [0, 1, 60_000, SMALL_BYTES - 100, SMALL_BYTES, SMALL_BYTES + 1, 3_000_000, 5, 1 << 20, 7]
+    steps = [
+        StepDone(
+            vectors=[Vector(id=i, rows={"int8": bytes([i]) * n}, num_hits=0, num_misses=0, queue_ms=0, inference_ms=0)],
+            cache=CacheReport(num_entries=i, num_bytes=n, num_evictions=0),
+        )
+        for i, n in enumerate(lengths * 3)
+    ]
+
+    def send(sock: socket.socket) -> None:
+        stream = b"".join(map(frame, steps))
+        sizes = [1, 3, 4, 5, 1000, 65_536, 70_000, 1 << 22]
+        start = turn = 0
+        while start < len(stream):
+            start += sock.send(stream[start : start + sizes[turn % len(sizes)]])
+            turn += 1
+        sock.close()
+
+    async def story() -> None:
+        ours, theirs = socket.socketpair()
+        front = await AsyncChannel.over(ours, EngineMessage)
+        sender = threading.Thread(target=send, args=(theirs,))
+        sender.start()
+        assert [await front.receive() for _ in steps] == steps
+        assert await front.receive() is None
+        sender.join()
+
+    asyncio.run(story())
+
+
+def test_a_stream_out_of_step_is_a_bug_for_the_front_too() -> None:
+    async def story() -> None:
+        ours, theirs = socket.socketpair()
+        front = await AsyncChannel.over(ours, EngineMessage)
+        theirs.sendall(b"\xff\xff\xff\xff")
+        with pytest.raises(RuntimeError, match="This is a bug"):
+            await front.receive()
+        theirs.close()
+
+    asyncio.run(story())
