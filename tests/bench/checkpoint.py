@@ -63,14 +63,15 @@ def _config(size: str) -> Qwen3VLConfig:
 def _write(folder: Path, config: Qwen3VLConfig) -> None:
     shutil.copytree(CHECKPOINT, folder, ignore=shutil.ignore_patterns("*.safetensors", "cenote_*", "training.json"))
     torch.manual_seed(SEED)
-    model = Qwen3VLForConditionalGeneration(config).float()
+    model = Qwen3VLForConditionalGeneration(config)
     _spread_weights(model)
     model.save_pretrained(folder)
     written = json.loads((folder / "config.json").read_text())
     written.pop("transformers_version", None)
     write_json(folder / "config.json", written)
+    dimension = written["text_config"]["hidden_size"]
     pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
-    write_json(folder / "1_Pooling" / "config.json", pooling | {"embedding_dimension": config.text_config.hidden_size})
+    write_json(folder / "1_Pooling" / "config.json", pooling | {"embedding_dimension": dimension})
 
 
 @torch.no_grad()

@@ -34,7 +34,9 @@ class Connection:
     async def post(self, path: str, body: bytes) -> Answer:
         """Send a body and read the whole answer, which has to be 200."""
         began_s = time.perf_counter()
-        head = h11.Request(method="POST", target=path, headers=[*self._headers.items(), ("content-length", str(len(body)))])
+        head = h11.Request(
+            method="POST", target=path, headers=[*self._headers.items(), ("content-length", str(len(body)))]
+        )
         for event in (head, h11.Data(data=body), h11.EndOfMessage()):
             self._writer.write(self._state.send(event) or b"")
         parts: list[bytes] = []

@@ -9,29 +9,35 @@ from service.settings import Settings
 from tests.conftest import LiveServer
 from tests.scoreboard.vitals import Vitals, processes_of
 
-SAMPLE_S = 0.1
+SAMPLE_S = 0.2
 FLOAT_BYTES = 4
 
 
 def step_bytes(checkpoint: Path, settings: Settings) -> int:
-    """Activations of the largest language step, float32: for each token four rows of the residual stream's width,
-    queries, keys and values, and three of the feed-forward's width.
+    """Activations of the largest language step in float32.
+
+    For each token: four rows of the residual stream's width, three of queries, keys and values, three of the
+    feed-forward's width.
     """
     text = json.loads((checkpoint / "config.json").read_text())["text_config"]
     heads = (text["num_attention_heads"] + 2 * text["num_key_value_heads"]) * text["head_dim"]
     width = 4 * text["hidden_size"] + 3 * heads + 3 * text["intermediate_size"]
-    return settings.max_batch_tokens * width * FLOAT_BYTES
+    return settings.max_batch_tokens * int(width) * FLOAT_BYTES
 
 
 class MemoryWatch:
-    """Resident bytes of a server and all its processes, and a gauge of it, while the `with` lasts.
+    """Resident bytes of a server and all its processes while the `with` lasts.
+
+    Args:
+        server: who is watched.
+        gauge: a series that is looked at as well; asking for it costs the server some milliseconds each time.
 
     Attributes:
         begin_bytes: resident when it began.
         samples: each look's resident bytes and gauge.
     """
 
-    def __init__(self, server: LiveServer, gauge: str) -> None:
+    def __init__(self, server: LiveServer, gauge: str | None = None) -> None:
         self._server, self._gauge = server, gauge
         self._processes: list[Vitals] = processes_of(server.process.pid)
         self._is_over = threading.Event()
@@ -63,7 +69,8 @@ class MemoryWatch:
             self._look()
 
     def _look(self) -> None:
-        self.samples.append((self._resident(), self._server.metric(self._gauge)))
+        shown = self._server.metric(self._gauge) if self._gauge else 0.0
+        self.samples.append((self._resident(), shown))
 
     def _resident(self) -> int:
         for process in self._processes:

@@ -15,8 +15,9 @@ from tests.bench.parts import (
     traffic,
     unique_images,
 )
+from tests.bench.parts.part import Part
 
-PARTS = {
+PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (
         text, short, instructions, tower, tokens, distinct, unique_images, traffic, answers,

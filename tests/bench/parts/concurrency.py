@@ -3,6 +3,7 @@
 from tests.bench.figure import Curve, Measured
 from tests.bench.parts.part import Part
 from tests.bench.points import measure_points
+from tests.bench.sides.side import Side
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 
@@ -17,10 +18,8 @@ def run(stage: Stage) -> Measured:
         return Work([text_body([text]) for text in stage.texts.texts(num * REQUESTS_EACH, QUERY_TOKENS)], num)
 
     works = {float(num): work(num) for num in stage.scale.concurrencies}
-    sides = {"service": stage.service, "bare forward": stage.bare}
-    points = measure_points(
-        sides, works, stage.scale.curve_rounds, lambda num, seconds: num * REQUESTS_EACH / seconds
-    )
+    sides: dict[str, Side] = {"service": stage.service, "bare forward": stage.bare}
+    points = measure_points(sides, works, stage.scale.curve_rounds, lambda num, seconds: num * REQUESTS_EACH / seconds)
     words = "throughput of short queries by how many are under way"
     return Measured([], [Curve("concurrency", words, "queries at once", "queries/s", points, is_log=True)])
 

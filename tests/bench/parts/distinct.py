@@ -52,13 +52,13 @@ def _cache(memory: MemoryWatch, notes: list[str]) -> Figure:
 def _resident(stage: Stage, memory: MemoryWatch) -> Figure:
     begin, step = memory.begin_bytes, step_bytes(stage.checkpoint, Settings())
     budget = begin + CAP_BYTES + ARENA_BYTES + step + SLACK_BYTES
-    notes = [
-        f"{memory.max_bytes / MIB:,.0f} MiB resident at most; budget {budget / MIB:,.0f} MiB: {begin / MIB:,.0f} after the "
-        f"first pictures, caps of {CAP_BYTES / MIB:.0f} and {ARENA_BYTES / MIB:.0f}, {step / MIB:,.0f} for the activations "
-        f"of {Settings().max_batch_tokens} tokens, {SLACK_BYTES / MIB:.0f} besides"
-    ]
+    note = (
+        f"{memory.max_bytes / MIB:,.0f} MiB resident at most; budget {budget / MIB:,.0f} MiB: {begin / MIB:,.0f} after "
+        f"the first pictures, caps of {CAP_BYTES / MIB:.0f} and {ARENA_BYTES / MIB:.0f}, {step / MIB:,.0f} for the "
+        f"activations of {Settings().max_batch_tokens} tokens, {SLACK_BYTES / MIB:.0f} besides"
+    )
     words = "memory while these are sent, of what the settings allow"
-    return Figure("distinct_memory", words, exactly(memory.max_bytes / budget), "×", Bar("≤", 1.0), 1, notes)
+    return Figure("distinct_memory", words, exactly(memory.max_bytes / budget), "×", Bar("≤", 1.0), 1, [note])
 
 
 def _curve(memory: MemoryWatch) -> Curve:

@@ -25,7 +25,7 @@ def run(stage: Stage) -> Measured:
 
         return Case(f"{name} {px}", side, work, is_fresh=True)
 
-    sides = {"service": stage.service, "bare forward": stage.bare}
+    sides: dict[str, Side] = {"service": stage.service, "bare forward": stage.bare}
     cases = [case(name, side, px) for name, side in sides.items() for px in stage.scale.picture_sides]
     spent = interleave(cases, stage.scale.curve_rounds)
     points = {

@@ -17,7 +17,9 @@ COUNTERS = ("cenote_pictures_decoded_total", "cenote_vision_encodes_total")
 def run(stage: Stage) -> Measured:
     """Cached over the language model alone, and over pictures that are all new; with the counters as witnesses."""
     scale = stage.scale
-    instructions = [f"Represent the image for purpose {n}: {stage.texts.text(6)}." for n in range(scale.num_instructions)]
+    instructions = [
+        f"Represent the image for purpose {n}: {stage.texts.text(6)}." for n in range(scale.num_instructions)
+    ]
     seeds = iter(range(SEED, 2 * SEED))
     known = Work([instructed_body([_picture(stage, 0)] * len(instructions), instructions)])
 

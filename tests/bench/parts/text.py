@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tests.bench.agreement import check_agreement
 from tests.bench.figure import Bar, Figure, Measured
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
+from tests.bench.sides.remote import RemoteSide
 from tests.bench.sides.side import Side
 from tests.bench.spread import ratio, spread
 from tests.bench.stage import Stage
@@ -33,12 +37,15 @@ def run(stage: Stage) -> Measured:
     size = f"{len(texts)} texts, {num_tokens:,} tokens with their templates"
     rate = f"service {num_tokens / spread(spent['service']).median:,.0f} tokens/s"
     bare = there["bare"].vectors("bare")
-    figures = [_figure(name, spent, [size, rate, *_agreement(name, side, bare)]) for name, side in there.items()]
+    figures = [_figure(name, spent, [size, rate, *_about(name, side, bare)]) for name, side in there.items()]
     return Measured([one for one in figures if one] + [_missing(name) for name in OTHERS if name not in there])
 
 
-def _agreement(name: str, side: Side, bare: Sequence) -> list[str]:
-    return [] if name == "against" else [check_agreement(name, side.vectors(name), bare)]
+def _about(name: str, side: Side, bare: Sequence[NDArray[np.float32]]) -> list[str]:
+    """What a reader should know of a side: whether it is the same model, and which versions it has."""
+    versions = side.facts if name == "sentence" and isinstance(side, RemoteSide) else {}
+    told = [", ".join(f"{package} {version}" for package, version in versions.items())] if versions else []
+    return told if name == "against" else [check_agreement(name, side.vectors(name), bare), *told]
 
 
 def _figure(name: str, spent: dict[str, list[float]], notes: list[str]) -> Figure | None:

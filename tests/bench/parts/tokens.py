@@ -6,6 +6,7 @@ from tests.bench.linear_fit import fit_line
 from tests.bench.memory import MemoryWatch, step_bytes
 from tests.bench.parts.part import Part
 from tests.bench.points import Points, measure_points
+from tests.bench.sides.side import Side
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 
@@ -20,8 +21,8 @@ SLACK_BYTES = 64 * MIB
 def run(stage: Stage) -> Measured:
     """Seconds over tokens with their line; and the most memory that was taken."""
     works = dict(_sized(stage, num_tokens) for num_tokens in stage.scale.batch_tokens)
-    with MemoryWatch(stage.service.server, "cenote_queue_tokens") as memory:
-        sides = {"service": stage.service, "bare forward": stage.bare}
+    with MemoryWatch(stage.service.server) as memory:
+        sides: dict[str, Side] = {"service": stage.service, "bare forward": stage.bare}
         points = measure_points(sides, works, stage.scale.curve_rounds, lambda _, seconds: seconds)
     curve = Curve("tokens", "seconds of one request by its tokens", "tokens", "s", points)
     return Measured([_linear(points, stage.scale.curve_rounds), _within_budget(stage, memory)], [curve])
@@ -51,12 +52,13 @@ def _within_budget(stage: Stage, memory: MemoryWatch) -> Figure:
     step = step_bytes(stage.checkpoint, Settings())
     begin = memory.begin_bytes
     budget = begin + step + SLACK_BYTES
-    notes = [
-        f"{memory.max_bytes / MIB:,.0f} MiB resident at most; budget {budget / MIB:,.0f} MiB: {begin / MIB:,.0f} before, "
-        f"{step / MIB:,.0f} for the activations of {Settings().max_batch_tokens} tokens, {SLACK_BYTES / MIB:.0f} besides"
-    ]
+    note = (
+        f"{memory.max_bytes / MIB:,.0f} MiB resident at most; budget {budget / MIB:,.0f} MiB: {begin / MIB:,.0f} "
+        f"before, {step / MIB:,.0f} for the activations of {Settings().max_batch_tokens} tokens, "
+        f"{SLACK_BYTES / MIB:.0f} besides"
+    )
     words = "memory while these run, of what the settings allow"
-    return Figure("tokens_memory", words, exactly(memory.max_bytes / budget), "×", Bar("≤", 1.0), 1, notes)
+    return Figure("tokens_memory", words, exactly(memory.max_bytes / budget), "×", Bar("≤", 1.0), 1, [note])
 
 
 PART = Part("tokens", "requests of up to 8,192 tokens", run)

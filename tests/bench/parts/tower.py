@@ -19,20 +19,33 @@ def run(stage: Stage) -> Measured:
     spent = interleave([Case("own", stage.bare, work), Case("stock", stage.stock, work)], stage.scale.num_rounds)
     (own,), (stock,) = stage.bare.vectors("own"), stage.stock.vectors("stock")
     gap = max_difference([own], [stock])
-    notes = [f"{px} px; own {spread(spent['own']).median * 1e3:.0f} ms, stock {spread(spent['stock']).median * 1e3:.0f} ms"]
+    notes = [
+        f"{px} px; own {spread(spent['own']).median * 1e3:.0f} ms, stock {spread(spent['stock']).median * 1e3:.0f} ms"
+    ]
     words = "speed of our vision tower over transformers' on the same pixels"
-    return Measured([
-        Figure("tower_speed", words, ratio(spent["stock"], spent["own"]), "×", Bar("≥", 1.3), stage.scale.num_rounds, notes, spent),
-        Figure(
-            "tower_difference",
-            "largest difference of their features",
-            exactly(gap),
-            "",
-            Bar("≤", MAX_DIFFERENCE),
-            1,
-            [f"{own.size:,} numbers up to {abs(stock).max():.2f}"],
-        ),
-    ])
+    return Measured(
+        [
+            Figure(
+                "tower_speed",
+                words,
+                ratio(spent["stock"], spent["own"]),
+                "×",
+                Bar("≥", 1.3),
+                stage.scale.num_rounds,
+                notes,
+                spent,
+            ),
+            Figure(
+                "tower_difference",
+                "largest difference of their features",
+                exactly(gap),
+                "",
+                Bar("≤", MAX_DIFFERENCE),
+                1,
+                [f"{own.size:,} numbers up to {abs(stock).max():.2f}"],
+            ),
+        ]
+    )
 
 
 PART = Part("tower", "our vision tower against the stock one", run)

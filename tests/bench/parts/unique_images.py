@@ -17,7 +17,9 @@ def run(stage: Stage) -> Measured:
 
     def work(turn: int) -> Work:
         seeds = range(SEED + turn * scale.num_pictures, SEED + (turn + 1) * scale.num_pictures)
-        return Work([picture_body([picture(n, scale.picture_px, scale.picture_px, "JPEG") for n in seeds])], kind="encode")
+        return Work(
+            [picture_body([picture(n, scale.picture_px, scale.picture_px, "JPEG") for n in seeds])], kind="encode"
+        )
 
     spent = interleave(
         [Case("service", stage.service, work, True), Case("bare", stage.bare, work, True)], scale.num_rounds

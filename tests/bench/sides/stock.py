@@ -36,7 +36,8 @@ class StockTransformers:
         torch.set_num_threads(num_threads)
         self._reader = PromptReader(Settings(model=folder))
         checkpoint = self._reader.model.checkpoint.folder
-        self._model = Qwen3VLModel.from_pretrained(checkpoint, dtype=torch.float32, attn_implementation="sdpa").eval()
+        self._model = Qwen3VLModel.from_pretrained(checkpoint, dtype=torch.float32, attn_implementation="sdpa")
+        self._model.train(False)
         self._batches: dict[str, list[Batch]] = {}
         self._patches: dict[str, list[Batch]] = {}
         self._rows: dict[str, list[bytes]] = {}
