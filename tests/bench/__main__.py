@@ -37,8 +37,8 @@ def main() -> int:
     facts = describe_machine(threads) | {"checkpoint": options.model, "size": "quick" if options.quick else "full"}
     print("\n".join(f"{name:14s} {value}" for name, value in facts.items()), flush=True)
     began_s, load_before = time.monotonic(), load_average()
-    found = _measure(options, threads)
-    facts |= {"load_before": load_before, "seconds": round(time.monotonic() - began_s)}
+    found, versions = _measure(options, threads)
+    facts |= versions | {"load_before": load_before, "seconds": round(time.monotonic() - began_s)}
     answers = "" if options.only else _answers()
     print(answers)
     is_whole = not (options.only or options.quick)
@@ -62,7 +62,7 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _measure(options: argparse.Namespace, threads: int) -> list[Measured]:
+def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Measured], dict[str, object]]:
     scale = QUICK if options.quick else FULL
     folder = random_checkpoint(options.model, FOLDER) if options.model in SIZES else Path(options.model)
     extra = {"model": options.against_model} if options.against_model else {}
@@ -72,7 +72,9 @@ def _measure(options: argparse.Namespace, threads: int) -> list[Measured]:
     small = Stage(CHECKPOINT, threads, scale, FOLDER / "logs" / "small")
     names = options.only.split(",") if options.only else list(PARTS)
     try:
-        return [_one(name, small if PARTS[name].is_small else large) for name in names]
+        found = [_one(name, small if PARTS[name].is_small else large) for name in names]
+        peers = large.sentence.facts if "text" in names and large.sentence else {}
+        return found, {"sentence-transformers": peers["sentence-transformers"]} if peers else {}
     finally:
         large.close()
         small.close()

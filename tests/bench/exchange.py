@@ -41,21 +41,21 @@ class Connection:
             self._writer.write(self._state.send(event) or b"")
         parts: list[bytes] = []
         status = 0
-        while not isinstance(event := await self._next(), h11.EndOfMessage):
-            if isinstance(event, h11.Response):
-                status = event.status_code
-            elif isinstance(event, h11.Data):
-                parts.append(bytes(event.data))
+        while not isinstance(heard := await self._next(), h11.EndOfMessage):
+            if isinstance(heard, h11.Response):
+                status = heard.status_code
+            elif isinstance(heard, h11.Data):
+                parts.append(bytes(heard.data))
         answer = Answer(b"".join(parts), time.perf_counter() - began_s)
         if status != 200:
             raise RuntimeError(f"{path} answered {status}: {answer.body[:300]!r}")
         self._state.start_next_cycle()
         return answer
 
-    async def _next(self) -> h11.Event | type[h11.PAUSED]:
-        while (event := self._state.next_event()) is h11.NEED_DATA:
+    async def _next(self) -> object:
+        while (heard := self._state.next_event()) is h11.NEED_DATA:
             self._state.receive_data(await self._reader.read(READ_BYTES))
-        return event
+        return heard
 
     def close(self) -> None:
         """End it."""

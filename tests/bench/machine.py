@@ -54,5 +54,6 @@ def _cpu_model() -> str:
 def _quota() -> str:
     for path in (CGROUP_V2, CGROUP_V1 / "cpu.cfs_quota_us"):
         if path.exists():
-            return path.read_text().strip()
+            quota = path.read_text().strip()
+            return "none" if quota in ("-1", "max 100000") else quota
     return "none"

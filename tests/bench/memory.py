@@ -45,9 +45,8 @@ class MemoryWatch:
         self.begin_bytes = self._resident()
         self.samples: list[tuple[int, float]] = []
 
-    def __enter__(self) -> "MemoryWatch":
+    def __enter__(self) -> None:
         self._thread.start()
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._is_over.set()

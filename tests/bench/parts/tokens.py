@@ -6,6 +6,7 @@ from tests.bench.linear_fit import fit_line
 from tests.bench.memory import MemoryWatch, step_bytes
 from tests.bench.parts.part import Part
 from tests.bench.points import Points, measure_points
+from tests.bench.sides.service import Service
 from tests.bench.sides.side import Side
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
@@ -20,20 +21,22 @@ SLACK_BYTES = 64 * MIB
 
 def run(stage: Stage) -> Measured:
     """Seconds over tokens with their line; and the most memory that was taken."""
-    works = dict(_sized(stage, num_tokens) for num_tokens in stage.scale.batch_tokens)
-    with MemoryWatch(stage.service.server) as memory:
-        sides: dict[str, Side] = {"service": stage.service, "bare forward": stage.bare}
+    service = stage.serve("tokens", "--encoder-cache-bytes", "0")
+    memory = MemoryWatch(service.server)
+    with memory:
+        works = dict(_sized(stage, service, num_tokens) for num_tokens in stage.scale.batch_tokens)
+        sides: dict[str, Side] = {"service": service, "bare forward": stage.bare}
         points = measure_points(sides, works, stage.scale.curve_rounds, lambda _, seconds: seconds)
     curve = Curve("tokens", "seconds of one request by its tokens", "tokens", "s", points)
     return Measured([_linear(points, stage.scale.curve_rounds), _within_budget(stage, memory)], [curve])
 
 
-def _sized(stage: Stage, num_tokens: int) -> tuple[float, Work]:
+def _sized(stage: Stage, service: Service, num_tokens: int) -> tuple[float, Work]:
     """A request, and the tokens that it has by the service's own count."""
     work = Work([text_body(stage.texts.texts(max(1, num_tokens // (TOKENS_EACH + TEMPLATE_TOKENS)), TOKENS_EACH))])
-    stage.service.prepare("count", work)
-    stage.service.run("count")
-    return float(stage.service.usage("count", "total_tokens")), work
+    service.prepare("count", work)
+    service.run("count")
+    return float(service.usage("count", "total_tokens")), work
 
 
 def _linear(points: Points, num_rounds: int) -> Figure:
@@ -54,7 +57,7 @@ def _within_budget(stage: Stage, memory: MemoryWatch) -> Figure:
     budget = begin + step + SLACK_BYTES
     note = (
         f"{memory.max_bytes / MIB:,.0f} MiB resident at most; budget {budget / MIB:,.0f} MiB: {begin / MIB:,.0f} "
-        f"before, {step / MIB:,.0f} for the activations of {Settings().max_batch_tokens} tokens, "
+        f"when ready, {step / MIB:,.0f} for the activations of {Settings().max_batch_tokens} tokens, "
         f"{SLACK_BYTES / MIB:.0f} besides"
     )
     words = "memory while these run, of what the settings allow"
