@@ -14,7 +14,7 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 14, 46, 42
 COLUMNS = 2
 COLORS = ("#2a7fff", "#e06c00", "#1a9850", "#a050d0")
 NUM_TICKS = 4
-STYLE = "text{fill:#7a8190;font:11px sans-serif}.title{font-weight:bold}.axis{stroke:#7a8190}.grid{stroke:#7a819040}"
+STYLE = "text{fill:#7a8190;font:11px sans-serif}.title{font-weight:bold}.axis{stroke:#7a8190}.grid{stroke:#7a8190;stroke-opacity:.25}"
 
 
 def draw(curves: Sequence[Curve]) -> str:
@@ -37,12 +37,12 @@ class Chart:
         self.curve = curve
         points = [point for series in curve.series.values() for point in series]
         xs = [self._x_value(x) for x, _ in points]
-        self._x_range = (min(xs), max(xs))
+        self._x_range = (min(xs) if curve.is_log else 0.0, max(xs))
         self._top = max(spread.high for _, spread in points) * 1.05 or 1.0
 
     def elements(self) -> Iterator[str]:
         """Title, grid, axes, then each series with its name."""
-        yield f'<text class="title" x="{LEFT}" y="16">{escape(self.curve.what)}</text>'
+        yield f'<text class="title" x="6" y="16">{escape(self.curve.what)}</text>'
         yield from self._grid()
         for number, (name, points) in enumerate(self.curve.series.items()):
             color = COLORS[number % len(COLORS)]
@@ -50,7 +50,7 @@ class Chart:
             yield f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="1.8"/>'
             for x, spread in points:
                 yield self._whisker(x, spread.low, spread.high, color)
-            place = LEFT + 110 * number
+            place = LEFT + 8 + 110 * number
             yield f'<rect x="{place}" y="25" width="10" height="10" fill="{color}"/>'
             yield f'<text x="{place + 14}" y="34">{escape(name)}</text>'
 
@@ -64,11 +64,11 @@ class Chart:
             yield f'<text x="{self._x(x):.1f}" y="{bottom + 15}" text-anchor="middle">{x:g}</text>'
         yield f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>'
         yield f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 8}" text-anchor="end">{escape(self.curve.x_label)}</text>'
-        yield f'<text x="6" y="{TOP - 12}">{escape(self.curve.y_label)}</text>'
+        yield f'<text x="6" y="34">{escape(self.curve.y_label)}</text>'
 
     def _x_ticks(self) -> Sequence[float]:
         if not self.curve.is_log:
-            return [value for value in nice_ticks(self._x_range[1]) if value >= self._x_range[0]]
+            return nice_ticks(self._x_range[1])
         return sorted({x for points in self.curve.series.values() for x, _ in points})
 
     def _whisker(self, x: float, low: float, high: float, color: str) -> str:
@@ -87,8 +87,8 @@ class Chart:
 
 
 def nice_ticks(top: float) -> list[float]:
-    """A few round numbers from 0 up to `top`: steps of 1, 2 or 5 times a power of ten."""
+    """A few round numbers from 0 up to `top`: steps of 1, 2, 2.5 or 5 times a power of ten."""
     rough = top / NUM_TICKS
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough)
     return [round(step * n, 10) for n in range(int(top / step) + 1)]

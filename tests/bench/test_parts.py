@@ -25,6 +25,8 @@ from tests.conftest import picture
 
 COUNTED = {"repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "hit_count_error"}
 """Figures that do not depend on how fast the machine is: their bars hold here, too."""
+MAX_TITLE = 58
+"""Characters that stand above a chart."""
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +49,7 @@ def test_every_file_of_a_part_is_run() -> None:
 def test_a_part_measures_what_it_says(name: str, stage: Stage) -> None:
     measured = PARTS[name].run(stage)
     assert measured.figures or measured.curves
+    assert all(len(curve.what) <= MAX_TITLE for curve in measured.curves)
     assert all(math.isfinite(number) for number in numbers(measured))
     missing = {figure.name for figure in measured.figures if figure.value is None}
     assert missing <= {"text_over_sentence_transformers"}

@@ -74,6 +74,8 @@ def test_the_plot_is_xml_with_every_point_inside_its_chart() -> None:
     assert draw(CURVES) == draw(CURVES)
 
 
-@pytest.mark.parametrize(("top", "ticks"), [(4, [0, 1, 2, 3, 4]), (0.9, [0, 0.5]), (11000, [0, 5000, 10000])])
+@pytest.mark.parametrize(
+    ("top", "ticks"), [(4, [0, 1, 2, 3, 4]), (0.9, [0, 0.25, 0.5, 0.75]), (8192, [0, 2500, 5000, 7500])]
+)
 def test_ticks_are_round(top: float, ticks: list[float]) -> None:
     assert nice_ticks(top) == ticks

@@ -35,7 +35,7 @@ def run(stage: Stage) -> Measured:
     for share in stage.scale.hit_shares:
         hits = stage.service.usage(f"hits {share:g}", "encoder_cache_hits") / NUM_PICTURES
         drawn.append((hits, spread([NUM_PICTURES / seconds for seconds in spent[f"hits {share:g}"]])))
-    words = f"throughput of pictures of {px} px by the share that the encoder cache has"
+    words = f"throughput of {px} px pictures by share of cache hits"
     curve = Curve("hit_rate", words, "share of hits", "pictures/s", {"service": drawn})
     first, last = (spent[f"hits {share:g}"] for share in (stage.scale.hit_shares[0], stage.scale.hit_shares[-1]))
     gain = Figure("cache_gain", "throughput with every picture cached, over none", ratio(first, last), "×",
