@@ -5,6 +5,7 @@ Exit code 1 when a figure misses its bar, so that nobody overlooks it.
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -32,6 +33,7 @@ ANSWERS_S = "5"
 def main() -> int:
     """Run what the command line asks for."""
     options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # so that no server is left behind
     threads = options.threads or available_cores()
     os.environ["OMP_NUM_THREADS"] = str(threads)
     facts = describe_machine(threads) | {"checkpoint": options.model, "size": "quick" if options.quick else "full"}

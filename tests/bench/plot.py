@@ -14,7 +14,10 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 14, 46, 42
 COLUMNS = 2
 COLORS = ("#2a7fff", "#e06c00", "#1a9850", "#a050d0")
 NUM_TICKS = 4
-STYLE = "text{fill:#7a8190;font:11px sans-serif}.title{font-weight:bold}.axis{stroke:#7a8190}.grid{stroke:#7a8190;stroke-opacity:.25}"
+STYLE = (
+    "text{fill:#7a8190;font:11px sans-serif}.title{font-weight:bold}"
+    ".axis,.grid{stroke:#7a8190}.grid{stroke-opacity:.25}"
+)
 
 
 def draw(curves: Sequence[Curve]) -> str:
