@@ -3,7 +3,7 @@
 from tests.bench.figure import Bar, Figure, Measured
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave
-from tests.bench.spread import difference, ratio, spread
+from tests.bench.spread import difference, quantile, ratio, spread
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 
@@ -44,7 +44,11 @@ def _added(stage: Stage) -> Figure:
 def _throughput(stage: Stage, concurrency: int) -> Figure:
     num = concurrency * REQUESTS_EACH
     spent = interleave(_cases(stage, num, concurrency), stage.scale.num_rounds)
-    notes = [f"service {num / spread(spent['service']).median:,.0f} queries/s"]
+    waits = stage.service.seconds("service")
+    notes = [
+        f"service {num / spread(spent['service']).median:,.0f} queries/s",
+        f"last round: median {quantile(waits, 0.5) * 1e3:.0f} ms, p95 {quantile(waits, 0.95) * 1e3:.0f} ms",
+    ]
     words = f"throughput of short queries, {concurrency} at once, over the bare forward on batches of {concurrency}"
     value = ratio(spent["bare"], spent["service"])
     return Figure(f"short_at_{concurrency}", words, value, "×", None, stage.scale.num_rounds, notes, spent)
