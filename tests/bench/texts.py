@@ -12,7 +12,7 @@ SHORTEST, LONGEST = 16, 512
 
 
 class TextMaker:
-    """Makes texts, no two alike.
+    """Makes texts, no two alike: a server may answer a repeated one without work.
 
     Args:
         folder: of the checkpoint whose tokens are counted.
@@ -25,9 +25,16 @@ class TextMaker:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._words = sorted(set(re.findall(r"[a-z]{2,}", " ".join(topics.values()))))
         self._dice = random.Random(seed)
+        self._made: set[str] = set()
 
     def text(self, num_tokens: int) -> str:
         """A text of that many tokens."""
+        while (text := self._drawn(num_tokens)) in self._made:
+            pass
+        self._made.add(text)
+        return text
+
+    def _drawn(self, num_tokens: int) -> str:
         words = " ".join(self._dice.choices(self._words, k=num_tokens))
         _, end = self._tokenizer.encode(words, add_special_tokens=False).offsets[num_tokens - 1]
         return words[:end]

@@ -52,7 +52,7 @@ class BareForward:
         self._pixels = mmap.mmap(-1, PIXEL_BYTES)
         self._end = 0
         start = start_message(self._settings, self._reader.model, num_threads)
-        self._runner, self._engine = load(start, memoryview(self._pixels))
+        self._runner, self._engine, *_ = load(start, memoryview(self._pixels))
         self._ready: dict[str, Ready] = {}
         self._num_steps = 0
 
@@ -109,10 +109,18 @@ class BareForward:
         while lanes:
             batch = lanes.take_batch()
             self._num_steps += 1
-            for waiting, row in zip(batch, self._runner.embed(batch), strict=True):
+            for waiting, row in zip(batch, self._vectors(batch), strict=True):
                 assert row is not None, "a vector is not sound"
                 rows[waiting.request.id] = row["float32"]
         return [rows[request.id] for request in group]
+
+    def _vectors(self, batch: Sequence[Waiting[torch.Tensor]]) -> Sequence[Any]:
+        """Finished rows, also where the runner hands out raw vectors first and finishes them by request."""
+        found: Any = self._runner.embed(batch)
+        if not isinstance(found, torch.Tensor):
+            return list(found)
+        runner: Any = self._runner
+        return list(runner.finish(found, [waiting.request for waiting in batch]))
 
 
 if __name__ == "__main__":
