@@ -39,11 +39,13 @@ class StockTransformers:
         self._model = Qwen3VLModel.from_pretrained(checkpoint, dtype=torch.float32, attn_implementation="sdpa")
         self._model.train(False)
         self._batches: dict[str, list[Batch]] = {}
-        self._patches: dict[str, list[Batch]] = {}
+        self._patches: dict[str, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         self._rows: dict[str, list[bytes]] = {}
 
     def prepare(self, label: str, work: dict[str, Any]) -> None:
         wanted = Work.from_json(work)
+        for ready in (self._batches, self._patches):
+            ready.pop(label, None)
         prompts = [prompt for body in wanted.bodies for prompt in self._reader.prompts(body)]
         if wanted.kind == "tower":
             items = [place.item for prompt in prompts for place in prompt.placeholders]
@@ -84,7 +86,7 @@ def _padded(rows: Sequence[list[int]]) -> Batch:
     return pad_sequence(ids, batch_first=True), mask
 
 
-def _patches(item: MediaItem) -> Batch:
+def _patches(item: MediaItem) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(patchify(np.asarray(pixels_of(item))[None])), torch.tensor([item.grid_thw])
 
 
