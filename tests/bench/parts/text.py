@@ -38,7 +38,9 @@ def run(stage: Stage) -> Measured:
     rate = f"service {num_tokens / spread(spent['service']).median:,.0f} tokens/s"
     bare = there["bare"].vectors("bare")
     figures = [_figure(name, spent, [size, rate, *_about(name, side, bare)]) for name, side in there.items()]
-    return Measured([one for one in figures if one] + [_missing(name) for name in OTHERS if name not in there])
+    return Measured(
+        [one for one in figures if one] + [_missing(name) for name in OTHERS if name not in {*there, "against"}]
+    )
 
 
 def _about(name: str, side: Side, bare: Sequence[NDArray[np.float32]]) -> list[str]:
