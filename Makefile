@@ -68,8 +68,15 @@ builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an h
 calibrate: $(VENV)/.serve ## take the built-in model's int8 ranges again (seconds)
 	$(BIN)/python -m service.model.builtin.calibrate
 
-bench: $(VENV)/.test ## measure what writing an answer costs, beside the plain ways
-	$(BIN)/python -m tests.bench.write_answer $(ARGS)
+SENTENCE := .bench/sentence-transformers
+$(SENTENCE)/.installed: tests/bench/sentence_transformers.txt $(VENV)/.test
+	test -x $(SENTENCE)/bin/python || $(PYTHON) -m venv $(SENTENCE)
+	$(SENTENCE)/bin/python -m pip install --quiet --disable-pip-version-check -r $< \
+	  "transformers==$$($(BIN)/python -c 'import transformers; print(transformers.__version__)')"
+	@touch $@
+
+bench: $(VENV)/.test $(SENTENCE)/.installed ## measure the service against its limit and its peers (a look: ARGS=--quick)
+	$(BIN)/python -m tests.bench --write docs/speed.md $(ARGS)
 
 scorecard: $(VENV)/.serve ## measure the built-in model on scenes it never saw
 	$(BIN)/python -m service.model.builtin.score
@@ -92,5 +99,5 @@ scoreboard-nightly: $(VENV)/.test ## the same at its larger sizes: hours
 sabotage: $(VENV)/.test ## break a copy of the product in every listed way, and see that the scoreboard notices
 	$(BIN)/python -m tests.scoreboard --sabotage $(ARGS)
 
-clean: ## remove the virtual environments, and those of the clients
-	rm -rf $(VENV) .clients .sdks .scoreboard
+clean: ## remove the virtual environments, those of the clients and of the bench
+	rm -rf $(VENV) .clients .sdks .scoreboard .bench

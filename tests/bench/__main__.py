@@ -1,0 +1,111 @@
+"""`make bench`: every workload against its baselines, in one run; the table, the plot and the JSON of it.
+
+Exit code 1 when a figure misses its bar, so that nobody overlooks it.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from service.front.cores import available_cores
+from service.model.builtin import CHECKPOINT
+from tests.bench.checkpoint import SIZES, random_checkpoint
+from tests.bench.figure import Measured
+from tests.bench.machine import describe_machine, load_average
+from tests.bench.parts.all_parts import PARTS
+from tests.bench.plot import draw
+from tests.bench.report import render_page, replace_run, told, write_json
+from tests.bench.scale import FULL, QUICK
+from tests.bench.sides.over_http import OverHttp
+from tests.bench.stage import Stage
+from tests.conftest import ROOT
+
+FOLDER = ROOT / ".bench"
+SENTENCE_PYTHON = FOLDER / "sentence-transformers" / "bin" / "python"
+ANSWERS_S = "5"
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # so that no server is left behind
+    threads = options.threads or available_cores()
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    facts = describe_machine(threads) | {"checkpoint": options.model, "size": "quick" if options.quick else "full"}
+    print("\n".join(f"{name:14s} {value}" for name, value in facts.items()), flush=True)
+    began_s, load_before = time.monotonic(), load_average()
+    found, versions = _measure(options, threads)
+    facts |= versions | {"load_before": load_before, "seconds": round(time.monotonic() - began_s)}
+    answers = "" if options.only else _answers()
+    print(answers)
+    is_whole = not (options.only or options.quick)
+    _write(options.write if is_whole else None, facts, found, answers)
+    return int(any(figure.verdict == "fails" for one in found for figure in one.figures))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--only", help=f"these parts, separated by commas: {', '.join(PARTS)}")
+    parser.add_argument("--quick", action="store_true", help="a look in about a fifth of the time")
+    parser.add_argument("--model", default="small", help=f"{', '.join(SIZES)} (random weights), or a folder")
+    parser.add_argument("--threads", type=int, default=0, help="of every side; 0 takes what the container allows")
+    parser.add_argument("--against", metavar="URL", help="an OpenAI-compatible server to compare with")
+    parser.add_argument("--against-model", metavar="NAME", help="the name of its model")
+    parser.add_argument("--against-key", metavar="KEY", help="what it wants as a bearer token")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table of a whole run into this page")
+    options = parser.parse_args()
+    if unknown := set(options.only.split(",") if options.only else ()) - set(PARTS):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    return options
+
+
+def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Measured], dict[str, object]]:
+    scale = QUICK if options.quick else FULL
+    folder = random_checkpoint(options.model, FOLDER) if options.model in SIZES else Path(options.model)
+    extra = {"model": options.against_model} if options.against_model else {}
+    against = OverHttp(options.against, extra, options.against_key) if options.against else None
+    sentence = SENTENCE_PYTHON if SENTENCE_PYTHON.exists() else None
+    large = Stage(folder, threads, scale, FOLDER / "logs", sentence_python=sentence, against=against)
+    small = Stage(CHECKPOINT, threads, scale, FOLDER / "logs" / "small")
+    names = options.only.split(",") if options.only else list(PARTS)
+    try:
+        found = [_one(name, small if PARTS[name].is_small else large) for name in names]
+        peers = large.sentence.facts if "text" in names and large.sentence else {}
+        return found, {"sentence-transformers": peers["sentence-transformers"]} if peers else {}
+    finally:
+        large.close()
+        small.close()
+
+
+def _one(name: str, stage: Stage) -> Measured:
+    began_s = time.monotonic()
+    measured = PARTS[name].run(stage)
+    print(f"\n{name}: {PARTS[name].what}, {time.monotonic() - began_s:.0f} s", flush=True)
+    print("\n".join(map(told, measured.figures)), flush=True)
+    return measured
+
+
+def _answers() -> str:
+    command = [sys.executable, "-m", "tests.bench.write_answer", "--seconds", ANSWERS_S]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _write(page: Path | None, facts: dict[str, object], found: Sequence[Measured], answers: str) -> None:
+    figures = [figure for one in found for figure in one.figures]
+    curves = [curve for one in found for curve in one.curves]
+    write_json(FOLDER / "result.json", facts, figures, curves)
+    plot = None
+    if curves:
+        plot = (page or FOLDER / "speed.md").with_suffix(".svg")
+        plot.write_text(draw(curves))
+    if page:
+        replace_run(page, render_page(facts, figures, curves, plot.name if plot else None, answers))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""A checkpoint of any size with random weights, from a seed: what work costs does not depend on what was learned.
+
+Tokenizer, template and settings are the built-in model's. Written once into a folder that git ignores.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from tokenizers import Tokenizer
+from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
+
+from service.model.builtin import CHECKPOINT
+from service.model.builtin.architecture import build_config
+from service.model.builtin.checkpoint import write_json
+from service.model.builtin.tokenizer import VOCAB_SIZE, special_ids
+
+SEED: Final = 20261121
+HEAD_DIM: Final = 64
+SIZES: Final[dict[str, dict[str, dict[str, Any]]]] = {
+    "small": {
+        "text": {"hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 12, "num_attention_heads": 8},
+        "vision": {"depth": 8, "hidden_size": 384, "intermediate_size": 1536, "num_heads": 6},
+    },
+    "mid": {
+        "text": {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 14, "num_attention_heads": 16},
+        "vision": {"depth": 12, "hidden_size": 512, "intermediate_size": 2048, "num_heads": 8},
+    },
+}
+"""Language halves of 38 and 180 million parameters, towers of 14 and 38 million; groups of two queries a key."""
+
+
+def random_checkpoint(size: str, parent: Path) -> Path:
+    """The folder of a checkpoint; written if it is not there.
+
+    Args:
+        size: a key of `SIZES`.
+        parent: where checkpoints lie.
+    """
+    folder = parent / f"{size}-{SEED}"
+    if not folder.exists():
+        partial = folder.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        _write(partial, _config(size))
+        partial.rename(folder)
+    return folder
+
+
+def _config(size: str) -> Qwen3VLConfig:
+    text, vision = SIZES[size]["text"], SIZES[size]["vision"]
+    config = build_config(VOCAB_SIZE, special_ids(Tokenizer.from_file(str(CHECKPOINT / "tokenizer.json")))).to_dict()
+    rope = config["text_config"]["rope_parameters"] | {"mrope_section": [12, 10, 10]}
+    heads = {"num_key_value_heads": text["num_attention_heads"] // 2, "head_dim": HEAD_DIM, "rope_parameters": rope}
+    taps = [vision["depth"] * level // 4 for level in (1, 2, 3)]
+    places = {"num_position_embeddings": 2304, "deepstack_visual_indexes": taps, "out_hidden_size": text["hidden_size"]}
+    config["text_config"] |= text | heads
+    config["vision_config"] |= vision | places
+    return Qwen3VLConfig(**config)
+
+
+def _write(folder: Path, config: Qwen3VLConfig) -> None:
+    shutil.copytree(CHECKPOINT, folder, ignore=shutil.ignore_patterns("*.safetensors", "cenote_*", "training.json"))
+    torch.manual_seed(SEED)
+    model = Qwen3VLForConditionalGeneration(config)
+    _spread_weights(model)
+    model.save_pretrained(folder)
+    written = json.loads((folder / "config.json").read_text())
+    written.pop("transformers_version", None)
+    write_json(folder / "config.json", written)
+    dimension = written["text_config"]["hidden_size"]
+    pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
+    write_json(folder / "1_Pooling" / "config.json", pooling | {"embedding_dimension": dimension})
+
+
+@torch.no_grad()
+def _spread_weights(model: torch.nn.Module) -> None:
+    """Weights that let every layer be heard: the library's own would give all texts nearly the same vector."""
+    for name, weight in model.named_parameters():
+        if weight.ndim >= 2:
+            weight.normal_(0, 0.5 if "embed_tokens" in name else weight[0].numel() ** -0.5)
+        else:
+            weight.add_(torch.randn_like(weight) * 0.05)

@@ -1,0 +1,87 @@
+"""What a measurement says: figures with their bars, and curves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tests.bench.spread import Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What a figure has to reach."""
+
+    sign: Literal["≥", "≤"]
+    value: float
+
+    def holds(self, value: float) -> bool:
+        """Whether a value reaches it."""
+        return value >= self.value if self.sign == "≥" else value <= self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number with its bar.
+
+    Attributes:
+        name: short and unique.
+        what: what was measured, in words.
+        value: the number with its quartiles; None where it was not measured.
+        unit: of the number; empty for a plain count.
+        bar: what it has to reach; None where it only informs.
+        num_rounds: how often it was measured.
+        notes: what else a reader should know.
+        seconds: what each side took in each round.
+    """
+
+    name: str
+    what: str
+    value: Spread | None
+    unit: str = ""
+    bar: Bar | None = None
+    num_rounds: int = 1
+    notes: Sequence[str] = ()
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Literal["holds", "fails", "not measured", ""]:
+        """What its bar says of its median."""
+        if self.value is None:
+            return "not measured"
+        if self.bar is None:
+            return ""
+        return "holds" if self.bar.holds(self.value.median) else "fails"
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How one quantity grows with another.
+
+    Attributes:
+        name: short and unique.
+        what: in words.
+        x_label: quantity and unit of the abscissa.
+        y_label: quantity and unit of the ordinate.
+        series: points of each side, in order of x.
+        is_log: the abscissa doubles from point to point.
+    """
+
+    name: str
+    what: str
+    x_label: str
+    y_label: str
+    series: dict[str, list[tuple[float, Spread]]]
+    is_log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one part of the bench found."""
+
+    figures: Sequence[Figure] = ()
+    curves: Sequence[Curve] = ()
+
+
+def exactly(value: float) -> Spread:
+    """A number that was counted or that is a maximum."""
+    return Spread(value, value, value)

@@ -1,0 +1,26 @@
+"""Every part, in the order of the report."""
+
+from tests.bench.parts import (
+    answers,
+    batch_size,
+    concurrency,
+    distinct,
+    hit_rate,
+    image_size,
+    instructions,
+    short,
+    text,
+    tokens,
+    tower,
+    traffic,
+    unique_images,
+)
+from tests.bench.parts.part import Part
+
+PARTS: dict[str, Part] = {
+    module.PART.name: module.PART
+    for module in (
+        text, short, instructions, tower, tokens, distinct, unique_images, traffic, answers,
+        batch_size, concurrency, image_size, hit_rate,
+    )
+}  # fmt: skip

@@ -1,0 +1,44 @@
+"""The vision tower alone: ours against transformers' own on the same pixels."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.bench.agreement import max_difference
+from tests.bench.figure import Bar, Figure, Measured, exactly
+from tests.bench.parts.part import Part
+from tests.bench.rounds import Case, interleave, same
+from tests.bench.spread import ratio, spread
+from tests.bench.stage import Stage
+from tests.bench.work import Work, picture_body
+from tests.conftest import picture
+
+MAX_DIFFERENCE = 1e-5
+
+
+def run(stage: Stage) -> Measured:
+    """Speed and difference; the stock tower is given its patches ready, ours starts from the pixels."""
+    px = stage.scale.tower_px
+    work = same(Work([picture_body([picture(7, px, px, "PNG")])], kind="tower"))
+    spent = interleave([Case("own", stage.bare, work), Case("stock", stage.stock, work)], stage.scale.num_rounds)
+    (own,), (stock,) = stage.bare.vectors("own"), stage.stock.vectors("stock")
+    return Measured([_speed(stage, spent), _difference(own, stock)])
+
+
+def _speed(stage: Stage, spent: dict[str, list[float]]) -> Figure:
+    own_ms, stock_ms = (spread(spent[name]).median * 1e3 for name in ("own", "stock"))
+    notes = [f"{stage.scale.tower_px} px; own {own_ms:.0f} ms, stock {stock_ms:.0f} ms"]
+    words = "speed of our vision tower over transformers' on the same pixels"
+    value = ratio(spent["stock"], spent["own"])
+    return Figure("tower_speed", words, value, "×", Bar("≥", 1.3), stage.scale.num_rounds, notes, spent)
+
+
+def _difference(own: NDArray[np.float32], stock: NDArray[np.float32]) -> Figure:
+    """In float32 a sum of large numbers is less exact: above 1 the difference is that of the largest feature."""
+    gap, largest = max_difference([own], [stock]), float(np.abs(stock).max())
+    notes = [f"absolute {gap:.2g} between {own.size:,} numbers up to {largest:.3g}"]
+    words = "largest difference of their features; relative to the largest of them where that exceeds 1"
+    value = exactly(gap / max(1.0, largest))
+    return Figure("tower_difference", words, value, "", Bar("≤", MAX_DIFFERENCE), 1, notes)
+
+
+PART = Part("tower", "our vision tower against the stock one", run)

@@ -1,0 +1,127 @@
+"""The limit: the product's own forward on prompts that are ready, packed as its scheduler packs them. No HTTP, no IPC.
+
+`python -m tests.bench.sides.bare FOLDER THREADS`
+"""
+
+import mmap
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from service.engine.lanes import Lanes
+from service.engine.waiting import Waiting
+from service.engine.worker import load
+from service.front.from_settings import start_message
+from service.ipc.messages import Media, PixelSlot, Request
+from service.settings import Settings
+from tests.bench.pipe import answer_forever
+from tests.bench.prompts import PromptReader
+from tests.bench.work import Work
+
+PIXEL_BYTES = 256 << 20
+"""Address space for the pixels of everything that is prepared; only what is written takes memory."""
+
+
+@dataclass(slots=True)
+class Ready:
+    """Work that is prepared.
+
+    Attributes:
+        groups: requests that are under way together.
+        kind: what is done in the time.
+        features: of each picture by its key, of the last time it was encoded.
+        rows: what the last run gave.
+    """
+
+    groups: list[list[Request]]
+    kind: str
+    features: dict[bytes, torch.Tensor] = field(default_factory=dict)
+    rows: list[bytes] = field(default_factory=list)
+
+
+class BareForward:
+    """`ModelRunner` called directly."""
+
+    def __init__(self, folder: str, num_threads: int) -> None:
+        self._settings = Settings(model=folder, dtype="float32", device="cpu", threads=num_threads)
+        self._reader = PromptReader(self._settings)
+        self._pixels = mmap.mmap(-1, PIXEL_BYTES)
+        self._end = 0
+        start = start_message(self._settings, self._reader.model, num_threads)
+        self._runner, self._engine, *_ = load(start, memoryview(self._pixels))
+        self._ready: dict[str, Ready] = {}
+        self._num_steps = 0
+
+    def prepare(self, label: str, work: dict[str, Any]) -> None:
+        wanted = Work.from_json(work)
+        groups = [wanted.bodies[i : i + wanted.concurrency] for i in range(0, len(wanted.bodies), wanted.concurrency)]
+        requests = [[one for body in group for one in self._reader.requests(body, self._store)] for group in groups]
+        ready = self._ready[label] = Ready(requests, wanted.kind)
+        if wanted.kind == "embed":
+            for group in requests:
+                self._encode(group, ready)
+
+    def run(self, label: str) -> float:
+        ready, rows = self._ready[label], []
+        began_s = time.perf_counter()
+        for group in ready.groups:
+            if ready.kind != "embed":
+                ready.features = {}
+                self._encode(group, ready)
+            if ready.kind != "tower":
+                rows += self._embed(group, ready)
+        seconds = time.perf_counter() - began_s
+        ready.rows = rows or [tensor.numpy().tobytes() for tensor in ready.features.values()]
+        return seconds
+
+    def rows(self, label: str) -> Sequence[bytes]:
+        return self._ready[label].rows
+
+    def facts(self) -> dict[str, Any]:
+        return {"num_parameters": self._engine.num_parameters, "hidden": self._runner.hidden, "steps": self._num_steps}
+
+    def _store(self, pixels: bytes) -> PixelSlot:
+        """Pixels one behind the other, from the start again when the end is reached: old work is not run again."""
+        self._end = 0 if self._end + len(pixels) > PIXEL_BYTES else self._end
+        slot = PixelSlot(self._end, len(pixels))
+        self._pixels[slot.start : slot.start + slot.num_bytes] = pixels
+        self._end += slot.num_bytes
+        return slot
+
+    def _encode(self, group: Sequence[Request], ready: Ready) -> None:
+        for media in (media for request in group for media in request.media):
+            if media.key not in ready.features:
+                ready.features[media.key] = self._encoded(media)
+
+    def _encoded(self, media: Media) -> torch.Tensor:
+        assert media.slot is not None  # `prompts.py` gives every picture its pixels
+        return self._runner.encode(media.slot, media.grid_thw)
+
+    def _embed(self, group: Sequence[Request], ready: Ready) -> list[bytes]:
+        lanes: Lanes[torch.Tensor] = Lanes(self._settings.max_batch_tokens, self._settings.max_batch_requests)
+        for request in group:
+            lanes.add(Waiting(request, 0.0, [ready.features[media.key] for media in request.media]))
+        rows: dict[int, bytes] = {}
+        while lanes:
+            batch = lanes.take_batch()
+            self._num_steps += 1
+            for waiting, row in zip(batch, self._vectors(batch), strict=True):
+                assert row is not None, "a vector is not sound"
+                rows[waiting.request.id] = row["float32"]
+        return [rows[request.id] for request in group]
+
+    def _vectors(self, batch: Sequence[Waiting[torch.Tensor]]) -> Sequence[Any]:
+        """Finished rows, also where the runner hands out raw vectors first and finishes them by request."""
+        found: Any = self._runner.embed(batch)
+        if not isinstance(found, torch.Tensor):
+            return list(found)
+        runner: Any = self._runner
+        return list(runner.finish(found, [waiting.request for waiting in batch]))
+
+
+if __name__ == "__main__":
+    answer_forever(lambda: BareForward(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,79 @@
+"""sentence-transformers' `encode` on the same checkpoint, in an environment of its own: nothing of ours is imported.
+
+Its processor for Qwen3-VL wants torchvision, also for text. So the weights are loaded from the checkpoint and the
+tokenizer from a copy beside it that says it is a text model's; the chat template is the checkpoint's, with the
+`<|endoftext|>` that the model's own embedder appends. The bench compares the vectors before it compares the times.
+
+`python -m tests.bench.sides.sentence_transformers FOLDER THREADS`
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.bench.pipe import answer_forever
+
+BATCH_SIZE = 32
+ASSISTANT = "<|im_start|>assistant\\n'"
+"""The end of the template's last string, as it stands in the file."""
+
+
+class SentenceTransformersEncode:
+    """`SentenceTransformer.encode`, which sorts by length and pads batches of 32."""
+
+    def __init__(self, folder: str, num_threads: int) -> None:
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+        torch.set_num_threads(num_threads)
+        with tempfile.TemporaryDirectory() as copy:
+            transformer = Transformer(
+                folder,
+                tokenizer_name_or_path=_tokenizer_of(Path(folder), Path(copy)),
+                model_kwargs={"dtype": torch.float32},
+                processing_kwargs={"chat_template": {"add_generation_prompt": True}},
+            )
+        pooling = Pooling(transformer.get_embedding_dimension(), "lasttoken")
+        self._model = SentenceTransformer(modules=[transformer, pooling, Normalize()], device="cpu")
+        self._texts: dict[str, list[str]] = {}
+        self._rows: dict[str, list[bytes]] = {}
+
+    def prepare(self, label: str, work: dict[str, Any]) -> None:
+        self._texts[label] = [text for body in work["bodies"] for text in body["input"]]
+
+    def run(self, label: str) -> float:
+        began_s = time.perf_counter()
+        rows = self._model.encode(self._texts[label], batch_size=BATCH_SIZE, show_progress_bar=False)
+        seconds = time.perf_counter() - began_s
+        self._rows[label] = [row.astype("<f4").tobytes() for row in rows]
+        return seconds
+
+    def rows(self, label: str) -> Sequence[bytes]:
+        return self._rows[label]
+
+    def facts(self) -> dict[str, Any]:
+        from importlib.metadata import version
+
+        return {name: version(name) for name in ("sentence-transformers", "transformers", "torch")}
+
+
+def _tokenizer_of(folder: Path, copy: Path) -> str:
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(folder / name, copy)
+    template = (folder / "chat_template.jinja").read_text()
+    if template.count(ASSISTANT) != 1:
+        raise ValueError("the chat template does not end as it is expected to")
+    end = ASSISTANT.removesuffix("'") + "<|endoftext|>'"
+    (copy / "chat_template.jinja").write_text(template.replace(ASSISTANT, end))
+    (copy / "config.json").write_text(json.dumps({"model_type": "qwen3"}))
+    return str(copy)
+
+
+if __name__ == "__main__":
+    answer_forever(lambda: SentenceTransformersEncode(sys.argv[1], int(sys.argv[2])))

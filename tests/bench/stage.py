@@ -1,0 +1,92 @@
+"""The sides of one model, each started when it is first needed. Only one of them computes at a time."""
+
+import os
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from service.model.builtin import CHECKPOINT
+from tests.bench.scale import Scale
+from tests.bench.sides.over_http import OverHttp
+from tests.bench.sides.remote import RemoteSide
+from tests.bench.sides.service import Service
+from tests.bench.sides.side import Side
+from tests.bench.texts import TextMaker
+from tests.conftest import ROOT, plain_environ
+
+S = TypeVar("S", bound=Side)
+
+
+class Stage:
+    """Who is compared, on one checkpoint.
+
+    Attributes:
+        checkpoint: its folder.
+        num_threads: of every side.
+        scale: how much is done.
+        texts: made of the checkpoint's tokens.
+        sentence_python: a Python that has sentence-transformers; None leaves that side out.
+        against: another server; None leaves it out.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Path,
+        num_threads: int,
+        scale: Scale,
+        folder: Path,
+        *,
+        sentence_python: Path | None = None,
+        against: OverHttp | None = None,
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.num_threads = num_threads
+        self.scale = scale
+        self.folder = folder
+        self.texts = TextMaker(checkpoint)
+        self.sentence_python = sentence_python
+        self.against = against
+        self._started: list[Side] = []
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @cached_property
+    def service(self) -> Service:
+        """The service with its defaults."""
+        return self.serve("service")
+
+    def serve(self, name: str, *flags: str) -> Service:
+        """A service of its own with other settings."""
+        model = "builtin" if self.checkpoint == CHECKPOINT else str(self.checkpoint)
+        return self._keep(Service(model, self.num_threads, self.folder / f"{name}.log", *flags))
+
+    @cached_property
+    def bare(self) -> RemoteSide:
+        """The product's forward without the service."""
+        return self._worker("bare", sys.executable)
+
+    @cached_property
+    def stock(self) -> RemoteSide:
+        """Plain transformers."""
+        return self._worker("stock", sys.executable)
+
+    @cached_property
+    def sentence(self) -> RemoteSide | None:
+        """sentence-transformers, where it is installed."""
+        return self._worker("sentence_transformers", str(self.sentence_python)) if self.sentence_python else None
+
+    def close(self) -> None:
+        """End everything that was started."""
+        while self._started:
+            self._started.pop().close()
+
+    def _worker(self, name: str, python: str) -> RemoteSide:
+        command = [python, "-m", f"tests.bench.sides.{name}", str(self.checkpoint), str(self.num_threads)]
+        paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels")]) if python == sys.executable else str(ROOT)
+        threads = {"OMP_NUM_THREADS": str(self.num_threads), "TOKENIZERS_PARALLELISM": "false"}
+        environ = plain_environ() | threads | {"PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"}
+        return self._keep(RemoteSide(command, ROOT, environ, self.folder / f"{name}.log"))
+
+    def _keep(self, side: S) -> S:
+        self._started.append(side)
+        return side

@@ -1,0 +1,115 @@
+"""Every part of the bench through the real sides at a tiny size, so that it cannot rot. No time is asserted."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from transformers import AutoTokenizer
+
+from service.model.builtin import CHECKPOINT
+from service.settings import Settings
+from tests.bench.agreement import check_agreement
+from tests.bench.figure import Measured
+from tests.bench.parts.all_parts import PARTS
+from tests.bench.prompts import PromptReader
+from tests.bench.scale import TINY
+from tests.bench.sides.over_http import OverHttp
+from tests.bench.sides.remote import RemoteSide
+from tests.bench.sides.sentence_transformers import _tokenizer_of
+from tests.bench.stage import Stage
+from tests.bench.work import Work, instructed_body, text_body
+from tests.conftest import picture
+
+COUNTED = {"repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "hit_count_error"}
+"""Figures that do not depend on how fast the machine is: their bars hold here, too."""
+MAX_TITLE = 58
+"""Characters that stand above a chart."""
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    stage = Stage(CHECKPOINT, 1, TINY, tmp_path_factory.mktemp("bench"))
+    stage.against = OverHttp(stage.service.url)  # itself, as somebody else's server
+    yield stage
+    stage.against.close()
+    stage.close()
+
+
+def test_every_file_of_a_part_is_run() -> None:
+    folder = Path(__file__).parent / "parts"
+    files = {path.stem for path in folder.glob("*.py") if "\nPART = " in path.read_text()}
+    assert files == set(PARTS)
+    assert all(part.name == name for name, part in PARTS.items())
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_measures_what_it_says(name: str, stage: Stage) -> None:
+    measured = PARTS[name].run(stage)
+    assert measured.figures or measured.curves
+    assert all(len(curve.what) <= MAX_TITLE for curve in measured.curves)
+    assert all(math.isfinite(number) for number in numbers(measured))
+    missing = {figure.name for figure in measured.figures if figure.value is None}
+    assert missing <= {"text_over_sentence_transformers"}
+    counted = [figure for figure in measured.figures if figure.name in COUNTED]
+    assert all(figure.value is not None and figure.verdict in ("holds", "") for figure in counted), counted
+    assert all(figure.value.median == 0 for figure in counted if figure.name == "hit_count_error" and figure.value)
+
+
+def numbers(measured: Measured) -> Iterator[float]:
+    for figure in measured.figures:
+        if figure.value is not None:
+            yield from (figure.value.low, figure.value.median, figure.value.high)
+    for curve in measured.curves:
+        for points in curve.series.values():
+            assert points
+            for x, spread in points:
+                yield from (x, spread.low, spread.median, spread.high)
+
+
+def test_the_bare_forward_gives_the_services_vectors_also_for_pictures(stage: Stage) -> None:
+    texts = Work([text_body(stage.texts.mixed(3)), text_body(["another"])], concurrency=2)
+    pictures = Work([instructed_body([picture(1), picture(2)], ["one", "another"])], kind="encode")
+    for label, work in {"texts": texts, "pictures": pictures}.items():
+        for side in (stage.service, stage.bare):
+            side.prepare(label, work)
+            assert side.run(label) > 0
+        ours, theirs = stage.service.vectors(label), stage.bare.vectors(label)
+        assert len(ours) == len(theirs) > 1
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_sides_that_give_other_vectors_are_not_compared() -> None:
+    one, other = np.array([1.0, 0.0], np.float32), np.array([0.8, 0.6], np.float32)
+    assert "cosine at least 1.0" in check_agreement("it", [one], [one])
+    with pytest.raises(RuntimeError, match="other vectors"):
+        check_agreement("it", [one, one], [one, other])
+
+
+def test_what_goes_wrong_in_a_side_is_said_here(stage: Stage) -> None:
+    assert isinstance(stage.bare, RemoteSide)
+    with pytest.raises(RuntimeError, match="KeyError"):
+        stage.bare.run("never prepared")
+    stage.bare.prepare("still there", Work([text_body(["a"])]))
+    assert stage.bare.run("still there") > 0
+
+
+def test_the_tokens_that_sentence_transformers_is_given_are_the_services(stage: Stage, tmp_path: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(_tokenizer_of(CHECKPOINT, tmp_path))
+    texts = stage.texts.mixed(5)
+    ours = [prompt.token_ids for prompt in PromptReader(Settings()).prompts(text_body(texts))]
+    for text, ids in zip(texts, ours, strict=True):
+        chat: list[Any] = [{"role": "user", "content": [{"type": "text", "text": text}]}]
+        rendered = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        assert tokenizer(rendered, add_special_tokens=False)["input_ids"] == ids
+
+
+def test_texts_have_the_tokens_that_were_asked_for(stage: Stage) -> None:
+    lengths = [1, 16, 100, 512]
+    prompts = PromptReader(Settings()).prompts(text_body([stage.texts.text(n) for n in lengths]))
+    template = len(prompts[0].token_ids) - 1
+    assert [len(prompt.token_ids) - template for prompt in prompts] == pytest.approx(lengths, abs=1)
+    short = stage.texts.texts(500, 2)
+    assert len(set(short)) == 500

@@ -1,0 +1,56 @@
+"""What is measured: request bodies as clients send them. Every side makes of them what it needs."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Kind = Literal["embed", "encode", "tower"]
+"""For sides without HTTP: vectors from features that are there; pictures encoded as well; features and no vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One thing to time.
+
+    Attributes:
+        bodies: of `POST /v1/embeddings`.
+        concurrency: requests under way at once; a side without HTTP packs so many together.
+        kind: what a side without HTTP does in its time; the service does whatever it does.
+    """
+
+    bodies: Sequence[dict[str, Any]]
+    concurrency: int = 1
+    kind: Kind = "embed"
+
+    def as_json(self) -> dict[str, Any]:
+        """For the pipe."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Work":
+        """What `as_json` gave."""
+        return cls(**value)
+
+
+def text_body(texts: Sequence[str], encoding_format: str = "base64") -> dict[str, Any]:
+    """A request for the vectors of texts."""
+    return {"input": list(texts), "encoding_format": encoding_format}
+
+
+def picture_body(pictures: Sequence[str]) -> dict[str, Any]:
+    """A request for the vectors of pictures, given as data URIs."""
+    inputs = [{"content": [_image_part(url)]} for url in pictures]
+    return {"inputs": inputs, "encoding_format": "base64"}
+
+
+def instructed_body(pictures: Sequence[str], instructions: Sequence[str]) -> dict[str, Any]:
+    """A request for a vector of each picture, every one under its own instruction."""
+    conversations = [
+        [{"role": "system", "content": instruction}, {"role": "user", "content": [_image_part(url)]}]
+        for url, instruction in zip(pictures, instructions, strict=True)
+    ]
+    return {"messages": conversations, "encoding_format": "base64"}
+
+
+def _image_part(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url}}
