@@ -37,8 +37,8 @@ class Wrapping(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def _wrap(module: Any) -> None:
     begin = module.EngineLoop.__init__
 
-    def init(self: Any, send: Any, inbox: Any, scheduler: Any, runner: Any) -> None:
-        begin(self, send, inbox, scheduler, TroubledRunner(runner, Path(os.environ["FAULTS"])))
+    def init(self: Any, send: Any, inbox: Any, scheduler: Any, runner: Any, *behind: Any) -> None:
+        begin(self, send, inbox, scheduler, TroubledRunner(runner, Path(os.environ["FAULTS"])), *behind)
 
     module.EngineLoop.__init__ = init
 

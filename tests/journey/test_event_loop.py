@@ -20,7 +20,7 @@ from tests.conftest import LiveServer, image_part, picture
 BAR_S = 0.02
 SHARE = 0.99
 LOAD_S = 12.0
-SAMPLE_S = 0.05
+SAMPLE_S = 0.1
 
 SLEEPER = """
 import sys, time

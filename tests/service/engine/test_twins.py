@@ -154,12 +154,14 @@ def test_each_expires_at_his_own_time() -> None:
 def test_a_picture_that_fails_fails_all_twins_and_nobody_else() -> None:
     one = scheduler()
     add(one, request(1, picture("bad", 1)), request(2, picture("bad", 2)), request(3))
-    bad = one._encodes[b"bad"]
+    step = one.next_step()
+    assert isinstance(step, EncodeStep)
+    (bad,) = step.encodes
     failed, released = one.encode_failed(bad)
     assert ([waiting.request.id for waiting in failed], released) == ([1, 2], [1])
     assert ran(one) == [[3]]
     add(one, request(4, picture("bad", 4)))
-    assert b"bad" in one._encodes  # not a twin of those who have gone
+    assert isinstance(one.next_step(), EncodeStep)  # not a twin of those who have gone
 
 
 def test_a_kept_vector_needs_neither_queue_nor_picture_and_its_pixels_come_back() -> None:

@@ -42,7 +42,8 @@ def picture(name: str, start: int | None) -> Media:
 
 def counts(step: object) -> dict[int, tuple[int, int]]:
     assert isinstance(step, LanguageStep)
-    return {waiting.request.id: (waiting.num_hits, waiting.num_misses) for waiting in step.batch}
+    everyone = [one for waiting in step.batch for one in waiting.everyone]
+    return {one.request.id: (one.num_hits, one.num_misses) for one in everyone}
 
 
 def test_while_it_is_looked_for_a_picture_is_neither_encoded_nor_are_its_pixels_asked_for() -> None:
@@ -156,7 +157,7 @@ def _turn(rig: Rig, draw: random.Random, answered: set[int]) -> list[int]:
             released.append(encode.slot.start)
             rig.scheduler.encoded(encode, "made", 100)
     elif isinstance(step, LanguageStep):
-        ids = {waiting.request.id for waiting in step.batch}
+        ids = {one.request.id for waiting in step.batch for one in waiting.everyone}
         assert not ids & answered
         answered |= ids
     return released
