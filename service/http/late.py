@@ -81,16 +81,16 @@ def in_parts(answer: object) -> Parts:
     Args:
         answer: what msgspec can encode, with a `Late` for any value.
     """
-    lates: list[Late] = []
+    late_ones: list[Late] = []
 
     def put_off(value: object) -> msgspec.Raw:
         if not isinstance(value, Late):
             raise TypeError(f"{type(value).__name__} is no part of an answer. This is a bug.")
-        lates.append(value)
+        late_ones.append(value)
         return _RAW_MARK
 
     first, *texts = msgspec.json.Encoder(enc_hook=put_off).encode(answer).split(MARK)
-    return Parts([first, *(part for pair in zip(lates, texts, strict=True) for part in pair)])
+    return Parts([first, *(part for pair in zip(late_ones, texts, strict=True) for part in pair)])
 
 
 def encode(answer: object) -> bytes:
