@@ -96,7 +96,7 @@ def test_the_probe_turns_first_and_connections_are_still_taken(going: Going) -> 
 def is_accepting(url: str) -> bool:
     try:
         return httpx.get(f"{url}/livez").is_success
-    except httpx.ConnectError:
+    except httpx.TransportError:  # refused; or reset, when it stood in the backlog of the listener that closed
         return False
 
 
