@@ -26,8 +26,8 @@ $(VENV)/.check: $(VENV)/.test
 serve: $(VENV)/.serve ## serve the built-in model on 127.0.0.1:8000 (more flags: make serve ARGS="--port 9000")
 	$(BIN)/cenote serve $(ARGS)
 
-test: $(VENV)/.test ## install with the test extra and run every test
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.test ## install with the test extra and run every test, two files at a time
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 clients: $(VENV)/.test ## run the clients that people use, each in its own environment (one: make clients ARGS=cohere)
 	$(BIN)/python -m tests.clients.run $(ARGS)

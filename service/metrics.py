@@ -5,7 +5,8 @@ from typing import get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
 from schemas.errors import ERROR_CODES
-from service.ipc.messages import StepDone, TierName, TierReport
+from service.ipc.messages import StepDone
+from service.ipc.reports import TierName, TierReport
 from service.settings import FIELDS, Settings
 from service.stages import ENGINE_STAGES, STAGES
 

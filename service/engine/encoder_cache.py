@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from service.engine.cache.entry import MAX_FREQUENCY, Entry
 from service.engine.cache.ghosts import Ghosts
 from service.engine.cache.tier import Tier
-from service.ipc.messages import CacheReport, TierReport
+from service.ipc.reports import CacheReport, TierReport
 
 T = TypeVar("T")
 

@@ -11,7 +11,8 @@ from typing import Generic, TypeVar
 from service.engine.result_cache import ResultCache
 from service.engine.waiting import Waiting
 from service.ipc.digest import prompt_digest
-from service.ipc.messages import OutputSpec, ResultReport
+from service.ipc.messages import OutputSpec
+from service.ipc.reports import ResultReport
 
 T = TypeVar("T")
 

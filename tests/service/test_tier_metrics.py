@@ -3,7 +3,8 @@
 import msgspec
 
 from service import metrics
-from service.ipc.messages import CacheReport, StepDone, TierReport
+from service.ipc.messages import StepDone
+from service.ipc.reports import CacheReport, TierReport
 
 
 def value(name: str, tier: str) -> float:

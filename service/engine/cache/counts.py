@@ -2,7 +2,7 @@
 
 import threading
 
-from service.ipc.messages import TierName, TierReport
+from service.ipc.reports import TierName, TierReport
 
 
 class Counts:

@@ -8,7 +8,7 @@ from pathlib import Path
 from service.engine.cache.breaker import TierBreaker
 from service.engine.cache.counts import Counts
 from service.engine.cache.disk_folder import DiskFolder
-from service.ipc.messages import TierReport
+from service.ipc.reports import TierReport
 
 logger = logging.getLogger("cenote.engine")
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from service.engine.cache.looked_up import LookedUp
-from service.ipc.messages import Media, TierReport
+from service.ipc.messages import Media
+from service.ipc.reports import TierReport
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from service.engine.cache.entry import Entry
 from service.engine.cache.value_heap import ValueHeap
-from service.ipc.messages import TierName, TierReport
+from service.ipc.reports import TierName, TierReport
 
 T = TypeVar("T")
 

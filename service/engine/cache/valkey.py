@@ -12,7 +12,7 @@ from typing import Any
 
 from service.engine.cache.breaker import TierBreaker
 from service.engine.cache.counts import Counts
-from service.ipc.messages import TierReport
+from service.ipc.reports import TierReport
 
 logger = logging.getLogger("cenote.engine")
 

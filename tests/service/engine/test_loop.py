@@ -27,9 +27,9 @@ from service.ipc.messages import (
     StepDone,
     StepStarted,
     Submit,
-    TierReport,
     WantPixels,
 )
+from service.ipc.reports import TierReport
 
 POISON, NOT_FINITE, SHORT = 666, 667, 668
 UNFINISHED = OutputSpec(dimensions=24)

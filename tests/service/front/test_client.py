@@ -19,7 +19,6 @@ from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
     Abandon,
-    CacheReport,
     EngineMessage,
     Failure,
     FrontMessage,
@@ -31,6 +30,7 @@ from service.ipc.messages import (
     Vector,
     WantPixels,
 )
+from service.ipc.reports import CacheReport
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
 from service.media.pixels import load_pixels

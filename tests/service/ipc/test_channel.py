@@ -8,7 +8,8 @@ import pytest
 
 from service.ipc.channel import AsyncChannel, BlockingChannel, frame
 from service.ipc.frames import PREFIX, SMALL_BYTES
-from service.ipc.messages import CacheReport, EngineMessage, FrontMessage, OutputSpec, Request, StepDone, Submit, Vector
+from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, Request, StepDone, Submit, Vector
+from service.ipc.reports import CacheReport
 
 
 def submit(num_requests: int) -> Submit:

@@ -9,7 +9,8 @@ from typing import Any
 from service.engine.cache import shared as shared_module
 from service.engine.cache.looked_up import LookedUp
 from service.engine.cache.shared import SharedTiers
-from service.ipc.messages import Media, TierReport
+from service.ipc.messages import Media
+from service.ipc.reports import TierReport
 
 MANY_S = 10.0
 

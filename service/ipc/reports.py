@@ -1,0 +1,44 @@
+"""What the engine tells of its caches after each step: data beside an answer, for the metrics."""
+
+from typing import Literal
+
+import msgspec
+
+TierName = Literal["device", "host", "disk", "valkey"]
+"""Where features may be kept, nearest first."""
+
+
+class TierReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One tier of the encoder cache; counters run from the engine's start."""
+
+    tier: TierName
+    num_hits: int = 0
+    num_misses: int = 0
+    num_bytes: int = 0
+    num_entries: int = 0
+    num_evictions: int = 0
+    num_rejected: int = 0
+    """Features that were not worth their room, or came faster than they could be written."""
+
+
+class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The encoder cache after a step; counters run from the engine's start."""
+
+    num_entries: int
+    """Of the device's tier, as the next two."""
+    num_bytes: int
+    num_evictions: int
+    tiers: tuple[TierReport, ...] = ()
+    """Those that there are."""
+
+
+class ResultReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result cache after a step, and what has happened since the last report."""
+
+    num_entries: int = 0
+    num_bytes: int = 0
+    num_hits: int = 0
+    num_misses: int = 0
+    num_evictions: int = 0
+    num_deduplicated: int = 0
+    """Requests that joined another's run."""
