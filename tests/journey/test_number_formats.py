@@ -51,6 +51,14 @@ def from_half(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), "<f2")
 
 
+@pytest.fixture(scope="module")
+def server(start_server: Callable[..., LiveServer]) -> LiveServer:
+    """One that keeps vectors: asked twice it gives the same bits, whoever else stood in the batch."""
+    return start_server(
+        "--model", str(CHECKPOINT), "--served-name", "builtin", "--result-cache-bytes", "1MiB"
+    ).wait_until_ready()
+
+
 def raw_vectors(server: LiveServer, **fields: Any) -> np.ndarray:
     return server.vectors({"inputs": ITEMS, "normalize": False} | fields)
 
