@@ -22,9 +22,10 @@ def patchify_reference(pixels: torch.Tensor, dtype: torch.dtype = torch.float32)
     """``x / 127.5 - 1``, cut into 16 × 16 patches that walk 2 × 2 merge blocks; see `patchify`."""
     height, width, channels = pixels.shape
     rows, columns = height // (PATCH * MERGE), width // (PATCH * MERGE)
-    blocks = (pixels.float() / 127.5 - 1).view(rows, MERGE, PATCH, columns, MERGE, PATCH, channels)
-    patches = blocks.permute(0, 3, 1, 4, 6, 2, 5)  # block row, block column, row, column, channel, y, x
-    return patches.reshape(rows * columns * MERGE * MERGE, channels * PATCH * PATCH).to(dtype)
+    blocks = pixels.view(rows, MERGE, PATCH, columns, MERGE, PATCH, channels)
+    walked = blocks.permute(0, 3, 1, 4, 6, 2, 5)  # block row, block column, row, column, channel, y, x
+    patches = walked.to(torch.float32, memory_format=torch.contiguous_format)
+    return patches.view(-1, channels * PATCH * PATCH).div_(127.5).sub_(1).to(dtype)
 
 
 def patchify_kernel(

@@ -1,6 +1,6 @@
 """Runs what the scheduler decided: pictures to features, packed requests to vectors.
 
-The only caller of `service.model` and of `cenote_kernels`.
+The only caller of `service.model`, and of the ops that follow it.
 """
 
 import gc

@@ -46,6 +46,7 @@ class Scheduler(Generic[T]):
         max_batch_tokens: tokens of one language step; a single longer request still runs, alone.
         max_batch_requests: requests of one language step.
         max_encoder_tokens: visual tokens of one encode step; a single larger picture still runs, alone.
+        num_held_tokens: visual tokens whose features ready requests hold on to.
     """
 
     def __init__(
@@ -67,14 +68,9 @@ class Scheduler(Generic[T]):
         self._answerable: FairQueue[Waiting[T]] = FairQueue(max_encoder_tokens)
         self._pictures = WantedPictures(cache, max_encoder_tokens, look_up)
         self._next_deadline_s = math.inf  # never later than the first of all that wait
-        self._num_held_tokens = 0
+        self.num_held_tokens = 0
         self._encoded_last = False
         self._answered_last = False
-
-    @property
-    def num_held_tokens(self) -> int:
-        """Visual tokens whose features ready requests hold on to."""
-        return self._num_held_tokens
 
     def add(self, request: Request, now_s: float) -> list[int]:
         """Take a request in.
@@ -119,7 +115,7 @@ class Scheduler(Generic[T]):
 
     def next_step(self) -> LanguageStep[T] | EncodeStep[T] | FeaturesStep[T] | None:
         """The next step, or None when nothing can run."""
-        is_full = self._num_held_tokens > MAX_HELD_ROUNDS * self.max_encoder_tokens
+        is_full = self.num_held_tokens > MAX_HELD_ROUNDS * self.max_encoder_tokens
         if self._answerable and (is_full or not self._answered_last):
             return self._take_answerable()
         self._answered_last = False
@@ -173,7 +169,7 @@ class Scheduler(Generic[T]):
         self.twins.leave(gone)
         self._ready.keep(lambda waiting: waiting not in gone)
         self._answerable.keep(lambda waiting: waiting not in gone)
-        self._num_held_tokens = sum(map(_visual_tokens, (*self._ready, *self._answerable)))
+        self.num_held_tokens = sum(map(_visual_tokens, (*self._ready, *self._answerable)))
         return self._pictures.abandon(gone)
 
     def _waiting(self) -> Iterator[Waiting[T]]:
@@ -186,18 +182,18 @@ class Scheduler(Generic[T]):
             self._answerable.add(waiting.request.tenant, _visual_tokens(waiting), waiting)
         else:
             self._ready.add(waiting)
-        self._num_held_tokens += _visual_tokens(waiting)
+        self.num_held_tokens += _visual_tokens(waiting)
 
     def _take_answerable(self) -> FeaturesStep[T]:
         self._answered_last = True
         waiting = self._answerable.take()
-        self._num_held_tokens -= _visual_tokens(waiting)
+        self.num_held_tokens -= _visual_tokens(waiting)
         return FeaturesStep(waiting)
 
     def _take_ready(self) -> list[Waiting[T]]:
         batch = self._ready.take_batch()
         self.twins.leave(batch)
-        self._num_held_tokens -= sum(map(_visual_tokens, batch))
+        self.num_held_tokens -= sum(map(_visual_tokens, batch))
         return batch
 
 

@@ -10,6 +10,7 @@ from typing import cast
 import torch
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer, Qwen3VLTextModel
 
+from cenote_kernels import scatter
 from service.model.attention import attend, attend_last
 from service.model.decoder_layer import Angles, DecoderLayer, MakeProduct
 from service.model.placement import Placement
@@ -66,7 +67,7 @@ class Decoder:
                 continue
             _run(layer, hidden, angles, placement)
             if index < len(deepstack):
-                hidden.index_add_(0, visual_rows, deepstack[index])
+                scatter(hidden, visual_rows, deepstack[index], add=True)
         if last is not None:
             hidden = hidden[last]
         return rms_norm(hidden, self._norm.weight, self._norm.variance_epsilon, torch.empty_like(hidden))

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from transformers import Qwen3VLModel
 
+from cenote_kernels import scatter
 from service.model.decoder import Decoder
 from service.model.decoder_layer import MakeProduct
 from service.model.linear import Linear
@@ -88,8 +89,8 @@ class LanguageModel:
         hidden = self.embed_tokens(batch.token_ids[tokens].to(self.device))
         visual_rows, deepstack = self._on_device(segments.row[batch.visual_index.numpy()]), []
         if batch.features is not None:
-            main, *deepstack = torch.split(batch.features.to(hidden.dtype), self.hidden, dim=-1)
-            hidden.index_copy_(0, visual_rows, main)
+            main, *deepstack = torch.split(batch.features, self.hidden, dim=-1)
+            scatter(hidden, visual_rows, main)
         ends = np.cumsum(batch.segment_lengths)[segments.order] - 1
         out = self._decoder.forward(
             hidden,

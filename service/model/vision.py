@@ -3,9 +3,9 @@
 import torch
 from transformers import Qwen3VLModel
 
+from cenote_kernels import patchify
 from service.errors import ModelError
 from service.model.patchify import MERGE, PATCH
-from service.model.patchify_still import fold_still, patchify_still
 from service.model.tower_block import Workspace, run_block
 from service.model.tower_tables import TowerTables
 
@@ -17,12 +17,14 @@ class VisionTower:
 
     The weights are the stock tower's; the way through them is ours: one frame instead of two equal ones, the patch
     projection a matrix product, tables kept per grid, results written over those no longer needed.
-
-    Raises:
-        ModelError: the tower's activation is not the one that is built in.
     """
 
     def __init__(self, model: Qwen3VLModel) -> None:
+        """Keep the stock tower, and what is made of its weights once.
+
+        Raises:
+            ModelError: the tower's activation is not the one that is built in.
+        """
         self.visual = model.visual
         projection = model.visual.patch_embed.proj.weight
         self.device = projection.device
@@ -32,6 +34,8 @@ class VisionTower:
             raise ModelError("internal_error", message)
         self._patch_weight = fold_still(projection).t()
         self._tables = TowerTables(model.visual)
+        levels = zip(model.visual.config.deepstack_visual_indexes, model.visual.deepstack_merger_list, strict=True)
+        self._mergers = dict(levels)
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -47,17 +51,33 @@ class VisionTower:
         """
         height, width, _ = pixels.shape
         tables = self._tables.of(height // PATCH, width // PATCH)
-        patches = patchify_still(pixels.to(self.device)).to(self.dtype)
+        patches = patchify(pixels.to(self.device), self.dtype)
         states = torch.addmm(tables.position, patches, self._patch_weight)
         config = self.visual.config
         space = Workspace.for_patches(states, config.num_heads, config.intermediate_size)
-        mergers = dict(zip(config.deepstack_visual_indexes, self.visual.deepstack_merger_list, strict=True))
         levels = []
         for index, block in enumerate(self.visual.blocks):
             run_block(block, states, tables, space)
-            if index in mergers:
-                levels.append(mergers[index](states))
+            if index in self._mergers:
+                levels.append(self._mergers[index](states))
         features = torch.cat([self.visual.merger(states), *levels], dim=-1)
         if features.shape[0] != height * width // (PATCH * MERGE) ** 2:
             raise RuntimeError("the vision tower gave another number of tokens than the grid says. This is a bug.")
         return features
+
+
+def fold_still(weight: torch.Tensor) -> torch.Tensor:
+    """The patch projection for patches of one frame: the sum of its halves.
+
+    The stock tower sees a still picture twice, as two equal frames, and adds up what the two halves make of them. The
+    sum of the halves, applied once, gives the same.
+
+    Args:
+        weight: `[hidden, 3, 2, 16, 16]`, of the stock tower's convolution.
+
+    Returns:
+        `[hidden, 768]`, in the dtype of `weight`.
+
+    Source: vllm-project/vllm#44787, which does so before its tower.
+    """
+    return weight.float().sum(2).flatten(1).to(weight.dtype)

@@ -6,11 +6,15 @@ from pathlib import Path
 from types import TracebackType
 
 from service.settings import Settings
+from tests.bench.figure import Bar, Figure, exactly
 from tests.conftest import LiveServer
 from tests.scoreboard.vitals import Vitals, processes_of
 
 SAMPLE_S = 0.2
 FLOAT_BYTES = 4
+MIB = 1 << 20
+SLACK_BYTES = 64 * MIB
+"""For what allocators keep, and for bodies and answers."""
 
 
 def step_bytes(checkpoint: Path, settings: Settings) -> int:
@@ -75,3 +79,15 @@ class MemoryWatch:
         for process in self._processes:
             process.sample()
         return sum(process.rss[-1][1] for process in self._processes)
+
+
+def within_budget(name: str, words: str, memory: MemoryWatch, checkpoint: Path, *caps: int) -> Figure:
+    """The most that was resident, of what the settings allow: what there was at the start, caps, one step, slack."""
+    step, begin = step_bytes(checkpoint, Settings()), memory.begin_bytes
+    budget = begin + sum(caps) + step + SLACK_BYTES
+    note = (
+        f"{memory.max_bytes / MIB:,.0f} MiB resident at most; budget {budget / MIB:,.0f} MiB: {begin / MIB:,.0f} when "
+        f"ready, {''.join(f'{cap / MIB:.0f} for a cap, ' for cap in caps)}{step / MIB:,.0f} for the activations of "
+        f"{Settings().max_batch_tokens} tokens, {SLACK_BYTES / MIB:.0f} besides"
+    )
+    return Figure(name, words, exactly(memory.max_bytes / budget), "×", Bar("≤", 1.0), 1, [note])

@@ -1,8 +1,7 @@
 """Thousands of pictures that are all different: the encoder cache fills to its cap and stays there."""
 
-from service.settings import Settings
 from tests.bench.figure import Bar, Curve, Figure, Measured, exactly
-from tests.bench.memory import MemoryWatch, step_bytes
+from tests.bench.memory import MIB, MemoryWatch, within_budget
 from tests.bench.parts.part import Part
 from tests.bench.sides.service import Service
 from tests.bench.stage import Stage
@@ -12,10 +11,8 @@ from tests.conftest import picture
 SEED = 500_000
 PER_REQUEST = 20
 PX = 64
-MIB = 1 << 20
 CAP_BYTES = 16 * MIB
 ARENA_BYTES = 16 * MIB
-SLACK_BYTES = 64 * MIB
 MAX_POINTS = 120
 """Of a drawn curve."""
 
@@ -33,7 +30,9 @@ def run(stage: Stage) -> Measured:
     num = num_requests * PER_REQUEST
     evicted = service.server.metric("cenote_encoder_cache_evictions")
     notes = [f"{num:,} different pictures, {encoded:,.0f} runs of the tower, {evicted:,.0f} evictions"]
-    return Measured([_cache(memory, notes), _resident(stage, memory)], [_curve(memory)])
+    words = "memory while these are sent, of what the settings allow"
+    resident = within_budget("distinct_memory", words, memory, stage.checkpoint, CAP_BYTES, ARENA_BYTES)
+    return Measured([_cache(memory, notes), resident], [_curve(memory)])
 
 
 def _ask(service: Service, number: int) -> None:
@@ -47,18 +46,6 @@ def _cache(memory: MemoryWatch, notes: list[str]) -> Figure:
     notes = [f"{memory.max_gauge / MIB:.2f} MiB at most, cap {CAP_BYTES / MIB:.0f} MiB", *notes]
     words = "bytes of the encoder cache at most, of its cap"
     return Figure("cache_cap", words, exactly(memory.max_gauge / CAP_BYTES), "×", Bar("≤", 1.0), 1, notes)
-
-
-def _resident(stage: Stage, memory: MemoryWatch) -> Figure:
-    begin, step = memory.begin_bytes, step_bytes(stage.checkpoint, Settings())
-    budget = begin + CAP_BYTES + ARENA_BYTES + step + SLACK_BYTES
-    note = (
-        f"{memory.max_bytes / MIB:,.0f} MiB resident at most; budget {budget / MIB:,.0f} MiB: {begin / MIB:,.0f} when "
-        f"ready, caps of {CAP_BYTES / MIB:.0f} and {ARENA_BYTES / MIB:.0f}, {step / MIB:,.0f} for the "
-        f"activations of {Settings().max_batch_tokens} tokens, {SLACK_BYTES / MIB:.0f} besides"
-    )
-    words = "memory while these are sent, of what the settings allow"
-    return Figure("distinct_memory", words, exactly(memory.max_bytes / budget), "×", Bar("≤", 1.0), 1, [note])
 
 
 def _curve(memory: MemoryWatch) -> Curve:

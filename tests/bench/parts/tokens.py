@@ -1,9 +1,8 @@
 """What a request costs by its tokens, up to the largest batch: a line, and memory within what the settings say."""
 
-from service.settings import Settings
 from tests.bench.figure import Bar, Curve, Figure, Measured, exactly
 from tests.bench.linear_fit import fit_line
-from tests.bench.memory import MemoryWatch, step_bytes
+from tests.bench.memory import MemoryWatch, within_budget
 from tests.bench.parts.part import Part
 from tests.bench.points import Points, measure_points
 from tests.bench.sides.service import Service
@@ -14,9 +13,6 @@ from tests.bench.work import Work, text_body
 TOKENS_EACH = 100
 """Of each text: all batches are made alike, so that only their size differs."""
 TEMPLATE_TOKENS = 20
-MIB = 1 << 20
-SLACK_BYTES = 64 * MIB
-"""For what allocators keep, and for bodies and answers."""
 
 
 def run(stage: Stage) -> Measured:
@@ -28,7 +24,9 @@ def run(stage: Stage) -> Measured:
         sides: dict[str, Side] = {"service": service, "bare forward": stage.bare}
         points = measure_points(sides, works, stage.scale.curve_rounds, lambda _, seconds: seconds)
     curve = Curve("tokens", "seconds of one request by its tokens", "tokens", "s", points)
-    return Measured([_linear(points, stage.scale.curve_rounds), _within_budget(stage, memory)], [curve])
+    words = "memory while these run, of what the settings allow"
+    resident = within_budget("tokens_memory", words, memory, stage.checkpoint)
+    return Measured([_linear(points, stage.scale.curve_rounds), resident], [curve])
 
 
 def _sized(stage: Stage, service: Service, num_tokens: int) -> tuple[float, Work]:
@@ -49,19 +47,6 @@ def _linear(points: Points, num_rounds: int) -> Figure:
     ]
     words = f"R² of a line through seconds over tokens, {tokens[0]:.0f} to {tokens[-1]:.0f} tokens in one request"
     return Figure("tokens_linear_r2", words, exactly(fit.r2), "", Bar("≥", 0.99), num_rounds, notes)
-
-
-def _within_budget(stage: Stage, memory: MemoryWatch) -> Figure:
-    step = step_bytes(stage.checkpoint, Settings())
-    begin = memory.begin_bytes
-    budget = begin + step + SLACK_BYTES
-    note = (
-        f"{memory.max_bytes / MIB:,.0f} MiB resident at most; budget {budget / MIB:,.0f} MiB: {begin / MIB:,.0f} "
-        f"when ready, {step / MIB:,.0f} for the activations of {Settings().max_batch_tokens} tokens, "
-        f"{SLACK_BYTES / MIB:.0f} besides"
-    )
-    words = "memory while these run, of what the settings allow"
-    return Figure("tokens_memory", words, exactly(memory.max_bytes / budget), "×", Bar("≤", 1.0), 1, [note])
 
 
 PART = Part("tokens", "requests of up to 8,192 tokens", run)

@@ -109,18 +109,11 @@ class BareForward:
         while lanes:
             batch = lanes.take_batch()
             self._num_steps += 1
-            for waiting, row in zip(batch, self._vectors(batch), strict=True):
+            finished = self._runner.finish(self._runner.embed(batch), [waiting.request for waiting in batch])
+            for waiting, row in zip(batch, finished, strict=True):
                 assert row is not None, "a vector is not sound"
                 rows[waiting.request.id] = row["float32"]
         return [rows[request.id] for request in group]
-
-    def _vectors(self, batch: Sequence[Waiting[torch.Tensor]]) -> Sequence[Any]:
-        """Finished rows, also where the runner hands out raw vectors first and finishes them by request."""
-        found: Any = self._runner.embed(batch)
-        if not isinstance(found, torch.Tensor):
-            return list(found)
-        runner: Any = self._runner
-        return list(runner.finish(found, [waiting.request for waiting in batch]))
 
 
 if __name__ == "__main__":

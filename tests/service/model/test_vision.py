@@ -6,14 +6,14 @@ import pytest
 import torch
 from transformers import Qwen3VLModel
 
+import cenote_kernels
 from service.errors import ModelError
 from service.model import tower_block, tower_tables
 from service.model.builtin import CHECKPOINT as BUILTIN
 from service.model.load import load_model
 from service.model.patchify import MERGE, PATCH, patchify
-from service.model.patchify_still import fold_still, patchify_still
 from service.model.tower_tables import TowerTables
-from service.model.vision import VisionTower
+from service.model.vision import VisionTower, fold_still
 
 ORACLE = Path(__file__).parents[2] / "golden/oracle/checkpoint"
 TOLERANCE = 1e-5
@@ -73,17 +73,9 @@ def test_half_precision_stays_near() -> None:
     assert torch.nn.functional.cosine_similarity(half.float(), whole, dim=-1).min() > 0.999
 
 
-def test_patches_of_a_still_are_half_of_the_two_frames() -> None:
-    pixels = drawn(64, 96)
-    twice = patchify(pixels).view(-1, 3, 2, PATCH * PATCH)
-    once = patchify_still(pixels).view(-1, 3, PATCH * PATCH)
-    torch.testing.assert_close(once, twice[:, :, 0], atol=1e-6, rtol=0)
-    assert torch.equal(twice[:, :, 0], twice[:, :, 1])
-
-
 def test_the_folded_projection_is_the_convolution(model: Qwen3VLModel) -> None:
     projection, pixels = model.visual.patch_embed.proj, drawn(64, 64)
-    once = patchify_still(pixels) @ fold_still(projection.weight).t() + projection.bias
+    once = cenote_kernels.patchify(pixels) @ fold_still(projection.weight).t() + projection.bias
     torch.testing.assert_close(once, model.visual.patch_embed(patchify(pixels)), atol=1e-5, rtol=0)
 
 

@@ -1,0 +1,101 @@
+"""A runner that can be told to fail, for the tests of the engine's loop; and what they send and read."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from service.engine.row_length import BITS
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request, StepDone, Submit
+
+POISON, NOT_FINITE, SHORT = 666, 667, 668
+UNFINISHED = OutputSpec(dimensions=24)
+NO_MEMORY = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.", "out of memory")
+
+
+class TroubledRunner:
+    """Answers each request with its first token id, and stumbles over two of them as a real model would."""
+
+    no_memory: Exception = RuntimeError(NO_MEMORY[0])
+
+    def __init__(self) -> None:
+        self.num_batches = 0
+        self.num_freed = 0
+        self.max_tokens = 10**9
+        self.is_device_broken = False
+
+    def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> Any:
+        if slot.start == POISON:
+            raise RuntimeError("poisoned picture")
+        return np.zeros(4)
+
+    def read_features(self, slot: PixelSlot, media: Media) -> Any:
+        return self.encode(slot, media.grid_thw)
+
+    def write_features(self, features: Any, dtype: str) -> bytes | None:
+        if dtype == "float16":
+            return None
+        if dtype == "bfloat16":
+            raise RuntimeError("poisoned features")
+        return features.tobytes()
+
+    def check_alive(self) -> None:
+        if self.is_device_broken:
+            raise RuntimeError("the device is lost")
+
+    def free_memory(self) -> None:
+        self.num_freed += 1
+
+    def embed(self, batch: list[Any]) -> torch.Tensor:
+        self.num_batches += 1
+        first = [waiting.request.token_ids[0] for waiting in batch]
+        if len(batch) > self.max_tokens:
+            raise self.no_memory
+        if POISON in first:
+            raise RuntimeError("poisoned batch")
+        return torch.tensor(first)
+
+    def finish(self, raw: torch.Tensor, requests: list[Request]) -> list[dict[str, bytes] | None]:
+        if any(request.output == UNFINISHED for request in requests):
+            raise RuntimeError("a kernel that does not know this length")
+        return [self._row(int(first), request) for first, request in zip(raw, requests, strict=True)]
+
+    def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:
+        return [None if first == NOT_FINITE else int(first).to_bytes(2, "big") for first in raw]
+
+    def kept(self, vectors: list[bytes]) -> torch.Tensor:
+        return torch.tensor([int.from_bytes(vector, "big") for vector in vectors])
+
+    def _row(self, first: int, request: Request) -> dict[str, bytes] | None:
+        assert isinstance(request.output, OutputSpec)
+        kinds, dimensions = request.output.kinds, request.output.dimensions - (first == SHORT)
+        if first == NOT_FINITE or "float16" in kinds:  # as if the raw vector were more than float16 can hold
+            return None
+        return {kind: bytes([first % 256]) * (dimensions * BITS[kind] // 8) for kind in kinds}
+
+
+def steps(sent: list[Any]) -> list[StepDone]:
+    return [message for message in sent if isinstance(message, StepDone)]
+
+
+def request(id_: int, token: int, *media: Media) -> Request:
+    return Request(id=id_, token_ids=[token], media=media, output=OutputSpec(dimensions=8))
+
+
+def picture(key: bytes, start: int | None) -> Media:
+    slot = None if start is None else PixelSlot(start, 1)
+    return Media(key=key, grid_thw=(1, 2, 2), offset=0, num_tokens=1, slot=slot)
+
+
+def wants(id_: int, token: int, **output: Any) -> Request:
+    return Request(id=id_, token_ids=[token], output=OutputSpec(**({"dimensions": 8} | output)))
+
+
+def submit(engine: Any, *requests: Request) -> StepDone:
+    """What the engine answers to requests that come together and have no pictures."""
+    loop, inbox, sent, _ = engine
+    sent.clear()
+    inbox.put(Submit(requests=list(requests)))
+    loop.turn()
+    (step,) = steps(sent)
+    return step
