@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from service.media.resize import PixelRule
+from service.media.picture_rule import PictureRule
+from service.media.reading import Color
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
 
@@ -23,7 +24,9 @@ class UnsupportedModelError(Exception):
 class PictureProfile:
     """How a model that sees pictures is fed with them."""
 
-    pixel_rule: PixelRule
+    pixel_rule: PictureRule
+    background: Color | None = None
+    """The color under what is transparent, where neither request nor server says; None: see `Reading`."""
     feature_width: int
     """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
     image_pad: int
