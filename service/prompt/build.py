@@ -79,7 +79,7 @@ class PromptBuilder:
         _check_conversation(conversation, param, index)
         limit = min(truncation.max_tokens, self._profile.max_tokens)
         budget = Budget(limit, self._profile.max_tokens, param, index)
-        pieces = self._profile.layout(self._profile, conversation)
+        pieces = self._profile.layout(conversation)
         if truncation.side is not None:
             pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
         self._refuse_hopeless(pieces, truncation.side, budget)
@@ -117,7 +117,8 @@ class PromptBuilder:
             if isinstance(piece, TokenPiece):
                 draft.token_ids.append(piece.token_id)
             elif isinstance(piece, ImagePiece):
-                draft.add_image(piece.item, self._profile.tokens.image_pad)
+                assert self._profile.pictures is not None  # a layout has pictures where the profile has
+                draft.add_image(piece.item, self._profile.pictures.image_pad)
             else:
                 self._add_text(draft, piece, budget)
         if has_ends:
@@ -141,7 +142,7 @@ class PromptBuilder:
         return self._tokenizer.encode(text, parse_special=self._strict).ids
 
     def _refuse_media_tokens(self, token_ids: Sequence[int], budget: Budget) -> None:
-        for pad_id in (self._profile.tokens.image_pad, self._profile.tokens.video_pad):
+        for pad_id in self._profile.media_tokens:
             if num_pads := token_ids.count(pad_id):
                 message = (
                     f"The text holds the special token `{self._tokenizer.id_to_token(pad_id)}` {num_pads} times, but "
@@ -162,9 +163,14 @@ class PromptBuilder:
 
     def _checked(self, prompt: Prompt) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
-        num_pads = prompt.token_ids.count(self._profile.tokens.image_pad)
         num_visual = sum(placeholder.length for placeholder in prompt.placeholders)
-        if num_pads != num_visual or self._profile.tokens.video_pad in prompt.token_ids:
+        pictures = self._profile.pictures
+        num_pads, num_others = (
+            (prompt.token_ids.count(pictures.image_pad), prompt.token_ids.count(pictures.video_pad))
+            if pictures
+            else (0, 0)
+        )
+        if num_pads != num_visual or num_others:
             raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return prompt
 
