@@ -1,6 +1,6 @@
 """Pixels as a stock two-tower module takes them: scaled and shifted, and for NaFlex cut into patches.
 
-In: uint8 pixels. Out: arguments of `get_image_features`. The numbers are those of transformers' image processors, bit for
+In: uint8 pixels. Out: arguments of `get_image_features`. The numbers are those of transformers' processors, bit for
 bit: float64 for the scale, float32 for the rest.
 """
 

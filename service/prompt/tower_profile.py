@@ -121,12 +121,17 @@ def _max_length(files: CheckpointFiles) -> int:
 
 
 def _pad_token(files: CheckpointFiles) -> int:
-    """Id of the token that texts are padded with.
+    """Id of the token that texts are padded with, on the right.
 
     Raises:
-        UnsupportedModelError: tokenizer_config.json names none that tokenizer.json has.
+        UnsupportedModelError: tokenizer_config.json names none that tokenizer.json has, or pads on the left.
     """
-    token = _tokenizer_config(files).get("pad_token")
+    config = _tokenizer_config(files)
+    if config.get("padding_side", "right") != "right":
+        raise UnsupportedModelError(
+            f"tokenizer_config.json has padding_side {config['padding_side']!r}; supported: right, as SigLIP is trained"
+        )
+    token = config.get("pad_token")
     content = token.get("content") if isinstance(token, dict) else token
     added = files.read_object("tokenizer.json").get("added_tokens", [])
     for one in added:
