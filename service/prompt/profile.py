@@ -85,6 +85,10 @@ class Profile:
     modalities: tuple[Modality, ...]
     pictures: PictureProfile | None
     """None: the model reads text only."""
+    takes_instructions: bool = True
+    """Whether a request may say what the vectors are for."""
+    mixes: bool = True
+    """Whether a text and pictures may stand together in one item, where the model sees pictures at all."""
     protected: tuple[int, ...]
     """Special tokens of the template, which a client's text must never become."""
     layout: Callable[[Conversation], Sequence[Piece]]

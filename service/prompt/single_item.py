@@ -15,13 +15,13 @@ def single_item(conversation: Conversation) -> Sequence[Piece]:
 
     Raises:
         InputError: `unsupported_modality` for a text with a picture, `conflicting_input` for several pictures,
-            `invalid_request` for an instruction or other turns. It names no field; who asks knows which.
+            `invalid_request` for a system message or other turns. It names no field; who asks knows which.
     """
     if (conversation.instruction or "").strip():
         raise InputError(
             "invalid_request",
-            "`instruction`, or a system message: got a text; this model was trained without instructions and has no "
-            "place for one.",
+            "The conversation has a system message; this model was trained without instructions and has no place for "
+            "one.",
         )
     turns = conversation.turns
     if len(turns) != 1 or turns[0].role != "user":

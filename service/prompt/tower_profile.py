@@ -65,6 +65,8 @@ def make_tower_profile(
         pictures=PictureProfile(
             pixel_rule=rule, background=WHITE, feature_width=dimensions, image_pad=num_ids, video_pad=num_ids + 1
         ),
+        takes_instructions=False,
+        mixes=False,
         protected=protected_tokens(files.read_object("tokenizer.json")),
         layout=single_item,
         lower_case=lower_case,

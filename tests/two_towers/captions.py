@@ -7,7 +7,7 @@ CAPTIONS = (
     "ein roter Kreis auf weißem Grund",
     "un chat noir, couché sur un canapé",
     "一张猫的照片",
-    "一只狗在沙滩上奔跑，夕阳西下。",
+    "一只狗在沙滩上奔跑",
     "красный круг на белом фоне",
     "e\u0301clair and ﬁ a ligature",
     "  blanks   at both ends and   between  ",
