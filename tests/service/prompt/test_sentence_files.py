@@ -137,7 +137,13 @@ def test_the_shortest_of_the_limits_holds(folder: Folder) -> None:
 def test_prompts_become_input_types_and_the_default(folder: Folder) -> None:
     prompts = {"query": "query: ", "passage": "passage: ", "Clustering": "cluster: "}
     profile = load_profile(folder(config_sentence_transformers={"prompts": prompts, "default_prompt_name": "passage"}))
-    roles = {"search_query": "query: ", "search_document": "passage: ", "classification": "", "clustering": "cluster: "}
+    roles = {
+        "search_query": "query: ",
+        "search_document": "passage: ",
+        "classification": "",
+        "clustering": "cluster: ",
+        "image": "",
+    }
     assert dict(profile.input_types) == prompts | roles
     assert profile.default_instruction == "passage: "
     with pytest.raises(UnsupportedModelError, match=r"default_prompt_name 'other'; its prompts are query"):
