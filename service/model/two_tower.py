@@ -16,12 +16,11 @@ from transformers import AutoModel, PreTrainedModel
 
 from cenote_kernels import PoolingMode
 from service.model.embedding_model import Grid, Probe, Tower
+from service.model.image_processor import Scaling, read_scaling
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
 from service.model.picture_inputs import picture_inputs
 from service.model.two_tower_check import TwoTowerCheck
-from service.prompt.checkpoint_files import CheckpointFiles
-from service.prompt.preprocessor_file import Scaling, read_scaling
 
 NAFLEX = "siglip2"
 """Model type whose pictures keep their shape."""
@@ -58,7 +57,7 @@ class TwoTower:
     def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode) -> "TwoTower":
         """From a checkpoint's folder; see `load_stock`. How texts are pooled is the stock module's own."""
         stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
-        return cls(stock, read_scaling(CheckpointFiles(folder)))
+        return cls(stock, read_scaling(folder, stock.config.model_type))
 
     @property
     def tower(self) -> Tower:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from service.model.embedding_model import Probe
-from service.prompt.preprocessor_file import Scaling
+from service.model.image_processor import Scaling
 
 NUM_PADS = 3
 """Padding of texts and of patches."""
