@@ -79,6 +79,11 @@ class FeaturesItem:
         return num_visual_tokens(self.grid_thw)
 
     @property
+    def num_frames(self) -> int:
+        """1: a still picture."""
+        return 1
+
+    @property
     def num_slot_bytes(self) -> int:
         """Bytes of its rows."""
         return len(self.data)

@@ -49,6 +49,11 @@ class MediaItem:
         return num_visual_tokens(self.grid_thw)
 
     @property
+    def num_frames(self) -> int:
+        """1: a still picture."""
+        return 1
+
+    @property
     def num_stored_bytes(self) -> int:
         """Bytes that keeping it takes: the file."""
         return len(self.encoded)

@@ -1,6 +1,7 @@
 """A picture as prompts, shared memory and the engine's client carry it, whatever it came as.
 
-`MediaItem` (a file, to be decoded) and `FeaturesItem` (features that were computed before) are pictures. Knows neither.
+`MediaItem` (a file, to be decoded), `FramePair` (two frames of a video) and `FeaturesItem` (features that were computed
+before) are pictures. Knows none of them.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ MERGE_SIZE = 2
 
 PATCH_SIZE = 16
 """Pixels along one side of a patch."""
+
+FRAMES_OF_PAIR = 2
+"""Frames of a video that become one item: the vision tower's temporal patch."""
 
 GridThw = tuple[int, int, int]
 """Size in patches before merging: temporal, height, width."""
@@ -54,6 +58,11 @@ class Picture(Protocol):
     @property
     def num_tokens(self) -> int:
         """Visual tokens: as many as its grid gives."""
+        ...
+
+    @property
+    def num_frames(self) -> int:
+        """1 for a picture; 2 for a pair of a video's frames, which has placeholders of its own."""
         ...
 
     @property

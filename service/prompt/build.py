@@ -1,7 +1,7 @@
 """From a conversation to the token ids that the engine embeds.
 
 In: a `Conversation` whose pictures are known by header only. Out: a `Prompt` within the length limit, with one
-placeholder per picture; or an error. Nothing is decoded before this has passed.
+placeholder per picture and pair of frames; or an error. Nothing is decoded before this has passed.
 Knows no model family (the profile's layout does) and no route.
 """
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from service.errors import InputError, ModelError
+from service.media.picture import FRAMES_OF_PAIR
 from service.prompt.check import check_tokenizer
 from service.prompt.conversation import Conversation
 from service.prompt.draft import Draft
@@ -72,7 +73,7 @@ class PromptBuilder:
         Raises:
             InputError: `empty_input`, `conflicting_input`, `context_length_exceeded`, or `invalid_request` for a media
                 token in a client's text under `strict_reference`.
-            ModelError: placeholders and `image_pad` tokens disagree, which would be a fault of ours.
+            ModelError: placeholders and their tokens disagree, which would be a fault of ours.
 
         Source: reference/qwen3-vl-embedding.md sections 2.3 and 5; reference/security-reliability.md section 3.
         """
@@ -117,7 +118,7 @@ class PromptBuilder:
             if isinstance(piece, TokenPiece):
                 draft.token_ids.append(piece.token_id)
             elif isinstance(piece, ImagePiece):
-                draft.add_image(piece.item, self._profile.tokens.image_pad)
+                draft.add_image(piece.item, self._profile.tokens.pad_of(piece.item.num_frames))
             else:
                 self._add_text(draft, piece, budget)
         if has_ends:
@@ -162,16 +163,17 @@ class PromptBuilder:
 
     def _checked(self, prompt: Prompt) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
-        num_pads = prompt.token_ids.count(self._profile.tokens.image_pad)
-        num_visual = sum(placeholder.length for placeholder in prompt.placeholders)
-        if num_pads != num_visual or self._profile.tokens.video_pad in prompt.token_ids:
-            raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
+        for num_frames in (1, FRAMES_OF_PAIR):
+            pad_id = self._profile.tokens.pad_of(num_frames)
+            lengths = [place.length for place in prompt.placeholders if place.item.num_frames == num_frames]
+            if prompt.token_ids.count(pad_id) != sum(lengths):
+                raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return prompt
 
 
 def _check_conversation(conversation: Conversation, param: str | None, index: int | None) -> None:
     if not conversation.turns:
-        message = "The conversation has 0 turns; at least one with text or an image is needed."
+        message = "The conversation has 0 turns; at least one with text, an image or a video is needed."
         raise InputError("empty_input", message, param=param, index=index)
     if conversation.add_generation_prompt and conversation.continue_final_message:
         message = (

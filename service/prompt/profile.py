@@ -28,10 +28,15 @@ class SpecialTokens:
     vision_start: int
     vision_end: int
     image_pad: int
-    """One per visual token; its embedding is replaced by the vision tower's output."""
+    """One per visual token of a picture; its embedding is replaced by the vision tower's output."""
     video_pad: int
+    """The same for a pair of a video's frames."""
     end_of_text: int
     """What a Qwen3-VL-Embedding tokenizer appends, and so the token that is pooled."""
+
+    def pad_of(self, num_frames: int) -> int:
+        """The placeholder of a picture (1 frame) or of a pair of a video's frames (2)."""
+        return self.image_pad if num_frames == 1 else self.video_pad
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
