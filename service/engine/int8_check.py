@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 import torch
-from transformers import Qwen3VLModel
 
 from service.errors import ModelError
+from service.model.embedding_model import EmbeddingModel
 from service.model.int8_linear import Int8Linear
-from service.model.language import LanguageModel, PackedBatch
+from service.model.language import LanguageModel
+from service.model.packed_batch import PackedBatch
+from service.model.qwen3_vl import Qwen3VLEmbedding
 
 logger = logging.getLogger("cenote.engine")
 
@@ -23,21 +25,23 @@ _SEED = 20261121
 _FIRST_ID, _LAST_ID = 10, 4000
 
 
-def int8_language(model: Qwen3VLModel) -> LanguageModel:
-    """The decoder in int8. The stock decoder's own matrices are given back: it cannot be run afterwards.
+def use_int8(model: EmbeddingModel) -> None:
+    """Put a decoder in int8 in the place of the model's. The stock matrices are given back: they cannot be run again.
 
     Raises:
-        ValueError: the model is not in float32 on the CPU. Restarting would not change that.
+        ValueError: the model is of another family, or not in float32 on the CPU. Restarting would not change that.
         ModelError: the vectors differ by too much.
     """
+    if not isinstance(model, Qwen3VLEmbedding):
+        raise ValueError("--weights int8 is for Qwen3-VL's decoder; this model has another")
     if model.device.type != "cpu" or model.dtype != torch.float32:
         raise ValueError(f"--weights int8 is for float32 on the CPU, not for {model.dtype} on {model.device.type}")
-    int8 = LanguageModel(model, make=Int8Linear)
-    logger.info("int8 weights: cosine of at least %.4f on known prompts", check_int8(LanguageModel(model), int8))
-    for module in model.language_model.layers.modules():
+    int8 = LanguageModel(model.stock, make=Int8Linear)
+    logger.info("int8 weights: cosine of at least %.4f on known prompts", check_int8(model.language, int8))
+    for module in model.stock.language_model.layers.modules():
         if isinstance(module, torch.nn.Linear):
             module.weight = torch.nn.Parameter(module.weight.new_empty(0), requires_grad=False)
-    return int8
+    model.language = int8
 
 
 def check_int8(language: LanguageModel, int8: LanguageModel) -> float:

@@ -1,6 +1,6 @@
 """Runs what the scheduler decided: pictures to features, packed requests to vectors.
 
-The only caller of `service.model`, and of the ops that follow it.
+Knows of a model what `EmbeddingModel` says, and no family.
 """
 
 import gc
@@ -9,19 +9,17 @@ from typing import cast
 
 import numpy as np
 import torch
-from transformers import Qwen3VLModel
 
-from cenote_kernels import NumberFormat, Output, PoolingMode, finish, pool
+from cenote_kernels import NumberFormat, Output, finish
 from service.engine.scheduler import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.media.picture import FRAMES_OF_PAIR
 from service.media.tensor_dtype import TensorDtype
-from service.model.language import LanguageModel, PackedBatch
+from service.model.embedding_model import EmbeddingModel
+from service.model.packed_batch import PackedBatch
 from service.model.patchify import PATCH
-from service.model.vision import VisionTower
 from service.prompt.int8_range import Int8Range
-from service.prompt.positions import mrope_positions
 
 DTYPES: dict[TensorDtype, torch.dtype] = {
     "float32": torch.float32,
@@ -38,25 +36,20 @@ class ModelRunner:
     """Features and vectors from one model on one device.
 
     Attributes:
-        hidden: width of the language model, and of a full vector.
+        hidden: numbers of a full vector.
         device: where it runs.
     """
 
     def __init__(
         self,
-        model: Qwen3VLModel,
+        model: EmbeddingModel,
         pixels: memoryview,
-        pooling: str,
         int8_ranges: Mapping[int, Int8Range] | None = None,
-        language: LanguageModel | None = None,
     ) -> None:
-        self._pad_ids = {1: model.config.image_token_id, FRAMES_OF_PAIR: model.config.video_token_id}
-        self._vision = VisionTower(model)
-        self._language = language or LanguageModel(model)
+        self._model = model
         self._pixels = pixels
-        self._pooling: PoolingMode = cast(PoolingMode, pooling)
-        self.hidden = self._language.hidden
-        self.device = self._language.device
+        self.hidden = model.hidden
+        self.device = model.device
         self._ranges = {
             dimensions: (self._tensor(found.minimum), self._tensor(found.maximum))
             for dimensions, found in (int8_ranges or {}).items()
@@ -72,7 +65,7 @@ class ModelRunner:
         height, width = rows * PATCH, columns * PATCH
         view = self._pixels[slot.start : slot.start + slot.num_bytes]
         frames = torch.from_numpy(np.frombuffer(view, np.uint8).reshape(-1, height, width, 3).copy())
-        features = self._vision.encode(frames if len(frames) == FRAMES_OF_PAIR else frames.squeeze(0))
+        features = self._model.encode(frames if len(frames) == FRAMES_OF_PAIR else frames.squeeze(0))
         if not bool(features.isfinite().all()):
             raise ModelError("non_finite_embedding", "the vision tower gave features that are not finite")
         return features
@@ -86,7 +79,7 @@ class ModelRunner:
         assert media.dtype is not None  # else the slot holds pixels
         view = self._pixels[slot.start : slot.start + slot.num_bytes]
         raw = torch.from_numpy(np.frombuffer(view, np.uint8).copy())  # the slot is given back while these still wait
-        features = raw.view(DTYPES[media.dtype]).reshape(media.num_tokens, -1).to(self.device, self._vision.dtype)
+        features = raw.view(DTYPES[media.dtype]).reshape(media.num_tokens, -1).to(self.device, self._model.dtype)
         if not bool(features.isfinite().all()):
             raise ModelError("non_finite_embedding", "features that came are not finite in the model's number format")
         return features
@@ -109,8 +102,7 @@ class ModelRunner:
 
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
         """Raw pooled vectors, one for each prompt of the batch, `[num_prompts, hidden]`, float32, on the device."""
-        packed = self._pack(batch)
-        return pool(*self._language.states_to_pool(packed, self._pooling), self._pooling)
+        return self._model.embed(self._pack(batch))
 
     def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[dict[str, bytes] | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not sound.
@@ -153,7 +145,7 @@ class ModelRunner:
                 features.append(feature)
             self._check_placeholders(request)
             placeholders = [(media.offset, media.grid_thw) for media in request.media]
-            positions.append(mrope_positions(len(request.token_ids), placeholders))
+            positions.append(self._model.positions(len(request.token_ids), placeholders))
             token_ids += request.token_ids
         index = np.concatenate(visual_index) if visual_index else np.zeros(0, np.int64)
         return PackedBatch(
@@ -172,9 +164,9 @@ class ModelRunner:
         token_ids = np.asarray(request.token_ids)
         expected = np.full(len(token_ids), NO_PAD)
         for media in request.media:
-            expected[media.offset : media.offset + media.num_tokens] = self._pad_ids[media.num_frames]
+            expected[media.offset : media.offset + media.num_tokens] = self._model.placeholder_ids[media.num_frames - 1]
         num_visual = sum(media.num_tokens for media in request.media)
-        pads = np.where(np.isin(token_ids, list(self._pad_ids.values())), token_ids, NO_PAD)
+        pads = np.where(np.isin(token_ids, self._model.placeholder_ids), token_ids, NO_PAD)
         if (expected != NO_PAD).sum() != num_visual or not np.array_equal(expected, pads):
             raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
 

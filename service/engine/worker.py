@@ -20,12 +20,13 @@ from typing import cast
 import torch
 import transformers
 
+from cenote_kernels import PoolingMode
 from service import logs
 from service.engine.cache.codec import FeaturesCodec
 from service.engine.cache.look_ups import LookUps
 from service.engine.cache.looked_up import LookedUp
 from service.engine.cache.open import open_cache, open_codec, open_shared
-from service.engine.int8_check import int8_language
+from service.engine.int8_check import use_int8
 from service.engine.loop import EngineLoop
 from service.engine.result_cache import ResultCache
 from service.engine.runner import ModelRunner
@@ -34,7 +35,8 @@ from service.engine.self_check import check_forward
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.tensor_dtype import TensorDtype
-from service.model.load import choose_device, choose_dtype, load_model
+from service.model.architectures import ARCHITECTURES
+from service.model.load import choose_device, choose_dtype
 
 logger = logging.getLogger("cenote.engine")
 
@@ -71,19 +73,20 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     began = time.perf_counter()
     torch.set_num_threads(start.num_threads)
     device = choose_device(start.device)
-    model = load_model(Path(start.folder), device, choose_dtype(start.dtype, device))
-    check_forward(model, start.pooling)
-    num_parameters = sum(parameter.numel() for parameter in model.parameters())
+    dtype, pooling = choose_dtype(start.dtype, device), cast(PoolingMode, start.pooling)
+    model = ARCHITECTURES[start.architecture](Path(start.folder), device, dtype, pooling)
+    check_forward(model)
     codec = open_codec(start, model)
-    language = int8_language(model) if start.weights == "int8" else None
-    runner = ModelRunner(model, pixels, start.pooling, start.int8_ranges, language)
+    if start.weights == "int8":
+        use_int8(model)
+    runner = ModelRunner(model, pixels, start.int8_ranges)
     gc.collect()
     gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
     ready = Ready(
         device=str(device),
         dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),
         hidden=runner.hidden,
-        num_parameters=num_parameters,
+        num_parameters=model.num_parameters,
         load_s=time.perf_counter() - began,
     )
     return runner, ready, codec

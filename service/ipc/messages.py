@@ -101,6 +101,8 @@ class Start(Message, frozen=True, kw_only=True):
     """The first message: everything the engine needs to know."""
 
     folder: str
+    architecture: str = "qwen3_vl"
+    """Which code runs it, as the profile says."""
     device: str
     dtype: str
     weights: Literal["as-is", "int8"] = "as-is"

@@ -1,6 +1,5 @@
 """The language half: a packed batch of tokens and picture features to post-norm hidden states."""
 
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -11,27 +10,9 @@ from cenote_kernels import scatter
 from service.model.decoder import Decoder
 from service.model.decoder_layer import MakeProduct
 from service.model.linear import Linear
+from service.model.packed_batch import PackedBatch
 from service.model.placement import place
 from service.model.segments import Index, plan_segments
-
-
-@dataclass(frozen=True, slots=True)
-class PackedBatch:
-    """Requests laid one behind the other, without padding. On the host: what is computed where is decided there.
-
-    Attributes:
-        token_ids: `[total_tokens]`, int64.
-        position_ids: `[4, total_tokens]`, int64: plain, temporal, height, width; each restarts at 0 per request.
-        segment_lengths: tokens of each request.
-        visual_index: `[visual_tokens]`, int64, ascending: where the placeholders are, in packed order.
-        features: `[visual_tokens, hidden · (1 + deepstack)]` on the device, or None when no request has a picture.
-    """
-
-    token_ids: torch.Tensor
-    position_ids: torch.Tensor
-    segment_lengths: list[int]
-    visual_index: torch.Tensor
-    features: torch.Tensor | None
 
 
 def _as_it_is(linear: Linear) -> Linear:

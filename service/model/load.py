@@ -1,12 +1,14 @@
 """Weights from a folder: safetensors only, every tensor accounted for, no code from the checkpoint."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
-from transformers import Qwen3VLModel
+from transformers import PreTrainedModel
 
 from service.errors import ModelError
+
+M = TypeVar("M", bound=PreTrainedModel)
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -32,8 +34,8 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype | None:
     return DTYPES[name]
 
 
-def load_model(folder: Path, device: torch.device, dtype: torch.dtype | None) -> Qwen3VLModel:
-    """The stock `Qwen3VLModel` in evaluation mode on `device`; our own forwards run on its weights.
+def load_stock(stock: type[M], folder: Path, device: torch.device, dtype: torch.dtype | None) -> M:
+    """A stock module in evaluation mode on `device`; our own forwards run on its weights.
 
     The dtype is given to `from_pretrained` and never applied afterwards: `.to(dtype)` would round the rotary
     frequencies, which have to stay float32.
@@ -43,7 +45,7 @@ def load_model(folder: Path, device: torch.device, dtype: torch.dtype | None) ->
 
     Source: reference notes on transformers 5.23, section 6.1 and 6.7 (QwenLM/Qwen3-VL-Embedding at 8ce3aab).
     """
-    loaded = Qwen3VLModel.from_pretrained(
+    loaded = stock.from_pretrained(
         folder,
         dtype=dtype or "auto",
         use_safetensors=True,
@@ -52,7 +54,7 @@ def load_model(folder: Path, device: torch.device, dtype: torch.dtype | None) ->
         attn_implementation="sdpa",
         output_loading_info=True,
     )
-    model, report = cast(tuple[Qwen3VLModel, dict[str, Any]], loaded)
+    model, report = cast(tuple[M, dict[str, Any]], loaded)
     if wrong := sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]])):
         reason = f"{folder.name} lacks {len(wrong)} tensors, or has them in another shape: {', '.join(wrong[:5])}"
         raise ModelError("internal_error", reason)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from service.model.language import PackedBatch
+from service.model.packed_batch import PackedBatch
 from tests.gpu import shape_2b
 from tests.gpu.row import Row
 from tests.gpu.stage import Stage

@@ -3,11 +3,8 @@
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import torch
-from transformers import Qwen3VLModel
-from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
 
 from service.engine.cache.codec import FeaturesCodec, tower_digest
 from service.engine.cache.disk import DiskTier
@@ -17,6 +14,7 @@ from service.engine.cache.shared import SharedTier, SharedTiers
 from service.engine.cache.valkey import ValkeyTier
 from service.engine.encoder_cache import EncoderCache
 from service.ipc.messages import Start
+from service.model.embedding_model import EmbeddingModel
 
 logger = logging.getLogger("cenote.engine")
 
@@ -33,15 +31,13 @@ def open_cache(start: Start, device: torch.device) -> EncoderCache[torch.Tensor]
     )
 
 
-def open_codec(start: Start, model: Qwen3VLModel) -> FeaturesCodec | None:
+def open_codec(start: Start, model: EmbeddingModel) -> FeaturesCodec | None:
     """How features are stored for others; None where they are not. Reads every weight of the vision tower."""
-    if start.disk_cache is None and start.valkey_url is None:
+    tower = model.tower
+    if tower is None or (start.disk_cache is None and start.valkey_url is None):
         return None
-    vision = cast(Qwen3VLVisionConfig, model.config.vision_config)
-    width = vision.out_hidden_size * (1 + len(vision.deepstack_visual_indexes))
-    weight = model.visual.patch_embed.proj.weight
-    namespace = tower_digest(model.visual, vision.to_json_string())
-    return FeaturesCodec(namespace, weight.dtype, width, weight.device)
+    namespace = tower_digest(tower.module, tower.config_json)
+    return FeaturesCodec(namespace, tower.dtype, tower.feature_width, model.device)
 
 
 def open_shared(

@@ -20,7 +20,7 @@ from service.engine.loop import EngineLoop
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import Scheduler
 from service.ipc.messages import Failure, Media, OutputSpec, PixelSlot, Request, StepDone, Submit, Vector
-from service.model.load import load_model
+from service.model.qwen3_vl import Qwen3VLEmbedding
 from tests.conftest import CHECKPOINT, TOLERANCE
 
 SIDES = ((64, 64), (64, 96), (96, 96), (128, 64))
@@ -54,14 +54,14 @@ class OwnEngine:
     def __init__(self, wrap: Callable[[ModelRunner], Any] = lambda runner: runner) -> None:
         logging.disable(logging.CRITICAL)  # each contained failure is a trace in the log, thousands of them
         torch.set_num_threads(1)
-        model = load_model(CHECKPOINT, torch.device("cpu"), torch.float32)
+        model = Qwen3VLEmbedding.load(CHECKPOINT, torch.device("cpu"), torch.float32, "last_token")
         with torch.no_grad():
-            model.language_model.embed_tokens.weight[POISON_TOKEN] = float("nan")
-        self.config = model.config
+            model.stock.language_model.embed_tokens.weight[POISON_TOKEN] = float("nan")
+        self.config = model.stock.config
         sizes = [SIDES[index % len(SIDES)] for index in range(NUM_PICTURES)]
         pixels = np.random.default_rng(0).integers(0, 256, sum(3 * h * w for h, w in sizes), dtype=np.uint8)
         self.pictures = _slots(sizes)
-        self.runner = ModelRunner(model, memoryview(pixels.tobytes()), "last_token")
+        self.runner = ModelRunner(model, memoryview(pixels.tobytes()))
         self.scheduler: Scheduler[torch.Tensor] = Scheduler(
             EncoderCache(1 << 28), max_batch_tokens=8192, max_batch_requests=64, max_encoder_tokens=2048
         )

@@ -6,13 +6,15 @@ from torch.nn.functional import cosine_similarity
 from transformers import Qwen3VLModel
 
 from service.engine import int8_check
-from service.engine.int8_check import _known_prompts, check_int8, int8_language
+from service.engine.int8_check import _known_prompts, check_int8, use_int8
 from service.errors import ModelError
 from service.model.builtin import CHECKPOINT
 from service.model.int8_linear import Int8Linear
-from service.model.language import LanguageModel, PackedBatch
+from service.model.language import LanguageModel
 from service.model.linear import Linear
-from service.model.load import load_model
+from service.model.load import load_stock
+from service.model.packed_batch import PackedBatch
+from service.model.qwen3_vl import Qwen3VLEmbedding
 
 CPU = torch.device("cpu")
 NOTHING = torch.zeros(0, dtype=torch.int64)
@@ -20,19 +22,25 @@ NOTHING = torch.zeros(0, dtype=torch.int64)
 
 @pytest.fixture
 def model() -> Qwen3VLModel:
-    return load_model(CHECKPOINT, CPU, torch.float32)
+    return load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.float32)
+
+
+def in_int8(stock: Qwen3VLModel) -> LanguageModel:
+    model = Qwen3VLEmbedding(stock)
+    use_int8(model)
+    return model.language
 
 
 def test_the_built_in_model_bears_int8(model: Qwen3VLModel) -> None:
     batch = _known_prompts(500)
     want, _ = LanguageModel(model).states_to_pool(batch, "last_token")
-    ours, _ = int8_language(model).states_to_pool(batch, "last_token")
+    ours, _ = in_int8(model).states_to_pool(batch, "last_token")
     least = cosine_similarity(ours, want, dim=-1).min()
     assert 0.99 < least < 0.99999, "near, and not the same"
 
 
 def test_the_float32_matrices_are_given_back(model: Qwen3VLModel) -> None:
-    int8_language(model)
+    in_int8(model)
     layers = model.language_model.layers
     assert not sum(module.weight.numel() for module in layers.modules() if isinstance(module, torch.nn.Linear))
 
@@ -40,7 +48,7 @@ def test_the_float32_matrices_are_given_back(model: Qwen3VLModel) -> None:
 def test_a_start_ends_where_vectors_bend(model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(int8_check, "LEAST_COSINE", 0.99999)
     with pytest.raises(ModelError, match=r"cosine 0\.99.* at least 0\.99999 is due"):
-        int8_language(model)
+        in_int8(model)
 
 
 def test_a_vector_that_is_no_number_does_not_pass(model: Qwen3VLModel) -> None:
@@ -52,11 +60,11 @@ def test_a_vector_that_is_no_number_does_not_pass(model: Qwen3VLModel) -> None:
 
 def test_other_number_formats_are_refused() -> None:
     with pytest.raises(ValueError, match="bfloat16 on cpu"):
-        int8_language(load_model(CHECKPOINT, CPU, torch.bfloat16))
+        in_int8(load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.bfloat16))
 
 
 def test_an_item_does_not_depend_on_its_batch(model: Qwen3VLModel) -> None:
-    int8, batch = int8_language(model), _known_prompts(500)
+    int8, batch = in_int8(model), _known_prompts(500)
     whole, _ = int8.states_to_pool(batch, "last_token")
     first = batch.segment_lengths[0]
     alone = PackedBatch(batch.token_ids[:first], batch.position_ids[:, :first], [first], NOTHING, None)

@@ -11,9 +11,10 @@ from transformers import Qwen3VLModel
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRMSNorm, apply_rotary_pos_emb
 
 from service.model.decoder_layer import BLOCK_ROWS, _blocks
-from service.model.language import LanguageModel, PackedBatch
+from service.model.language import LanguageModel
 from service.model.linear import fuse
-from service.model.load import load_model
+from service.model.load import load_stock
+from service.model.packed_batch import PackedBatch
 from service.model.rms_norm import rms_norm
 from service.model.rotary import rotate
 from service.prompt.positions import mrope_positions
@@ -26,7 +27,7 @@ DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 
 @pytest.fixture(scope="module")
 def model() -> Qwen3VLModel:
-    return load_model(CHECKPOINT, torch.device("cpu"), torch.float32)
+    return load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.float32)
 
 
 def batch_of(prompts: list[tuple[list[int], bool]], dtype: torch.dtype = torch.float32) -> PackedBatch:
@@ -116,7 +117,7 @@ def test_a_last_layer_with_deepstack_is_run_whole(model: Qwen3VLModel) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_stays_near_float32(model: Qwen3VLModel, dtype: torch.dtype) -> None:
-    half = load_model(CHECKPOINT, torch.device("cpu"), dtype)
+    half = load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), dtype)
     want, _ = LanguageModel(model).states_to_pool(batch_of(prompts(3)), "last_token")
     states, _ = LanguageModel(half).states_to_pool(batch_of(prompts(3), dtype), "last_token")
     assert states.dtype == dtype

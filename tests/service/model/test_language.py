@@ -12,9 +12,11 @@ from service.engine.scheduler import Waiting
 from service.engine.self_check import check_forward
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
-from service.model.language import LanguageModel, PackedBatch
-from service.model.load import load_model
+from service.model.language import LanguageModel
+from service.model.load import load_stock
+from service.model.packed_batch import PackedBatch
 from service.model.patchify import patchify
+from service.model.qwen3_vl import Qwen3VLEmbedding
 from service.model.vision import VisionTower
 
 CHECKPOINT = Path(__file__).parents[2] / "golden/oracle/checkpoint"
@@ -24,7 +26,7 @@ NOTHING = torch.zeros(0, dtype=torch.int64)
 
 @pytest.fixture(scope="module")
 def model() -> Qwen3VLModel:
-    return load_model(CHECKPOINT, torch.device("cpu"), torch.float32)
+    return load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.float32)
 
 
 def packed(lengths: list[int], seed: int = 0) -> PackedBatch:
@@ -86,18 +88,18 @@ def test_features_of_a_picture_are_the_stock_towers(model: Qwen3VLModel) -> None
 def test_the_self_check_passes_on_a_sound_model_and_sees_a_lost_deepstack(
     model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_forward(model, "last_token")
+    check_forward(Qwen3VLEmbedding(model))
     sound = VisionTower.encode
     monkeypatch.setattr(
         VisionTower, "encode", lambda tower, image: sound(tower, image) * torch.tensor([1.0] * 128 + [0.0] * 256)
     )
     with pytest.raises(ModelError, match="known-answer"):
-        check_forward(model, "last_token")
+        check_forward(Qwen3VLEmbedding(model))
 
 
 def test_features_of_another_size_never_reach_the_batch(model: Qwen3VLModel) -> None:
     """Batch totals agree here (6 + 2 features for 4 + 4 placeholders): each request is checked by itself."""
-    runner = ModelRunner(model, memoryview(bytearray(64)), "last_token")
+    runner = ModelRunner(Qwen3VLEmbedding(model), memoryview(bytearray(64)))
     media = Media(key=b"", grid_thw=(1, 4, 4), offset=1, num_tokens=4, slot=PixelSlot(0, 0))
     batch = [
         Waiting(
@@ -119,7 +121,7 @@ def test_a_checkpoint_without_a_tensor_does_not_load(tmp_path: Path) -> None:
     save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
     (tmp_path / "config.json").write_bytes((CHECKPOINT / "config.json").read_bytes())
     with pytest.raises(ModelError, match="up_proj"):
-        load_model(tmp_path, torch.device("cpu"), torch.float32)
+        load_stock(Qwen3VLModel, tmp_path, torch.device("cpu"), torch.float32)
 
 
 def test_shards_in_bfloat16_load_and_keep_their_rotary_frequencies(model: Qwen3VLModel, tmp_path: Path) -> None:
@@ -127,7 +129,7 @@ def test_shards_in_bfloat16_load_and_keep_their_rotary_frequencies(model: Qwen3V
     stock = Qwen3VLModel.from_pretrained(CHECKPOINT, dtype=torch.bfloat16)
     stock.save_pretrained(tmp_path, max_shard_size="1MB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
-    loaded = load_model(tmp_path, torch.device("cpu"), None)
+    loaded = load_stock(Qwen3VLModel, tmp_path, torch.device("cpu"), None)
     assert loaded.dtype == torch.bfloat16
     assert loaded.language_model.rotary_emb.inv_freq.dtype == torch.float32
     ours = LanguageModel(loaded).forward(packed([12])).float()[-1]

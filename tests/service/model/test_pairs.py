@@ -10,8 +10,9 @@ from transformers import Qwen3VLModel
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import Waiting
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
-from service.model.load import load_model
+from service.model.load import load_stock
 from service.model.patchify import MERGE, PATCH, patchify
+from service.model.qwen3_vl import Qwen3VLEmbedding
 from service.model.vision import VisionTower
 
 CHECKPOINT = Path(__file__).parents[2] / "golden/oracle/checkpoint"
@@ -21,7 +22,7 @@ OUTPUT = OutputSpec(dimensions=128)
 
 @pytest.fixture(scope="module")
 def model() -> Qwen3VLModel:
-    return load_model(CHECKPOINT, torch.device("cpu"), torch.float32)
+    return load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.float32)
 
 
 def drawn(height: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -60,7 +61,7 @@ def test_a_picture_twice_is_the_picture_and_the_order_of_frames_counts(model: Qw
 def test_a_slot_of_two_frames_is_encoded_as_a_pair(model: Qwen3VLModel) -> None:
     frames = drawn(64, 96)
     one = frames[0].numel()
-    runner = ModelRunner(model, memoryview(frames.numpy().tobytes()), "last_token")
+    runner = ModelRunner(Qwen3VLEmbedding(model), memoryview(frames.numpy().tobytes()))
     pair, still = (runner.encode(PixelSlot(0, num_bytes), (1, 4, 6)) for num_bytes in (2 * one, one))
     assert torch.equal(pair, VisionTower(model).encode(frames))
     assert torch.equal(still, VisionTower(model).encode(frames[0]))
@@ -80,7 +81,7 @@ def test_placeholders_are_those_of_their_kind(
     model: Qwen3VLModel, num_frames: int, pad: str, offset: int, is_sound: bool
 ) -> None:
     """Either pad alone could be told by counting; a picture's features in a video's place could not."""
-    runner = ModelRunner(model, memoryview(b""), "last_token")
+    runner = ModelRunner(Qwen3VLEmbedding(model), memoryview(b""))
     pad_id = {"image": model.config.image_token_id, "video": model.config.video_token_id}[pad]
     token_ids = [1, 2, pad_id, pad_id, 3, 4]
     media = Media(key=b"", grid_thw=(1, 2, 4), offset=offset, num_tokens=2, num_frames=num_frames)
@@ -94,7 +95,7 @@ def test_placeholders_are_those_of_their_kind(
 
 
 def test_a_pad_of_either_kind_without_media_is_refused(model: Qwen3VLModel) -> None:
-    runner = ModelRunner(model, memoryview(b""), "last_token")
+    runner = ModelRunner(Qwen3VLEmbedding(model), memoryview(b""))
     for pad_id in (model.config.image_token_id, model.config.video_token_id):
         request = Request(id=0, token_ids=[1, pad_id, 2], output=OUTPUT)
         with pytest.raises(RuntimeError, match="media tokens and media disagree"):

@@ -10,7 +10,7 @@ import cenote_kernels
 from service.errors import ModelError
 from service.model import tower_block, tower_tables
 from service.model.builtin import CHECKPOINT as BUILTIN
-from service.model.load import load_model
+from service.model.load import load_stock
 from service.model.patchify import MERGE, PATCH, patchify
 from service.model.tower_tables import TowerTables
 from service.model.vision import VisionTower, fold_still
@@ -22,7 +22,7 @@ SIDES = [(32, 32), (32, 640), (352, 800), (736, 768), (1024, 1024)]
 
 @pytest.fixture(scope="module", params=[ORACLE, BUILTIN], ids=["oracle", "builtin"])
 def model(request: pytest.FixtureRequest) -> Qwen3VLModel:
-    return load_model(request.param, torch.device("cpu"), torch.float32)
+    return load_stock(Qwen3VLModel, request.param, torch.device("cpu"), torch.float32)
 
 
 def drawn(height: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -67,8 +67,8 @@ def test_a_picture_does_not_change_the_next(model: Qwen3VLModel) -> None:
 
 def test_half_precision_stays_near() -> None:
     pixels = drawn(256, 256)
-    whole = stock(load_model(ORACLE, torch.device("cpu"), torch.float32), pixels)
-    half = VisionTower(load_model(ORACLE, torch.device("cpu"), torch.bfloat16)).encode(pixels)
+    whole = stock(load_stock(Qwen3VLModel, ORACLE, torch.device("cpu"), torch.float32), pixels)
+    half = VisionTower(load_stock(Qwen3VLModel, ORACLE, torch.device("cpu"), torch.bfloat16)).encode(pixels)
     assert half.dtype == torch.bfloat16
     assert torch.nn.functional.cosine_similarity(half.float(), whole, dim=-1).min() > 0.999
 

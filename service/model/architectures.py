@@ -1,0 +1,15 @@
+"""Which code runs a model, by the name that its profile gives. A family of the same architecture needs no line here."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from cenote_kernels import PoolingMode
+from service.model.embedding_model import EmbeddingModel
+from service.model.qwen3_vl import Qwen3VLEmbedding
+
+Loader = Callable[[Path, torch.device, torch.dtype | None, PoolingMode], EmbeddingModel]
+
+ARCHITECTURES: dict[str, Loader] = {"qwen3_vl": Qwen3VLEmbedding.load}
+"""Loaders: folder, device, dtype (None: the checkpoint's own) and pooling to a model."""

@@ -1,0 +1,108 @@
+"""What the engine asks of a model, whatever its family. Scheduler, caches and runner know nothing else of it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from service.model.packed_batch import PackedBatch
+
+Grid = tuple[int, int, int]
+"""Temporal, height and width of a picture in patches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A prompt of the known-answer check at start.
+
+    Attributes:
+        token_ids: with placeholders.
+        pixels: `[height, width, 3]`, uint8, of its only picture; None when it has none.
+        offset: of the picture's first placeholder.
+        num_tokens: placeholders of the picture.
+        grid_thw: the picture's patches.
+    """
+
+    token_ids: list[int]
+    pixels: NDArray[np.uint8] | None = None
+    offset: int = 0
+    num_tokens: int = 0
+    grid_thw: Grid = (1, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tower:
+    """The half of a model that sees pictures, by which stored features are told apart.
+
+    Attributes:
+        module: its weights.
+        config_json: its configuration.
+        feature_width: numbers of a row of features.
+        dtype: of the features.
+    """
+
+    module: torch.nn.Module
+    config_json: str
+    feature_width: int
+    dtype: torch.dtype
+
+
+class EmbeddingModel(Protocol):
+    """Pictures to features, packed prompts to raw vectors.
+
+    Attributes:
+        hidden: numbers of a raw vector.
+        num_parameters: of all weights.
+        device: where it runs.
+        dtype: of its weights and features.
+        placeholder_ids: tokens that stand for media, and whose embeddings are replaced by features: that of a picture,
+            and where the model sees videos that of a pair of frames.
+        tower: what sees pictures; None for a model of text.
+    """
+
+    @property
+    def hidden(self) -> int: ...  # noqa: D102
+    @property
+    def num_parameters(self) -> int: ...  # noqa: D102
+    @property
+    def device(self) -> torch.device: ...  # noqa: D102
+    @property
+    def dtype(self) -> torch.dtype: ...  # noqa: D102
+    @property
+    def placeholder_ids(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def tower(self) -> Tower | None: ...  # noqa: D102
+
+    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+        """Position ids of one prompt, `[rows, num_tokens]`.
+
+        Args:
+            num_tokens: its length.
+            placeholders: offset and grid of each picture, in order.
+        """
+        ...
+
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Features of one picture or pair of frames, `[tokens, feature_width]`, contiguous, on the device.
+
+        They depend on nothing but the pixels: neither on other pictures nor on any prompt.
+
+        Args:
+            pixels: `[height, width, 3]`, uint8, resized by the profile's rule; `[2, height, width, 3]` for a pair.
+        """
+        ...
+
+    def embed(self, batch: PackedBatch) -> torch.Tensor:
+        """Raw pooled vectors, `[num_requests, hidden]`, float32, on the device; neither cut nor normalized."""
+        ...
+
+    def probes(self) -> Sequence[Probe]:
+        """Prompts that go through every path of `embed`, for the known-answer check."""
+        ...
+
+    def stock_vector(self, probe: Probe) -> torch.Tensor:
+        """The raw vector of a probe by the stock module's own forward, `[hidden]`: the weights, and nothing of ours."""
+        ...

@@ -1,0 +1,98 @@
+"""Qwen3-VL as the engine runs it: our vision tower and our decoder on the stock module's weights, last token pooled."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import Qwen3VLModel
+from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
+
+from cenote_kernels import PoolingMode, pool
+from service.model.embedding_model import Grid, Probe, Tower
+from service.model.language import LanguageModel
+from service.model.load import load_stock
+from service.model.packed_batch import PackedBatch
+from service.model.patchify import patchify
+from service.model.vision import VisionTower
+from service.prompt.positions import mrope_positions
+
+HEIGHT, WIDTH = 64, 96
+GRID_THW = (1, 4, 6)
+NUM_VISUAL_TOKENS = 6
+
+
+class Qwen3VLEmbedding:
+    """An `EmbeddingModel`.
+
+    Attributes:
+        stock: the module whose weights these are.
+        vision: pictures to features.
+        language: packed prompts to hidden states; `--weights int8` puts another in its place.
+    """
+
+    def __init__(self, stock: Qwen3VLModel, pooling: PoolingMode = "last_token") -> None:
+        self.stock = stock
+        self.vision = VisionTower(stock)
+        self.language = LanguageModel(stock)
+        self.hidden = self.language.hidden
+        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
+        self.device = self.language.device
+        self.dtype = stock.dtype
+        self.placeholder_ids = (stock.config.image_token_id, stock.config.video_token_id)
+        self._pooling = pooling
+
+    @classmethod
+    def load(
+        cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode
+    ) -> "Qwen3VLEmbedding":
+        """From a checkpoint's folder; see `load_stock`."""
+        return cls(load_stock(Qwen3VLModel, folder, device, dtype), pooling)
+
+    @property
+    def tower(self) -> Tower:
+        """The vision tower."""
+        config = cast(Qwen3VLVisionConfig, self.stock.config.vision_config)
+        width = config.out_hidden_size * (1 + len(config.deepstack_visual_indexes))
+        return Tower(self.stock.visual, config.to_json_string(), width, self.vision.dtype)
+
+    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+        """`[4, num_tokens]`: plain, temporal, height, width."""
+        return mrope_positions(num_tokens, placeholders)
+
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Main features and deepstack levels side by side."""
+        return self.vision.encode(pixels)
+
+    def embed(self, batch: PackedBatch) -> torch.Tensor:
+        """``pool(decoder(batch))``."""
+        return pool(*self.language.states_to_pool(batch, self._pooling), self._pooling)
+
+    def probes(self) -> Sequence[Probe]:
+        """A picture and two texts; two of the three begin alike: with a common beginning, and without."""
+        config = self.stock.config
+        words, others = list(range(40, 52)), list(range(60, 70))
+        pads = [config.image_token_id] * NUM_VISUAL_TOKENS
+        ids = [*words, config.vision_start_token_id, *pads, config.vision_end_token_id, *words]
+        y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
+        pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
+        picture = Probe(ids, pixels, len(words) + 1, NUM_VISUAL_TOKENS, GRID_THW)
+        return [picture, Probe([*words, *others[:6]]), Probe(others)]
+
+    @torch.inference_mode()
+    def stock_vector(self, probe: Probe) -> torch.Tensor:
+        """The stock side computes its own positions, scatter, masks and layers."""
+        stock = self.stock
+        try:
+            ids = torch.tensor([probe.token_ids], device=stock.device)
+            inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+            if probe.pixels is not None:
+                inputs["pixel_values"] = patchify(torch.from_numpy(probe.pixels)).to(stock.device, stock.dtype)
+                inputs["image_grid_thw"] = torch.tensor([probe.grid_thw], device=stock.device)
+                inputs["mm_token_type_ids"] = (ids == stock.config.image_token_id).int()
+            states: torch.Tensor = stock(**inputs, use_cache=False).last_hidden_state[0]
+            return pool(states, torch.tensor([0, len(states)], device=stock.device), self._pooling)[0]
+        finally:
+            stock.rope_deltas = None
