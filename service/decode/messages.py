@@ -21,6 +21,8 @@ class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
     background: Color | None
     size: tuple[int, int]
     """Height and width of the pixels wanted."""
+    first_size: tuple[int, int] | None = None
+    """Of a video's frame: height and width that it is resized to before."""
 
 
 class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):

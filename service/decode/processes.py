@@ -116,4 +116,5 @@ def _task(item: MediaItem) -> DecodeTask:
         orientation=header.orientation,
         background=item.reading.background,
         size=item.size,
+        first_size=item.first_size,
     )

@@ -1,5 +1,7 @@
 """Settings as the rules of the parts that they concern. Decides nothing, keeps nothing."""
 
+from dataclasses import replace
+
 from service.front.patience import Patience
 from service.front.served_model import ServedModel
 from service.ipc.messages import Start
@@ -7,6 +9,7 @@ from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
 from service.media.key import features_origin
 from service.media.reading import Reading, parse_color
+from service.media.video_rule import VideoRule
 from service.settings import Settings
 
 
@@ -32,6 +35,12 @@ def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
     origin = features_origin(model.fingerprint)
     is_accepted = settings.image_embeds == "accept"
     return FeatureRule(hidden=profile.dimensions, width=profile.feature_width, origin=origin, is_accepted=is_accepted)
+
+
+def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
+    """Which frames of a video the model sees; None when it sees none."""
+    rule = model.profile.video_rule
+    return rule and replace(rule, max_frames=min(rule.max_frames, settings.max_video_frames))
 
 
 def patience(settings: Settings) -> Patience:

@@ -19,12 +19,15 @@ from service.front.served_model import ServedModel
 from service.front.sources import Parts, Source, embed_sources, embedding_sources, is_short, part_places, places_of
 from service.front.tenant import Tenant
 from service.front.uuids import UuidStore
+from service.front.videos import VideoPart, read_video
 from service.ipc.messages import OutputSpec
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
 from service.media.local_file import LocalFiles
 from service.media.picture import Picture
 from service.media.reading import AS_REFERENCE, Reading, parse_color
+from service.media.video import Video
+from service.media.video_rule import VideoRule
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.token_array import TokenArray, build_token_array
@@ -49,6 +52,7 @@ class InputReader:
         reading: how files are read where a request does not say.
         fetching: brings in pictures by URL; None refuses them.
         local_files: reads `file:` URLs; None refuses them.
+        video_rule: which frames of a video are seen; None refuses videos.
     """
 
     model: ServedModel
@@ -58,6 +62,7 @@ class InputReader:
     reading: Reading = AS_REFERENCE
     fetching: Fetching | None = None
     local_files: LocalFiles | None = None
+    video_rule: VideoRule | None = None
 
     def pictures(self, tenant: Tenant, background: str | None = None) -> PictureReader:
         """A reader for the pictures of one request of a tenant, over the request's own background if it has one."""
@@ -71,6 +76,7 @@ class InputReader:
             salt=tenant.salt,
             reading=self.reading,
             background=None if background is None else parse_color(background),
+            video_rule=self.video_rule,
         )
 
     def fetch_step(self, pictures: PictureReader, places: Iterable[Place], *, per_item: bool) -> FetchStep | None:
@@ -215,12 +221,16 @@ def _turn(pictures: PictureReader, source: Source, param: str, index: int) -> Tu
     return Turn.of_parts("user", _parts(pictures, source, param, index))
 
 
-def _parts(pictures: PictureReader, parts: Parts, param: str, index: int) -> list[Picture | str]:
+def _parts(pictures: PictureReader, parts: Parts, param: str, index: int) -> list[Picture | Video | str]:
     if isinstance(parts, str):
         return [parts]
     texts = [part.text for part in parts if isinstance(part, TextPart)] if isinstance(parts, list) else []
-    images = [image for place in part_places(parts, param, index) for image in pictures.read(place)]
-    return [*images, *texts]
+    media = [one for place in part_places(parts, param, index) for one in _media(pictures, place)]
+    return [*media, *texts]
+
+
+def _media(pictures: PictureReader, place: Place) -> Sequence[Picture | Video]:
+    return [read_video(pictures, place)] if isinstance(place.part, VideoPart) else pictures.read(place)
 
 
 def _embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:

@@ -10,6 +10,7 @@ from functools import partial
 
 from schemas.content import ImageEmbedsPart, ImageSource, ImageUrlPart
 from schemas.errors import MissingMedia
+from schemas.video import VideoFramesPart, VideoUrlPart
 from service.errors import CacheMissError, ConflictError, InputError, MediaError
 from service.front.uuids import UuidStore
 from service.media.blame import Blame
@@ -21,13 +22,15 @@ from service.media.picture import Picture
 from service.media.reading import AS_REFERENCE, Color, Reading
 from service.media.resize import PixelRule
 from service.media.source import read_source, scheme_of
+from service.media.video_rule import VideoRule
 
 PicturePart = ImageUrlPart | ImageEmbedsPart
+MediaPart = PicturePart | VideoFramesPart | VideoUrlPart
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a picture stands in the request.
+    """Where a picture or video stands in the request.
 
     Attributes:
         param: path of its part.
@@ -38,12 +41,12 @@ class Place:
 
     param: str
     index: int
-    part: PicturePart
+    part: MediaPart
     is_bare: bool = False
 
     @property
     def content_param(self) -> str:
-        """Path of the picture's content."""
+        """Path of its content."""
         return self.param if self.is_bare else f"{self.param}.{self.part.__struct_config__.tag}"
 
 
@@ -60,6 +63,10 @@ class PictureReader:
     """Reads the pictures of one request of one tenant.
 
     Attributes:
+        limits: what is refused.
+        reading: how files are read.
+        salt: part of every key: keeps tenants apart.
+        video_rule: which frames of a video are seen; None where the model takes no video.
         claims: names that came with content so far.
         fetched: what the request's URLs gave, put here before anything is read.
         tenant: whose request it is.
@@ -77,16 +84,18 @@ class PictureReader:
         reading: Reading = AS_REFERENCE,
         background: Color | None = None,
         salt: bytes = b"",
+        video_rule: VideoRule | None = None,
     ) -> None:
         """Read with the server's `reading`, or over the request's own `background`; `salt` keeps tenants apart."""
         self._rule = rule
         self._features = features
-        self._limits = limits
+        self.limits = limits
         self._uuids = uuids
         self._tenant = tenant
-        self._reading = reading if background is None else replace(reading, background=background)
+        self.reading = reading if background is None else replace(reading, background=background)
         self._has_background = background is not None
         self.salt = salt
+        self.video_rule = video_rule
         self._local_files = local_files
         self.claims: list[Claim] = []
         self.fetched: dict[str, bytes | MediaError] = {}
@@ -100,10 +109,10 @@ class PictureReader:
         named = {claim.uuid for claim in self.claims}
         missing = []
         for place in places:
-            uuid = place.part.uuid
-            if uuid is None:
+            part = place.part
+            if not isinstance(part, PicturePart) or (uuid := part.uuid) is None:
                 continue
-            if _has_content(place.part):
+            if _has_content(part):
                 named.add(uuid)
             elif uuid not in named and self._uuids.find(self._tenant, uuid) is None:
                 missing.append(MissingMedia(uuid=uuid, param=place.param, index=place.index))
@@ -119,12 +128,14 @@ class PictureReader:
             ConflictError: the name that came with the content stands for other content.
             InputError: the part has neither content nor name.
         """
-        uuid = place.part.uuid
-        if not _has_content(place.part):
+        part = place.part
+        assert isinstance(part, PicturePart)  # `videos.read_video` reads the others
+        uuid = part.uuid
+        if not _has_content(part):
             if uuid is None:
                 message = f"`{place.content_param}`: expected a picture, or a known `uuid` beside it, got neither"
                 raise InputError("invalid_request", message, param=place.content_param, index=place.index)
-            item = self._read_again(self._named(uuid, place), place.part)
+            item = self._read_again(self._named(uuid, place), part)
             return [item.at(place.content_param, place.index)]
         items = self._open(place)
         if uuid is not None:
@@ -148,25 +159,30 @@ class PictureReader:
             text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
             opened = open_features(text, grids, self._features, param=param, index=place.index, salt=self.salt)
             return [*opened]
+        assert isinstance(part, ImageUrlPart)  # as in `read`
         assert part.image_url is not None  # as above
-        encoded = self._encoded(url_of(part.image_url), param, place.index)
-        opened_at = partial(open_image, encoded, self._limits, self._rule, param, place.index)
-        return [opened_at(reading=self._reading, salt=self.salt)]
+        encoded = self.encoded(url_of(part.image_url), param, place.index)
+        opened_at = partial(open_image, encoded, self.limits, self._rule, param, place.index)
+        return [opened_at(reading=self.reading, salt=self.salt)]
 
     def _read_again(self, item: Picture, part: PicturePart) -> Picture:
         """A named picture over the background that this request asks for; else as it was read when it was named."""
         if self._has_background and isinstance(part, ImageUrlPart) and isinstance(item, MediaItem):
-            return item.read_as(self._reading, self._rule)
+            return item.read_as(self.reading, self._rule)
         return item
 
-    def _encoded(self, url: str, param: str, index: int) -> bytes:
-        """The bytes of a picture: fetched already, of a local file, or in the text itself."""
+    def encoded(self, url: str, param: str, index: int) -> bytes:
+        """The bytes of a picture: fetched already, of a local file, or in the text itself.
+
+        Raises:
+            MediaError: they are not there, or too many.
+        """
         fetched = self.fetched.get(url) if self.fetched else None
         if isinstance(fetched, MediaError):
             Blame(param, index).refuse(fetched.code, fetched.message)
         if fetched is not None:
             return fetched
-        max_bytes = self._limits.max_encoded_bytes
+        max_bytes = self.limits.max_encoded_bytes
         if self._local_files is not None and scheme_of(url) == "file":
             return self._local_files.read(url, max_bytes=max_bytes, param=param, index=index)
         return read_source(url, max_bytes=max_bytes, param=param, index=index)

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from service import metrics
 from service.decode.decoder import Decoder
-from service.errors import MediaError
+from service.errors import FrameError, MediaError
 from service.front.loaded import LoadedMedia, LoadedPictures
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
 from service.media.features import FeaturesItem
+from service.media.frame_pair import FramePair
 from service.media.item import MediaItem
 from service.media.picture import Picture
 
@@ -108,8 +109,7 @@ class PixelLoader:
         return [end if isinstance(end, MediaError) else LoadedMedia(end, slot) for slot, end in pairs]
 
     async def _decode_into(self, item: Picture, slot: PixelSlot) -> bytes:
-        assert isinstance(item, MediaItem | FeaturesItem)  # there are no others
-        data = await self._decoder.pixels(item) if isinstance(item, MediaItem) else item.data
+        data = await self._data(item)
         storing = asyncio.get_running_loop().run_in_executor(self._pool, self._store, item, data, slot)
         try:
             key = await asyncio.shield(storing)
@@ -119,6 +119,21 @@ class PixelLoader:
         if item.dtype is None:
             metrics.PICTURES_DECODED.inc()
         return key
+
+    async def _data(self, item: Picture) -> memoryview | NDArray[np.uint8]:
+        """What goes into the item's slot."""
+        if isinstance(item, FramePair):
+            first = await self._frame(item.first, is_second=False)
+            second = first if item.second == item.first else await self._frame(item.second, is_second=True)
+            return np.concatenate([first.reshape(-1), second.reshape(-1)])
+        assert isinstance(item, MediaItem | FeaturesItem)  # there are no others
+        return await self._decoder.pixels(item) if isinstance(item, MediaItem) else item.data
+
+    async def _frame(self, frame: MediaItem, *, is_second: bool) -> NDArray[np.uint8]:
+        try:
+            return await self._decoder.pixels(frame)
+        except MediaError as error:
+            raise FrameError(error, is_second=is_second) from None
 
     def _store(self, item: Picture, data: memoryview | NDArray[np.uint8], slot: PixelSlot) -> bytes:
         """Fill a slot; the key is that of what stands there, whoever decoded it."""

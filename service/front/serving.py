@@ -21,7 +21,14 @@ from service.front.client import EngineClient
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
 from service.front.fetching import Fetching
-from service.front.from_settings import decode_limits, feature_rule, patience, reading_rule, start_message
+from service.front.from_settings import (
+    decode_limits,
+    feature_rule,
+    patience,
+    reading_rule,
+    start_message,
+    video_rule,
+)
 from service.front.inputs import InputReader
 from service.front.keyring import Keyring
 from service.front.known_answer import KnownAnswer
@@ -175,7 +182,10 @@ class Serving:
             if self._online is not None and self._online.engine is supervisor.ready:
                 return
             rule, reading = feature_rule(settings, model), reading_rule(settings)
-            reader = InputReader(model, decode_limits(settings), uuids, rule, reading, self.fetching, self.local_files)
+            limits, videos = decode_limits(settings), video_rule(settings, model)
+            reader = InputReader(
+                model, limits, uuids, rule, reading, self.fetching, self.local_files, video_rule=videos
+            )
             keep_out_of_collections()
             self._online = Online(model, supervisor.ready, embedder, reader)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from service.media.header import DecodeLimits, Header, read_header
 from service.media.key import content_key, file_digest, source_digest
-from service.media.orientation import read_orientation, swaps_sides
-from service.media.picture import MERGE_SIZE, GridThw, SentAs, num_visual_tokens
+from service.media.orientation import read_orientation
+from service.media.picture import GridThw, SentAs, grid_of, num_visual_tokens
 from service.media.reading import AS_REFERENCE, Reading
 from service.media.resize import PixelRule, Size, fit
 
@@ -28,6 +28,8 @@ class MediaItem:
         grid_thw: patches of the resized picture: (1, height / 16, width / 16) at factor 32.
         reading: background and orientation.
         salt: part of its keys: whose picture it is.
+        first_size: of a video's frame: height and width that it is resized to before, as the reference does; None for
+            a picture.
         param: path of the field it came from, for errors found while decoding.
         index: input of the batch it belongs to, for errors found while decoding.
     """
@@ -42,6 +44,7 @@ class MediaItem:
     salt: bytes = b""
     param: str | None = field(default=None, compare=False)
     index: int | None = field(default=None, compare=False)
+    first_size: Size | None = None
 
     @property
     def num_tokens(self) -> int:
@@ -123,13 +126,29 @@ def open_image(
 
     Source: DESIGN.md section 1, step 2: hash first, pixels only when the engine lacks the features.
     """
-    header = read_header(encoded, limits, param=param, index=index)
-    if reading.upright:
-        header = replace(header, orientation=read_orientation(encoded, header.format))
-    sides = (header.width, header.height) if swaps_sides(header.orientation) else (header.height, header.width)
-    height, width = fit(*sides, rule, param=param, index=index)
-    patch = rule.factor // MERGE_SIZE
-    grid_thw = (1, height // patch, width // patch)
+    header = open_header(encoded, limits, reading, param=param, index=index)
+    size = fit(*header.upright_size, rule, param=param, index=index)
     identity = file_digest(encoded)
     digest = source_digest(identity, rule, reading, tenant_salt=salt)
-    return MediaItem(encoded, header, identity, digest, (height, width), grid_thw, reading, salt, param, index)
+    return MediaItem(encoded, header, identity, digest, size, grid_of(size, rule.factor), reading, salt, param, index)
+
+
+def open_header(
+    encoded: bytes, limits: DecodeLimits, reading: Reading, *, param: str | None = None, index: int | None = None
+) -> Header:
+    """A picture's header, with its orientation where that counts.
+
+    Args:
+        encoded: the bytes of a picture file.
+        limits: what is refused.
+        reading: whether the orientation is applied.
+        param: path of the field, for errors.
+        index: input of the batch, for errors.
+
+    Raises:
+        MediaError: `media_too_large`, `media_undecodable`.
+    """
+    header = read_header(encoded, limits, param=param, index=index)
+    if reading.upright:
+        return replace(header, orientation=read_orientation(encoded, header.format))
+    return header

@@ -7,6 +7,7 @@ decoder's process.
 import numpy as np
 from numpy.typing import NDArray
 
+from service.media.antialias import resize_antialiased
 from service.media.blame import Blame
 from service.media.decode import decode_rgb
 from service.media.header import Header
@@ -27,11 +28,18 @@ def load_pixels(item: MediaItem) -> NDArray[np.uint8]:
     Raises:
         MediaError: `media_undecodable`.
     """
-    return render(item.encoded, item.header, item.reading, item.size, Blame(item.param, item.index))
+    blame = Blame(item.param, item.index)
+    return render(item.encoded, item.header, item.reading, item.size, blame, first_size=item.first_size)
 
 
 def render(
-    encoded: bytes, header: Header, reading: Reading, size: Size, blame: Blame | None = None
+    encoded: bytes,
+    header: Header,
+    reading: Reading,
+    size: Size,
+    blame: Blame | None = None,
+    *,
+    first_size: Size | None = None,
 ) -> NDArray[np.uint8]:
     """The same for parts that have crossed a socket.
 
@@ -41,6 +49,7 @@ def render(
         reading: its background.
         size: height and width of the pixels.
         blame: what errors name.
+        first_size: of a video's frame: what it is resized to before, so that the last resize is torch's.
 
     Returns:
         Pixels, uint8 [height, width, 3], C order.
@@ -48,8 +57,10 @@ def render(
     Raises:
         MediaError: `media_undecodable`.
 
-    Source: reference/qwen3-vl-embedding.md sections 3.1 and 3.2.
+    Source: reference/qwen3-vl-embedding.md sections 3.1, 3.2 and 4.
     """
     blame = blame or Blame()
     picture = decode_rgb(encoded, header, background=reading.background, param=blame.param, index=blame.index)
-    return np.ascontiguousarray(resize(picture, size))
+    if first_size is None:
+        return np.ascontiguousarray(resize(picture, size))
+    return np.ascontiguousarray(resize_antialiased(resize(picture, first_size), size))

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service.media.resize import PixelRule
+from service.media.video_rule import VideoRule
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
 
-Modality = Literal["text", "image"]
+Modality = Literal["text", "image", "video"]
 Pooling = Literal["last_token"]
 
 
@@ -65,6 +66,8 @@ class Profile:
     matryoshka: tuple[int, ...] | None
     """The lengths offered, ascending; None: any from `min_dimensions` to `dimensions`."""
     pixel_rule: PixelRule
+    video_rule: VideoRule | None = None
+    """Which frames of a video are seen, and how large; None: the model takes no video."""
     max_tokens: int
     """Longest prompt, visual tokens included."""
     tokens: SpecialTokens

@@ -5,9 +5,11 @@ Reads no file (`detect` does) and tokenizes nothing (`build` does).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from service.media.picture import Picture
 from service.media.resize import PixelRule
+from service.media.video_rule import VideoRule
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.instruction import punctuate
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
@@ -87,10 +89,22 @@ def make_profile(
         min_dimensions=matryoshka[0] if matryoshka else min(MIN_DIMENSIONS, dimensions),
         matryoshka=matryoshka,
         pixel_rule=pixel_rule,
+        video_rule=_video_rule(pixel_rule),
         max_tokens=min(MAX_TOKENS, max_positions),
         tokens=tokens,
-        modalities=("text", "image"),
+        modalities=("text", "image", "video"),
         layout=layout,
+    )
+
+
+def _video_rule(pixel_rule: PixelRule) -> VideoRule:
+    """The family's, with frames no larger than the pictures that the checkpoint knows."""
+    largest = pixel_rule.max_pixels
+    rule = VideoRule()
+    return replace(
+        rule,
+        min_frame_pixels=min(rule.min_frame_pixels, largest),
+        max_frame_pixels=min(rule.max_frame_pixels, largest),
     )
 
 
