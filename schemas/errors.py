@@ -17,6 +17,7 @@ ErrorCode = Literal[
     "token_arrays_not_accepted",
     "invalid_dimensions",
     "context_length_exceeded",
+    "unsupported_modality",
     "media_source_refused",
     "media_fetch_failed",
     "media_undecodable",

@@ -150,6 +150,7 @@ async def _say_where(server: uvicorn.Server, settings: Settings) -> None:
 def _models(options: argparse.Namespace) -> int:
     checkpoint = find_checkpoint(options.model, options.revision)
     profile = load_profile(checkpoint.folder)
+    rule = profile.pictures.pixel_rule if profile.pictures else None
     offered = profile.matryoshka or f"any from {profile.min_dimensions} to {profile.dimensions}"
     rows = {
         "model": checkpoint.name,
@@ -159,7 +160,8 @@ def _models(options: argparse.Namespace) -> int:
         "pooling": profile.pooling,
         "dimensions": f"{profile.dimensions} (matryoshka: {offered})",
         "max tokens": profile.max_tokens,
-        "pixels": f"{profile.pixel_rule.min_pixels} to {profile.pixel_rule.max_pixels}",
+        "modalities": ", ".join(profile.modalities),
+        "pixels": f"{rule.min_pixels} to {rule.max_pixels}" if rule else "-",
         "input types": ", ".join(profile.input_types),
     }
     print("\n".join(f"{name:12s} {value}" for name, value in rows.items()))

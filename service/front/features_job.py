@@ -6,7 +6,7 @@ They go the way of all prompts: one queue, one decode, one run of the tower for 
 from collections.abc import Sequence
 
 from schemas.content import ImageUrlPart
-from service.errors import MediaError, ServiceError
+from service.errors import InputError, MediaError, ServiceError
 from service.front.inputs import InputReader
 from service.front.job import Job
 from service.front.pictures import PictureReader, Place
@@ -40,14 +40,20 @@ def features_job(
 
     Returns:
         The job. Its `prepare` raises MediaError when the answer would be too large, and otherwise as `per_item` says.
+
+    Raises:
+        InputError: the model reads text only.
     """
-    token_bytes = reader.model.profile.feature_width * ITEM_BYTES[spec.dtype]
+    rule = reader.model.profile.pictures
+    if rule is None:
+        message = "`images`: got pictures; this model reads text only, and has no features of pictures"
+        raise InputError("unsupported_modality", message, param="images")
+    token_bytes, pad_id = rule.feature_width * ITEM_BYTES[spec.dtype], rule.image_pad
     places = [Place(f"images[{index}]", index, part) for index, part in enumerate(images)]
     read = _read_each if per_item else _read_all
     pictures = reader.pictures(tenant, background)
 
     def prepare() -> list[Prompt | ServiceError]:
-        pad_id = reader.model.profile.tokens.image_pad
         found = read(pictures, places)
         _check_size([one for one in found if not isinstance(one, ServiceError)], token_bytes, max_bytes)
         return [one if isinstance(one, ServiceError) else _prompt(one, pad_id) for one in found]

@@ -31,15 +31,15 @@ def reading_rule(settings: Settings) -> Reading:
 
 def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
     """What features in place of pictures must look like."""
-    profile = model.profile
-    origin = features_origin(model.fingerprint)
-    is_accepted = settings.image_embeds == "accept"
-    return FeatureRule(hidden=profile.dimensions, width=profile.feature_width, origin=origin, is_accepted=is_accepted)
+    origin, pictures = features_origin(model.fingerprint), model.profile.pictures
+    is_accepted = settings.image_embeds == "accept" and pictures is not None
+    width = pictures.feature_width if pictures else 0
+    return FeatureRule(hidden=model.profile.dimensions, width=width, origin=origin, is_accepted=is_accepted)
 
 
 def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
     """Which frames of a video the model sees; None when it sees none."""
-    rule = model.profile.video_rule
+    rule = model.profile.pictures.video_rule if model.profile.pictures else None
     return rule and replace(rule, max_frames=min(rule.max_frames, settings.max_video_frames))
 
 
@@ -58,6 +58,7 @@ def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
     """What every engine is told first."""
     return Start(
         folder=str(model.checkpoint.folder),
+        architecture=model.profile.architecture,
         device=settings.device,
         dtype=settings.dtype,
         weights=settings.weights,

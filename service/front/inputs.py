@@ -67,7 +67,7 @@ class InputReader:
     def pictures(self, tenant: Tenant, background: str | None = None) -> PictureReader:
         """A reader for the pictures of one request of a tenant, over the request's own background if it has one."""
         return PictureReader(
-            self.model.profile.pixel_rule,
+            self.model.pixel_rule,
             self.features,
             self.limits,
             self.uuids,
@@ -81,7 +81,9 @@ class InputReader:
 
     def fetch_step(self, pictures: PictureReader, places: Iterable[Place], *, per_item: bool) -> FetchStep | None:
         """What a job fetches before its `prepare`: see `Fetching.step`."""
-        return self.fetching.step(pictures, places, per_item=per_item) if self.fetching else None
+        if self.fetching is None or self.model.profile.pictures is None:
+            return None
+        return self.fetching.step(pictures, places, per_item=per_item)
 
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""

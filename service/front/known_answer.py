@@ -25,7 +25,7 @@ SIDE_PIXELS = 64
 
 
 class KnownAnswer:
-    """A picture with a text, and the vector that it had the first time."""
+    """A text, with a picture where the model sees any, and the vector that it had the first time."""
 
     def __init__(self, model: ServedModel, embedder: Embedder) -> None:
         self._model = model
@@ -50,10 +50,10 @@ class KnownAnswer:
             raise ModelError("internal_error", f"the known-answer embedding has cosine {cosine:.6f} to the first one")
 
     def _prompts(self) -> list[Prompt]:
-        profile = self._model.profile
-        image = open_image(_picture(), DecodeLimits(), profile.pixel_rule)
-        conversation = Conversation(None, (Turn("user", (image,), "Is this the picture it was?"),))
-        return [self._model.builder.build(conversation, Truncation(profile.max_tokens))]
+        rule, text = self._model.pixel_rule, "Is this the picture it was?"
+        images = () if rule is None else (open_image(_picture(), DecodeLimits(), rule),)
+        conversation = Conversation(None, (Turn("user", images, text),))
+        return [self._model.builder.build(conversation, Truncation(self._model.profile.max_tokens))]
 
 
 def _picture() -> bytes:

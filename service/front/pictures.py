@@ -74,7 +74,7 @@ class PictureReader:
 
     def __init__(
         self,
-        rule: PixelRule,
+        rule: PixelRule | None,
         features: FeatureRule,
         limits: DecodeLimits,
         uuids: UuidStore,
@@ -86,7 +86,10 @@ class PictureReader:
         salt: bytes = b"",
         video_rule: VideoRule | None = None,
     ) -> None:
-        """Read with the server's `reading`, or over the request's own `background`; `salt` keeps tenants apart."""
+        """Read with the server's `reading`, or over the request's own `background`; `salt` keeps tenants apart.
+
+        Without a `rule` the model reads text only, and every picture is refused.
+        """
         self._rule = rule
         self._features = features
         self.limits = limits
@@ -105,12 +108,17 @@ class PictureReader:
 
         Raises:
             CacheMissError: with all of them.
+            InputError: there is a picture, and the model reads text only.
         """
         named = {claim.uuid for claim in self.claims}
         missing = []
         for place in places:
             part = place.part
-            if not isinstance(part, PicturePart) or (uuid := part.uuid) is None:
+            if not isinstance(part, PicturePart):
+                continue
+            self._rule_for(place)
+            uuid = part.uuid
+            if uuid is None:
                 continue
             if _has_content(part):
                 named.add(uuid)
@@ -135,7 +143,7 @@ class PictureReader:
             if uuid is None:
                 message = f"`{place.content_param}`: expected a picture, or a known `uuid` beside it, got neither"
                 raise InputError("invalid_request", message, param=place.content_param, index=place.index)
-            item = self._read_again(self._named(uuid, place), part)
+            item = self._read_again(self._named(uuid, place), place)
             return [item.at(place.content_param, place.index)]
         items = self._open(place)
         if uuid is not None:
@@ -162,13 +170,20 @@ class PictureReader:
         assert isinstance(part, ImageUrlPart)  # as in `read`
         assert part.image_url is not None  # as above
         encoded = self.encoded(url_of(part.image_url), param, place.index)
-        opened_at = partial(open_image, encoded, self.limits, self._rule, param, place.index)
+        opened_at = partial(open_image, encoded, self.limits, self._rule_for(place), param, place.index)
         return [opened_at(reading=self.reading, salt=self.salt)]
 
-    def _read_again(self, item: Picture, part: PicturePart) -> Picture:
+    def _rule_for(self, place: Place) -> PixelRule:
+        """How the model's pictures are resized; an error where it has none."""
+        if self._rule is None:
+            message = f"`{place.content_param}`: got a picture; this model reads text only"
+            raise InputError("unsupported_modality", message, param=place.content_param, index=place.index)
+        return self._rule
+
+    def _read_again(self, item: Picture, place: Place) -> Picture:
         """A named picture over the background that this request asks for; else as it was read when it was named."""
-        if self._has_background and isinstance(part, ImageUrlPart) and isinstance(item, MediaItem):
-            return item.read_as(self.reading, self._rule)
+        if self._has_background and isinstance(place.part, ImageUrlPart) and isinstance(item, MediaItem):
+            return item.read_as(self.reading, self._rule_for(place))
         return item
 
     def encoded(self, url: str, param: str, index: int) -> bytes:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from service.errors import InputError, NotFoundError
+from service.media.resize import PixelRule
 from service.model.checkpoint import Checkpoint
 from service.prompt.build import PromptBuilder
 from service.prompt.calibration import load_calibration
@@ -51,6 +52,12 @@ class ServedModel:
     def names(self) -> list[str]:
         """Every name that a request may use, the served one first."""
         return list(dict.fromkeys([self.name, self.canonical_name, self.alias]))
+
+    @property
+    def pixel_rule(self) -> PixelRule | None:
+        """How pictures are resized; None for a model that reads text only."""
+        pictures = self.profile.pictures
+        return pictures.pixel_rule if pictures else None
 
     def check_name(self, name: str | None) -> str:
         """The name to echo: what was asked for, or the served one when nothing was.

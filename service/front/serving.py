@@ -238,7 +238,9 @@ def _load_model(settings: Settings) -> ServedModel:
         strict_reference=settings.strict_reference,
         max_tokens=settings.max_tokens,
     )
-    if model.profile.tokens.end_of_text not in model.tokenizer.tail_token_ids:
-        # Right for this tokenizer all the same, but a released Qwen3-VL-Embedding is understood to append the token.
-        logger.warning("the tokenizer appends no <|endoftext|>: the token pooled is the prompt's last one")
+    tail = model.profile.expected_tail
+    if tail is not None and tail not in model.tokenizer.tail_token_ids:
+        # Right for this tokenizer all the same, but released ones of the family are understood to append the token.
+        token = model.tokenizer.id_to_token(tail)
+        logger.warning("the tokenizer appends no %s: the token pooled is the prompt's last one", token)
     return model

@@ -123,8 +123,8 @@ def url_of_video(source: VideoSource) -> str:
 def _rule(reader: PictureReader, place: Place) -> VideoRule:
     part, rule = place.part, reader.video_rule
     if rule is None:
-        message = f"`{place.param}`: got a video, which the model does not take"
-        raise InputError("invalid_request", message, param=place.param, index=place.index)
+        message = f"`{place.param}`: got a video; this model reads none, `/v1/models` says what it reads"
+        raise InputError("unsupported_modality", message, param=place.param, index=place.index)
     if isinstance(part, VideoUrlPart) and part.max_frames is not None and part.max_frames > rule.max_frames:
         param = f"{place.param}.max_frames"
         message = f"`{param}`: got {part.max_frames}, expected 2 to {rule.max_frames}"

@@ -34,7 +34,7 @@ def model_card(serving: Serving, name: str) -> ModelCard:
     """The plan that every request for `name` follows."""
     online, settings = serving.online(), serving.settings
     model: ServedModel = online.model
-    profile = model.profile
+    profile, rule = model.profile, model.pixel_rule
     return ModelCard(
         id=name,
         created=model.created_s,
@@ -54,9 +54,9 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         input_types=dict(profile.input_types),
         tail_token_ids=list(model.tokenizer.tail_token_ids),
         max_tokens=profile.max_tokens,
-        min_pixels=profile.pixel_rule.min_pixels,
-        max_pixels=profile.pixel_rule.max_pixels,
-        image_embeds_width=profile.feature_width,
+        min_pixels=rule.min_pixels if rule else None,
+        max_pixels=rule.max_pixels if rule else None,
+        image_embeds_width=profile.pictures.feature_width if profile.pictures else None,
         max_inputs=MAX_INPUTS,
         max_parts_per_input=MAX_PARTS_PER_INPUT,
         max_images=MAX_IMAGES,

@@ -5,12 +5,12 @@ placeholder per picture and pair of frames; or an error. Nothing is decoded befo
 Knows no model family (the profile's layout does) and no route.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from service.errors import InputError, ModelError
-from service.media.picture import FRAMES_OF_PAIR
 from service.prompt.check import check_tokenizer
 from service.prompt.conversation import Conversation
 from service.prompt.draft import Draft
@@ -80,7 +80,7 @@ class PromptBuilder:
         _check_conversation(conversation, param, index)
         limit = min(truncation.max_tokens, self._profile.max_tokens)
         budget = Budget(limit, self._profile.max_tokens, param, index)
-        pieces = self._profile.layout(self._profile, conversation)
+        pieces = self._profile.layout(conversation)
         if truncation.side is not None:
             pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
         self._refuse_hopeless(pieces, truncation.side, budget)
@@ -118,7 +118,8 @@ class PromptBuilder:
             if isinstance(piece, TokenPiece):
                 draft.token_ids.append(piece.token_id)
             elif isinstance(piece, ImagePiece):
-                draft.add_image(piece.item, self._profile.tokens.pad_of(piece.item.num_frames))
+                assert self._profile.pictures is not None  # a layout has pictures where the profile has
+                draft.add_image(piece.item, self._profile.pictures.pad_of(piece.item.num_frames))
             else:
                 self._add_text(draft, piece, budget)
         if has_ends:
@@ -142,7 +143,7 @@ class PromptBuilder:
         return self._tokenizer.encode(text, parse_special=self._strict).ids
 
     def _refuse_media_tokens(self, token_ids: Sequence[int], budget: Budget) -> None:
-        for pad_id in (self._profile.tokens.image_pad, self._profile.tokens.video_pad):
+        for pad_id in self._profile.media_tokens:
             if num_pads := token_ids.count(pad_id):
                 message = (
                     f"The text holds the special token `{self._tokenizer.id_to_token(pad_id)}` {num_pads} times, but "
@@ -163,11 +164,13 @@ class PromptBuilder:
 
     def _checked(self, prompt: Prompt) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
-        for num_frames in (1, FRAMES_OF_PAIR):
-            pad_id = self._profile.tokens.pad_of(num_frames)
-            lengths = [place.length for place in prompt.placeholders if place.item.num_frames == num_frames]
-            if prompt.token_ids.count(pad_id) != sum(lengths):
-                raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
+        pictures = self._profile.pictures
+        num_visual = Counter[int]()
+        for place in prompt.placeholders:
+            assert pictures is not None  # as in `_tokenize`
+            num_visual[pictures.pad_of(place.item.num_frames)] += place.length
+        if any(prompt.token_ids.count(pad_id) != num_visual[pad_id] for pad_id in self._profile.media_tokens):
+            raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return prompt
 
 

@@ -4,7 +4,6 @@ Knows no request. What it refuses would otherwise show as wrong vectors without 
 """
 
 from collections.abc import Callable
-from dataclasses import astuple
 
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TokenPiece
@@ -28,14 +27,14 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
 
     Source: reference/qwen3-vl-embedding.md section 2.3, "Rule that is right in every case".
     """
-    specials = astuple(profile.tokens)
+    specials = profile.protected
     for token_id in specials:
         name = tokenizer.id_to_token(token_id)
         if name is None or not set(specials).isdisjoint(tokenizer.encode(name).ids):
             raise UnsupportedModelError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
     for text in _PROBES:
         probe = Conversation(None, (Turn("user", (), text),))
-        rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(profile, probe))
+        rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
         if build(probe) != tokenizer.encode_rendered(rendered):
             raise UnsupportedModelError("tokenizer.json joins text across special tokens; that is not supported")
 

@@ -1,6 +1,6 @@
 """What one model family needs to be told apart from another: data, and one pure function for its layout.
 
-Knows no route and no request. `detect.load_profile` makes profiles; everything else only reads them.
+Knows no route and no request. A family's page makes profiles (`families/`); everything else only reads them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
 
 Modality = Literal["text", "image", "video"]
-Pooling = Literal["last_token"]
+Pooling = Literal["last_token", "mean", "cls"]
 
 
 class UnsupportedModelError(Exception):
@@ -21,19 +21,23 @@ class UnsupportedModelError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpecialTokens:
-    """Ids of the tokens that build a prompt. Always read from the checkpoint."""
+class PictureProfile:
+    """How a model that sees pictures is fed with them."""
 
-    im_start: int
-    im_end: int
-    vision_start: int
-    vision_end: int
+    pixel_rule: PixelRule
+    feature_width: int
+    """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
     image_pad: int
     """One per visual token of a picture; its embedding is replaced by the vision tower's output."""
     video_pad: int
-    """The same for a pair of a video's frames."""
-    end_of_text: int
-    """What a Qwen3-VL-Embedding tokenizer appends, and so the token that is pooled."""
+    """Likewise, of a pair of a video's frames."""
+    video_rule: VideoRule | None = None
+    """Which frames of a video are seen, and how large; None: the model takes no video."""
+
+    @property
+    def media_tokens(self) -> tuple[int, ...]:
+        """Tokens that stand for media, and that no text may hold."""
+        return (self.image_pad, self.video_pad)
 
     def pad_of(self, num_frames: int) -> int:
         """The placeholder of a picture (1 frame) or of a pair of a video's frames (2)."""
@@ -49,37 +53,38 @@ class Profile:
 
     name: str
     """Name of the family."""
-    default_instruction: str
-    """The system turn when a request gives no instruction."""
-    query_instruction: str
-    """The system turn for `search_query`."""
+    architecture: str
+    """Which code of the engine runs it: a key of `service.model.architectures`."""
+    default_instruction: str | None
+    """What a request that gives no instruction has; None: nothing."""
     input_types: Mapping[str, str]
     """Instruction by Cohere's `input_type`, and by each name among the checkpoint's own prompts."""
     pooling: Pooling
     normalize: bool
     dimensions: int
-    """Length of the full vector: the language model's hidden size."""
-    feature_width: int
-    """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
+    """Length of the full vector."""
     min_dimensions: int
     """Shortest prefix offered."""
     matryoshka: tuple[int, ...] | None
     """The lengths offered, ascending; None: any from `min_dimensions` to `dimensions`."""
-    pixel_rule: PixelRule
-    video_rule: VideoRule | None = None
-    """Which frames of a video are seen, and how large; None: the model takes no video."""
     max_tokens: int
     """Longest prompt, visual tokens included."""
-    tokens: SpecialTokens
     modalities: tuple[Modality, ...]
-    layout: Callable[["Profile", Conversation], Sequence[Piece]]
+    pictures: PictureProfile | None
+    """None: the model reads text only."""
+    protected: tuple[int, ...]
+    """Special tokens of the template, which a client's text must never become."""
+    layout: Callable[[Conversation], Sequence[Piece]]
     """The family's template: a conversation as text, special tokens and pictures, in order."""
-    add_generation_prompt: bool = True
-    """Default of the request's flag of the same name."""
-    continue_final_message: bool = False
-    """Default of the request's flag of the same name."""
     add_special_tokens: bool = True
     """Default of the request's flag of the same name."""
+    expected_tail: int | None = None
+    """The token that tokenizers of this family are understood to append; one that does not is warned of."""
+
+    @property
+    def media_tokens(self) -> tuple[int, ...]:
+        """Tokens that stand for media; none for a model of text."""
+        return self.pictures.media_tokens if self.pictures else ()
 
     def offers(self, dimensions: int) -> bool:
         """Tell whether a vector may be cut to this length.

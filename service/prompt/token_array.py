@@ -44,7 +44,7 @@ def build_token_array(
             got = f"the token id {token_id}" if abs(token_id) <= MAX_INT32 else "a number that is far from it"
             message = f"`{param}[{place}]`: expected a token id from 0 to {num_ids - 1}, got {got}"
             raise InputError("invalid_request", message, param=f"{param}[{place}]", index=index)
-        if token_id in (profile.tokens.image_pad, profile.tokens.video_pad):
+        if token_id in profile.media_tokens:
             message = (
                 f"`{param}[{place}]`: expected a token id that stands for text, got {token_id}, which stands for "
                 "media; pictures go into `inputs` or `messages`"

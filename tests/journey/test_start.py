@@ -79,12 +79,12 @@ def test_a_bad_file_stops_the_start(tmp_path: Path, content: str, words: tuple[s
 def test_a_model_of_another_family_stops_the_start(tmp_path: Path) -> None:
     for name in ("config.json", "tokenizer.json"):
         shutil.copyfile(CHECKPOINT / name, tmp_path / name)
-    config = json.loads((tmp_path / "config.json").read_text()) | {"model_type": "bert"}
+    config = json.loads((tmp_path / "config.json").read_text()) | {"model_type": "no-such"}
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "model.safetensors").write_bytes(b"")
     for command in (("models", str(tmp_path)), ("serve", "--model", str(tmp_path))):
         line = the_line(run(*command))
-        assert "'bert'" in line
+        assert "'no-such'" in line
         assert "'qwen3_vl'" in line
 
 

@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import astuple
 from pathlib import Path
 
 from service.errors import InputError
@@ -56,10 +55,8 @@ class Checker:
             find_checkpoint(str(CHECKPOINT), None), served_name=None, strict_reference=False, max_tokens=0
         )
         picture = (ORACLE / "media" / "square.png").read_bytes()
-        self._picture: MediaItem = open_image(picture, DecodeLimits(), self._model.profile.pixel_rule)
-        ids = {self._model.tokenizer.token_to_id(text) for text in special_texts()} | set(
-            astuple(self._model.profile.tokens)
-        )
+        self._picture: MediaItem = open_image(picture, DecodeLimits(), self._model.pixel_rule)
+        ids = {self._model.tokenizer.token_to_id(text) for text in special_texts()} | set(self._model.profile.protected)
         self._special_ids = sorted(id_ for id_ in ids if id_ is not None)
 
     def fault(self, text: str, place: str, *, has_picture: bool) -> str:

@@ -14,7 +14,6 @@ from service.prompt.detect import load_profile
 from service.prompt.piece import Piece, TokenPiece
 from service.prompt.profile import Profile
 from service.prompt.prompt import Prompt
-from service.prompt.qwen3_vl import layout
 from service.prompt.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 
@@ -125,10 +124,10 @@ def test_placeholders_stand_where_the_pictures_are(builder: PromptBuilder, pictu
     ]
     for placeholder in prompt.placeholders:
         start, stop = placeholder.offset, placeholder.offset + placeholder.length
-        assert set(prompt.token_ids[start:stop]) == {profile.tokens.image_pad}
-        assert prompt.token_ids[start - 1] == profile.tokens.vision_start
-        assert prompt.token_ids[stop] == profile.tokens.vision_end
-    assert prompt.token_ids.count(profile.tokens.image_pad) == 108
+        assert set(prompt.token_ids[start:stop]) == {profile.pictures.image_pad}
+        assert prompt.token_ids[start - 1] == profile.layout.tokens.vision_start
+        assert prompt.token_ids[stop] == profile.layout.tokens.vision_end
+    assert prompt.token_ids.count(profile.pictures.image_pad) == 108
     assert prompt.num_text_tokens == len(prompt.token_ids) - 108
 
 
@@ -229,9 +228,9 @@ def test_strict_reference_refuses_a_stray_media_token_by_name(
 def test_a_layout_whose_media_tokens_and_media_disagree_is_a_fault_of_ours(
     profile: Profile, tokenizer: PromptTokenizer, picture: Picture
 ) -> None:
-    def faulty(profile: Profile, conversation: Conversation) -> list[Piece]:
-        pieces = list(layout(profile, conversation))
-        stray = [TokenPiece(profile.tokens.image_pad) for turn in conversation.turns if turn.images]
+    def faulty(conversation: Conversation) -> list[Piece]:
+        pieces = list(profile.layout(conversation))
+        stray = [TokenPiece(profile.pictures.image_pad) for turn in conversation.turns if turn.images]
         return pieces[:-2] + stray + pieces[-2:]
 
     builder = PromptBuilder(replace(profile, layout=faulty), tokenizer)

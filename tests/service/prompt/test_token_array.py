@@ -58,4 +58,4 @@ def test_an_id_outside_the_vocabulary_is_refused_with_its_place(build, token_id:
 @pytest.mark.parametrize("name", ["image_pad", "video_pad"])
 def test_an_id_that_stands_for_media_is_refused(build, profile: Profile, name: str) -> None:
     with pytest.raises(InputError, match="which stands for media"):
-        build([1, getattr(profile.tokens, name)])
+        build([1, getattr(profile.pictures, name)])

@@ -1,0 +1,14 @@
+"""One page for each model family, found by listing this folder: a page is a module with a `FAMILY`.
+
+Imports neither torch nor transformers.
+"""
+
+import importlib
+import pkgutil
+
+from service.prompt.family import Family
+
+FAMILIES: tuple[Family, ...] = tuple(
+    importlib.import_module(f"{__name__}.{page.name}").FAMILY for page in pkgutil.iter_modules(__path__)
+)
+"""All that this release serves, by the names of their pages."""
