@@ -64,7 +64,7 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[[32, 64, 128, 256]],
         ),
     ]
-    modalities: Annotated[list[Modality], Meta(description="What an item may hold.", examples=[["text", "image"]])]
+    modalities: Annotated[list[Modality], Meta(description="What an item may hold.", examples=[["text", "image", "video"]])]
     prompt_format: Annotated[
         str, Meta(description="Name of the layout that turns an item into a prompt.", examples=["qwen3-vl-embedding"])
     ]
