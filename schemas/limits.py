@@ -16,6 +16,9 @@ MAX_PARTS_PER_INPUT = 32
 MAX_FRAMES = 1024
 """Frames of one video that are sent as pictures. A model sees fewer; the rest is passed over unread."""
 
+MIN_FPS = 0.001
+"""Fewest frames a second that a video may be said to have."""
+
 MAX_FPS = 1000
 """Most frames a second that a video may be said to have."""
 

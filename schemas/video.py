@@ -10,12 +10,12 @@ from msgspec import Meta
 
 from schemas.base import Wire
 from schemas.example_image import EXAMPLE_IMAGE
-from schemas.limits import MAX_FPS, MAX_FRAMES, MAX_INT32
+from schemas.limits import MAX_FPS, MAX_FRAMES, MAX_INT32, MIN_FPS
 
 EXAMPLE_VIDEO = "data:video/jpeg;base64," + EXAMPLE_IMAGE.partition(",")[2]
 """One frame in the form that needs no decoder of files. It says JPEG and is a PNG: only bytes are asked."""
 
-Fps = Annotated[float, Meta(gt=0, le=MAX_FPS)]
+Fps = Annotated[float, Meta(ge=MIN_FPS, le=MAX_FPS)]
 """Frames a second."""
 
 
