@@ -101,6 +101,22 @@ def pair_digest(first: bytes, second: bytes) -> bytes:
     return _digest((b"pair-source", first, second))
 
 
+def clip_pair_digest(file: bytes, frames: tuple[int, int], size: Size, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-2 key of two frames of a video file: SHA-256 over salt, version, their numbers, their size and the file.
+
+    Args:
+        file: what `file_digest` gave.
+        frames: which two, counted from 0.
+        size: height and width at which the model sees them.
+        tenant_salt: keeps tenants apart; empty where all share.
+
+    Returns:
+        32 bytes.
+    """
+    numbers = map(_number, (*frames, *size))
+    return _digest((b"clip-pair-source", tenant_salt, PREPROCESSING_VERSION, *numbers, file))
+
+
 def pair_key(pixels: memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
     """Level-1 key of a pair of frames: SHA-256 as `content_key`, over both frames' bytes.
 
