@@ -5,11 +5,12 @@ from dataclasses import replace
 from service.front.patience import Patience
 from service.front.served_model import ServedModel
 from service.ipc.messages import Start
+from service.media.clip import ClipLimits
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
 from service.media.key import features_origin
 from service.media.reading import Reading, parse_color
-from service.media.video_rule import VideoRule
+from service.media.video_rule import REFERENCE_FILE_PIXELS, VideoRule
 from service.settings import Settings
 
 
@@ -40,7 +41,19 @@ def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
 def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
     """Which frames of a video the model sees; None when it sees none."""
     rule = model.profile.pictures.video_rule if model.profile.pictures else None
-    return rule and replace(rule, max_frames=min(rule.max_frames, settings.max_video_frames))
+    if rule is None:
+        return None
+    total = REFERENCE_FILE_PIXELS if settings.strict_reference else rule.total_file_pixels
+    return replace(rule, max_frames=min(rule.max_frames, settings.max_video_frames), total_file_pixels=total)
+
+
+def clip_limits(settings: Settings) -> ClipLimits:
+    """What video files are refused."""
+    return ClipLimits(
+        max_encoded_bytes=settings.max_video_bytes,
+        max_duration_s=settings.max_video_s,
+        max_pixels=settings.max_image_pixels,
+    )
 
 
 def patience(settings: Settings) -> Patience:

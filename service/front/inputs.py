@@ -12,6 +12,7 @@ from schemas.embed import EmbedRequest, Truncate
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message
 from service.errors import InputError, ServiceError
+from service.front.clips import ClipOpener
 from service.front.fetching import Fetching, FetchStep
 from service.front.job import Answered, Embedded, Job
 from service.front.pictures import PictureReader, Place
@@ -22,6 +23,7 @@ from service.front.uuids import UuidStore
 from service.front.videos import VideoPart, read_video
 from service.ipc.messages import OutputSpec
 from service.media.features import FeatureRule
+from service.media.fetch.exchange import Take
 from service.media.header import DecodeLimits
 from service.media.local_file import LocalFiles
 from service.media.picture import Picture
@@ -53,6 +55,7 @@ class InputReader:
         fetching: brings in pictures by URL; None refuses them.
         local_files: reads `file:` URLs; None refuses them.
         video_rule: which frames of a video are seen; None refuses videos.
+        clips: opens video files; None refuses them.
     """
 
     model: ServedModel
@@ -63,6 +66,7 @@ class InputReader:
     fetching: Fetching | None = None
     local_files: LocalFiles | None = None
     video_rule: VideoRule | None = None
+    clips: ClipOpener | None = None
 
     def pictures(self, tenant: Tenant, background: str | None = None) -> PictureReader:
         """A reader for the pictures of one request of a tenant, over the request's own background if it has one."""
@@ -80,10 +84,14 @@ class InputReader:
         )
 
     def fetch_step(self, pictures: PictureReader, places: Iterable[Place], *, per_item: bool) -> FetchStep | None:
-        """What a job fetches before its `prepare`: see `Fetching.step`."""
-        if self.fetching is None or self.model.profile.pictures is None:
+        """What a job fetches and opens before its `prepare`: see `Fetching.step` and `ClipOpener.step`."""
+        if self.model.profile.pictures is None:
             return None
-        return self.fetching.step(pictures, places, per_item=per_item)
+        listed = list(places)
+        brings = (self.fetching, self.clips)
+        steps = [one.step(pictures, listed, per_item=per_item) for one in brings if one is not None]
+        wanted = [step for step in steps if step is not None]
+        return partial(_one_by_one, wanted) if wanted else None
 
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
@@ -160,6 +168,11 @@ class InputReader:
             except ServiceError as error:
                 prompts.append(error)
         return prompts
+
+
+async def _one_by_one(steps: Sequence[FetchStep], take: Take) -> None:
+    for step in steps:
+        await step(take)
 
 
 def _bind_answered(pictures: PictureReader, embedded: Embedded) -> None:

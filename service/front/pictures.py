@@ -14,6 +14,7 @@ from schemas.video import VideoFramesPart, VideoUrlPart
 from service.errors import CacheMissError, ConflictError, InputError, MediaError
 from service.front.uuids import UuidStore
 from service.media.blame import Blame
+from service.media.clip import ClipInfo, Container
 from service.media.features import FeatureRule, open_features
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
@@ -21,7 +22,7 @@ from service.media.local_file import LocalFiles
 from service.media.picture import Picture
 from service.media.reading import AS_REFERENCE, Color, Reading
 from service.media.resize import PixelRule
-from service.media.source import read_source, scheme_of
+from service.media.source import What, read_source, scheme_of
 from service.media.video_rule import VideoRule
 
 PicturePart = ImageUrlPart | ImageEmbedsPart
@@ -59,6 +60,16 @@ class Claim:
     item: Picture
 
 
+@dataclass(frozen=True, slots=True)
+class OpenClip:
+    """A video file whose container has been read."""
+
+    encoded: bytes
+    container: Container
+    info: ClipInfo
+    identity: bytes
+
+
 class PictureReader:
     """Reads the pictures of one request of one tenant.
 
@@ -69,6 +80,7 @@ class PictureReader:
         video_rule: which frames of a video are seen; None where the model takes no video.
         claims: names that came with content so far.
         fetched: what the request's URLs gave, put here before anything is read.
+        clips: what its video files are, by the paths of their parts; likewise.
         tenant: whose request it is.
     """
 
@@ -102,6 +114,7 @@ class PictureReader:
         self._local_files = local_files
         self.claims: list[Claim] = []
         self.fetched: dict[str, bytes | MediaError] = {}
+        self.clips: dict[str, OpenClip | MediaError] = {}
 
     def check_known(self, places: Iterable[Place]) -> None:
         """Refuse names without content that neither the store nor an earlier part of the request knows.
@@ -186,8 +199,15 @@ class PictureReader:
             return item.read_as(self.reading, self._rule_for(place))
         return item
 
-    def encoded(self, url: str, param: str, index: int) -> bytes:
-        """The bytes of a picture: fetched already, of a local file, or in the text itself.
+    def encoded(self, url: str, param: str, index: int, *, max_bytes: int = 0, what: What = "image") -> bytes:
+        """The bytes of a picture or video: fetched already, of a local file, or in the text itself.
+
+        Args:
+            url: its source.
+            param: path of the field, for errors.
+            index: its input.
+            max_bytes: largest file accepted; 0 for a picture's limit.
+            what: it is, for errors.
 
         Raises:
             MediaError: they are not there, or too many.
@@ -197,10 +217,10 @@ class PictureReader:
             Blame(param, index).refuse(fetched.code, fetched.message)
         if fetched is not None:
             return fetched
-        max_bytes = self.limits.max_encoded_bytes
+        max_bytes = max_bytes or self.limits.max_encoded_bytes
         if self._local_files is not None and scheme_of(url) == "file":
             return self._local_files.read(url, max_bytes=max_bytes, param=param, index=index)
-        return read_source(url, max_bytes=max_bytes, param=param, index=index)
+        return read_source(url, max_bytes=max_bytes, param=param, index=index, what=what)
 
     def _named(self, uuid: str, place: Place) -> Picture:
         for claim in self.claims:

@@ -14,14 +14,16 @@ from litestar import Litestar
 
 from schemas.health import Health
 from service import metrics
-from service.decode.start import start_decoder
+from service.decode.start import start_clip_decoder, start_decoder
 from service.errors import UnavailableError
 from service.front.admission import Admission, QueueLimits
 from service.front.client import EngineClient
+from service.front.clips import ClipOpener
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
 from service.front.fetching import Fetching
 from service.front.from_settings import (
+    clip_limits,
     decode_limits,
     feature_rule,
     patience,
@@ -166,8 +168,10 @@ class Serving:
         arena = PixelArena(settings.pixel_arena_bytes)
         metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
         decoder = start_decoder(settings, cores)
-        metrics.DECODE_BYTES.set_function(lambda: decoder.budget.num_bytes_taken)
-        loader = PixelLoader(arena, model.fingerprint, decoder, num_threads=cores)
+        clips = start_clip_decoder(settings, cores)
+        budgets = [one.budget for one in (decoder, clips) if one is not None]
+        metrics.DECODE_BYTES.set_function(lambda: sum(budget.num_bytes_taken for budget in budgets))
+        loader = PixelLoader(arena, model.fingerprint, decoder, clips, num_threads=cores)
         client = EngineClient(arena, loader, self.admission.observe)
         embedder = Embedder(
             client, loader, arena, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s
@@ -182,9 +186,16 @@ class Serving:
             if self._online is not None and self._online.engine is supervisor.ready:
                 return
             rule, reading = feature_rule(settings, model), reading_rule(settings)
-            limits, videos = decode_limits(settings), video_rule(settings, model)
             reader = InputReader(
-                model, limits, uuids, rule, reading, self.fetching, self.local_files, video_rule=videos
+                model,
+                decode_limits(settings),
+                uuids,
+                rule,
+                reading,
+                self.fetching,
+                self.local_files,
+                video_rule=video_rule(settings, model),
+                clips=None if clips is None else ClipOpener(clips, clip_limits(settings)),
             )
             keep_out_of_collections()
             self._online = Online(model, supervisor.ready, embedder, reader)

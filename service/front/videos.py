@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from schemas.content import ImageUrlPart
-from schemas.video import VideoFramesPart, VideoSource, VideoUrlPart
-from service.errors import InputError
+from schemas.video import VideoFramesPart, VideoUrlPart
+from service.errors import InputError, MediaError
 from service.front.pictures import PictureReader, Place
 from service.media.blame import Blame
+from service.media.clip import Clip, clip_pairs
 from service.media.frame_list import open_frames
 from service.media.video import Video
 from service.media.video_rule import FPS_OF_LIST, VideoRule, pair_times
@@ -21,6 +22,11 @@ JPEG_LIST = "data:video/jpeg;base64,"
 """vLLM's form of a list of frames: what follows is the base64 of each, separated by commas."""
 _AS_DATA = "data:image/jpeg;base64,"
 """Before each of them: so it is data, and never a URL."""
+
+NO_CODECS = (
+    "got a video file, which this server cannot read without its extra `video` (`pip install cenote[video]`); it takes "
+    "videos as `video_frames`, or as frames in `data:video/jpeg;base64,`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ def read_video(reader: PictureReader, place: Place) -> Video:
     rule = _rule(reader, place)
     listed = frame_list(place, rule)
     if listed is None:
-        raise InputError("invalid_request", "video files are not taken yet", param=place.param, index=place.index)
+        return _of_file(reader, rule, place)
     blames = [Blame(one.param, one.index) for one in listed.places]
     sources = zip(listed.urls, listed.places, strict=True)
     encoded = [reader.encoded(url, one.param, one.index) for url, one in sources]
@@ -93,7 +99,7 @@ def frame_list(place: Place, rule: VideoRule) -> FrameList | None:
         params = [f"{place.param}.frames[{i}].url" for i in indices]
         return FrameList.of(place, params, [part.frames[i].url for i in indices], indices)
     assert isinstance(part, VideoUrlPart)  # there are no others
-    url = url_of_video(part.video_url)
+    url = url_of_file(place)
     if url[: len(JPEG_LIST)].lower() != JPEG_LIST:
         return None
     frames = url[len(JPEG_LIST) :].split(",")
@@ -111,13 +117,35 @@ def source_places(reader: PictureReader, places: Iterable[Place]) -> Iterator[Pl
     for place in places:
         if not isinstance(place.part, VideoPart):
             yield place
-        elif reader.video_rule is not None and (listed := frame_list(place, reader.video_rule)) is not None:
-            yield from listed.places
+        elif reader.video_rule is not None:
+            listed = frame_list(place, reader.video_rule)
+            file = Place(place.content_param, place.index, ImageUrlPart(image_url=url_of_file(place)), is_bare=True)
+            yield from [file] if listed is None else listed.places
 
 
-def url_of_video(source: VideoSource) -> str:
-    """What a video's source says, whichever of its two forms it has."""
+def url_of_file(place: Place) -> str:
+    """The source of the file that a part is, whichever of its two forms it has."""
+    assert isinstance(place.part, VideoUrlPart)  # a list of frames has many
+    source = place.part.video_url
     return source if isinstance(source, str) else source.url
+
+
+def _of_file(reader: PictureReader, rule: VideoRule, place: Place) -> Video:
+    part, blame = place.part, Blame(place.content_param, place.index)
+    assert isinstance(part, VideoUrlPart)  # as above
+    opened = reader.clips.get(place.param)
+    if opened is None:
+        raise InputError("invalid_request", f"`{blame.param}`: {NO_CODECS}", param=blame.param, index=blame.index)
+    if isinstance(opened, MediaError):
+        blame.refuse(opened.code, opened.message)
+    info = opened.info
+    indices = rule.sample_file(info.num_frames, info.fps, part.fps, part.max_frames)
+    size = rule.frame_size(info.height, info.width, len(indices), of_file=True)
+    if 0 in size:
+        shape = f"The video is {info.width} x {info.height} pixels"
+        blame.refuse("media_too_large", f"{shape}: so extreme a shape would leave it a side of 0.")
+    clip = Clip(opened.encoded, opened.container, info, opened.identity, size, rule.factor, reader.salt)
+    return Video(clip_pairs(clip, indices, blame), pair_times(indices, info.fps))
 
 
 def _rule(reader: PictureReader, place: Place) -> VideoRule:

@@ -17,6 +17,9 @@ FPS_OF_LIST = 2.0
 """Frames a second of a list that does not say, as the reference assumes."""
 
 
+REFERENCE_FILE_PIXELS = 117_964_800
+"""What the reference gives a file: 0.9 · 128,000 tokens."""
+
 FIRST_RESIZE = PixelRule(factor=64, min_pixels=16_384, max_pixels=67_108_864)
 """The reference passes a factor where a patch size is expected: each frame of a list goes to multiples of 64 by Pillow,
 and only then to its size."""
@@ -38,7 +41,10 @@ class VideoRule:
     factor: int = 32
     """Both sides of a frame are multiples of this."""
     total_pixels: int = 7_864_320
-    """Of all frames together; a pair counts once."""
+    """Of all frames of a list together; a pair counts once."""
+    total_file_pixels: int = 7_864_320
+    """The same of a file. The reference itself gives files 117,964,800, and then fails for those that come to more
+    tokens than it reads: 64 frames of 768 tokens."""
     min_frame_pixels: int = 131_072
     """A smaller frame is enlarged to at least this area."""
     max_frame_pixels: int = 786_432
@@ -46,7 +52,7 @@ class VideoRule:
     first: PixelRule = FIRST_RESIZE
     """How frames of a list are resized before that."""
 
-    def frame_size(self, height: int, width: int, num_frames: int) -> Size:
+    def frame_size(self, height: int, width: int, num_frames: int, *, of_file: bool = False) -> Size:
         """The size at which each frame is seen.
 
         ``max = max(min(max_frame, total / n · 2), 1.05 · min_frame)``; never above `max_frame_pixels`.
@@ -55,11 +61,13 @@ class VideoRule:
             height: of the frames, pixels.
             width: likewise.
             num_frames: how many are seen, padding included.
+            of_file: they are a file's.
 
         Returns:
             Height and width, multiples of `factor`; an extreme shape may leave a side of 0.
         """
-        share = min(self.max_frame_pixels, self.total_pixels / num_frames * FRAMES_OF_PAIR)
+        total = self.total_file_pixels if of_file else self.total_pixels
+        share = min(self.max_frame_pixels, total / num_frames * FRAMES_OF_PAIR)
         max_pixels = min(max(share, int(self.min_frame_pixels * 1.05)), self.max_frame_pixels)
         return fit_area(height, width, self.factor, self.min_frame_pixels, max_pixels)
 
