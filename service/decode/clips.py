@@ -84,14 +84,14 @@ class ClipDecoder:
             MediaError: `media_undecodable`.
         """
         task = ClipTask(
-            encoded=clip.encoded,
-            container=clip.container,
+            encoded=clip.file.encoded,
+            container=clip.file.container,
             frames=tuple(frames),
             size=clip.size,
             max_pixels=self._max_pixels,
         )
         shape = (len(frames), *clip.size, 3)
-        num_bytes = clip.info.width * clip.info.height * BYTES_PER_PIXEL + len(clip.encoded)
+        num_bytes = clip.file.info.width * clip.file.info.height * BYTES_PER_PIXEL + len(clip.file.encoded)
         return await self._run(num_bytes, partial(self._frames, task, shape, blame))
 
     def close(self) -> None:

@@ -56,4 +56,4 @@ def _read(task: "asyncio.Task[NDArray[np.uint8]]") -> None:
 
 
 def _key(pair: ClipPair) -> Key:
-    return pair.clip.identity, pair.clip.size, pair.clip.salt
+    return pair.clip.file.identity, pair.clip.size, pair.clip.salt

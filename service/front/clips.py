@@ -12,10 +12,10 @@ from functools import partial
 from service.decode.clips import ClipDecoder
 from service.errors import MediaError
 from service.front.fetching import FetchStep
-from service.front.pictures import OpenClip, PictureReader, Place
+from service.front.pictures import PictureReader, Place
 from service.front.videos import VideoPart, frame_list, url_of_file
 from service.media.blame import Blame
-from service.media.clip import ClipInfo, ClipLimits, check_clip, container_of
+from service.media.clip import ClipInfo, ClipLimits, OpenClip, check_clip, container_of
 from service.media.fetch.exchange import Take
 from service.media.key import file_digest
 

@@ -14,7 +14,7 @@ from schemas.video import VideoFramesPart, VideoUrlPart
 from service.errors import CacheMissError, ConflictError, InputError, MediaError
 from service.front.uuids import UuidStore
 from service.media.blame import Blame
-from service.media.clip import ClipInfo, Container
+from service.media.clip import OpenClip
 from service.media.features import FeatureRule, open_features
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
@@ -58,16 +58,6 @@ class Claim:
     index: int
     uuid: str
     item: Picture
-
-
-@dataclass(frozen=True, slots=True)
-class OpenClip:
-    """A video file whose container has been read."""
-
-    encoded: bytes
-    container: Container
-    info: ClipInfo
-    identity: bytes
 
 
 class PictureReader:

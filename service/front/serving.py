@@ -18,19 +18,10 @@ from service.decode.start import start_clip_decoder, start_decoder
 from service.errors import UnavailableError
 from service.front.admission import Admission, QueueLimits
 from service.front.client import EngineClient
-from service.front.clips import ClipOpener
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
 from service.front.fetching import Fetching
-from service.front.from_settings import (
-    clip_limits,
-    decode_limits,
-    feature_rule,
-    patience,
-    reading_rule,
-    start_message,
-    video_rule,
-)
+from service.front.from_settings import input_reader, patience, start_message
 from service.front.inputs import InputReader
 from service.front.keyring import Keyring
 from service.front.known_answer import KnownAnswer
@@ -185,18 +176,7 @@ class Serving:
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
             if self._online is not None and self._online.engine is supervisor.ready:
                 return
-            rule, reading = feature_rule(settings, model), reading_rule(settings)
-            reader = InputReader(
-                model,
-                decode_limits(settings),
-                uuids,
-                rule,
-                reading,
-                self.fetching,
-                self.local_files,
-                video_rule=video_rule(settings, model),
-                clips=None if clips is None else ClipOpener(clips, clip_limits(settings)),
-            )
+            reader = input_reader(settings, model, uuids, self.fetching, self.local_files, clips)
             keep_out_of_collections()
             self._online = Online(model, supervisor.ready, embedder, reader)
 

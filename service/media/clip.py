@@ -52,23 +52,34 @@ class ClipLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
-    """A file, and the size at which the model sees its frames.
+class OpenClip:
+    """A file whose container has been read.
 
     Attributes:
         encoded: the bytes of the file.
         container: which reader of containers it is for.
         info: what the container says.
         identity: the file alone, 32 bytes.
-        size: height and width of each frame, pixels.
-        factor: both are multiples of it.
-        salt: part of its keys: whose video it is.
     """
 
     encoded: bytes = field(repr=False, compare=False)
     container: Container
     info: ClipInfo
     identity: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A file, and the size at which the model sees its frames.
+
+    Attributes:
+        file: what it is.
+        size: height and width of each frame, pixels.
+        factor: both are multiples of it.
+        salt: part of its keys: whose video it is.
+    """
+
+    file: OpenClip
     size: Size
     factor: int
     salt: bytes = b""
@@ -126,12 +137,12 @@ class ClipPair:
     @property
     def num_stored_bytes(self) -> int:
         """Bytes of the file."""
-        return len(self.clip.encoded)
+        return len(self.clip.file.encoded)
 
     @property
     def sent_as(self) -> SentAs:
         """Container and size of the video."""
-        return SentAs(self.clip.container, self.clip.info.width, self.clip.info.height)
+        return SentAs(self.clip.file.container, self.clip.file.info.width, self.clip.file.info.height)
 
     def at(self, param: str | None, index: int | None) -> "ClipPair":
         """The same pair in another place of a request; see `Picture.at`."""
@@ -185,4 +196,4 @@ def clip_pairs(clip: Clip, indices: Sequence[int], blame: Blame) -> tuple[ClipPa
 
 
 def _digest(clip: Clip, two: tuple[int, int]) -> bytes:
-    return clip_pair_digest(clip.identity, two, clip.size, tenant_salt=clip.salt)
+    return clip_pair_digest(clip.file.identity, two, clip.size, tenant_salt=clip.salt)
