@@ -12,8 +12,9 @@ from functools import partial
 from service.decode.clips import ClipDecoder
 from service.errors import MediaError
 from service.front.fetching import FetchStep
-from service.front.pictures import PictureReader, Place
-from service.front.videos import VideoPart, frame_list, url_of_file
+from service.front.pictures import PictureReader
+from service.front.place import Place, VideoPart
+from service.front.videos import frame_list, url_of_file
 from service.media.blame import Blame
 from service.media.clip import ClipInfo, ClipLimits, OpenClip, check_clip, container_of
 from service.media.fetch.exchange import Take

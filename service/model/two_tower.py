@@ -5,7 +5,6 @@ is known costs no tower at all. Texts of equal length go through the stock modul
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +19,7 @@ from service.model.image_processor import Scaling, read_scaling
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
 from service.model.picture_inputs import picture_inputs
+from service.model.single_items import embed_single_items
 from service.model.two_tower_check import TwoTowerCheck
 
 NAFLEX = "siglip2"
@@ -81,21 +81,7 @@ class TwoTower:
     @torch.inference_mode()
     def embed(self, batch: PackedBatch) -> torch.Tensor:
         """Pictures' vectors as they came; texts through their tower, equal lengths together."""
-        lengths = np.array(batch.segment_lengths)
-        starts = np.array([0, *accumulate(batch.segment_lengths)])
-        raw = torch.empty(len(lengths), self.hidden, dtype=torch.float32, device=self.device)
-        pictures = np.searchsorted(starts, batch.visual_index.numpy(), side="right") - 1
-        if batch.features is not None:
-            raw[torch.from_numpy(pictures).to(self.device)] = batch.features.float()
-        texts = np.setdiff1d(np.arange(len(lengths)), pictures)
-        for num_tokens in np.unique(lengths[texts]):
-            group = texts[lengths[texts] == num_tokens]
-            places = torch.from_numpy(starts[group][:, None] + np.arange(num_tokens))
-            ids = batch.token_ids[places].to(self.device)
-            raw[torch.from_numpy(group).to(self.device)] = self.stock.get_text_features(
-                input_ids=ids
-            ).pooler_output.float()
-        return raw
+        return embed_single_items(batch, self.hidden, self.device, self._embed_texts)
 
     def probes(self) -> Sequence[Probe]:
         """Texts of two lengths, one of them twice, and a picture."""
@@ -105,3 +91,7 @@ class TwoTower:
     def stock_vector(self, probe: Probe) -> torch.Tensor:
         """See `TwoTowerCheck.vector`."""
         return self._check.vector(probe)
+
+    def _embed_texts(self, token_ids: torch.Tensor) -> torch.Tensor:
+        vectors: torch.Tensor = self.stock.get_text_features(input_ids=token_ids).pooler_output
+        return vectors

@@ -7,7 +7,7 @@ from service.media.picture import Picture
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A run of `image_pad` tokens, or for a pair of frames `video_pad` tokens, that its features replace.
+    """A run of `image_pad` tokens, of a pair of frames `video_pad`, of a sound `audio_pad`, that its features replace.
 
     Attributes:
         offset: index of the first of them in the prompt.
