@@ -27,6 +27,7 @@ def make_text_profile(
     files: CheckpointFiles,
     *,
     name: str,
+    width: str = "hidden_size",
     first_position: int = 0,
     matryoshka: Sequence[int] = (),
     min_dimensions: int | None = None,
@@ -39,6 +40,7 @@ def make_text_profile(
     Args:
         files: the checkpoint's.
         name: of the family.
+        width: what config.json calls the length of a hidden state.
         first_position: number of the first position; those before it are not for tokens.
         matryoshka: lengths that the family's models were trained for.
         min_dimensions: shortest prefix, where they were trained for any from it on.
@@ -50,7 +52,7 @@ def make_text_profile(
     found = read_sentence_files(files)
     tokenizer = files.read_object("tokenizer.json")
     _check_case(files.folder / "tokenizer_config.json", tokenizer)
-    full = found.dimensions or positive(files.config, "hidden_size")
+    full = found.dimensions or positive(files.config, width)
     offered = _offered(files, full, matryoshka, min_dimensions)
     dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
     if offered is not None:
