@@ -17,6 +17,7 @@ from transformers import (
     AutoModel,
     BertConfig,
     DistilBertConfig,
+    EuroBertConfig,
     Gemma3TextConfig,
     GteConfig,
     JinaEmbeddingsV3Config,
@@ -154,6 +155,11 @@ RECIPES: dict[str, Recipe] = {
         LLAMA_NAMES,
         pooling="lasttoken",
         prompts={"query": "Instruct: Given a question, find its answer\nQuery: "},
+    ),
+    "eurobert": Recipe(
+        lambda sizes: EuroBertConfig(**sizes, num_key_value_heads=2, pad_token_id=1, mask_token_id=2),
+        lambda: byte_level([*LLAMA_TOKENS, "<|mask|>"], "<|begin_of_text|>", "<|end_of_text|>", composes=False),
+        LLAMA_NAMES,
     ),
     "gte": Recipe(
         lambda sizes: GteConfig(**sizes, type_vocab_size=1, pad_token_id=1),
