@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from service.media.item import MediaItem
+from service.model.positions import mrope_positions
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.positions import mrope_positions
 from service.prompt.truncation import Truncation
 
 
