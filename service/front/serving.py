@@ -175,7 +175,7 @@ class Serving:
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
             if self._online is not None and self._online.engine is supervisor.ready:
                 return
-            rule, reading = feature_rule(settings, model), reading_rule(settings)
+            rule, reading = feature_rule(settings, model), reading_rule(settings, model)
             reader = InputReader(model, decode_limits(settings), uuids, rule, reading, self.fetching, self.local_files)
             keep_out_of_collections()
             self._online = Online(model, supervisor.ready, embedder, reader)

@@ -71,7 +71,7 @@ def make_text_profile(
         max_tokens=min(found.max_tokens or max_positions, max_positions),
         modalities=("text",),
         pictures=None,
-        protected=_protected(tokenizer),
+        protected=protected_tokens(tokenizer),
         layout=PlainText(found.prompts, found.default_prompt),
         lower_case=found.lower_case,
     )
@@ -105,7 +105,7 @@ def _roles(found: SentenceFiles) -> dict[str, str]:
     }
 
 
-def _protected(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
+def protected_tokens(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
     """Ids of all special tokens but the one of unknown words, which any text may come to."""
     model = tokenizer.get("model", {})
     unknown = model.get("unk_token")
