@@ -149,6 +149,7 @@ def test_the_plan_says_what_it_takes(towers: Towers) -> None:
     assert (card["modalities"], card["default_instruction"]) == (["text", "image"], None)
     assert card["image_embeds_width"] == card["dimensions"] == towers.texts.shape[1]
     assert set(card["input_types"].values()) == {""}
+    assert (card["takes_instructions"], card["mixes_modalities"]) == (False, False)
 
 
 def test_tokens_of_texts_and_pictures(towers: Towers) -> None:
