@@ -116,6 +116,7 @@ def test_a_check_that_the_forward_fails_stops_the_start(two_towers: Callable[[st
 
 
 def test_no_text_becomes_a_special_token(family: Served) -> None:
+    assert set(family.tokenizer.tail_token_ids) <= set(family.profile.protected)
     for token_id in family.profile.protected:
         name = family.tokenizer.id_to_token(token_id)
         assert name is not None
