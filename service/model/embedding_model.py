@@ -60,6 +60,7 @@ class EmbeddingModel(Protocol):
         dtype: of its weights and features.
         placeholder_ids: tokens that stand for media, and whose embeddings are replaced by features.
         tower: what sees pictures; None for a model of text.
+        patch_size: pixels along one side of a unit of a picture's grid.
     """
 
     @property
@@ -74,6 +75,8 @@ class EmbeddingModel(Protocol):
     def placeholder_ids(self) -> tuple[int, ...]: ...  # noqa: D102
     @property
     def tower(self) -> Tower | None: ...  # noqa: D102
+    @property
+    def patch_size(self) -> int: ...  # noqa: D102
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """Position ids of one prompt, `[rows, num_tokens]`.

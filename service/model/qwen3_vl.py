@@ -15,7 +15,7 @@ from service.model.embedding_model import Grid, Probe, Tower
 from service.model.language import LanguageModel
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
-from service.model.patchify import patchify
+from service.model.patchify import PATCH, patchify
 from service.model.vision import VisionTower
 from service.prompt.positions import mrope_positions
 
@@ -42,6 +42,7 @@ class Qwen3VLEmbedding:
         self.device = self.language.device
         self.dtype = stock.dtype
         self.placeholder_ids = (stock.config.image_token_id,)
+        self.patch_size = PATCH
         self._pooling = pooling
 
     @classmethod

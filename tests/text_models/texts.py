@@ -27,6 +27,8 @@ SENTENCES = (
 """Each below 64 tokens of any small tokenizer but for the long word."""
 
 PAIRS = tuple(f"{SENTENCES[i]} {SENTENCES[-1 - i]}" for i in range(len(SENTENCES)))
-LONG = tuple(" ".join(SENTENCES[k : k + n]) for k, n in ((0, 5), (3, 7), (1, 4), (6, 6), (2, 3), (0, 9), (5, 3), (9, 2)))
+LONG = tuple(
+    " ".join(SENTENCES[k : k + n]) for k, n in ((0, 5), (3, 7), (1, 4), (6, 6), (2, 3), (0, 9), (5, 3), (9, 2))
+)
 TEXTS = (*SENTENCES, *PAIRS, *LONG)
 """52 texts, from 1 character to some hundred words."""

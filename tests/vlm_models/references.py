@@ -1,0 +1,87 @@
+"""What the families' own scripts compute, from the stock modules of transformers and a prompt written as one string.
+
+Nothing of the service is imported here.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from tokenizers import Tokenizer
+from transformers import AutoModelForImageTextToText, Qwen2VLImageProcessorPil
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
+
+PAD = "<|image_pad|>"
+PIXELS_OF_TOKEN = 28 * 28
+
+
+class Reference:
+    """A checkpoint under transformers alone.
+
+    Attributes:
+        model: as its script loads it.
+        image_token_id: stands for a visual token.
+    """
+
+    def __init__(self, folder: Path, min_tokens: int, max_tokens: int) -> None:
+        self.model: Any = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.processor = Qwen2VLImageProcessorPil(
+            size={"shortest_edge": min_tokens * PIXELS_OF_TOKEN, "longest_edge": max_tokens * PIXELS_OF_TOKEN}
+        )
+        self.image_token_id = self.model.config.image_token_id
+
+    def patches(self, pictures: Sequence[Image.Image]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Patches and grids of the pictures by transformers' own processor."""
+        found = self.processor(images=list(pictures), return_tensors="pt")
+        return found["pixel_values"], found["image_grid_thw"]
+
+    def ids(self, text: str, grids: torch.Tensor | None) -> torch.Tensor:
+        """The string tokenized in one go, each `<|image_pad|>` as often as its picture has visual tokens."""
+        before, *others = text.split(PAD)
+        counts = [] if grids is None else (grids.prod(-1) // 4).tolist()
+        whole = before + "".join(PAD * count + rest for count, rest in zip(counts, others, strict=True))
+        return torch.tensor([self._tokenizer.encode(whole).ids])
+
+    @torch.inference_mode()
+    def last_state(self, text: str, pictures: Sequence[Image.Image], *, plain_positions: bool) -> np.ndarray:
+        """The normalized last hidden state of a prompt.
+
+        Args:
+            text: the whole prompt, `<|image_pad|>` once for each picture.
+            pictures: in order.
+            plain_positions: hand over embeddings alone, as GME's script does; else ids and grids.
+        """
+        patches, grids = self.patches(pictures) if pictures else (None, None)
+        ids = self.ids(text, grids)
+        states = self._embeds_alone(ids, patches, grids) if plain_positions else self._whole(ids, patches, grids)
+        last = torch.nn.functional.normalize(states[0, -1], dim=0)
+        return last.numpy()
+
+    def _embeds_alone(self, ids: torch.Tensor, patches: Any, grids: Any) -> torch.Tensor:
+        embeds = self.model.get_input_embeddings()(ids)
+        if patches is not None:
+            embeds[ids == self.image_token_id] = self.model.model.visual(patches, grid_thw=grids).pooler_output
+        decoder = self.model.model.language_model
+        states: torch.Tensor = decoder(inputs_embeds=embeds, attention_mask=torch.ones_like(ids)).last_hidden_state
+        return states
+
+    def _whole(self, ids: torch.Tensor, patches: Any, grids: Any) -> torch.Tensor:
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        if patches is not None:
+            types = (ids == self.image_token_id).int()
+            inputs |= {"pixel_values": patches, "image_grid_thw": grids, "mm_token_type_ids": types}
+        self.model.model.rope_deltas = None
+        states: torch.Tensor = self.model.model(**inputs).last_hidden_state
+        return states
+
+
+def resized(picture: Image.Image, min_tokens: int, max_tokens: int) -> Image.Image:
+    """A script's own resize before the processor's, as `qwen_vl_utils` had it: sides are multiples of 28."""
+    height, width = smart_resize(
+        picture.height, picture.width, 28, min_tokens * PIXELS_OF_TOKEN, max_tokens * PIXELS_OF_TOKEN
+    )
+    return picture.resize((width, height))
