@@ -7,6 +7,7 @@ picture, the arena or a key, and what it says is bounded before it is read.
 import msgspec
 
 from service.media.format import Format
+from service.media.framing import Framing
 from service.media.reading import Color
 
 
@@ -21,6 +22,8 @@ class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
     background: Color | None
     size: tuple[int, int]
     """Height and width of the pixels wanted."""
+    framing: Framing | None = None
+    """How they are made; None for a plain resize."""
 
 
 class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):

@@ -49,7 +49,7 @@ class ProcessDecoder:
 
     async def pixels(self, item: MediaItem) -> NDArray[np.uint8]:
         """See `Decoder.pixels`."""
-        num_bytes = item.header.num_decode_bytes
+        num_bytes = item.num_decode_bytes
         await self.budget.take(num_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._pool, self._decode, item)
 
@@ -116,4 +116,5 @@ def _task(item: MediaItem) -> DecodeTask:
         orientation=header.orientation,
         background=item.reading.background,
         size=item.size,
+        framing=item.framing,
     )

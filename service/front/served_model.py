@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from service.errors import InputError, NotFoundError
-from service.media.resize import PixelRule
+from service.media.picture_rule import PictureRule
 from service.model.checkpoint import Checkpoint
 from service.prompt.build import PromptBuilder
 from service.prompt.calibration import load_calibration
@@ -54,7 +54,7 @@ class ServedModel:
         return list(dict.fromkeys([self.name, self.canonical_name, self.alias]))
 
     @property
-    def pixel_rule(self) -> PixelRule | None:
+    def pixel_rule(self) -> PictureRule | None:
         """How pictures are resized; None for a model that reads text only."""
         pictures = self.profile.pictures
         return pictures.pixel_rule if pictures else None
@@ -114,7 +114,7 @@ def load_served_model(
     profile = load_profile(folder)
     if max_tokens:
         profile = replace(profile, max_tokens=min(max_tokens, profile.max_tokens))
-    tokenizer = PromptTokenizer(folder)
+    tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)
     return ServedModel(
         name=served_name or checkpoint.name,
         canonical_name=checkpoint.name,

@@ -34,7 +34,8 @@ from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready
 from service.media.local_file import LocalFiles
-from service.model.checkpoint import CheckpointError, find_checkpoint
+from service.model.checkpoint import find_checkpoint
+from service.model.checkpoint_error import CheckpointError
 from service.prompt.profile import UnsupportedModelError
 from service.settings import Settings
 
@@ -174,7 +175,7 @@ class Serving:
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
             if self._online is not None and self._online.engine is supervisor.ready:
                 return
-            rule, reading = feature_rule(settings, model), reading_rule(settings)
+            rule, reading = feature_rule(settings, model), reading_rule(settings, model)
             reader = InputReader(model, decode_limits(settings), uuids, rule, reading, self.fetching, self.local_files)
             keep_out_of_collections()
             self._online = Online(model, supervisor.ready, embedder, reader)

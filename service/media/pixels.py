@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from service.media.blame import Blame
 from service.media.decode import decode_rgb
+from service.media.framing import Framing, frame
 from service.media.header import Header
 from service.media.item import MediaItem
 from service.media.reading import Reading
@@ -27,11 +28,18 @@ def load_pixels(item: MediaItem) -> NDArray[np.uint8]:
     Raises:
         MediaError: `media_undecodable`.
     """
-    return render(item.encoded, item.header, item.reading, item.size, Blame(item.param, item.index))
+    blame = Blame(item.param, item.index)
+    return render(item.encoded, item.header, item.reading, item.size, blame, framing=item.framing)
 
 
 def render(
-    encoded: bytes, header: Header, reading: Reading, size: Size, blame: Blame | None = None
+    encoded: bytes,
+    header: Header,
+    reading: Reading,
+    size: Size,
+    blame: Blame | None = None,
+    *,
+    framing: Framing | None = None,
 ) -> NDArray[np.uint8]:
     """The same for parts that have crossed a socket.
 
@@ -41,6 +49,7 @@ def render(
         reading: its background.
         size: height and width of the pixels.
         blame: what errors name.
+        framing: how the pixels are made; None for a plain resize.
 
     Returns:
         Pixels, uint8 [height, width, 3], C order.
@@ -52,4 +61,4 @@ def render(
     """
     blame = blame or Blame()
     picture = decode_rgb(encoded, header, background=reading.background, param=blame.param, index=blame.index)
-    return np.ascontiguousarray(resize(picture, size))
+    return np.ascontiguousarray(resize(picture, size) if framing is None else frame(picture, framing, size))

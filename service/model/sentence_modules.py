@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.model.checkpoint import CheckpointError
+from service.model.checkpoint_error import CheckpointError
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")
 """Activations of Dense modules that are known, by the last part of their import path in `torch.nn`."""

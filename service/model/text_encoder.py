@@ -53,6 +53,7 @@ class TextEncoder:
         self.dtype = stock.dtype
         self.placeholder_ids = ()
         self.tower = None
+        self.patch_size = 1
         self.is_packed = bool(getattr(stock, "_supports_attention_backend", False))
         self._config: Any = stock.config
         self._pad_id = int(getattr(self._config, "pad_token_id", None) or 0)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from service.media.resize import PixelRule
+from service.media.picture_rule import PictureRule
+from service.media.reading import Color
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
 
@@ -23,7 +24,9 @@ class UnsupportedModelError(Exception):
 class PictureProfile:
     """How a model that sees pictures is fed with them."""
 
-    pixel_rule: PixelRule
+    pixel_rule: PictureRule
+    background: Color | None = None
+    """The color under what is transparent, where neither request nor server says; None: see `Reading`."""
     feature_width: int
     """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
     image_pad: int
@@ -71,6 +74,8 @@ class Profile:
     """The family's template: a conversation as text, special tokens and pictures, in order."""
     add_special_tokens: bool = True
     """Default of the request's flag of the same name."""
+    lower_case: bool = False
+    """Make texts lower case before the tokenizer sees them."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
 

@@ -14,7 +14,7 @@ SENTENCES = (
     "x = [i ** 2 for i in range(10)]  # a line of code",
     "  blanks   at both ends and   between  ",
     "tabs\tand\nlines\r\nof several kinds",
-    "e\u0301 decomposed, and ﬁ a ligature, ｆｕｌｌ width, ½ and ²",
+    "e\u0301 decomposed, and ﬁ a ligature, \uff46\uff55\uff4c\uff4c width, ½ and ²",
     "https://example.org/a/very/long/path?with=a&query=string#and-a-fragment",
     "1234567890 12.5 % 1,000,000 €",
     "UPPER CASE AND lower case and MiXeD",
