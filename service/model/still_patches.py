@@ -1,4 +1,4 @@
-"""RGB pixels to normalized patches as stock Qwen2-VL towers take them: any patch size, each channel's mean and deviation.
+"""RGB pixels to normalized patches as stock Qwen2-VL towers take them: any patch size, a mean for each channel.
 
 Knows no model: the numbers come with the checkpoint. Qwen3-VL's own, on the device, is `cenote_kernels.patchify`.
 """
@@ -19,7 +19,7 @@ CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 
 @dataclass(frozen=True, slots=True)
 class StillPatches:
-    """``(x / 255 - mean) / std``, cut into patches that walk merge blocks, the still frame as often as the tower wants it.
+    """``(x / 255 - mean) / std``, cut into patches that walk merge blocks, the still frame for each frame of a patch.
 
     Attributes:
         patch: pixels along one side of a patch.
@@ -36,7 +36,7 @@ class StillPatches:
     std: tuple[float, ...] = CLIP_STD
 
     @classmethod
-    def of_checkpoint(cls, folder: Path, vision_config: Any) -> "StillPatches":  # noqa: ANN401  # a configuration's fields
+    def of_checkpoint(cls, folder: Path, vision_config: Any) -> "StillPatches":  # a configuration's fields
         """The tower's sizes, and the processor's mean and deviation.
 
         Raises:

@@ -62,7 +62,7 @@ class StockVlm:
     def __init__(
         self, stock: PreTrainedModel, patches: StillPatches, number: Positions, pooling: PoolingMode = "last_token"
     ) -> None:
-        self.stock: Any = stock  # Qwen2VLModel or Qwen2_5_VLModel, which have no common type
+        self.stock = cast(Any, stock)  # Qwen2VLModel or Qwen2_5_VLModel, which have no common type
         self._language: Any = self.stock.language_model
         self._language.config._attn_implementation = PACKED
         self._patches = patches

@@ -52,8 +52,8 @@ class CheckpointFiles:
     def is_called(self, *words: str) -> bool:
         """Whether a name of the checkpoint has a part that begins with one of these words.
 
-        Its names are `_name_or_path`, `architectures` and `auto_map` of config.json, the folder's, and that of the hub's
-        snapshot that the folder is.
+        Its names are `_name_or_path`, `architectures` and `auto_map` of config.json, the folder's, and the hub's where
+        the folder is a snapshot.
 
         Args:
             words: in lower case.

@@ -8,9 +8,10 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from service.media.picture import MERGE_SIZE
+from service.media.picture_rule import PictureRule
 from service.media.resize import PixelRule
-from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.chatml import TOKEN_NAMES, SpecialTokens
+from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.profile import PictureProfile, UnsupportedModelError
 
 FACTOR = 28
@@ -51,7 +52,7 @@ class Qwen2VLFiles:
         return astuple(self.tokens)
 
     @classmethod
-    def read(cls, files: CheckpointFiles, pixel_rule: PixelRule) -> "Qwen2VLFiles":
+    def read(cls, files: CheckpointFiles, pixel_rule: PictureRule) -> "Qwen2VLFiles":
         """Read config.json and tokenizer.json.
 
         Args:

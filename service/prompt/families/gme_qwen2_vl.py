@@ -8,8 +8,9 @@ Source: `gme_inference.py` of the released checkpoints; mteb's wrapper; referenc
 
 from collections.abc import Mapping
 
-from service.prompt.checkpoint_files import CheckpointFiles
+from service.media.twice_rule import TwiceRule
 from service.prompt.chatml import ChatML
+from service.prompt.checkpoint_files import CheckpointFiles
 from service.prompt.family import Family
 from service.prompt.profile import Profile
 from service.prompt.qwen2_vl_files import Qwen2VLFiles, pixel_rule
@@ -17,8 +18,11 @@ from service.prompt.qwen2_vl_files import Qwen2VLFiles, pixel_rule
 DEFAULT_INSTRUCTION = "You are a helpful assistant."
 QUERY_INSTRUCTION = "Find an image that matches the given text."
 """Of the model card's example. Documents keep the default, as `is_query=False` does."""
-PIXEL_RULE = pixel_rule(4, 1280)
-"""mteb's limits. The released script gives its processor 256 tokens at least, and enlarges thumbnails more."""
+PIXEL_RULE = TwiceRule(first=pixel_rule(4, 16_384), then=pixel_rule(4, 1_280))
+"""The embedder's own resize, then its processor's with mteb's limits.
+
+The released script gives its processor 256 tokens at least, and so enlarges thumbnails more.
+"""
 MAX_TOKENS = 1_800
 """The embedder's `max_length`."""
 INPUT_TYPES: Mapping[str, str] = {
