@@ -79,6 +79,27 @@ class Reference:
         return states
 
 
+class GmeScript(Reference):
+    """GME-Qwen2-VL's `gme_inference.py`: two resizes, embeddings without positions, the last token.
+
+    Source: Alibaba-NLP/gme-Qwen2-VL-2B-Instruct; mteb's `gme_v_models.py`, which has the limits.
+    """
+
+    DEFAULT = "You are a helpful assistant."
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, 4, 1280)
+
+    def __call__(self, text: str, pictures: Sequence[Image.Image], instruction: str | None) -> np.ndarray:
+        media = f"<|vision_start|>{PAD}<|vision_end|>" * len(pictures)
+        prompt = (
+            f"<|im_start|>system\n{instruction or self.DEFAULT}<|im_end|>\n"
+            f"<|im_start|>user\n{media}{text}<|im_end|>\n<|im_start|>assistant\n<|endoftext|>"
+        )
+        seen = [resized(picture, 4, 16384) for picture in pictures]
+        return self.last_state(prompt, seen, plain_positions=True)
+
+
 def resized(picture: Image.Image, min_tokens: int, max_tokens: int) -> Image.Image:
     """A script's own resize before the processor's, as `qwen_vl_utils` had it: sides are multiples of 28."""
     height, width = smart_resize(

@@ -1,8 +1,10 @@
 """The service's own way from a conversation to a vector, without its sockets: header, prompt, pixels, runner."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
 from service.media.pixels import load_pixels
 from service.model.architectures import ARCHITECTURES
+from service.model.stock_vlm import StockVlm
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.detect import load_profile
@@ -26,15 +29,22 @@ ARENA_BYTES = 1 << 24
 
 
 class Served:
-    """One checkpoint, loaded as the engine loads it; counts what its tower encodes."""
+    """One checkpoint, loaded as the engine loads it."""
 
     def __init__(self, folder: Path, family: str | None = None) -> None:
         self.profile = load_profile(folder, family)
         self.builder = PromptBuilder(self.profile, PromptTokenizer(folder))
         load = ARCHITECTURES[self.profile.architecture]
-        self.model = load(folder, torch.device("cpu"), torch.float32, self.profile.pooling)
+        self.model: Any = load(folder, torch.device("cpu"), torch.float32, self.profile.pooling)
         self._arena = memoryview(bytearray(ARENA_BYTES))
         self.runner = ModelRunner(self.model, self._arena)
+
+    @contextmanager
+    def running(self, model: StockVlm) -> Iterator[None]:
+        """Another model in the place of the one that was loaded."""
+        before, self.runner = self.runner, ModelRunner(model, self._arena)
+        yield
+        self.runner = before
 
     def item(self, picture: Image.Image) -> MediaItem:
         """A picture as a request brings it."""

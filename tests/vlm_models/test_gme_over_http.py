@@ -1,0 +1,96 @@
+"""GME-Qwen2-VL through a live server: both routes, one encode under two instructions, features back in."""
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part, text_part
+from tests.vlm_models.checkpoints import qwen2_vl
+from tests.vlm_models.pictures import LARGE, SMALL, WIDE, picture
+from tests.vlm_models.references import GmeScript
+
+Case = tuple[str, list[Image.Image], str | None]
+CASES: dict[str, Case] = {
+    "text": ("a red circle above a blue square", [], None),
+    "text under an instruction": ("a red circle", [], "Find an image that matches the given text."),
+    "image": ("", [SMALL], None),
+    "image over the limit": ("", [LARGE], None),
+    "image and text": ("What is this?", [WIDE], "Represent the question."),
+    "two images": ("both", [SMALL, WIDE], None),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return qwen2_vl(tmp_path_factory.mktemp("vlm") / "checkpoint", cenote={"family": "gme_qwen2_vl"})
+
+
+@pytest.fixture(scope="module")
+def gme(folder: Path, start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
+    server = start_server("--model", str(folder)).wait_until_ready()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def script(folder: Path) -> GmeScript:
+    return GmeScript(folder)
+
+
+def part(image: Image.Image) -> dict[str, Any]:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return image_part(data_uri(buffer.getvalue()))
+
+
+def body(case: Case) -> dict[str, Any]:
+    text, pictures, instruction = case
+    content = [*map(part, pictures), *([text_part(text)] if text else [])]
+    return {"inputs": [{"content": content}], **({"instruction": instruction} if instruction else {})}
+
+
+def v2(server: LiveServer, asked: dict[str, Any]) -> np.ndarray:
+    answer = server.ask("/v2/embed", asked | {"input_type": "search_document", "embedding_types": ["float"]})
+    return np.array(answer.json()["embeddings"]["float"][0], "<f4")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_routes_give_the_scripts_vector(gme: LiveServer, script: GmeScript, name: str) -> None:
+    want = script(*CASES[name])
+    for got in (gme.vectors(body(CASES[name]))[0], v2(gme, body(CASES[name]))):
+        assert np.abs(got - want).max() <= TOLERANCE
+
+
+def test_a_search_query_has_the_model_cards_instruction(gme: LiveServer, script: GmeScript) -> None:
+    answer = gme.ask("/v2/embed", {"texts": ["a dog"], "input_type": "search_query", "embedding_types": ["float"]})
+    want = script("a dog", [], "Find an image that matches the given text.")
+    assert np.abs(np.array(answer.json()["embeddings"]["float"][0], "<f4") - want).max() <= TOLERANCE
+
+
+def test_a_picture_under_two_instructions_is_encoded_once(gme: LiveServer, script: GmeScript) -> None:
+    image, before = picture(77, 140, 90), gme.metric("cenote_vision_encodes_total")
+    for instruction in ("Represent the colors.", "Represent the shapes."):
+        got = gme.vectors(body(("", [image], instruction)))[0]
+        assert np.abs(got - script("", [image], instruction)).max() <= TOLERANCE
+    assert gme.metric("cenote_vision_encodes_total") == before + 1
+
+
+def test_features_come_out_and_go_in_again_and_the_tower_rests(gme: LiveServer, script: GmeScript) -> None:
+    image = picture(78, 190, 110)
+    (entry,) = gme.ask("/v1/image_embeds", {"images": [part(image)]}).json()["data"]
+    before = gme.metric("cenote_vision_encodes_total")
+    asked = {"inputs": [{"content": [entry["part"], text_part("What is this?")]}]}
+    assert np.abs(gme.vectors(asked)[0] - script("What is this?", [image], None)).max() <= TOLERANCE
+    assert gme.metric("cenote_vision_encodes_total") == before
+
+
+def test_the_models_card_says_what_it_resolved_to(gme: LiveServer) -> None:
+    card = gme.http.get("/v1/models").json()["data"][0]
+    assert (card["prompt_format"], card["pooling"], card["max_tokens"]) == ("gme-qwen2-vl", "last_token", 1800)
+    assert (card["min_pixels"], card["max_pixels"], card["image_embeds_width"]) == (3136, 1_003_520, 64)
+    assert (card["dimensions"], card["modalities"]) == (64, ["text", "image"])
