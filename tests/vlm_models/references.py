@@ -100,6 +100,41 @@ class GmeScript(Reference):
         return self.last_state(prompt, seen, plain_positions=True)
 
 
+class BiQwenScript(Reference):
+    """colpali-engine's `BiQwen2_5` and its processor: pages and queries, positions by `get_rope_index`.
+
+    Source: illuin-tech/colpali 0.3.11.
+    """
+
+    QUERY_ENDS = 10
+
+    def __init__(self, folder: Path, min_tokens: int = 4, max_tokens: int = 1280) -> None:
+        super().__init__(folder, min_tokens, max_tokens)
+
+    def __call__(self, text: str, pictures: Sequence[Image.Image], instruction: str | None) -> np.ndarray:
+        if not pictures:
+            query = (instruction or "Query: ") + text + "<|endoftext|>" * self.QUERY_ENDS
+            return self.last_state(query, [], plain_positions=False)
+        media = f"<|vision_start|>{PAD}<|vision_end|>" * len(pictures)
+        words = (instruction or "") + text or "Describe the image."
+        page = f"<|im_start|>user\n{media}{words}<|im_end|><|endoftext|>"
+        return self.last_state(page, pictures, plain_positions=False)
+
+
+class Vlm2VecScript(Reference):
+    """VLM2Vec-V2's `process_input_text`, with the positions of a prompt that has no `<|vision_start|>`.
+
+    Source: TIGER-AI-Lab/VLM2Vec at 8787568, `src/model`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, 4, 1280)
+
+    def __call__(self, text: str, pictures: Sequence[Image.Image], instruction: str | None) -> np.ndarray:
+        prompt = " ".join(part for part in (*[PAD] * len(pictures), instruction, text) if part)
+        return self.last_state(prompt, pictures, plain_positions=True)
+
+
 def resized(picture: Image.Image, min_tokens: int, max_tokens: int) -> Image.Image:
     """A script's own resize before the processor's, as `qwen_vl_utils` had it: sides are multiples of 28."""
     height, width = smart_resize(
