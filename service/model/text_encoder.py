@@ -60,7 +60,7 @@ class TextEncoder:
         self._first_position = self._pad_id + 1 if self._config.model_type in BEHIND_PADDING else 0
         if self.is_packed:
             self._config._attn_implementation = PACKED
-        self._pooling = pooling
+        self._pooling: PoolingMode = pooling
         self._head = head
 
     @classmethod

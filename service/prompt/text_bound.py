@@ -13,8 +13,8 @@ from service.prompt.composed import composed_bytes
 
 CHARS_PER_TOKEN = 128
 """Characters read for each token of the limit where no bound follows from bytes: WordPiece's longest word has 100."""
-LEAST_CHARS = 65_536
-"""Characters that are always read: some 10 ms of work."""
+LEAST_CHARS = 16_384
+"""Characters that are always read: some 10 ms of work, 50 for the worst there are."""
 
 Side = Literal["left", "right"]
 

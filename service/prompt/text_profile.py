@@ -13,6 +13,7 @@ ROLES: Mapping[str, Sequence[str]] = {
     "search_document": ("search_document", "document", "passage", "corpus"),
     "classification": ("classification", "Classification"),
     "clustering": ("clustering", "Clustering"),
+    "image": (),
 }
 """Cohere's `input_type` to the names that checkpoints give such prompts; the first that is there counts.
 
