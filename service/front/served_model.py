@@ -74,6 +74,18 @@ class ServedModel:
             )
         return name
 
+    def check_instruction(self, instruction: str | None) -> None:
+        """Pass where there is none, or the model takes one.
+
+        Raises:
+            InputError: it was trained without.
+        """
+        if not self.profile.takes_instructions and (instruction or "").strip():
+            message = (
+                f"`instruction`: got a text; {self.name} was trained without instructions and has no place for one"
+            )
+            raise InputError("invalid_request", message, param="instruction")
+
     def check_dimensions(self, dimensions: int | None, param: str) -> int:
         """The length of the answer's vectors; the native length when nothing was asked for.
 

@@ -40,6 +40,23 @@ class PictureProfile:
         return (self.image_pad, self.video_pad)
 
 
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Tokens behind every text, where the model attends to them.
+
+    Attributes:
+        token_id: what they are.
+        num_tokens: length that a text is brought to.
+    """
+
+    token_id: int
+    num_tokens: int
+
+    def fill(self, token_ids: Sequence[int]) -> list[int]:
+        """The tokens, padded."""
+        return [*token_ids, *[self.token_id] * (self.num_tokens - len(token_ids))]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """How one checkpoint is fed and read.
@@ -68,6 +85,10 @@ class Profile:
     modalities: tuple[Modality, ...]
     pictures: PictureProfile | None
     """None: the model reads text only."""
+    takes_instructions: bool = True
+    """Whether a request may say what the vectors are for."""
+    mixes: bool = True
+    """Whether a text and pictures may stand together in one item, where the model sees pictures at all."""
     protected: tuple[int, ...]
     """Special tokens of the template, which a client's text must never become."""
     layout: Callable[[Conversation], Sequence[Piece]]
@@ -76,6 +97,8 @@ class Profile:
     """Default of the request's flag of the same name."""
     lower_case: bool = False
     """Make texts lower case before the tokenizer sees them."""
+    padding: Padding | None = None
+    """What texts are padded to; None: to nothing."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
 

@@ -65,7 +65,7 @@ def make_text_profile(
         max_tokens=min(found.max_tokens or max_positions, max_positions),
         modalities=("text",),
         pictures=None,
-        protected=_protected(files.read_object("tokenizer.json")),
+        protected=protected_tokens(files.read_object("tokenizer.json")),
         layout=PlainText(found.prompts, found.default_prompt),
         lower_case=found.lower_case,
     )
@@ -89,7 +89,7 @@ def _roles(found: SentenceFiles) -> dict[str, str]:
     }
 
 
-def _protected(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
+def protected_tokens(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
     """Ids of all special tokens but the one of unknown words, which any text may come to."""
     model = tokenizer.get("model", {})
     unknown = model.get("unk_token")

@@ -1,0 +1,108 @@
+"""CLIP, SigLIP and their kin as the engine runs them: a tower for pictures, a tower for texts, one space.
+
+A picture's features are its final vector, projection included: that is what the encoder cache keeps, so a picture that
+is known costs no tower at all. Texts of equal length go through the stock module together: no padding and no mask.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoModel, PreTrainedModel
+
+from cenote_kernels import PoolingMode
+from service.model.embedding_model import Grid, Probe, Tower
+from service.model.load import load_stock
+from service.model.packed_batch import PackedBatch
+from service.model.picture_inputs import picture_inputs
+from service.model.two_tower_check import TwoTowerCheck
+from service.prompt.checkpoint_files import CheckpointFiles
+from service.prompt.preprocessor_file import Scaling, read_scaling
+
+NAFLEX = "siglip2"
+"""Model type whose pictures keep their shape."""
+
+
+class TwoTower:
+    """An `EmbeddingModel`.
+
+    Args:
+        stock: `CLIPModel`, `MetaClip2Model`, `ChineseCLIPModel`, `SiglipModel` or `Siglip2Model`.
+        scaling: how pixels become numbers.
+
+    Attributes:
+        stock: both towers.
+        patch_size: pixels along one side of a unit of the grid: a patch of NaFlex, or the whole picture.
+    """
+
+    def __init__(self, stock: PreTrainedModel, scaling: Scaling) -> None:
+        self.stock: Any = stock
+        self.device = stock.device
+        self.dtype = stock.dtype
+        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
+        self._text: Any = self.stock.config.text_config
+        self._vision: Any = self.stock.config.vision_config
+        self._is_naflex = stock.config.model_type == NAFLEX
+        self._is_padded = stock.config.model_type in ("siglip", NAFLEX)
+        self._scaling = scaling
+        self.patch_size = int(self._vision.patch_size if self._is_naflex else self._vision.image_size)
+        self.placeholder_ids = (int(self._text.vocab_size),)
+        self.hidden = int(self._vision.hidden_size if self._is_padded else self.stock.config.projection_dim)
+        self._check = TwoTowerCheck(stock, scaling, patch_size=self.patch_size, is_padded=self._is_padded)
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode) -> "TwoTower":
+        """From a checkpoint's folder; see `load_stock`. How texts are pooled is the stock module's own."""
+        stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
+        return cls(stock, read_scaling(CheckpointFiles(folder)))
+
+    @property
+    def tower(self) -> Tower:
+        """The picture tower with its projection, and the scaling of its pixels."""
+        modules = torch.nn.ModuleDict({"tower": self.stock.vision_model})
+        if hasattr(self.stock, "visual_projection"):
+            modules["projection"] = self.stock.visual_projection
+        return Tower(modules, f"{self._vision.to_json_string()}{self._scaling}", self.hidden, self.dtype)
+
+    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+        """`[1, num_tokens]`, from 0."""
+        return np.arange(num_tokens, dtype=np.int64)[None]
+
+    @torch.inference_mode()
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The picture's vector, `[1, hidden]`, not normalized."""
+        inputs = picture_inputs(pixels, self._scaling, self.device, self.patch_size if self._is_naflex else None)
+        vector: torch.Tensor = self.stock.get_image_features(**inputs).pooler_output
+        return vector.contiguous()
+
+    @torch.inference_mode()
+    def embed(self, batch: PackedBatch) -> torch.Tensor:
+        """Pictures' vectors as they came; texts through their tower, equal lengths together."""
+        lengths = np.array(batch.segment_lengths)
+        starts = np.array([0, *accumulate(batch.segment_lengths)])
+        raw = torch.empty(len(lengths), self.hidden, dtype=torch.float32, device=self.device)
+        pictures = np.searchsorted(starts, batch.visual_index.numpy(), side="right") - 1
+        if batch.features is not None:
+            raw[torch.from_numpy(pictures).to(self.device)] = batch.features.float()
+        texts = np.setdiff1d(np.arange(len(lengths)), pictures)
+        for num_tokens in np.unique(lengths[texts]):
+            group = texts[lengths[texts] == num_tokens]
+            places = torch.from_numpy(starts[group][:, None] + np.arange(num_tokens))
+            ids = batch.token_ids[places].to(self.device)
+            raw[torch.from_numpy(group).to(self.device)] = self.stock.get_text_features(
+                input_ids=ids
+            ).pooler_output.float()
+        return raw
+
+    def probes(self) -> Sequence[Probe]:
+        """Texts of two lengths, one of them twice, and a picture."""
+        return self._check.probes()
+
+    @torch.inference_mode()
+    def stock_vector(self, probe: Probe) -> torch.Tensor:
+        """See `TwoTowerCheck.vector`."""
+        return self._check.vector(probe)
