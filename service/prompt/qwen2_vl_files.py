@@ -3,7 +3,7 @@
 Knows no template and no positions: these are what the families differ in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -12,7 +12,9 @@ from service.media.picture_rule import PictureRule
 from service.media.resize import PixelRule
 from service.prompt.chatml import TOKEN_NAMES, SpecialTokens
 from service.prompt.checkpoint_files import CheckpointFiles, positive
-from service.prompt.profile import PictureProfile, UnsupportedModelError
+from service.prompt.conversation import Conversation
+from service.prompt.piece import Piece
+from service.prompt.profile import PictureProfile, Profile, UnsupportedModelError
 
 FACTOR = 28
 """Pixels along one side of a visual token: 2 x 2 patches of 14."""
@@ -37,6 +39,7 @@ class Qwen2VLFiles:
         matryoshka: lengths that config.json lists.
         max_positions: longest prompt that the decoder was made for.
         pictures: how pictures are fed.
+        prompts: named ones of the sentence-transformers files.
     """
 
     tokens: SpecialTokens
@@ -45,11 +48,7 @@ class Qwen2VLFiles:
     matryoshka: tuple[int, ...] | None
     max_positions: int
     pictures: PictureProfile
-
-    @property
-    def protected(self) -> tuple[int, ...]:
-        """See `Profile.protected`."""
-        return astuple(self.tokens)
+    prompts: Mapping[str, str]
 
     @classmethod
     def read(cls, files: CheckpointFiles, pixel_rule: PictureRule) -> "Qwen2VLFiles":
@@ -75,7 +74,45 @@ class Qwen2VLFiles:
         matryoshka = files.matryoshka(dimensions)
         least = 1 if files.config.get("is_matryoshka") is True else dimensions
         shortest = matryoshka[0] if matryoshka else least
-        return cls(tokens, dimensions, shortest, matryoshka, positive(text, "max_position_embeddings"), pictures)
+        max_positions = positive(text, "max_position_embeddings")
+        return cls(tokens, dimensions, shortest, matryoshka, max_positions, pictures, files.prompts())
+
+    def profile(
+        self,
+        *,
+        name: str,
+        architecture: str,
+        default_instruction: str | None,
+        input_types: Mapping[str, str],
+        max_tokens: int,
+        layout: Callable[[Conversation], Sequence[Piece]],
+    ) -> Profile:
+        """The checkpoint's part and the family's, joined: the last token is pooled, and its vector normalized.
+
+        Args:
+            name: of the family.
+            architecture: says how the family numbers positions.
+            default_instruction: of a request that gives none.
+            input_types: the family's; the checkpoint's own prompts add names and never change these.
+            max_tokens: the family's limit.
+            layout: the family's template.
+        """
+        return Profile(
+            name=name,
+            architecture=architecture,
+            default_instruction=default_instruction,
+            input_types={**self.prompts, **input_types},
+            pooling="last_token",
+            normalize=True,
+            dimensions=self.dimensions,
+            min_dimensions=self.min_dimensions,
+            matryoshka=self.matryoshka,
+            max_tokens=min(max_tokens, self.max_positions),
+            modalities=("text", "image"),
+            pictures=self.pictures,
+            protected=astuple(self.tokens),
+            layout=layout,
+        )
 
 
 def pixel_rule(min_tokens: int, max_tokens: int) -> PixelRule:

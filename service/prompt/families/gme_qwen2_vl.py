@@ -43,20 +43,12 @@ def make_profile(files: CheckpointFiles) -> Profile:
         UnsupportedModelError: files are missing, damaged or in disagreement.
     """
     found = Qwen2VLFiles.read(files, PIXEL_RULE)
-    return Profile(
+    return found.profile(
         name="gme-qwen2-vl",
         architecture="stock_vlm_plain",
         default_instruction=DEFAULT_INSTRUCTION,
-        input_types={**files.prompts(), **INPUT_TYPES},
-        pooling="last_token",
-        normalize=True,
-        dimensions=found.dimensions,
-        min_dimensions=found.min_dimensions,
-        matryoshka=found.matryoshka,
-        max_tokens=min(MAX_TOKENS, found.max_positions),
-        modalities=("text", "image"),
-        pictures=found.pictures,
-        protected=found.protected,
+        input_types=INPUT_TYPES,
+        max_tokens=MAX_TOKENS,
         layout=ChatML(found.tokens, DEFAULT_INSTRUCTION, punctuates=False, closing=(found.tokens.end_of_text,)),
     )
 

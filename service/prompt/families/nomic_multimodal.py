@@ -30,20 +30,12 @@ def make_profile(files: CheckpointFiles) -> Profile:
     num_ends = files.own.get("query_end_tokens", NUM_QUERY_ENDS)
     if type(num_ends) is not int or num_ends < 1:
         raise UnsupportedModelError(f"config.json has query_end_tokens {num_ends!r}; a positive integer is needed")
-    return Profile(
+    return found.profile(
         name="nomic-embed-multimodal",
         architecture="stock_vlm_mrope",
         default_instruction=None,
-        input_types={**files.prompts(), **INPUT_TYPES},
-        pooling="last_token",
-        normalize=True,
-        dimensions=found.dimensions,
-        min_dimensions=found.min_dimensions,
-        matryoshka=found.matryoshka,
-        max_tokens=min(MAX_TOKENS, found.max_positions),
-        modalities=("text", "image"),
-        pictures=found.pictures,
-        protected=found.protected,
+        input_types=INPUT_TYPES,
+        max_tokens=MAX_TOKENS,
         layout=VisualPrompt(found.tokens, num_ends),
     )
 

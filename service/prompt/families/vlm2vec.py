@@ -32,21 +32,12 @@ def make_profile(files: CheckpointFiles) -> Profile:
     Raises:
         UnsupportedModelError: files are missing, damaged or in disagreement.
     """
-    found = Qwen2VLFiles.read(files, PIXEL_RULE)
-    return Profile(
+    return Qwen2VLFiles.read(files, PIXEL_RULE).profile(
         name="vlm2vec",
         architecture="stock_vlm_plain",
         default_instruction=None,
-        input_types={**files.prompts(), **INPUT_TYPES},
-        pooling="last_token",
-        normalize=True,
-        dimensions=found.dimensions,
-        min_dimensions=found.min_dimensions,
-        matryoshka=found.matryoshka,
-        max_tokens=min(MAX_TOKENS, found.max_positions),
-        modalities=("text", "image"),
-        pictures=found.pictures,
-        protected=found.protected,
+        input_types=INPUT_TYPES,
+        max_tokens=MAX_TOKENS,
         layout=bare_pads,
     )
 
