@@ -46,7 +46,9 @@ class CheckpointFiles:
         """
         own = self.config.get("cenote") or {}
         if not isinstance(own, dict):
-            raise UnsupportedModelError(f"config.json has cenote {own!r}; an object is needed")
+            raise UnsupportedModelError(
+                f"config.json has cenote {own!r}; an object is needed, of family, max_pixels or query_end_tokens"
+            )
         return own
 
     def is_called(self, *words: str) -> bool:
