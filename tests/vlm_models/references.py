@@ -35,8 +35,8 @@ class Reference:
         self.image_token_id = self.model.config.image_token_id
 
     def patches(self, pictures: Sequence[Image.Image]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Patches and grids of the pictures by transformers' own processor."""
-        found = self.processor(images=list(pictures), return_tensors="pt")
+        """Patches and grids of the pictures by transformers' own processor; scripts convert to RGB before."""
+        found = self.processor(images=[picture.convert("RGB") for picture in pictures], return_tensors="pt")
         return found["pixel_values"], found["image_grid_thw"]
 
     def ids(self, text: str, grids: torch.Tensor | None) -> torch.Tensor:
@@ -102,7 +102,7 @@ class GmeScript(Reference):
             f"<|im_start|>system\n{instruction or self.DEFAULT}<|im_end|>\n"
             f"<|im_start|>user\n{media}{text}<|im_end|>\n<|im_start|>assistant\n<|endoftext|>"
         )
-        seen = [resized(picture, 4, 16384) for picture in pictures]
+        seen = [resized(picture.convert("RGB"), 4, 16384) for picture in pictures]
         return self.last_state(prompt, seen, plain_positions=True)
 
 

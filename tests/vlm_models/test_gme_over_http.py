@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import TOLERANCE, LiveServer, text_part
 from tests.vlm_models.checkpoints import qwen2_vl
-from tests.vlm_models.pictures import LARGE, SMALL, WIDE, picture
+from tests.vlm_models.pictures import CLEAR, LARGE, SMALL, WIDE, picture
 from tests.vlm_models.references import GmeScript
 from tests.vlm_models.sent import Case, body, part, v2
 
@@ -17,6 +17,7 @@ CASES: dict[str, Case] = {
     "text under an instruction": ("a red circle", [], "Find an image that matches the given text."),
     "image": ("", [SMALL], None),
     "image over the limit": ("", [LARGE], None),
+    "transparent image": ("", [CLEAR], None),
     "image and text": ("What is this?", [WIDE], "Represent the question."),
     "two images": ("both", [SMALL, WIDE], None),
 }
