@@ -11,9 +11,10 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
-from schemas.content import EXAMPLE_IMAGE, Content, ImageBackground
+from schemas.content import Content, ImageBackground
 from schemas.embeddings import OnError
 from schemas.errors import ErrorBody
+from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS, MAX_INT32, MAX_PRIORITY
 
 EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]

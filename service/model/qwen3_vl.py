@@ -41,7 +41,7 @@ class Qwen3VLEmbedding:
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
         self.device = self.language.device
         self.dtype = stock.dtype
-        self.placeholder_ids = (stock.config.image_token_id,)
+        self.placeholder_ids = (stock.config.image_token_id, stock.config.video_token_id)
         self.patch_size = PATCH
         self._pooling: PoolingMode = pooling
 
