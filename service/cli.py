@@ -18,7 +18,8 @@ from service.front.serving import Serving
 from service.http.listening import allow_descriptors, metrics_served, server_config
 from service.http.server import DrainingServer
 from service.model.builtin import CHECKPOINT
-from service.model.checkpoint import BUILTIN, CheckpointError, find_checkpoint, is_hub_id
+from service.model.checkpoint import BUILTIN, find_checkpoint, is_hub_id
+from service.model.checkpoint_error import CheckpointError
 from service.openapi import render, render_sdk
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError

@@ -114,7 +114,7 @@ def load_served_model(
     profile = load_profile(folder)
     if max_tokens:
         profile = replace(profile, max_tokens=min(max_tokens, profile.max_tokens))
-    tokenizer = PromptTokenizer(folder)
+    tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)
     return ServedModel(
         name=served_name or checkpoint.name,
         canonical_name=checkpoint.name,

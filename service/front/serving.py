@@ -34,7 +34,8 @@ from service.front.uuids import UuidStore
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready
 from service.media.local_file import LocalFiles
-from service.model.checkpoint import CheckpointError, find_checkpoint
+from service.model.checkpoint import find_checkpoint
+from service.model.checkpoint_error import CheckpointError
 from service.prompt.profile import UnsupportedModelError
 from service.settings import Settings
 

@@ -1,22 +1,20 @@
 """Where a model's files are: the built-in one, a folder, or a hub id with a pinned revision. Imports no torch."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
 
 from service.model.builtin import CHECKPOINT
+from service.model.checkpoint_error import CheckpointError
 
 BUILTIN = "builtin"
-FILES = ["*.json", "*.safetensors", "*.jinja", "1_Pooling/*", "2_Dense/*"]
-"""What is downloaded: no pickled weights, no code."""
+FILES = ["*.json", "*.safetensors", "*.jinja"]
+"""What is downloaded, from folders in it too: no pickled weights, no code."""
 CALIBRATION_FILE = "cenote_calibration.json"
 """Ranges for int8, where a checkpoint ships them; `service.prompt.calibration` says what it holds."""
-
-
-class CheckpointError(Exception):
-    """The model's files cannot be had; the message says what was looked for and where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +34,18 @@ class Checkpoint:
     def fingerprint(self) -> bytes:
         """SHA-256 over config and weights, by their headers and sizes: 32 bytes that change when the model does."""
         digest = hashlib.sha256(self.name.encode() + b"\0" + (self.revision or "").encode())
-        for path in sorted([self.folder / "config.json", *self.folder.glob("*.safetensors")]):
-            digest.update(f"\0{path.name}\0{path.stat().st_size}\0".encode())
+        for path in sorted(self._decisive_files()):
+            name = path.relative_to(self.folder).as_posix()
+            digest.update(f"\0{name}\0{path.stat().st_size}\0".encode())
             with path.open("rb") as file:
                 digest.update(file.read(1 << 20))
         return digest.digest()
+
+    def _decisive_files(self) -> Iterator[Path]:
+        """Weights and what says how they are used, of modules behind the transformer too."""
+        yield self.folder / "config.json"
+        for pattern in ("modules.json", "*.safetensors", "*/config.json", "*/model.safetensors"):
+            yield from self.folder.glob(pattern)
 
 
 def find_checkpoint(model: str, revision: str | None) -> Checkpoint:

@@ -34,11 +34,27 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype | None:
     return DTYPES[name]
 
 
-def load_stock(stock: type[M], folder: Path, device: torch.device, dtype: torch.dtype | None) -> M:
+def load_stock(
+    stock: type[M],
+    folder: Path,
+    device: torch.device,
+    dtype: torch.dtype | None,
+    *,
+    attention: str | None = "sdpa",
+    may_lack: str | None = None,
+) -> M:
     """A stock module in evaluation mode on `device`; our own forwards run on its weights.
 
     The dtype is given to `from_pretrained` and never applied afterwards: `.to(dtype)` would round the rotary
     frequencies, which have to stay float32.
+
+    Args:
+        stock: class of the module.
+        folder: the checkpoint.
+        device: where to put it.
+        dtype: of the weights; None takes the checkpoint's own.
+        attention: implementation of its attention; None takes the best that the class has.
+        may_lack: beginning of the names of tensors that nothing of ours reads.
 
     Raises:
         ModelError: the checkpoint lacks tensors, or has them in other shapes.
@@ -51,11 +67,12 @@ def load_stock(stock: type[M], folder: Path, device: torch.device, dtype: torch.
         use_safetensors=True,
         trust_remote_code=False,
         local_files_only=True,
-        attn_implementation="sdpa",
+        attn_implementation=attention,
         output_loading_info=True,
     )
     model, report = cast(tuple[M, dict[str, Any]], loaded)
-    if wrong := sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]])):
+    missing = [key for key in report["missing_keys"] if may_lack is None or not key.startswith(may_lack)]
+    if wrong := sorted(map(str, [*missing, *report["mismatched_keys"]])):
         reason = f"{folder.name} lacks {len(wrong)} tensors, or has them in another shape: {', '.join(wrong[:5])}"
         raise ModelError("internal_error", reason)
     model.train(False)

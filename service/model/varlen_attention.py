@@ -1,4 +1,4 @@
-"""Causal attention over packed segments on CUDA: one call of torch's variable-length kernel for all of them.
+"""Attention over packed segments on CUDA: one call of torch's variable-length kernel for all of them.
 
 In: queries, keys, values of all tokens, one segment behind the other, and how long each segment is. Halves only: the
 kernel is FlashAttention's. What it does not take goes by `service.model.attention`, as on the CPU.
@@ -14,12 +14,14 @@ from typing import Any
 import torch
 from torch.nn.attention.varlen import varlen_attn
 
+from service.model.reach import CAUSAL, Reach
+
 MIN_CAPABILITY = (8, 0)
 MAX_HEAD_DIM = 256
 HALVES = (torch.bfloat16, torch.float16)
 
 _ASKS_FOR_GQA = "enable_gqa" in inspect.signature(varlen_attn).parameters
-_CAUSAL, _FULL = (-1, 0), (-1, -1)
+_FULL = (-1, -1)
 
 
 def takes(query: torch.Tensor) -> bool:
@@ -30,9 +32,14 @@ def takes(query: torch.Tensor) -> bool:
 
 
 def attend(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, lengths: tuple[int, ...], scaling: float
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    lengths: tuple[int, ...],
+    scaling: float,
+    reach: Reach = CAUSAL,
 ) -> torch.Tensor:
-    """``softmax(scaling · Q_s K_sᵀ + causal) V_s`` for each segment s by itself.
+    """``softmax(scaling · Q_s K_sᵀ + reach) V_s`` for each segment s by itself.
 
     Args:
         query: `[total_tokens, heads, head_dim]`, bfloat16 or float16; so are the others.
@@ -40,12 +47,13 @@ def attend(
         value: `[total_tokens, kv_heads, head_dim]`.
         lengths: tokens of each segment, at least 1; they add up to total_tokens.
         scaling: factor of the scores.
+        reach: which tokens of its segment a token sees.
 
     Returns:
         `[total_tokens, heads, head_dim]`.
     """
     bounds, longest = _bounds(lengths, query.device), max(lengths)
-    return _call(query, key, value, bounds, bounds, longest, longest, scaling, _CAUSAL)
+    return _call(query, key, value, bounds, bounds, longest, longest, scaling, reach.sides())
 
 
 def attend_last(

@@ -80,13 +80,23 @@ class PromptBuilder:
         _check_conversation(conversation, param, index)
         limit = min(truncation.max_tokens, self._profile.max_tokens)
         budget = Budget(limit, self._profile.max_tokens, param, index)
-        pieces = self._profile.layout(conversation)
+        pieces = self._lay_out(conversation, budget)
         if truncation.side is not None:
             pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
         self._refuse_hopeless(pieces, truncation.side, budget)
         draft = self._tokenize(pieces, conversation.add_special_tokens, budget)
         self._truncate(draft, truncation.side, budget)
+        if not draft.token_ids:
+            message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."
+            raise InputError("empty_input", message, param=param, index=index)
         return self._checked(draft.finish())
+
+    def _lay_out(self, conversation: Conversation, budget: Budget) -> Sequence[Piece]:
+        try:
+            return self._profile.layout(conversation)
+        except InputError as error:  # a layout knows what it cannot hold, and not where that came from
+            error.param, error.index = budget.param, budget.index
+            raise
 
     def _shorten(self, piece: Piece, limit: int, side: Side) -> Piece:
         """Cut bytes that cannot survive: so many tokens cover fewer than are kept."""
@@ -100,11 +110,18 @@ class PromptBuilder:
         num_chars = sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece))
         if num_chars * COMPOSED_BYTES <= budget.limit and not any(isinstance(piece, ImagePiece) for piece in pieces):
             return  # too short to be hopeless, whatever it says
-        is_cut = side is not None
-        kept = (piece for piece in pieces if not (is_cut and isinstance(piece, TextPiece) and piece.cuttable))
+        kept = [_kept(piece, side) for piece in pieces]
+        self._refuse_huge(kept, budget)
         num_least = sum(self._least_tokens(piece, budget.limit + 1) for piece in kept)
         if num_least > budget.limit:
             budget.refuse(num_least, is_least=True)
+
+    def _refuse_huge(self, pieces: Sequence[Piece], budget: Budget) -> None:
+        """Where no number of tokens follows from a length, refuse by characters."""
+        max_chars = self._tokenizer.max_chars(budget.limit)
+        for piece in pieces:
+            if isinstance(piece, TextPiece) and len(piece.text) > max_chars:
+                budget.refuse_chars(len(piece.text), max_chars)
 
     def _least_tokens(self, piece: Piece, enough: int) -> int:
         if isinstance(piece, TextPiece):
@@ -172,6 +189,13 @@ class PromptBuilder:
         if any(prompt.token_ids.count(pad_id) != num_visual[pad_id] for pad_id in self._profile.media_tokens):
             raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return prompt
+
+
+def _kept(piece: Piece, side: Side | None) -> Piece:
+    """What cutting leaves of a piece at least."""
+    if side is None or not isinstance(piece, TextPiece) or not piece.cuttable:
+        return piece
+    return replace(piece, text=piece.text[: piece.user_start or 0])
 
 
 def _check_conversation(conversation: Conversation, param: str | None, index: int | None) -> None:

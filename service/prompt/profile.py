@@ -78,6 +78,8 @@ class Profile:
     """The family's template: a conversation as text, special tokens and pictures, in order."""
     add_special_tokens: bool = True
     """Default of the request's flag of the same name."""
+    lower_case: bool = False
+    """Make texts lower case before the tokenizer sees them."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
 

@@ -1,7 +1,8 @@
 """The text of each token, so that the texts of a prompt's tokens, joined, are the prompt's text.
 
 In: ids. Out: one string each. A byte-level vocabulary cuts characters into bytes: a character that spans several tokens
-stands with the last of them, and the others have the empty string.
+stands with the last of them, and the others have the empty string. Other vocabularies have marks for blanks and word
+parts, which only their own decoder reads.
 
 Source: GPT-2's byte-to-character table, and the ByteLevel decoder of the `tokenizers` library, which this follows.
 """
@@ -32,6 +33,8 @@ def token_strs(tokenizer: PromptTokenizer, token_ids: Sequence[int]) -> list[str
     Returns:
         As many strings; joined they are `tokenizer.decode(token_ids)`.
     """
+    if not tokenizer.is_byte_level:
+        return tokenizer.decode_each(token_ids)
     spelled = {token_id: _bytes(tokenizer.id_to_token(token_id) or "") for token_id in set(token_ids)}
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     strs = [decoder.decode(spelled[token_id]) for token_id in token_ids]

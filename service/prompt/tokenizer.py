@@ -8,12 +8,13 @@ so one instance serves any number of threads.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from tokenizers import Encoding, Tokenizer, normalizers
+from tokenizers import Encoding
+from tokenizers.decoders import DecodeStream
 
-from service.prompt.composed import composed_bytes
 from service.prompt.profile import UnsupportedModelError
+from service.prompt.tokenizer_file import TokenizerFile
 
 
 class PromptTokenizer:
@@ -23,20 +24,19 @@ class PromptTokenizer:
         head_token_ids: what the tokenizer's post-processor puts before a prompt.
         tail_token_ids: what it puts after: `<|endoftext|>` for the released Qwen3-VL-Embedding, and so what is pooled.
         num_ids: ids are 0 to `num_ids` - 1.
-        longest_token_bytes: bytes of the longest vocabulary entry as it is written, which is what it covers or more.
+        is_byte_level: whether vocabulary entries are bytes in GPT-2's spelling.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._whole = _load(folder)
-        self._parsing = _load(folder)
+    def __init__(self, folder: Path, *, lower_case: bool = False) -> None:
+        file = TokenizerFile.read(folder, lower_case=lower_case)
+        self._whole = file.load()
+        self._parsing = file.load()
         self._parsing.post_processor = None
-        self._plain = _load(folder)
-        self._plain.post_processor = None
-        self._plain.encode_special_tokens = True
+        self._plain = file.load_plain()
+        self._bound = file.bound(self._whole)
+        self.is_byte_level = file.is_byte_level
         self.head_token_ids, self.tail_token_ids = self._probe_ends()
-        self._composes = _composes(self._whole)
         self.num_ids = max(self._whole.get_vocab(with_added_tokens=True).values()) + 1
-        self.longest_token_bytes = max(len(token.encode()) for token in self._whole.get_vocab(with_added_tokens=True))
 
     def encode(self, text: str, *, parse_special: bool = False) -> Encoding:
         """Tokenize one text without head and tail.
@@ -97,6 +97,20 @@ class PromptTokenizer:
         # like encode(), decode() would hold Python's global lock
         return self._whole.decode_batch([list(token_ids)], skip_special_tokens=False)[0]
 
+    def decode_each(self, token_ids: Sequence[int]) -> list[str]:
+        """What each id adds to the text of those before it; joined they are `decode` of all.
+
+        Args:
+            token_ids: ids of this tokenizer.
+        """
+        stream, strs, num_chars = DecodeStream(skip_special_tokens=False), [], 0
+        for token_id in token_ids:
+            strs.append(stream.step(self._whole, token_id) or "")
+            num_chars += len(strs[-1])
+        if strs:
+            strs[-1] += self.decode(token_ids)[num_chars:]  # bytes that never became a character
+        return strs
+
     def token_to_id(self, token: str) -> int | None:
         """Return the id of a token by its exact text, or None."""
         return self._whole.token_to_id(token)
@@ -105,8 +119,12 @@ class PromptTokenizer:
         """Return the exact text of a token, or None for an unknown id."""
         return self._whole.id_to_token(token_id)
 
+    def max_chars(self, num_tokens: int) -> int:
+        """Characters beyond which a text is not tokenized where so many tokens are the limit."""
+        return self._bound.max_chars(num_tokens)
+
     def least_tokens(self, text: str, enough: int = sys.maxsize) -> int:
-        """Fewest tokens that a text can have, found without tokenizing: its bytes over those of the longest token.
+        """Fewest tokens that a text can have, found without tokenizing.
 
         Args:
             text: any text.
@@ -115,8 +133,7 @@ class PromptTokenizer:
         Returns:
             A lower bound, 0 for the empty text.
         """
-        num_bytes, _ = self._measure(text, enough * self.longest_token_bytes, "right")
-        return -(-num_bytes // self.longest_token_bytes)
+        return self._bound.least_tokens(text, enough)
 
     def clip(self, text: str, num_tokens: int, side: Literal["left", "right"]) -> str:
         """Cut off what so many tokens cannot reach, so that the cost of tokenizing has a bound.
@@ -127,16 +144,9 @@ class PromptTokenizer:
             side: `right` keeps the beginning, `left` the end.
 
         Returns:
-            The text, or a part of it that has at least `num_tokens` tokens.
+            The text, or a part of it; see `text_bound`.
         """
-        _, num_chars = self._measure(text, num_tokens * self.longest_token_bytes, side)
-        return text[:num_chars] if side == "right" else text[len(text) - num_chars :]
-
-    def _measure(self, text: str, enough_bytes: int, side: Literal["left", "right"]) -> tuple[int, int]:
-        """Bytes that a text has at least as the normalizer leaves it, and the characters that were enough."""
-        if self._composes:
-            return composed_bytes(text, enough_bytes, side)
-        return len(text.encode()), min(len(text), enough_bytes)  # a character has a byte at least
+        return self._bound.clip(text, num_tokens, side)
 
     def _probe_ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         body = self._whole.encode("probe", add_special_tokens=False).ids
@@ -145,22 +155,3 @@ class PromptTokenizer:
             if whole[start : start + len(body)] == body:
                 return tuple(whole[:start]), tuple(whole[start + len(body) :])
         raise UnsupportedModelError("tokenizer.json has a post-processor that changes the tokens of the text itself")
-
-
-def _load(folder: Path) -> Tokenizer:
-    try:
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # the library raises bare Exception
-        raise UnsupportedModelError(f"{folder / 'tokenizer.json'} cannot be read: {error}") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _composes(tokenizer: Tokenizer) -> bool:
-    normalizer: Any = tokenizer.normalizer
-    if normalizer is None or isinstance(normalizer, normalizers.NFC):
-        return normalizer is not None
-    raise UnsupportedModelError(
-        f"tokenizer.json normalizes with {type(normalizer).__name__}; supported are NFC and no normalizer"
-    )

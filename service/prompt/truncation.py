@@ -64,3 +64,21 @@ class Budget:
             f"{whose} maximum context length is {self.limit} tokens. However, your prompt contains {amount}. {advice}"
         )
         raise InputError("context_length_exceeded", message, param=self.param, index=self.index)
+
+    def refuse_chars(self, num_chars: int, max_chars: int) -> NoReturn:
+        """Raise the error of a text that is too long to be tokenized at all.
+
+        Args:
+            num_chars: characters of the text.
+            max_chars: how many are read where `limit` tokens are.
+
+        Raises:
+            InputError: `context_length_exceeded`, always.
+        """
+        whose = "This model's" if self.limit == self.model_limit else "The request's own"
+        message = (
+            f"{whose} maximum context length is {self.limit} tokens. However, your text has {num_chars} characters, of "
+            f"which at most {max_chars} are read for so many tokens. Please shorten the input, or ask for it to be "
+            "truncated."
+        )
+        raise InputError("context_length_exceeded", message, param=self.param, index=self.index)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from service.model.builtin import CHECKPOINT
-from service.model.checkpoint import CheckpointError, find_checkpoint, is_hub_id
+from service.model.checkpoint import find_checkpoint, is_hub_id
+from service.model.checkpoint_error import CheckpointError
 
 ROOT = Path(__file__).parents[3]
 ORACLE = ROOT / "tests/golden/oracle/checkpoint"

@@ -1,0 +1,133 @@
+"""What stands behind the transformer in a sentence-transformers folder: `modules.json`, and the files of Dense modules.
+
+In: a folder. Out: its modules in order. Both processes read it; it imports no torch.
+
+Source: sentence-transformers 6.2, `base/model.py` and `base/modules/dense.py`.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from service.model.checkpoint_error import CheckpointError
+
+ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")
+"""Activations of Dense modules that are known, by the last part of their import path in `torch.nn`."""
+ORDER = ("Transformer", "Pooling", "Dense", "Normalize")
+"""Kinds that are known, in the order in which they must stand; only Dense may come more than once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceModule:
+    """One entry of `modules.json`.
+
+    Attributes:
+        kind: last part of its type: module paths moved between releases.
+        folder: where its files are.
+    """
+
+    kind: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DenseConfig:
+    """``activation(W x + b)`` over a pooled vector.
+
+    Attributes:
+        folder: where its weights are.
+        in_features: length of x.
+        out_features: length of the result.
+        bias: whether there is a b.
+        activation: one of `ACTIVATIONS`.
+    """
+
+    folder: Path
+    in_features: int
+    out_features: int
+    bias: bool
+    activation: str
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object from a file.
+
+    Raises:
+        CheckpointError: there is no such file, or it is none.
+    """
+    value = _read(path)
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path} is not a JSON object")
+    return value
+
+
+def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
+    """The modules of a folder in order; none where it has no `modules.json`.
+
+    Raises:
+        CheckpointError: the file is damaged, or its modules are not Transformer, Pooling, Dense ..., Normalize.
+    """
+    path = folder / "modules.json"
+    if not path.exists():
+        return ()
+    entries = _read(path)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise CheckpointError(f"{path} is not a list of objects")
+    modules = tuple(_module(folder, entry) for entry in entries)
+    kinds = [module.kind for module in modules]
+    if unknown := [kind for kind in kinds if kind not in ORDER]:
+        raise CheckpointError(f"{path} has the module {unknown[0]}; supported: {', '.join(ORDER)}")
+    singles = [kind for kind in kinds if kind != "Dense"]
+    if sorted(kinds, key=ORDER.index) != kinds or len({*singles}) != len(singles) or kinds[:1] != ["Transformer"]:
+        raise CheckpointError(f"{path} has {', '.join(kinds)}; supported: one each of {', '.join(ORDER)}, any Dense")
+    if modules[0].folder != folder:
+        raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
+    return modules
+
+
+def read_dense(module: SentenceModule) -> DenseConfig:
+    """What a Dense module computes.
+
+    Raises:
+        CheckpointError: its config.json asks for something else than `DenseConfig` holds.
+    """
+    path = module.folder / "config.json"
+    config = read_object(path)
+    activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    name = activation.rpartition(".")[2]
+    if not activation.startswith("torch.nn.") or name not in ACTIVATIONS:
+        raise CheckpointError(f"{path} has activation_function {activation!r}; supported: {', '.join(ACTIVATIONS)}")
+    for key, expected in {"use_residual": False, "module_input_name": "sentence_embedding"}.items():
+        if config.get(key, expected) != expected:
+            raise CheckpointError(f"{path} has {key} {config[key]!r}; supported: {expected!r}")
+    sizes = [_size(path, config, key) for key in ("in_features", "out_features")]
+    return DenseConfig(module.folder, sizes[0], sizes[1], bool(config.get("bias", True)), name)
+
+
+def _module(folder: Path, entry: Mapping[str, Any]) -> SentenceModule:
+    """One entry; its path must not lead out of the folder."""
+    path, kind = entry.get("path", ""), entry.get("type", "")
+    if not isinstance(path, str) or not isinstance(kind, str) or not _is_inside(path):
+        raise CheckpointError(f"{folder / 'modules.json'} has an entry whose path is not a folder below it")
+    return SentenceModule(kind.rpartition(".")[2], folder / path if path else folder)
+
+
+def _is_inside(path: str) -> bool:
+    return not Path(path).is_absolute() and ".." not in Path(path).parts
+
+
+def _size(path: Path, config: Mapping[str, Any], key: str) -> int:
+    value = config.get(key)
+    if type(value) is not int or value < 1:
+        raise CheckpointError(f"{path} has {key} {value!r}; a positive integer is needed")
+    return value
+
+
+def _read(path: Path) -> object:
+    try:
+        value: object = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read: {error}") from error
+    return value

