@@ -156,3 +156,10 @@ def test_tokens_of_texts_and_pictures(towers: Towers) -> None:
     items = [{"content": [text_part("a cat")]}, {"content": [image_part(URLS[0])]}]
     text, picture = towers.server.ask("/tokenize", {"inputs": items}).json()["data"]
     assert (picture["count"], picture["image_tokens"], text["image_tokens"]) == (1, 1, 0)
+
+
+def test_a_video_is_refused_by_what_the_model_takes(towers: Towers) -> None:
+    video = {"type": "video_frames", "frames": [{"url": URLS[0]}, {"url": URLS[0]}]}
+    for path in (V1, V2):
+        error = refused(towers.server, path, inputs=[{"content": [video]}])
+        assert (error["code"], error["index"]) == ("unsupported_modality", 0)
