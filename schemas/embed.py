@@ -190,8 +190,8 @@ class EmbedBilledUnits(Answer, frozen=True, kw_only=True):
     """What the request cost, in Cohere's units."""
 
     input_tokens: Annotated[Count, Meta(description="Tokens that stand for text and template.", examples=[22])]
-    image_tokens: Annotated[Count, Meta(description="Tokens that stand for pictures.", examples=[4])]
-    images: Annotated[Count, Meta(description="Pictures of the request.", examples=[1])]
+    image_tokens: Annotated[Count, Meta(description="Tokens that stand for pictures and videos.", examples=[4])]
+    images: Annotated[Count, Meta(description="Pictures of the request; videos are not counted.", examples=[1])]
 
 
 class EmbedTokens(Answer, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ else. It needs the extra `video`.
 import io
 
 import av
+import av.logging
 import numpy as np
 
 from service.decode.clip_reader import read_frames, read_info

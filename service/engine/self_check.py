@@ -69,6 +69,12 @@ def _media(probe: Probe, slot: PixelSlot) -> Media:
         grid_thw=probe.grid_thw,
         offset=probe.offset,
         num_tokens=probe.num_tokens,
-        num_frames=1 if probe.samples is None else 0,
+        num_frames=_num_frames(probe),
         slot=slot,
     )
+
+
+def _num_frames(probe: Probe) -> int:
+    if probe.samples is not None:
+        return 0
+    return 1 if probe.pixels is None else probe.pixels.ndim - 2  # [2, height, width, 3] are two

@@ -13,8 +13,8 @@ from service.decode.clips import ClipDecoder
 from service.errors import MediaError
 from service.front.fetching import FetchStep
 from service.front.pictures import PictureReader
-from service.front.place import Place, VideoPart
-from service.front.videos import frame_list, url_of_file
+from service.front.place import Place
+from service.front.videos import is_file, url_of
 from service.media.blame import Blame
 from service.media.clip import ClipInfo, ClipLimits, OpenClip, check_clip, container_of
 from service.media.fetch.exchange import Take
@@ -49,9 +49,7 @@ class ClipOpener:
             The step, which raises MediaError for the first file that fails; with `per_item` the error is left with the
             pictures instead. None when there is no file.
         """
-        rule = pictures.video_rule
-        videos = [place for place in places if isinstance(place.part, VideoPart)]
-        files = [place for place in videos if rule is not None and frame_list(place, rule) is None]
+        files = [place for place in places if is_file(place)] if pictures.video_rule is not None else []
         return partial(self._open_all, pictures, files, per_item) if files else None
 
     async def _open_all(self, pictures: PictureReader, files: Sequence[Place], per_item: bool, _: Take) -> None:
@@ -80,9 +78,10 @@ class ClipOpener:
 
     def _bytes(self, pictures: PictureReader, place: Place) -> tuple[bytes, bytes]:
         max_bytes = self.limits.max_encoded_bytes
-        encoded = pictures.encoded(
-            url_of_file(place), place.content_param, place.index, max_bytes=max_bytes, what="video"
-        )
+        encoded = pictures.encoded(url_of(place), place.content_param, place.index, max_bytes=max_bytes, what="video")
+        if len(encoded) > max_bytes:  # one by URL had another limit
+            message = f"The video file has {len(encoded)} bytes; at most {max_bytes} are accepted."
+            Blame(place.content_param, place.index).refuse("media_too_large", message)
         return encoded, file_digest(encoded)
 
     def _remember(self, key: tuple[bytes, bytes], info: ClipInfo) -> None:

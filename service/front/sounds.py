@@ -92,6 +92,9 @@ class SoundOpener:
         else:
             url = url_of_sound(place)
             encoded = pictures.encoded(url, place.content_param, place.index, max_bytes=max_bytes, what="audio")
+        if len(encoded) > max_bytes:  # one by URL had another limit
+            message = f"The audio file has {len(encoded)} bytes; at most {max_bytes} are accepted."
+            Blame(place.content_param, place.index).refuse("media_too_large", message)
         return encoded, file_digest(encoded)
 
     def _remember(self, key: tuple[bytes, bytes], info: SoundInfo) -> None:

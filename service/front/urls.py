@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from schemas.audio import AudioUrlPart
 from schemas.content import ImageUrlPart
+from schemas.video import VideoFramesPart
 from service.front.pictures import PictureReader
 from service.front.place import PicturePart, Place, VideoPart
-from service.front.videos import frame_list, url_of_file
+from service.front.videos import frame_list, is_file, url_of
 
 
 def source_places(reader: PictureReader, places: Iterable[Place]) -> Iterator[Place]:
@@ -24,9 +25,12 @@ def source_places(reader: PictureReader, places: Iterable[Place]) -> Iterator[Pl
             if reader.sees:
                 yield place
         elif isinstance(part, VideoPart):
-            if reader.video_rule is not None:
-                listed = frame_list(place, reader.video_rule)
-                yield from [_bare(place, url_of_file(place))] if listed is None else listed.places
+            if reader.video_rule is None:
+                continue
+            if is_file(place):
+                yield _bare(place, url_of(place))
+            elif isinstance(part, VideoFramesPart):  # the other lists hold data only
+                yield from frame_list(place, reader.video_rule).places
         elif isinstance(part, AudioUrlPart) and reader.sound_rule is not None:
             source = part.audio_url
             yield _bare(place, source if isinstance(source, str) else source.url)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.content import ImageUrlPart
+from schemas.limits import MAX_FRAMES
 from schemas.video import VideoFramesPart, VideoUrlPart
 from service.errors import InputError, MediaError
 from service.front.modality import refuse_modality
@@ -76,9 +77,9 @@ def read_video(reader: PictureReader, place: Place) -> Video:
     part = place.part
     assert isinstance(part, VideoPart)  # whoever asks has looked
     rule = _rule(reader, place)
-    listed = frame_list(place, rule)
-    if listed is None:
+    if is_file(place):
         return _of_file(reader, rule, place)
+    listed = frame_list(place, rule)
     blames = [Blame(one.param, one.index) for one in listed.places]
     sources = zip(listed.urls, listed.places, strict=True)
     encoded = [reader.encoded(url, one.param, one.index) for url, one in sources]
@@ -86,12 +87,20 @@ def read_video(reader: PictureReader, place: Place) -> Video:
     return Video(pairs, listed.times_s(part.fps))
 
 
-def frame_list(place: Place, rule: VideoRule) -> FrameList | None:
-    """The frames of a list, sampled; None for a file.
+def is_file(place: Place) -> bool:
+    """Whether a part is a video's file, and neither a list of frames nor a picture."""
+    return isinstance(place.part, VideoUrlPart) and url_of(place)[: len(JPEG_LIST)].lower() != JPEG_LIST
+
+
+def frame_list(place: Place, rule: VideoRule) -> FrameList:
+    """The frames of a list, sampled.
 
     Args:
-        place: of a video's part.
+        place: of a video's part that is no file.
         rule: which are seen.
+
+    Raises:
+        InputError: `too_many_inputs`.
     """
     part = place.part
     if isinstance(part, VideoFramesPart):
@@ -99,16 +108,18 @@ def frame_list(place: Place, rule: VideoRule) -> FrameList | None:
         params = [f"{place.param}.frames[{i}].url" for i in indices]
         return FrameList.of(place, params, [part.frames[i].url for i in indices], indices)
     assert isinstance(part, VideoUrlPart)  # there are no others
-    url = url_of_file(place)
-    if url[: len(JPEG_LIST)].lower() != JPEG_LIST:
-        return None
+    url = url_of(place)
+    num_frames = url.count(",")  # the first stands before them
+    if num_frames > MAX_FRAMES:
+        message = f"`{place.content_param}`: expected at most {MAX_FRAMES} frames, got {num_frames}"
+        raise InputError("too_many_inputs", message, param=place.content_param, index=place.index)
     frames = url[len(JPEG_LIST) :].split(",")
     indices = rule.sample_list(len(frames), part.max_frames)
     return FrameList.of(place, [place.content_param] * len(indices), [_AS_DATA + frames[i] for i in indices], indices)
 
 
-def url_of_file(place: Place) -> str:
-    """The source of the file that a part is, whichever of its two forms it has."""
+def url_of(place: Place) -> str:
+    """The source of a `video_url` part, whichever of its two forms it has."""
     assert isinstance(place.part, VideoUrlPart)  # a list of frames has many
     source = place.part.video_url
     return source if isinstance(source, str) else source.url

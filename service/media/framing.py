@@ -22,16 +22,17 @@ class Framing:
     Attributes:
         resized: height and width of the whole picture after its resize, pixels.
         resample: Pillow's number of the filter.
+        first: height and width of a resize before that, with the same filter; None: there is none.
     """
 
     resized: Size
     resample: int
+    first: Size | None = None
 
     @property
     def num_bytes(self) -> int:
-        """Memory that the resized picture takes, beside what decoding took."""
-        height, width = self.resized
-        return height * width * BYTES_PER_PIXEL
+        """Memory that the resized pictures take, beside what decoding took."""
+        return sum(height * width * BYTES_PER_PIXEL for height, width in (self.resized, self.first or (0, 0)))
 
 
 def frame(picture: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint8]:
@@ -47,6 +48,8 @@ def frame(picture: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint
 
     Source: transformers 5.23 `PilBackend.resize` and `image_transforms.center_crop`.
     """
+    if framing.first is not None:
+        picture = picture.resize(framing.first[::-1], Image.Resampling(framing.resample))
     height, width = framing.resized
     resized = np.asarray(picture.resize((width, height), Image.Resampling(framing.resample)), dtype=np.uint8)
     if framing.resized == size:

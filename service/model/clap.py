@@ -7,6 +7,7 @@ makes one sound of each batch `is_longer` at random, and so of one sound always 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from service.model.clap_check import ClapCheck
 from service.model.clap_features import ClapFeatures, read_clap_features
 from service.model.clap_mel import ClapMel
 from service.model.embedding_model import Grid, Probe, Tower
+from service.model.equal_lengths import by_length
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
 from service.model.single_items import embed_single_items
@@ -83,7 +85,9 @@ class Clap:
     @torch.inference_mode()
     def embed(self, batch: PackedBatch) -> torch.Tensor:
         """Sounds' vectors as they came; texts through their tower, equal lengths together."""
-        return embed_single_items(batch, self.hidden, self.device, self._embed_texts)
+        return embed_single_items(
+            batch, self.hidden, self.device, partial(by_length, device=self.device, embed=self._embed_texts)
+        )
 
     def probes(self) -> Sequence[Probe]:
         """A sound, and texts of two lengths."""

@@ -20,7 +20,8 @@ class Probe:
 
     Attributes:
         token_ids: with placeholders.
-        pixels: `[height, width, 3]`, uint8, of its only picture; None when it has none.
+        pixels: `[height, width, 3]`, uint8, of its only picture, or `[2, height, width, 3]` of a pair of frames; None
+            when it has none.
         samples: `[num_samples]`, float32, of its only sound; likewise.
         offset: of the first placeholder.
         num_tokens: placeholders of the picture.

@@ -1,7 +1,7 @@
 """CLIP, SigLIP and their kin as the engine runs them: a tower for pictures, a tower for texts, one space.
 
 A picture's features are its final vector, projection included: that is what the encoder cache keeps, so a picture that
-is known costs no tower at all. Texts of equal length go through the stock module together: no padding and no mask.
+is known costs no tower at all. Texts run packed, or by equal lengths (`tower_texts.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,6 +20,7 @@ from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
 from service.model.picture_inputs import picture_inputs
 from service.model.single_items import embed_single_items
+from service.model.tower_texts import TowerTexts
 from service.model.two_tower_check import TwoTowerCheck
 
 NAFLEX = "siglip2"
@@ -51,6 +52,7 @@ class TwoTower:
         self.patch_size = int(self._vision.patch_size if self._is_naflex else self._vision.image_size)
         self.placeholder_ids = (int(self._text.vocab_size),)
         self.hidden = int(self._vision.hidden_size if self._is_padded else self.stock.config.projection_dim)
+        self._texts = TowerTexts(stock, is_padded=self._is_padded)
         self._check = TwoTowerCheck(stock, scaling, patch_size=self.patch_size, is_padded=self._is_padded)
 
     @classmethod
@@ -80,8 +82,8 @@ class TwoTower:
 
     @torch.inference_mode()
     def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """Pictures' vectors as they came; texts through their tower, equal lengths together."""
-        return embed_single_items(batch, self.hidden, self.device, self._embed_texts)
+        """Pictures' vectors as they came; texts through their tower."""
+        return embed_single_items(batch, self.hidden, self.device, self._texts.vectors)
 
     def probes(self) -> Sequence[Probe]:
         """Texts of two lengths, one of them twice, and a picture."""
@@ -91,7 +93,3 @@ class TwoTower:
     def stock_vector(self, probe: Probe) -> torch.Tensor:
         """See `TwoTowerCheck.vector`."""
         return self._check.vector(probe)
-
-    def _embed_texts(self, token_ids: torch.Tensor) -> torch.Tensor:
-        vectors: torch.Tensor = self.stock.get_text_features(input_ids=token_ids).pooler_output
-        return vectors

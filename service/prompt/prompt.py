@@ -37,3 +37,8 @@ class Prompt:
     placeholders: tuple[Placeholder, ...]
     num_text_tokens: int
     truncated: bool
+
+    @property
+    def num_image_tokens(self) -> int:
+        """Placeholders of what is seen: a sound has one, and is not."""
+        return sum(place.length for place in self.placeholders if place.item.num_frames)

@@ -59,10 +59,11 @@ class SingleItem:
                 f"The item has a text beside a {self.other}; this model has a tower for each and embeds one or the "
                 "other: send them as two items.",
             )
-        if len(turn.images) > 1:
+        item, *others = turn.images
+        if others:
             raise InputError(
                 "conflicting_input",
                 f"The item has {len(turn.images)} {self.other}s; this model embeds one at a time: send each as an "
                 "item of its own.",
             )
-        return ImagePiece(turn.images[0])
+        return ImagePiece(item)

@@ -10,6 +10,7 @@ from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.profile import Padding, PictureProfile, Pooling, Profile, SoundProfile, UnsupportedModelError
 from service.prompt.single_item import SingleItem
 from service.prompt.text_profile import ROLES, protected_tokens
+from service.prompt.tokenizer_file import TokenizerFile
 
 WHITE: Color = (255, 255, 255)
 """Under transparency of every mode: transformers lays it over white.
@@ -61,7 +62,7 @@ def make_tower_profile(
         name=name,
         architecture=architecture,
         default_instruction=None,
-        input_types=dict.fromkeys(ROLES, "") | ({"image": ""} if pictures else {}),
+        input_types={role: "" for role in (*ROLES, "image") if pictures or role != "image"},
         pooling=pooling,
         normalize=True,
         dimensions=dimensions,
@@ -73,7 +74,7 @@ def make_tower_profile(
         sounds=sounds,
         takes_instructions=False,
         mixes=False,
-        protected=protected_tokens(files.read_object("tokenizer.json")),
+        protected=_protected(files),
         layout=layout,
         lower_case=lower_case,
         padding=Padding(_pad_token(files), max_tokens) if is_padded else None,
@@ -122,6 +123,14 @@ def shared_width(text: Mapping[str, Any], vision: Mapping[str, Any]) -> int:
 def is_class(files: CheckpointFiles, *names: str) -> bool:
     """Whether tokenizer_config.json names one of these classes of tokenizer."""
     return str(_tokenizer_config(files).get("tokenizer_class", "")).removesuffix("Fast") in names
+
+
+def _protected(files: CheckpointFiles) -> tuple[int, ...]:
+    """Ids that no text may become. CLIP's end token is also that of unknown words, of which bytes leave none."""
+    file = TokenizerFile.read(files.folder)
+    if not file.is_byte_level:
+        return protected_tokens(file.content)
+    return tuple(token["id"] for token in file.content.get("added_tokens", []) if token.get("special"))
 
 
 def _tokenizer_config(files: CheckpointFiles) -> Mapping[str, Any]:

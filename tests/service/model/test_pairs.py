@@ -11,7 +11,7 @@ from service.engine.runner import ModelRunner
 from service.engine.scheduler import Waiting
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.model.load import load_stock
-from service.model.patchify import MERGE, PATCH, patchify
+from service.model.patchify import MERGE, PATCH, patchify_pair
 from service.model.qwen3_vl import Qwen3VLEmbedding
 from service.model.vision import VisionTower
 
@@ -34,8 +34,7 @@ def drawn(height: int, width: int, seed: int = 0) -> torch.Tensor:
 def stock(model: Qwen3VLModel, frames: torch.Tensor) -> torch.Tensor:
     """The stock tower on patches whose two temporal halves are the two frames."""
     _, height, width, _ = frames.shape
-    stills = [patchify(frame).view(-1, 3, 2, PATCH * PATCH) for frame in frames]
-    patches = torch.stack([stills[0][:, :, 0], stills[1][:, :, 1]], dim=2).flatten(1)
+    patches = patchify_pair(*frames)
     grid_thw = torch.tensor([[1, height // PATCH, width // PATCH]])
     out = model.visual(patches.to(model.dtype), grid_thw=grid_thw, return_dict=True)
     return torch.cat([out.pooler_output, *out.deepstack_features], dim=-1)
