@@ -66,8 +66,9 @@ def make_checkpoint(kind: str, folder: Path) -> Path:
     torch.manual_seed(20261121)
     model = ClapModel(config)
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(0, 0.25)
+        for name, parameter in model.named_parameters():  # near 1 and 0, or all sounds would be alike
+            is_norm = "norm" in name.lower() and name.endswith("weight")
+            parameter.normal_(1.0 if is_norm else 0.0, 0.05 if name.endswith("bias") else 0.25)
         for name, buffer in model.named_buffers():
             if name.endswith("running_mean"):
                 buffer.normal_(-30, 5)

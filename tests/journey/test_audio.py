@@ -83,7 +83,7 @@ def test_sounds_of_all_formats_have_the_references_vectors_on_both_routes(heard:
     assert np.abs(heard.server.vectors({"messages": messages}) - theirs).max() <= TOLERANCE
     items = [{"content": [part]} for part in (*urls, *parts)]
     assert np.abs(cohere(heard.server, inputs=items) - np.concatenate([theirs, theirs])).max() <= TOLERANCE
-    assert np.abs(theirs - theirs[0])[1:].max(axis=1).min() > 20 * TOLERANCE
+    assert np.abs(theirs - theirs[0])[1:].max(axis=1).min() > 100 * TOLERANCE
 
 
 def test_texts_and_sounds_in_one_request_are_items_of_their_own(heard: Heard) -> None:
