@@ -16,8 +16,8 @@ from service.model.language import LanguageModel
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
 from service.model.patchify import PATCH, patchify
+from service.model.positions import mrope_positions
 from service.model.vision import VisionTower
-from service.prompt.positions import mrope_positions
 
 HEIGHT, WIDTH = 64, 96
 GRID_THW = (1, 4, 6)
@@ -43,7 +43,7 @@ class Qwen3VLEmbedding:
         self.dtype = stock.dtype
         self.placeholder_ids = (stock.config.image_token_id,)
         self.patch_size = PATCH
-        self._pooling = pooling
+        self._pooling: PoolingMode = pooling
 
     @classmethod
     def load(

@@ -20,9 +20,9 @@ from service.model.embedding_model import Grid, Probe, Tower
 from service.model.load import load_stock
 from service.model.packed_attention import PACKED
 from service.model.packed_batch import PackedBatch
+from service.model.positions import mrope_positions
 from service.model.segments import Segments, plan_segments
 from service.model.still_patches import StillPatches
-from service.prompt.positions import mrope_positions
 
 Positions = Callable[[int, Iterable[tuple[int, Grid]]], NDArray[np.int64]]
 """Length of a prompt, and offset and grid of each picture, to `[3, num_tokens]`: temporal, height, width."""
