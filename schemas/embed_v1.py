@@ -11,8 +11,9 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Wire
-from schemas.content import EXAMPLE_IMAGE, ImageBackground
+from schemas.content import ImageBackground
 from schemas.embed import EmbeddingType, EmbedImage, EmbedMeta, EmbedVectors, Truncate
+from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS
 
 

@@ -18,7 +18,7 @@ _CARD = {
     "dimensions": 256,
     "min_dimensions": 32,
     "matryoshka_dimensions": [32, 64, 128, 256],
-    "modalities": ["text", "image"],
+    "modalities": ["text", "image", "video"],
     "prompt_format": "qwen3-vl-embedding",
     "default_instruction": "Represent the user's input.",
     "input_types": {
@@ -46,6 +46,8 @@ _CARD = {
     "max_body_bytes": 33554432,
     "max_image_bytes": 20971520,
     "max_image_pixels": 33200000,
+    "max_video_frames": 64,
+    "max_video_bytes": 67108864,
     "accepts_token_arrays": False,
     "fetches_image_urls": False,
     "dtype": "float32",
