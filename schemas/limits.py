@@ -14,7 +14,7 @@ MAX_PARTS_PER_INPUT = 32
 """Content parts of one message or one item of `inputs`."""
 
 MAX_EMBEDDING_TYPES = 6
-"""Number formats of one Cohere request: each that there is, once."""
+"""Number formats of one Cohere request: each that a model can give, once."""
 
 MAX_PRIORITY = 999
 """The largest `priority` that Cohere's clients may send."""
