@@ -8,9 +8,10 @@ import pytest
 import torch
 from PIL import Image
 
+from service.engine.finisher import Finisher
 from service.engine.self_check import check_forward
 from service.errors import InputError, ModelError
-from service.ipc.messages import OutputSpec, Request
+from service.ipc.messages import Failure, OutputSpec, Request
 from service.model.stock_vlm import rope_positions
 from service.prompt.prompt import Prompt
 from tests.conftest import TOLERANCE
@@ -30,6 +31,7 @@ ITEMS: dict[str, Item] = {
     "page of a whole size": EXACT,
     "page over the limit": LARGE,
 }
+KIND = ("float32",)
 QUERIES = [item for item in ITEMS.values() if isinstance(item, str)]
 PAGES = [item for item in ITEMS.values() if isinstance(item, Image.Image)]
 
@@ -118,6 +120,31 @@ def test_a_prompt_with_one_vector_that_is_not_finite_has_no_answer_and_its_neigh
     assert [len(first[kind]) for kind in output.kinds] == [3 * 512, 3 * 16, 3 * 128]
     bits = np.frombuffer(last["ubinary"], np.uint8).reshape(2, 16)
     assert np.array_equal(np.unpackbits(bits, axis=1), raw[8:].numpy() >= 0)
+
+
+def test_those_who_asked_for_the_same_prompt_each_get_all_of_its_vectors(served: ServedVectors) -> None:
+    output = OutputSpec(dimensions=128)
+    short, long = (Request(id=num, token_ids=[7] * num, output=output) for num in (2, 3))
+    raw = torch.randn(5, 128, generator=torch.Generator().manual_seed(2))
+    got = served.runner.repeat(raw, [short, long], [2, 1])
+    assert torch.equal(got, torch.cat([raw[:2], raw[:2], raw[2:]]))
+
+
+def test_what_cannot_be_finished_fails_alone_and_nobody_gets_anothers_vectors(served: ServedVectors) -> None:
+    lengths, raw = (4, 2, 5, 3), torch.randn(14, 128, generator=torch.Generator().manual_seed(3))
+    requests = [
+        Request(
+            id=id_, token_ids=[7] * num, output=OutputSpec(dimensions=128, kinds=("no format",) * (id_ == 2) or KIND)
+        )
+        for id_, num in enumerate(lengths)
+    ]
+    rows = Finisher(served.runner).rows(raw, requests)
+    assert isinstance(rows[2], Failure)
+    want = torch.nn.functional.normalize(raw, dim=1).split(lengths)
+    for index in (0, 1, 3):
+        row = rows[index]
+        assert isinstance(row, dict)
+        assert np.abs(np.frombuffer(row["float32"], np.float32).reshape(-1, 128) - want[index].numpy()).max() <= 1e-6
 
 
 def test_a_vector_without_direction_is_no_vector(served: ServedVectors) -> None:
