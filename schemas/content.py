@@ -1,4 +1,4 @@
-"""What an item is made of: text, pictures and precomputed features, in reading order.
+"""What an item is made of: text, pictures, precomputed features and videos, in reading order.
 
 The same objects have the same meaning in `messages`, in `inputs` of `/v1/embeddings` and in `inputs` of `/v2/embed`.
 Knows the shape only: whether an image URL may be fetched, whether its bytes are a picture, and what a `uuid` is
@@ -11,14 +11,9 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from schemas.base import Wire
+from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INT32, MAX_PARTS_PER_INPUT, MAX_UUID_CHARS
-
-EXAMPLE_IMAGE = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAALElEQVR42u3NQQEAQAQAMC6NCvp3kO"
-    "dK8NsKLKc6Lr04JhAIBAKBQCAQCLZ8Sh8BdxedIcAAAAAASUVORK5CYII="
-)
-"""A red square of 32 × 32 pixels, for the examples of the document: small, and a real PNG."""
-
+from schemas.video import VideoFramesPart, VideoUrlPart
 
 _FEATURES_HEADER = b'{"image_embeds":{"dtype":"F16","shape":[1,768],"data_offsets":[0,1536]}}'
 
@@ -54,8 +49,9 @@ ImageBackground = Annotated[
     Meta(
         description="The color under transparent pixels of all pictures of the request, as `#rrggbb`. Absent means "
         "what the server was started with (`--image-background`), which is by default what the model's reference does: "
-        "white under RGBA, and in palette and gray pictures the color that is stored in transparent pixels. A `uuid` "
-        "without content stands for the picture as it was first read, unless this field is there. Nothing changes for "
+        "for Qwen3-VL white under RGBA, and in palette and gray pictures the color that is stored in transparent "
+        "pixels. A `uuid` without content stands for the picture as it was first read, unless this field is there. "
+        "Nothing changes for "
         "pictures without transparency and for features.",
         examples=["#ffffff"],
     ),
@@ -173,7 +169,7 @@ class ImageEmbedsPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="im
     uuid: Annotated[Uuid | None, Meta(description=UUID_MEANING, examples=[EXAMPLE_FEATURES_UUID])] = None
 
 
-ContentPart = TextPart | ImageUrlPart | ImageEmbedsPart
+ContentPart = TextPart | ImageUrlPart | ImageEmbedsPart | VideoFramesPart | VideoUrlPart
 """One part; `type` says which."""
 
 ContentParts = Annotated[list[ContentPart], Meta(min_length=1, max_length=MAX_PARTS_PER_INPUT)]

@@ -11,10 +11,11 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
-from schemas.content import EXAMPLE_IMAGE, Content, ImageBackground
+from schemas.content import Content, ImageBackground
 from schemas.embed_vectors import EmbeddingType, EmbedVectors
 from schemas.embeddings import OnError
 from schemas.errors import ErrorBody
+from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS, MAX_INT32, MAX_PRIORITY
 
 Truncate = Literal["NONE", "START", "END"]
@@ -149,8 +150,8 @@ class EmbedBilledUnits(Answer, frozen=True, kw_only=True):
     """What the request cost, in Cohere's units."""
 
     input_tokens: Annotated[Count, Meta(description="Tokens that stand for text and template.", examples=[22])]
-    image_tokens: Annotated[Count, Meta(description="Tokens that stand for pictures.", examples=[4])]
-    images: Annotated[Count, Meta(description="Pictures of the request.", examples=[1])]
+    image_tokens: Annotated[Count, Meta(description="Tokens that stand for pictures and videos.", examples=[4])]
+    images: Annotated[Count, Meta(description="Pictures of the request; videos are not counted.", examples=[1])]
 
 
 class EmbedTokens(Answer, frozen=True, kw_only=True):

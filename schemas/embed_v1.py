@@ -11,9 +11,10 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Wire
-from schemas.content import EXAMPLE_IMAGE, ImageBackground
+from schemas.content import ImageBackground
 from schemas.embed import EmbedImage, EmbedMeta, Truncate
 from schemas.embed_vectors import EmbeddingType, EmbedVectors
+from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS
 
 

@@ -212,9 +212,11 @@ class Usage(Answer, frozen=True, kw_only=True):
     num_inputs: Annotated[
         Count, Meta(description="Items of the request: the number of entries in `data`.", examples=[1])
     ]
-    image_tokens: Annotated[Count, Meta(description="Those of `prompt_tokens` that stand for pictures.", examples=[4])]
+    image_tokens: Annotated[
+        Count, Meta(description="Those of `prompt_tokens` that stand for pictures and videos.", examples=[4])
+    ]
     encoder_cache_hits: Annotated[
-        Count, Meta(description="Pictures whose features were in the encoder cache.", examples=[1])
+        Count, Meta(description="Pictures and pairs of frames whose features were in the encoder cache.", examples=[1])
     ]
     encoder_cache_misses: Annotated[
         Count, Meta(description="Pictures that the vision tower had to encode.", examples=[0])

@@ -20,6 +20,9 @@ _BOUND = re.compile(r"Expected `[^`]*` (?P<op>>=|<=) \S+" + _AT)
 _WRONG = re.compile(r"Expected `[^`]*`, got `(?P<got>[^`]*)`" + _AT)
 _ANY = re.compile(r".*?" + _AT, re.DOTALL)
 
+_LONE_TYPE = re.compile(r"\.images\[\d+\]\.type")
+"""`type` of a part of `/v1/image_embeds`, which is always a picture's."""
+
 _GOT = {
     "int": "an integer",
     "float": "a number",
@@ -66,6 +69,8 @@ def _unknown_field(name: str, path: str, type_: object) -> RuleError:
     shown = name if len(name) <= _MAX_NAME_CHARS and name.isprintable() and "`" not in name else "…"
     param = f"{path}.{shown}".removeprefix(".")
     hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known)}"
+    if name in known:  # several kinds of object may stand there
+        hint = "objects of this `type` do not have it"
     return RuleError("unknown_field", f"`{param}`: unknown field; {hint}", param=param, index=_index(param))
 
 
@@ -84,6 +89,8 @@ def _wrong_length(op: str, bound: int, path: str) -> RuleError:
 def _wrong_value(path: str, type_: object, got: str) -> RuleError:
     if re.match(r"\.input\b", path):
         return _wrong_text(path, got)
+    if _LONE_TYPE.fullmatch(path):
+        got += "; features of pictures are given out, those of videos are not: send videos in `inputs` for vectors"
     param = path.removeprefix(".") or None
     subject = f"`{param}`" if param else "the body"
     wanted = expectation(types_at(type_, path))

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
-from schemas.content import EXAMPLE_IMAGE, ImageBackground, ImageEmbedsPart, LoneImageUrlPart
+from schemas.content import ImageBackground, ImageEmbedsPart, LoneImageUrlPart
 from schemas.embeddings import EmbedDtype, OnError
 from schemas.errors import ErrorBody
+from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_IMAGES
 
 FeaturesFormat = Literal["safetensors", "npy"]

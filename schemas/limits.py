@@ -13,6 +13,15 @@ MAX_TOKEN_IDS = 1 << 17
 MAX_PARTS_PER_INPUT = 32
 """Content parts of one message or one item of `inputs`."""
 
+MAX_FRAMES = 1024
+"""Frames of one video that are sent as pictures. A model sees fewer; the rest is passed over unread."""
+
+MIN_FPS = 0.001
+"""Fewest frames a second that a video may be said to have."""
+
+MAX_FPS = 1000
+"""Most frames a second that a video may be said to have."""
+
 MAX_EMBEDDING_TYPES = 6
 """Number formats of one Cohere request: each that a model can give, once."""
 

@@ -76,7 +76,9 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[[32, 64, 128, 256]],
         ),
     ]
-    modalities: Annotated[list[Modality], Meta(description="What an item may hold.", examples=[["text", "image"]])]
+    modalities: Annotated[
+        list[Modality], Meta(description="What an item may hold.", examples=[["text", "image", "video"]])
+    ]
     prompt_format: Annotated[
         str, Meta(description="Name of the layout that turns an item into a prompt.", examples=["qwen3-vl-embedding"])
     ]
@@ -145,6 +147,22 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             description="Largest picture as it is sent, in pixels; within it `min_pixels` and `max_pixels` resize.",
             extra_json_schema={"format": "int64"},
             examples=[33200000],
+        ),
+    ]
+    max_video_frames: Annotated[
+        int | None,
+        Meta(
+            description="Most frames of one video that the model sees; null for models that take no video.",
+            examples=[64],
+        ),
+    ]
+    max_video_bytes: Annotated[
+        int | None,
+        Meta(
+            description="Largest video file, in bytes; null where files are not taken: the model takes no video, or "
+            "the server lacks its extra `video`. Lists of frames need neither.",
+            extra_json_schema={"format": "int64"},
+            examples=[67108864],
         ),
     ]
     accepts_token_arrays: Annotated[

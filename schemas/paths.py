@@ -79,6 +79,8 @@ def _word(type_: inspect.Type) -> str:
         return "an integer" + _bounds(type_.ge, type_.le)
     if isinstance(type_, inspect.FloatType) and type_.gt is not None:
         return f"a number > {type_.gt:g}"
+    if isinstance(type_, inspect.FloatType) and type_.ge is not None and type_.le is not None:
+        return f"a number from {type_.ge:g} to {type_.le:g}"
     if isinstance(type_, inspect.StrType) and type_.pattern in _PATTERNS:
         return _PATTERNS[type_.pattern]
     words = {inspect.StrType: "a string", inspect.BoolType: "true or false", inspect.FloatType: "a number"}

@@ -120,7 +120,9 @@ class TokenizeData(Answer, frozen=True, kw_only=True):
         TokenIds,
         Meta(description="Their ids; a picture is a run of one id, as long as its tokens.", examples=[[64, 392]]),
     ]
-    image_tokens: Annotated[Count, Meta(description="Those of `count` that stand for pictures.", examples=[0])]
+    image_tokens: Annotated[
+        Count, Meta(description="Those of `count` that stand for pictures and videos.", examples=[0])
+    ]
     truncated: Annotated[bool, Meta(description="Whether text of this input was cut off to fit.", examples=[False])]
 
 

@@ -2,7 +2,8 @@
 
     ServiceError
     ├── InputError          the request is at fault: a field, its type, its bounds
-    │   ├── MediaError      a picture is at fault: its source, its bytes, its size
+    │   ├── MediaError      a picture or video is at fault: its source, its bytes, its size
+    │   │   └── FrameError  one frame of a pair is
     │   ├── CacheMissError  names stand for pictures that are not known here
     │   └── ConflictError   a name is bound to another picture
     ├── NotFoundError       no such model, no such route
@@ -46,6 +47,18 @@ class InputError(ServiceError):
 
 class MediaError(InputError):
     """A picture is at fault; sending it again will not help."""
+
+
+class FrameError(MediaError):
+    """A frame of a pair is at fault.
+
+    Attributes:
+        is_second: it is the later one.
+    """
+
+    def __init__(self, error: MediaError, *, is_second: bool) -> None:
+        super().__init__(error.code, error.message, param=error.param, index=error.index)
+        self.is_second = is_second
 
 
 class CacheMissError(InputError):

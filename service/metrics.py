@@ -72,8 +72,9 @@ STEP_SECONDS = Histogram("cenote_step_seconds", "An engine step", ["kind"], buck
 VISION_ENCODES = Counter("cenote_vision_encodes_total", "Pictures run through the vision tower", registry=REGISTRY)
 ARENA_BYTES = Gauge("cenote_pixel_arena_bytes", "Shared memory taken by pixels on their way", registry=REGISTRY)
 UUID_STORE_BYTES = Gauge("cenote_uuid_store_bytes", "Pictures kept for clients' uuids", registry=REGISTRY)
-PICTURES_DECODED = Counter("cenote_pictures_decoded_total", "Pictures decoded and resized", registry=REGISTRY)
-DECODE_BYTES = Gauge("cenote_decode_bytes", "Memory of pictures that are being decoded", registry=REGISTRY)
+PICTURES_DECODED = Counter("cenote_pictures_decoded_total", "Pictures and pairs of frames decoded", registry=REGISTRY)
+VIDEOS_DECODED = Counter("cenote_videos_decoded_total", "Video files that frames were taken from", registry=REGISTRY)
+DECODE_BYTES = Gauge("cenote_decode_bytes", "Memory of what is being decoded", registry=REGISTRY)
 DECODE_WORKERS_REPLACED = Counter(
     "cenote_decode_workers_replaced_total", "Decoder processes that were killed or ended", ["reason"], registry=REGISTRY
 )

@@ -111,6 +111,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_body_bytes: Annotated[Positive, _about("largest request body")] = 32 << 20
     max_image_bytes: Annotated[Positive, _about("largest encoded picture")] = 20 << 20
     max_image_pixels: Annotated[Positive, _about("largest picture before it is resized")] = 33_200_000
+    max_video_frames: Annotated[
+        Annotated[int, Meta(ge=2)], _about("frames of one video that the model sees, at most as many as its reference")
+    ] = 64
+    max_video_bytes: Annotated[Positive, _about("largest video file; by URL `max_image_bytes` holds too")] = 64 << 20
+    max_video_s: Annotated[PositiveSeconds, _about("longest video file, in seconds of playing")] = 600.0
+    video_timeout_s: Annotated[PositiveSeconds, _about("longest time a video file may take to decode")] = 20.0
     image_embeds: Annotated[
         Literal["accept", "refuse"], _about("what happens to features that clients send in place of pictures")
     ] = "accept"

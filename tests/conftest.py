@@ -172,6 +172,10 @@ def image_part(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
+def frames_part(urls: list[str], **fields: Any) -> dict[str, Any]:
+    return {"type": "video_frames", "frames": [{"url": url} for url in urls], **fields}
+
+
 def text_part(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 

@@ -6,9 +6,10 @@ picture, the arena or a key, and what it says is bounded before it is read.
 
 import msgspec
 
+from service.media.clip import ClipInfo, Container
 from service.media.format import Format
 from service.media.framing import Framing
-from service.media.reading import Color
+from service.media.reading import Background
 
 
 class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,11 +20,26 @@ class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     orientation: int
-    background: Color | None
+    background: Background | None
     size: tuple[int, int]
     """Height and width of the pixels wanted."""
     framing: Framing | None = None
     """How they are made; None for a plain resize."""
+    first_size: tuple[int, int] | None = None
+    """Of a video's frame: height and width that it is resized to before."""
+
+
+class ClipTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A video file to read; front to worker. Without frames it is asked what the container says."""
+
+    encoded: bytes
+    container: Container
+    frames: tuple[int, ...] = ()
+    """Which frames, ascending, each once."""
+    size: tuple[int, int] = (0, 0)
+    """Height and width of the pixels wanted."""
+    max_pixels: int
+    """Largest frame that is taken out of the decoder."""
 
 
 class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +47,8 @@ class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
 
     num_bytes: int
     """Bytes of pixels that follow this frame, raw; 0 when there are none: the file cannot be decoded."""
+    clip: ClipInfo | None = None
+    """What a container says; None when it cannot be read, and where nobody asked."""
     num_stderr_bytes: int = 0
     """Bytes that codecs wrote to stderr meanwhile; nobody reads them."""
 

@@ -1,5 +1,6 @@
 """Which decoder the settings ask for."""
 
+from service.decode.clips import ClipDecoder, has_codecs
 from service.decode.processes import ProcessDecoder
 from service.decode.threads import ThreadDecoder
 from service.settings import Settings
@@ -18,3 +19,20 @@ def start_decoder(settings: Settings, cores: int) -> ThreadDecoder | ProcessDeco
     if has_strangers or settings.decode_isolation == "processes":
         return ProcessDecoder(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
     return ThreadDecoder(num_threads=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
+
+
+def start_clip_decoder(settings: Settings, cores: int) -> ClipDecoder | None:
+    """What decodes video files; None without the extra `video`. Its processes start with the first file.
+
+    Args:
+        settings: `decode_workers` and its neighbours.
+        cores: how many decode side by side when the settings do not say.
+    """
+    if not has_codecs():
+        return None
+    return ClipDecoder(
+        num_workers=settings.decode_workers or cores,
+        max_bytes=settings.max_decode_bytes,
+        deadline_s=settings.video_timeout_s,
+        max_pixels=settings.max_image_pixels,
+    )

@@ -5,37 +5,20 @@ nobody else. It ends when the front's end of the socket closes, so no worker out
 """
 
 import io
-import signal
-import socket  # noqa: TID251  # a socket pair
-import sys
 
 from PIL import Image
 
-from service.decode.confine import SOCKET_FD, allow_cpu, confine, take_stderr_bytes
 from service.decode.messages import DecodeEnd, DecodeTask
+from service.decode.serve import serve
 from service.errors import MediaError
-from service.ipc.channel import BlockingChannel
 from service.media.header import DecodeLimits, Header, read_header
 from service.media.pixels import render
 from service.media.reading import Reading
 
 
 def main() -> None:
-    """Load the codecs, give up all rights, say so, then decode until the front goes."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # these reach the whole group; the front decides when we end
-        signal.signal(number, signal.SIG_IGN)
-    socket_fd, max_memory_bytes = map(int, sys.argv[1:3])
-    cpu_s = float(sys.argv[3])
-    load_codecs()
-    confine(socket_fd, max_memory_bytes)
-    sock = socket.socket(fileno=SOCKET_FD)
-    channel = BlockingChannel(sock, DecodeTask)
-    channel.send(DecodeEnd(num_bytes=0))
-    while (task := channel.receive()) is not None:
-        allow_cpu(cpu_s)
-        pixels = decode(task)
-        channel.send(DecodeEnd(num_bytes=len(pixels), num_stderr_bytes=take_stderr_bytes()))
-        sock.sendall(pixels)
+    """Decode until the front goes."""
+    serve(DecodeTask, load_codecs, _decoded)
 
 
 def load_codecs() -> None:
@@ -51,10 +34,18 @@ def decode(task: DecodeTask) -> memoryview:
     """The pixels of a picture; none when it cannot be decoded, also for want of memory."""
     header = Header(task.format, task.width, task.height, task.orientation)
     try:
-        pixels = render(task.encoded, header, Reading(task.background), task.size, framing=task.framing)
+        framing, first_size = task.framing, task.first_size
+        pixels = render(
+            task.encoded, header, Reading(task.background), task.size, framing=framing, first_size=first_size
+        )
         return pixels.data.cast("B")
     except (MediaError, MemoryError):
         return memoryview(b"")
+
+
+def _decoded(task: DecodeTask) -> tuple[DecodeEnd, memoryview]:
+    pixels = decode(task)
+    return DecodeEnd(num_bytes=len(pixels)), pixels
 
 
 if __name__ == "__main__":

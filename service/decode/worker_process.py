@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service import metrics
-from service.decode.messages import MAX_END_BYTES, DecodeEnd, DecodeTask
+from service.decode.messages import MAX_END_BYTES, DecodeEnd
 from service.ipc.channel import frame
 from service.ipc.frames import PREFIX
 
@@ -64,15 +64,18 @@ class WorkerProcess:
             self._end(time.monotonic() + START_S)
             self._is_ready = True
 
-    def decode(self, task: DecodeTask, deadline_s: float) -> NDArray[np.uint8] | None:
-        """Have a picture decoded.
+    def exchange(
+        self, task: msgspec.Struct, num_bytes: int, deadline_s: float
+    ) -> tuple[DecodeEnd, NDArray[np.uint8] | None]:
+        """Have a task done.
 
         Args:
-            task: the picture.
-            deadline_s: longest time until its pixels are here.
+            task: what the program reads.
+            num_bytes: how many bytes of pixels it gives, if any.
+            deadline_s: longest time until they are here.
 
         Returns:
-            As many bytes as the task's size asks for; None when the file cannot be decoded.
+            How it ended, and the pixels; None when there are none.
 
         Raises:
             WorkerLostError: the process ended meanwhile.
@@ -87,13 +90,12 @@ class WorkerProcess:
         end = self._end(until_s)
         metrics.DECODE_STDERR_BYTES.inc(end.num_stderr_bytes)
         if end.num_bytes == 0:
-            return None
-        height, width = task.size
-        if end.num_bytes != height * width * 3:
+            return end, None
+        if end.num_bytes != num_bytes:
             raise WorkerLostError
         pixels = np.empty(end.num_bytes, np.uint8)
         self._read(pixels.data, until_s)
-        return pixels
+        return end, pixels
 
     def kill(self) -> None:
         """End the process. A thread reaps it: giving back memory can take a while."""

@@ -14,6 +14,7 @@ from cenote_kernels import NumberFormat, Output, finish, finish_each
 from service.engine.scheduler import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.media.picture import FRAMES_OF_PAIR
 from service.media.tensor_dtype import TensorDtype
 from service.model.embedding_model import EmbeddingModel
 from service.model.packed_batch import PackedBatch
@@ -25,6 +26,9 @@ DTYPES: dict[TensorDtype, torch.dtype] = {
     "bfloat16": torch.bfloat16,
 }
 """Number formats of features on their way in and out."""
+
+NO_PAD = -1
+"""Where a prompt has no placeholder."""
 
 
 class ModelRunner:
@@ -55,7 +59,7 @@ class ModelRunner:
         }
 
     def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> torch.Tensor:
-        """Features of the picture in a slot of the arena, `[tokens, hidden · (1 + deepstack)]`.
+        """Features of the picture or pair of frames in a slot of the arena, `[tokens, hidden · (1 + deepstack)]`.
 
         Raises:
             ModelError: a feature is not finite; cached, it would fail every later request for the picture.
@@ -63,8 +67,8 @@ class ModelRunner:
         _, rows, columns = grid_thw
         height, width = rows * self._model.patch_size, columns * self._model.patch_size
         view = self._pixels[slot.start : slot.start + slot.num_bytes]
-        pixels = np.frombuffer(view, np.uint8).reshape(height, width, 3).copy()
-        features = self._model.encode(torch.from_numpy(pixels))
+        frames = torch.from_numpy(np.frombuffer(view, np.uint8).reshape(-1, height, width, 3).copy())
+        features = self._model.encode(frames if len(frames) == FRAMES_OF_PAIR else frames.squeeze(0))
         if not bool(features.isfinite().all()):
             raise ModelError("non_finite_embedding", "the vision tower gave features that are not finite")
         return features
@@ -177,11 +181,12 @@ class ModelRunner:
         Source: reference/security-reliability.md finding 1.
         """
         token_ids = np.asarray(request.token_ids)
-        covered = np.zeros(len(token_ids), bool)
+        expected = np.full(len(token_ids), NO_PAD)
         for media in request.media:
-            covered[media.offset : media.offset + media.num_tokens] = True
+            expected[media.offset : media.offset + media.num_tokens] = self._model.placeholder_ids[media.num_frames - 1]
         num_visual = sum(media.num_tokens for media in request.media)
-        if covered.sum() != num_visual or not np.array_equal(covered, np.isin(token_ids, self._model.placeholder_ids)):
+        pads = np.where(np.isin(token_ids, self._model.placeholder_ids), token_ids, NO_PAD)
+        if (expected != NO_PAD).sum() != num_visual or not np.array_equal(expected, pads):
             raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
 
 

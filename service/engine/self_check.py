@@ -65,4 +65,11 @@ def _waiting(runner: ModelRunner, probes: Sequence[Probe]) -> list[Waiting[torch
 
 
 def _media(probe: Probe, slot: PixelSlot) -> Media:
-    return Media(key=b"", grid_thw=probe.grid_thw, offset=probe.offset, num_tokens=probe.num_tokens, slot=slot)
+    return Media(
+        key=b"",
+        grid_thw=probe.grid_thw,
+        offset=probe.offset,
+        num_tokens=probe.num_tokens,
+        num_frames=1 if probe.pixels is None else probe.pixels.ndim - 2,  # [2, height, width, 3] are two
+        slot=slot,
+    )

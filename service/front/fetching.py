@@ -12,6 +12,7 @@ from schemas.content import ImageUrlPart
 from service import metrics
 from service.errors import MediaError
 from service.front.pictures import PictureReader, Place, url_of
+from service.front.videos import source_places
 from service.media.blame import Blame
 from service.media.fetch.exchange import Take
 from service.media.fetch.fetcher import Fetcher
@@ -105,7 +106,7 @@ class Fetching:
             error is left with the pictures instead. None when no picture is given by URL.
         """
         first: dict[str, Place] = {}
-        for place in places:
+        for place in source_places(pictures, places):
             if (url := _remote_url(place)) is not None:
                 first.setdefault(url, place)
         return partial(self._fetch_all, pictures, first, per_item) if first else None

@@ -1,12 +1,22 @@
 """Settings as the rules of the parts that they concern. Decides nothing, keeps nothing."""
 
+from dataclasses import replace
+
+from service.decode.clips import ClipDecoder
+from service.front.clips import ClipOpener
+from service.front.fetching import Fetching
+from service.front.inputs import InputReader
 from service.front.patience import Patience
 from service.front.served_model import ServedModel
+from service.front.uuids import UuidStore
 from service.ipc.messages import Start
+from service.media.clip import ClipLimits
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits
 from service.media.key import features_origin
+from service.media.local_file import LocalFiles
 from service.media.reading import Reading, parse_color
+from service.media.video_rule import REFERENCE_FILE_PIXELS, VideoRule
 from service.settings import Settings
 
 
@@ -40,6 +50,46 @@ def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
         origin=origin,
         is_accepted=is_accepted,
         patches=pictures.pixel_rule.patches,
+    )
+
+
+def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
+    """Which frames of a video the model sees; None when it sees none."""
+    rule = model.profile.pictures.video_rule if model.profile.pictures else None
+    if rule is None:
+        return None
+    total = REFERENCE_FILE_PIXELS if settings.strict_reference else rule.total_file_pixels
+    return replace(rule, max_frames=min(rule.max_frames, settings.max_video_frames), total_file_pixels=total)
+
+
+def clip_limits(settings: Settings) -> ClipLimits:
+    """What video files are refused."""
+    return ClipLimits(
+        max_encoded_bytes=settings.max_video_bytes,
+        max_duration_s=settings.max_video_s,
+        max_pixels=settings.max_image_pixels,
+    )
+
+
+def input_reader(
+    settings: Settings,
+    model: ServedModel,
+    uuids: UuidStore,
+    fetching: Fetching | None,
+    local_files: LocalFiles | None,
+    clips: ClipDecoder | None,
+) -> InputReader:
+    """What reads the inputs of every request for a model."""
+    return InputReader(
+        model,
+        decode_limits(settings),
+        uuids,
+        feature_rule(settings, model),
+        reading_rule(settings, model),
+        fetching,
+        local_files,
+        video_rule=video_rule(settings, model),
+        clips=None if clips is None else ClipOpener(clips, clip_limits(settings)),
     )
 
 

@@ -4,28 +4,29 @@ Runs in a worker thread: base64, hashing and tokenizing all happen here, and no 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
-from schemas.content import Content, TextPart
 from schemas.embed import EmbedRequest, Truncate
 from schemas.embeddings import EmbeddingRequest
-from schemas.messages import Message
 from service.errors import InputError, ServiceError
+from service.front.clips import ClipOpener
+from service.front.conversations import embed_conversation, embedding_conversation
 from service.front.fetching import Fetching, FetchStep
 from service.front.job import Answered, Embedded, Job
 from service.front.pictures import PictureReader, Place
 from service.front.served_model import ServedModel
-from service.front.sources import Parts, Source, embed_sources, embedding_sources, is_short, part_places, places_of
+from service.front.sources import Source, embed_sources, embedding_sources, is_short, places_of
 from service.front.tenant import Tenant
 from service.front.uuids import UuidStore
 from service.ipc.messages import OutputSpec
 from service.media.features import FeatureRule
+from service.media.fetch.exchange import Take
 from service.media.header import DecodeLimits
 from service.media.local_file import LocalFiles
-from service.media.picture import Picture
 from service.media.reading import AS_REFERENCE, Reading, parse_color
-from service.prompt.conversation import Conversation, Turn
+from service.media.video_rule import VideoRule
+from service.prompt.conversation import Conversation
 from service.prompt.prompt import Prompt
 from service.prompt.token_array import TokenArray, build_token_array
 from service.prompt.truncation import Side, Truncation
@@ -49,6 +50,8 @@ class InputReader:
         reading: how files are read where a request does not say.
         fetching: brings in pictures by URL; None refuses them.
         local_files: reads `file:` URLs; None refuses them.
+        video_rule: which frames of a video are seen; None refuses videos.
+        clips: opens video files; None refuses them.
     """
 
     model: ServedModel
@@ -58,6 +61,8 @@ class InputReader:
     reading: Reading = AS_REFERENCE
     fetching: Fetching | None = None
     local_files: LocalFiles | None = None
+    video_rule: VideoRule | None = None
+    clips: ClipOpener | None = None
 
     def pictures(self, tenant: Tenant, background: str | None = None) -> PictureReader:
         """A reader for the pictures of one request of a tenant, over the request's own background if it has one."""
@@ -71,19 +76,24 @@ class InputReader:
             salt=tenant.salt,
             reading=self.reading,
             background=None if background is None else parse_color(background),
+            video_rule=self.video_rule,
         )
 
     def fetch_step(self, pictures: PictureReader, places: Iterable[Place], *, per_item: bool) -> FetchStep | None:
-        """What a job fetches before its `prepare`: see `Fetching.step`."""
-        if self.fetching is None or self.model.profile.pictures is None:
+        """What a job fetches and opens before its `prepare`: see `Fetching.step` and `ClipOpener.step`."""
+        if self.model.profile.pictures is None:
             return None
-        return self.fetching.step(pictures, places, per_item=per_item)
+        listed = list(places)
+        brings = (self.fetching, self.clips)
+        steps = [one.step(pictures, listed, per_item=per_item) for one in brings if one is not None]
+        wanted = [step for step in steps if step is not None]
+        return partial(_one_by_one, wanted) if wanted else None
 
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         self.model.check_instruction(request.instruction)
         truncation = _embedding_truncation(request, self.model.profile.max_tokens)
-        read = partial(_embedding_conversation, request)
+        read = partial(embedding_conversation, request)
         pictures = self.pictures(tenant, request.image_background)
         job = partial(self._job, embedding_sources(request), request.instruction, read, truncation, output, pictures)
         return job(per_item=request.on_error == "per_item")
@@ -93,7 +103,7 @@ class InputReader:
         self.model.check_instruction(instruction)
         limit = request.max_tokens or self.model.profile.max_tokens
         truncation = Truncation(limit, CUT_SIDES[request.truncate or "END"])
-        read = partial(_embed_conversation, instruction)
+        read = partial(embed_conversation, instruction)
         pictures = self.pictures(tenant, request.image_background)
         job = partial(self._job, embed_sources(request), instruction, read, truncation, output, pictures)
         return job(per_item=request.on_error == "per_item")
@@ -158,73 +168,13 @@ class InputReader:
         return prompts
 
 
+async def _one_by_one(steps: Sequence[FetchStep], take: Take) -> None:
+    for step in steps:
+        await step(take)
+
+
 def _bind_answered(pictures: PictureReader, embedded: Embedded) -> None:
     pictures.bind({i for i, outcome in enumerate(embedded.outcomes) if isinstance(outcome, Answered)})
-
-
-def _embed_conversation(
-    instruction: str | None, pictures: PictureReader, source: Source, param: str, index: int
-) -> Conversation:
-    return Conversation(instruction, (_turn(pictures, source, param, index),))
-
-
-def _embedding_conversation(
-    request: EmbeddingRequest, pictures: PictureReader, source: Source, param: str, index: int
-) -> Conversation:
-    if isinstance(source, list):
-        conversation = _conversation(pictures, source, param, index)
-    else:
-        conversation = Conversation(None, (_turn(pictures, source, param, index),))
-    return replace(
-        conversation,
-        instruction=conversation.instruction if request.instruction is None else request.instruction,
-        add_generation_prompt=request.add_generation_prompt,
-        continue_final_message=request.continue_final_message,
-        add_special_tokens=request.add_special_tokens,
-    )
-
-
-def _conversation(pictures: PictureReader, messages: list[Message], param: str, index: int) -> Conversation:
-    has_system = messages[0].role == "system"
-    instruction = _instruction(messages[0], param, index) if has_system else None
-    turns = [
-        Turn.of_parts(
-            "assistant" if message.role == "assistant" else "user",
-            _parts(pictures, message.content, f"{param}[{place}].content", index),
-        )
-        for place, message in enumerate(messages)
-        if message.role != "system"
-    ]
-    return Conversation(instruction, tuple(turns))
-
-
-def _instruction(message: Message, param: str, index: int) -> str:
-    if isinstance(message.content, str):
-        return message.content
-    texts = [part.text for part in message.content if isinstance(part, TextPart)]
-    if len(texts) != len(message.content):
-        raise InputError(
-            "invalid_request",
-            "a system message holds the instruction: got a picture, expected text only",
-            param=f"{param}[0].content",
-            index=index,
-        )
-    return "".join(texts)
-
-
-def _turn(pictures: PictureReader, source: Source, param: str, index: int) -> Turn:
-    if isinstance(source, Content):
-        return Turn.of_parts("user", _parts(pictures, source.content, f"{param}.content", index))
-    assert not isinstance(source, list | TokenArray)  # `_conversation` reads the one, `_build` the other
-    return Turn.of_parts("user", _parts(pictures, source, param, index))
-
-
-def _parts(pictures: PictureReader, parts: Parts, param: str, index: int) -> list[Picture | str]:
-    if isinstance(parts, str):
-        return [parts]
-    texts = [part.text for part in parts if isinstance(part, TextPart)] if isinstance(parts, list) else []
-    images = [image for place in part_places(parts, param, index) for image in pictures.read(place)]
-    return [*images, *texts]
 
 
 def _embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:

@@ -7,9 +7,10 @@ an input that fails for one picture leaves the pixels of its others to the next 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from service.errors import MediaError
+from service.errors import FrameError, MediaError
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
+from service.media.frame_pair import FramePair
 from service.media.picture import Picture
 
 
@@ -37,7 +38,9 @@ class LoadedPictures:
         for item in items:
             found = self._pictures[item.digest]
             if isinstance(found, MediaError):  # its place is that of whichever copy was decoded
-                return MediaError(found.code, found.message, param=item.param, index=item.index)
+                is_second = isinstance(found, FrameError) and found.is_second
+                place = item.second if isinstance(item, FramePair) and is_second else item
+                return MediaError(found.code, found.message, param=place.param, index=item.index)
         return None
 
     def take(self, item: Picture) -> LoadedMedia:

@@ -66,6 +66,7 @@ def request_of(id_: int, prompt: Prompt, loaded: Sequence[LoadedMedia], output: 
             grid_thw=place.grid_thw,
             offset=place.offset,
             num_tokens=place.length,
+            num_frames=place.item.num_frames,
             dtype=place.item.dtype,
             slot=one.slot,
         )

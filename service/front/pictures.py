@@ -10,9 +10,11 @@ from functools import partial
 
 from schemas.content import ImageEmbedsPart, ImageSource, ImageUrlPart
 from schemas.errors import MissingMedia
+from schemas.video import VideoFramesPart, VideoUrlPart
 from service.errors import CacheMissError, ConflictError, InputError, MediaError
 from service.front.uuids import UuidStore
 from service.media.blame import Blame
+from service.media.clip import OpenClip
 from service.media.features import FeatureRule, open_features
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
@@ -20,14 +22,16 @@ from service.media.local_file import LocalFiles
 from service.media.picture import Picture
 from service.media.picture_rule import PictureRule
 from service.media.reading import AS_REFERENCE, Color, Reading
-from service.media.source import read_source, scheme_of
+from service.media.source import What, read_source, scheme_of
+from service.media.video_rule import VideoRule
 
 PicturePart = ImageUrlPart | ImageEmbedsPart
+MediaPart = PicturePart | VideoFramesPart | VideoUrlPart
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a picture stands in the request.
+    """Where a picture or video stands in the request.
 
     Attributes:
         param: path of its part.
@@ -38,12 +42,12 @@ class Place:
 
     param: str
     index: int
-    part: PicturePart
+    part: MediaPart
     is_bare: bool = False
 
     @property
     def content_param(self) -> str:
-        """Path of the picture's content."""
+        """Path of its content."""
         return self.param if self.is_bare else f"{self.param}.{self.part.__struct_config__.tag}"
 
 
@@ -60,8 +64,13 @@ class PictureReader:
     """Reads the pictures of one request of one tenant.
 
     Attributes:
+        limits: what is refused.
+        reading: how files are read.
+        salt: part of every key: keeps tenants apart.
+        video_rule: which frames of a video are seen; None where the model takes no video.
         claims: names that came with content so far.
         fetched: what the request's URLs gave, put here before anything is read.
+        clips: what its video files are, by the paths of their parts; likewise.
         tenant: whose request it is.
     """
 
@@ -77,6 +86,7 @@ class PictureReader:
         reading: Reading = AS_REFERENCE,
         background: Color | None = None,
         salt: bytes = b"",
+        video_rule: VideoRule | None = None,
     ) -> None:
         """Read with the server's `reading`, or over the request's own `background`; `salt` keeps tenants apart.
 
@@ -84,15 +94,17 @@ class PictureReader:
         """
         self._rule = rule
         self._features = features
-        self._limits = limits
+        self.limits = limits
         self._uuids = uuids
         self._tenant = tenant
-        self._reading = reading if background is None else replace(reading, background=background)
+        self.reading = reading if background is None else replace(reading, background=background)
         self._has_background = background is not None
         self.salt = salt
+        self.video_rule = video_rule
         self._local_files = local_files
         self.claims: list[Claim] = []
         self.fetched: dict[str, bytes | MediaError] = {}
+        self.clips: dict[str, OpenClip | MediaError] = {}
 
     def check_known(self, places: Iterable[Place]) -> None:
         """Refuse names without content that neither the store nor an earlier part of the request knows.
@@ -104,11 +116,14 @@ class PictureReader:
         named = {claim.uuid for claim in self.claims}
         missing = []
         for place in places:
+            part = place.part
+            if not isinstance(part, PicturePart):
+                continue
             self._rule_for(place)
-            uuid = place.part.uuid
+            uuid = part.uuid
             if uuid is None:
                 continue
-            if _has_content(place.part):
+            if _has_content(part):
                 named.add(uuid)
             elif uuid not in named and self._uuids.find(self._tenant, uuid) is None:
                 missing.append(MissingMedia(uuid=uuid, param=place.param, index=place.index))
@@ -124,8 +139,10 @@ class PictureReader:
             ConflictError: the name that came with the content stands for other content.
             InputError: the part has neither content nor name.
         """
-        uuid = place.part.uuid
-        if not _has_content(place.part):
+        part = place.part
+        assert isinstance(part, PicturePart)  # `videos.read_video` reads the others
+        uuid = part.uuid
+        if not _has_content(part):
             if uuid is None:
                 message = f"`{place.content_param}`: expected a picture, or a known `uuid` beside it, got neither"
                 raise InputError("invalid_request", message, param=place.content_param, index=place.index)
@@ -153,10 +170,11 @@ class PictureReader:
             text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
             opened = open_features(text, grids, self._features, param=param, index=place.index, salt=self.salt)
             return [*opened]
+        assert isinstance(part, ImageUrlPart)  # as in `read`
         assert part.image_url is not None  # as above
-        encoded = self._encoded(url_of(part.image_url), param, place.index)
-        opened_at = partial(open_image, encoded, self._limits, self._rule_for(place), param, place.index)
-        return [opened_at(reading=self._reading, salt=self.salt)]
+        encoded = self.encoded(url_of(part.image_url), param, place.index)
+        opened_at = partial(open_image, encoded, self.limits, self._rule_for(place), param, place.index)
+        return [opened_at(reading=self.reading, salt=self.salt)]
 
     def _rule_for(self, place: Place) -> PictureRule:
         """How the model's pictures are resized; an error where it has none."""
@@ -168,20 +186,31 @@ class PictureReader:
     def _read_again(self, item: Picture, place: Place) -> Picture:
         """A named picture over the background that this request asks for; else as it was read when it was named."""
         if self._has_background and isinstance(place.part, ImageUrlPart) and isinstance(item, MediaItem):
-            return item.read_as(self._reading, self._rule_for(place))
+            return item.read_as(self.reading, self._rule_for(place))
         return item
 
-    def _encoded(self, url: str, param: str, index: int) -> bytes:
-        """The bytes of a picture: fetched already, of a local file, or in the text itself."""
+    def encoded(self, url: str, param: str, index: int, *, max_bytes: int = 0, what: What = "image") -> bytes:
+        """The bytes of a picture or video: fetched already, of a local file, or in the text itself.
+
+        Args:
+            url: its source.
+            param: path of the field, for errors.
+            index: its input.
+            max_bytes: largest file accepted; 0 for a picture's limit.
+            what: it is, for errors.
+
+        Raises:
+            MediaError: they are not there, or too many.
+        """
         fetched = self.fetched.get(url) if self.fetched else None
         if isinstance(fetched, MediaError):
             Blame(param, index).refuse(fetched.code, fetched.message)
         if fetched is not None:
             return fetched
-        max_bytes = self._limits.max_encoded_bytes
+        max_bytes = max_bytes or self.limits.max_encoded_bytes
         if self._local_files is not None and scheme_of(url) == "file":
             return self._local_files.read(url, max_bytes=max_bytes, param=param, index=index)
-        return read_source(url, max_bytes=max_bytes, param=param, index=index)
+        return read_source(url, max_bytes=max_bytes, param=param, index=index, what=what)
 
     def _named(self, uuid: str, place: Place) -> Picture:
         for claim in self.claims:

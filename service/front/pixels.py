@@ -14,12 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service import metrics
+from service.decode.clips import ClipDecoder
 from service.decode.decoder import Decoder
-from service.errors import MediaError
+from service.errors import FrameError, MediaError
+from service.front.clip_frames import ClipFrames
 from service.front.loaded import LoadedMedia, LoadedPictures
 from service.ipc.arena import PixelArena
 from service.ipc.messages import PixelSlot
+from service.media.clip import ClipPair
 from service.media.features import FeaturesItem
+from service.media.frame_pair import FramePair
 from service.media.item import MediaItem
 from service.media.picture import Picture
 
@@ -36,12 +40,14 @@ class PixelLoader:
         arena: PixelArena,
         fingerprint: bytes,
         decoder: Decoder,
+        clips: ClipDecoder | None = None,
         *,
         num_threads: int,
         max_known_keys: int = 1 << 16,
     ) -> None:
         self._arena = arena
         self._decoder = decoder
+        self._clips = clips
         self._fingerprint = fingerprint
         self._pool = ThreadPoolExecutor(num_threads, thread_name_prefix="media")
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
@@ -89,8 +95,11 @@ class PixelLoader:
     async def _decode(self, items: Sequence[Picture]) -> list[LoadedMedia | MediaError]:
         """Each item's key and slot of pixels, or why it has none."""
         slots = await self._arena.reserve([item.num_slot_bytes for item in items])
-        each = [asyncio.create_task(self._decode_into(item, slot)) for item, slot in zip(items, slots, strict=True)]
+        clips = ClipFrames(self._clips, items)
+        pairs = zip(items, slots, strict=True)
+        each = [asyncio.create_task(self._decode_into(item, slot, clips)) for item, slot in pairs]
         decoding = asyncio.gather(*each, return_exceptions=True)
+        decoding.add_done_callback(lambda _: clips.close())
         try:
             keys = await asyncio.shield(decoding)
         except asyncio.CancelledError:
@@ -104,12 +113,11 @@ class PixelLoader:
             raise bug
         ends = [key for key in keys if isinstance(key, bytes | MediaError)]
         self._release([slot for slot, end in zip(slots, ends, strict=True) if isinstance(end, MediaError)])
-        pairs = zip(slots, ends, strict=True)
-        return [end if isinstance(end, MediaError) else LoadedMedia(end, slot) for slot, end in pairs]
+        ended = zip(slots, ends, strict=True)
+        return [end if isinstance(end, MediaError) else LoadedMedia(end, slot) for slot, end in ended]
 
-    async def _decode_into(self, item: Picture, slot: PixelSlot) -> bytes:
-        assert isinstance(item, MediaItem | FeaturesItem)  # there are no others
-        data = await self._decoder.pixels(item) if isinstance(item, MediaItem) else item.data
+    async def _decode_into(self, item: Picture, slot: PixelSlot, clips: ClipFrames) -> bytes:
+        data = await self._data(item, clips)
         storing = asyncio.get_running_loop().run_in_executor(self._pool, self._store, item, data, slot)
         try:
             key = await asyncio.shield(storing)
@@ -119,6 +127,23 @@ class PixelLoader:
         if item.dtype is None:
             metrics.PICTURES_DECODED.inc()
         return key
+
+    async def _data(self, item: Picture, clips: ClipFrames) -> memoryview | NDArray[np.uint8]:
+        """What goes into the item's slot."""
+        if isinstance(item, ClipPair):
+            return await clips.pixels(item)
+        if isinstance(item, FramePair):
+            first = await self._frame(item.first, is_second=False)
+            second = first if item.second == item.first else await self._frame(item.second, is_second=True)
+            return np.concatenate([first.reshape(-1), second.reshape(-1)])
+        assert isinstance(item, MediaItem | FeaturesItem)  # there are no others
+        return await self._decoder.pixels(item) if isinstance(item, MediaItem) else item.data
+
+    async def _frame(self, frame: MediaItem, *, is_second: bool) -> NDArray[np.uint8]:
+        try:
+            return await self._decoder.pixels(frame)
+        except MediaError as error:
+            raise FrameError(error, is_second=is_second) from None
 
     def _store(self, item: Picture, data: memoryview | NDArray[np.uint8], slot: PixelSlot) -> bytes:
         """Fill a slot; the key is that of what stands there, whoever decoded it."""

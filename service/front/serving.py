@@ -14,14 +14,14 @@ from litestar import Litestar
 
 from schemas.health import Health
 from service import metrics
-from service.decode.start import start_decoder
+from service.decode.start import start_clip_decoder, start_decoder
 from service.errors import UnavailableError
 from service.front.admission import Admission, QueueLimits
 from service.front.client import EngineClient
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
 from service.front.fetching import Fetching
-from service.front.from_settings import decode_limits, feature_rule, patience, reading_rule, start_message
+from service.front.from_settings import input_reader, patience, start_message
 from service.front.inputs import InputReader
 from service.front.keyring import Keyring
 from service.front.known_answer import KnownAnswer
@@ -160,8 +160,10 @@ class Serving:
         arena = PixelArena(settings.pixel_arena_bytes)
         metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
         decoder = start_decoder(settings, cores)
-        metrics.DECODE_BYTES.set_function(lambda: decoder.budget.num_bytes_taken)
-        loader = PixelLoader(arena, model.fingerprint, decoder, num_threads=cores)
+        clips = start_clip_decoder(settings, cores)
+        budgets = [one.budget for one in (decoder, clips) if one is not None]
+        metrics.DECODE_BYTES.set_function(lambda: sum(budget.num_bytes_taken for budget in budgets))
+        loader = PixelLoader(arena, model.fingerprint, decoder, clips, num_threads=cores)
         client = EngineClient(arena, loader, self.admission.observe)
         embedder = Embedder(
             client, loader, arena, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s
@@ -175,8 +177,7 @@ class Serving:
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
             if self._online is not None and self._online.engine is supervisor.ready:
                 return
-            rule, reading = feature_rule(settings, model), reading_rule(settings, model)
-            reader = InputReader(model, decode_limits(settings), uuids, rule, reading, self.fetching, self.local_files)
+            reader = input_reader(settings, model, uuids, self.fetching, self.local_files, clips)
             keep_out_of_collections()
             self._online = Online(model, supervisor.ready, embedder, reader)
 

@@ -143,7 +143,8 @@ def _row(outcome: Outcome, kind: EmbeddingType) -> Row:
 
 
 def _images(embedded: Embedded) -> list[EmbedImage]:
-    sent = [place.item.sent_as for one in embedded.answered for place in one.prompt.placeholders]
+    places = (place for one in embedded.answered for place in one.prompt.placeholders)
+    sent = [place.item.sent_as for place in places if place.item.num_frames == 1]  # Cohere's clients know no videos
     return [EmbedImage(width=one.width, height=one.height, format=one.format, bit_depth=24) for one in sent]
 
 

@@ -64,6 +64,8 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         max_body_bytes=settings.max_body_bytes,
         max_image_bytes=settings.max_image_bytes,
         max_image_pixels=settings.max_image_pixels,
+        max_video_frames=online.reader.video_rule.max_frames if online.reader.video_rule else None,
+        max_video_bytes=settings.max_video_bytes if online.reader.video_rule and online.reader.clips else None,
         accepts_token_arrays=serving.accepts_token_arrays,
         fetches_image_urls=settings.fetches_image_urls,
         dtype=online.engine.dtype,

@@ -26,7 +26,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class PixelSlot(msgspec.Struct, frozen=True):
-    """A stretch of the shared arena: RGB bytes of a picture, or its features, row by row."""
+    """A stretch of the shared arena: RGB bytes of a picture or of two frames, or features, row by row."""
 
     start: int
     num_bytes: int
@@ -43,6 +43,8 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
     """Index of the first placeholder token."""
     num_tokens: int
     """How many placeholder tokens it has."""
+    num_frames: int = 1
+    """1 for a picture; 2 for a pair of a video's frames, whose placeholders are another token."""
     dtype: TensorDtype | None = None
     """None when the slot holds pixels; the number format of the features that it holds instead."""
     slot: PixelSlot | None = None

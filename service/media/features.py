@@ -83,6 +83,11 @@ class FeaturesItem:
         return self.patches.num_tokens(self.grid_thw)
 
     @property
+    def num_frames(self) -> int:
+        """1: a still picture."""
+        return 1
+
+    @property
     def num_slot_bytes(self) -> int:
         """Bytes of its rows."""
         return len(self.data)

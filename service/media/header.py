@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from service.media.blame import Blame
 from service.media.declared_size import declared_size
 from service.media.format import Format, sniff
-from service.media.orientation import AS_STORED
+from service.media.orientation import AS_STORED, swaps_sides
 
 UNREADABLE = "The image cannot be decoded: the file is damaged, cut short, or not the format its first bytes announce."
 """The one sentence for every failure inside the decoder. The library's own text never leaves the process."""
@@ -59,6 +59,11 @@ class Header:
     width: int
     height: int
     orientation: int = AS_STORED
+
+    @property
+    def upright_size(self) -> tuple[int, int]:
+        """Height and width once it is turned."""
+        return (self.width, self.height) if swaps_sides(self.orientation) else (self.height, self.width)
 
     @property
     def num_decode_bytes(self) -> int:

@@ -9,7 +9,7 @@ from service.media.blame import Blame
 from service.media.framing import Framing
 from service.media.header import DecodeLimits, Header, read_header
 from service.media.key import content_key, file_digest, source_digest
-from service.media.orientation import read_orientation, swaps_sides
+from service.media.orientation import read_orientation
 from service.media.picture import QWEN3_VL, GridThw, Patches, SentAs, Size
 from service.media.picture_rule import PictureRule
 from service.media.reading import AS_REFERENCE, Reading
@@ -30,6 +30,8 @@ class MediaItem:
         grid_thw: patches of the resized picture: (1, height / 16, width / 16) for Qwen3-VL.
         reading: background and orientation.
         salt: part of its keys: whose picture it is.
+        first_size: of a video's frame: height and width that it is resized to before, as the reference does; None for
+            a picture.
         param: path of the field it came from, for errors found while decoding.
         index: input of the batch it belongs to, for errors found while decoding.
         patches: how the model cuts it.
@@ -48,6 +50,7 @@ class MediaItem:
     index: int | None = field(default=None, compare=False)
     patches: Patches = QWEN3_VL
     framing: Framing | None = None
+    first_size: Size | None = None
 
     @property
     def num_tokens(self) -> int:
@@ -58,6 +61,11 @@ class MediaItem:
     def num_decode_bytes(self) -> int:
         """Memory that making its pixels takes at its peak."""
         return self.header.num_decode_bytes + (self.framing.num_bytes if self.framing else 0)
+
+    @property
+    def num_frames(self) -> int:
+        """1: a still picture."""
+        return 1
 
     @property
     def num_stored_bytes(self) -> int:
@@ -129,13 +137,31 @@ def open_image(
 
     Source: DESIGN.md section 1, step 2: hash first, pixels only when the engine lacks the features.
     """
-    header = read_header(encoded, limits, param=param, index=index)
-    if reading.upright:
-        header = replace(header, orientation=read_orientation(encoded, header.format))
-    sides = (header.width, header.height) if swaps_sides(header.orientation) else (header.height, header.width)
-    seen = rule.see(*sides, Blame(param, index))
+    header = open_header(encoded, limits, reading, param=param, index=index)
+    seen = rule.see(*header.upright_size, Blame(param, index))
     grid_thw = rule.patches.grid_thw(*seen.size)
     identity = file_digest(encoded)
     digest = source_digest(identity, rule, reading, tenant_salt=salt)
     placed = MediaItem(encoded, header, identity, digest, seen.size, grid_thw, reading, salt, param, index)
     return replace(placed, patches=rule.patches, framing=seen.framing)
+
+
+def open_header(
+    encoded: bytes, limits: DecodeLimits, reading: Reading, *, param: str | None = None, index: int | None = None
+) -> Header:
+    """A picture's header, with its orientation where that counts.
+
+    Args:
+        encoded: the bytes of a picture file.
+        limits: what is refused.
+        reading: whether the orientation is applied.
+        param: path of the field, for errors.
+        index: input of the batch, for errors.
+
+    Raises:
+        MediaError: `media_too_large`, `media_undecodable`.
+    """
+    header = read_header(encoded, limits, param=param, index=index)
+    if reading.upright:
+        return replace(header, orientation=read_orientation(encoded, header.format))
+    return header

@@ -1,4 +1,4 @@
-"""The two content keys of a picture, and of features that came in its place.
+"""The two content keys of a picture, of a pair of frames, and of features that came in a picture's place.
 
 Level 2 stands for the encoded file and how it will be read and resized: it is known before decoding, and a repeated
 file needs neither decode nor resize. Level 1 stands for the pixels that the model sees: the same picture in another
@@ -72,6 +72,70 @@ def content_key(
     if data.nbytes != height * width * 3:
         raise ValueError(f"{data.nbytes} bytes of pixels do not make {height} x {width} RGB")
     return _digest((b"content", tenant_salt, fingerprint, PREPROCESSING_VERSION, _number(height), _number(width), data))
+
+
+def frame_digest(
+    file: bytes, first_size: Size, size: Size, reading: Reading = AS_REFERENCE, *, tenant_salt: bytes = b""
+) -> bytes:
+    """Level-2 key of a video's frame that came as a picture file: SHA-256 as `source_digest`, with its two sizes.
+
+    Args:
+        file: what `file_digest` gave.
+        first_size: height and width that it is resized to at first.
+        size: height and width at which the model sees it.
+        reading: background and orientation.
+        tenant_salt: keeps tenants apart; empty where all share.
+
+    Returns:
+        32 bytes.
+    """
+    sizes = map(_number, (*first_size, *size))
+    return _digest((b"frame-source", tenant_salt, PREPROCESSING_VERSION, *sizes, reading.key_part, file))
+
+
+def pair_digest(first: bytes, second: bytes) -> bytes:
+    """Level-2 key of a pair of frames: SHA-256 over theirs, which hold the salt, 32 bytes.
+
+    Args:
+        first: of the earlier frame.
+        second: of the later one.
+    """
+    return _digest((b"pair-source", first, second))
+
+
+def clip_pair_digest(file: bytes, frames: tuple[int, int], size: Size, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-2 key of two frames of a video file: SHA-256 over salt, version, their numbers, their size and the file.
+
+    Args:
+        file: what `file_digest` gave.
+        frames: which two, counted from 0.
+        size: height and width at which the model sees them.
+        tenant_salt: keeps tenants apart; empty where all share.
+
+    Returns:
+        32 bytes.
+    """
+    numbers = map(_number, (*frames, *size))
+    return _digest((b"clip-pair-source", tenant_salt, PREPROCESSING_VERSION, *numbers, file))
+
+
+def pair_key(pixels: memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-1 key of a pair of frames: SHA-256 as `content_key`, over both frames' bytes.
+
+    Args:
+        pixels: resized RGB of the earlier frame, then of the later one.
+        size: height and width of each.
+        fingerprint: identifies model, revision and the dtype of its vision tower.
+        tenant_salt: keeps tenants apart; empty where all share.
+
+    Returns:
+        32 bytes.
+    """
+    height, width = size
+    if pixels.nbytes != 2 * height * width * 3:
+        raise ValueError(f"{pixels.nbytes} bytes of pixels do not make two frames of {height} x {width} RGB")
+    sizes = map(_number, size)
+    return _digest((b"pair", tenant_salt, fingerprint, PREPROCESSING_VERSION, *sizes, pixels))
 
 
 def features_digest(data: memoryview, dtype: TensorDtype, grid_thw: tuple[int, int, int], width: int) -> bytes:

@@ -18,7 +18,7 @@ from service.media.blame import Blame
 from service.settings import SettingsError
 
 REFUSED = (
-    "The image is given as a `file:` URL that this server does not open: expected `file:///` and the absolute path of "
+    "This is a `file:` URL that this server does not open: expected `file:///` and the absolute path of "
     "a regular file below an allowed directory, reached without links"
 )
 """The same whether the file is not there, is something else or may not be read."""
@@ -136,5 +136,5 @@ def _read_regular(descriptor: int, max_bytes: int, blame: Blame) -> bytes:
         pieces.append(piece)
         num_left -= len(piece)
     if num_left == 0:
-        blame.refuse("media_too_large", f"The image file is larger than the {max_bytes} bytes accepted.")
+        blame.refuse("media_too_large", f"The file is larger than the {max_bytes} bytes accepted.")
     return b"".join(pieces)

@@ -49,7 +49,10 @@ class NaflexRule:
         return (b"naflex", *(number.to_bytes(8, "little") for number in numbers))
 
     def see(self, height: int, width: int, blame: Blame) -> Seen:
-        """The largest scale whose patches, both sides rounded up to whole ones, are not too many."""
+        """The largest scale whose patches, both sides rounded up to whole ones, are not too many.
+
+        None is refused: at the least scale every shape is one patch.
+        """
         low, high = LEAST_SCALE, MOST_SCALE
         while high - low >= EPSILON:
             middle = (low + high) / 2
@@ -59,12 +62,6 @@ class NaflexRule:
             else:
                 high = middle
         size = self._scaled(height, width, low)
-        if size[0] * size[1] > self.max_pixels:
-            blame.refuse(
-                "media_too_large",
-                f"The image is {width} x {height} pixels: at one patch across it would have more than the "
-                f"{self.max_num_patches} patches that this model sees.",
-            )
         return Seen(size, Framing(size, self.resample))
 
     def _scaled(self, height: int, width: int, scale: float) -> Size:

@@ -1,6 +1,7 @@
 """A picture as prompts, shared memory and the engine's client carry it, whatever it came as.
 
-`MediaItem` (a file, to be decoded) and `FeaturesItem` (features that were computed before) are pictures. Knows neither.
+`MediaItem` (a file, to be decoded), `FramePair` (two frames of a video) and `FeaturesItem` (features that were computed
+before) are pictures. Knows none of them.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ MERGE_SIZE = 2
 
 PATCH_SIZE = 16
 """Pixels along one side of a patch."""
+
+FRAMES_OF_PAIR = 2
+"""Frames of a video that become one item: the vision tower's temporal patch."""
 
 Size = tuple[int, int]
 """Height and width in pixels, in this order."""
@@ -87,6 +91,11 @@ class Picture(Protocol):
         ...
 
     @property
+    def num_frames(self) -> int:
+        """1 for a picture; 2 for a pair of a video's frames, which has placeholders of its own."""
+        ...
+
+    @property
     def dtype(self) -> TensorDtype | None:
         """Number format of the features in its slot; None when the slot holds RGB pixels."""
         ...
@@ -138,3 +147,14 @@ class Picture(Protocol):
 def num_visual_tokens(grid_thw: GridThw) -> int:
     """Visual tokens of a grid of Qwen3-VL: T · H · W / 4."""
     return QWEN3_VL.num_tokens(grid_thw)
+
+
+def grid_of(size: tuple[int, int], factor: int) -> GridThw:
+    """Patches of a picture of that height and width, whose visual tokens are `factor` pixels wide: (1, rows, columns).
+
+    Args:
+        size: height and width, multiples of `factor`.
+        factor: 32 where a patch has 16 pixels.
+    """
+    patch = factor // MERGE_SIZE
+    return (1, size[0] // patch, size[1] // patch)

@@ -71,19 +71,32 @@ def fit(height: int, width: int, rule: PixelRule, *, param: str | None = None, i
 
     Source: qwen-vl-utils 0.0.14, `smart_resize`.
     """
-    factor = rule.factor
     if max(height, width) > rule.max_aspect * min(height, width):
         message = f"The image is {width} x {height} pixels; one side may be at most {rule.max_aspect} times the other."
         Blame(param, index).refuse("media_too_large", message)
-    fitted = max(factor, round(height / factor) * factor), max(factor, round(width / factor) * factor)
-    if fitted[0] * fitted[1] > rule.max_pixels:
-        scale = math.sqrt(height * width / rule.max_pixels)
-        fitted = math.floor(height / scale / factor) * factor, math.floor(width / scale / factor) * factor
-    elif fitted[0] * fitted[1] < rule.min_pixels:
-        scale = math.sqrt(rule.min_pixels / (height * width))
-        fitted = math.ceil(height * scale / factor) * factor, math.ceil(width * scale / factor) * factor
+    fitted = fit_area(height, width, rule.factor, rule.min_pixels, rule.max_pixels)
     if 0 in fitted:
         _refuse_empty_side(height, width, rule, Blame(param, index))
+    return fitted
+
+
+def fit_area(height: int, width: int, factor: int, min_pixels: float, max_pixels: float) -> Size:
+    """The formula of `fit`, whatever the shape: an extreme one may leave a side of 0.
+
+    Args:
+        height: at least 1.
+        width: at least 1.
+        factor: both sides become multiples of it.
+        min_pixels: least area.
+        max_pixels: largest area; a share of a video's need not be a whole number.
+    """
+    fitted = max(factor, round(height / factor) * factor), max(factor, round(width / factor) * factor)
+    if fitted[0] * fitted[1] > max_pixels:
+        scale = math.sqrt(height * width / max_pixels)
+        return math.floor(height / scale / factor) * factor, math.floor(width / scale / factor) * factor
+    if fitted[0] * fitted[1] < min_pixels:
+        scale = math.sqrt(min_pixels / (height * width))
+        return math.ceil(height * scale / factor) * factor, math.ceil(width * scale / factor) * factor
     return fitted
 
 

@@ -6,17 +6,26 @@ and no socket, and does not look at what the bytes are.
 """
 
 import re
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Literal, NoReturn
 
 from service.media.base64_text import decode_base64
 from service.media.blame import Blame
 
+What = Literal["image", "video"]
+"""What a client wrote the source of, as errors call it."""
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}):")
 _PATH_SIGNS = frozenset("./\\~")
-_ACCEPTED = "send a data URI such as `data:image/png;base64,...`, or bare base64"
+_ACCEPTED: Mapping[What, str] = {
+    "image": "send a data URI such as `data:image/png;base64,...`, or bare base64",
+    "video": "send a data URI such as `data:video/mp4;base64,...`, or bare base64",
+}
 
 
-def read_source(text: str, *, max_bytes: int, param: str | None = None, index: int | None = None) -> bytes:
+def read_source(
+    text: str, *, max_bytes: int, param: str | None = None, index: int | None = None, what: What = "image"
+) -> bytes:
     """Return the encoded bytes that a data URI or bare base64 carries.
 
     The media type of a data URI is ignored: `header.read_header` looks at the bytes themselves. Base64 is strict: the
@@ -27,6 +36,7 @@ def read_source(text: str, *, max_bytes: int, param: str | None = None, index: i
         max_bytes: largest number of decoded bytes accepted. Checked on the length of the base64, before decoding.
         param: path of the field, for the error.
         index: input of the batch, for the error.
+        what: the source of which it is, for the error.
 
     Returns:
         The decoded bytes, at least one and at most `max_bytes`.
@@ -39,13 +49,13 @@ def read_source(text: str, *, max_bytes: int, param: str | None = None, index: i
     blame = Blame(param, index)
     scheme = _SCHEME.match(text)
     if scheme is None:
-        return _decode(text, max_bytes, blame)
+        return _decode(text, max_bytes, blame, what)
     if scheme[1].lower() != "data":
-        _refuse_scheme(scheme[1].lower(), blame)
+        _refuse_scheme(scheme[1].lower(), blame, what)
     media_type, comma, data = text[scheme.end() :].partition(",")
     if not comma or not media_type.lower().endswith(";base64"):
-        blame.refuse("media_undecodable", f"The data URI of the image is not marked `;base64`; {_ACCEPTED}.")
-    return _decode(data, max_bytes, blame)
+        blame.refuse("media_undecodable", f"The data URI of the {what} is not marked `;base64`; {_ACCEPTED[what]}.")
+    return _decode(data, max_bytes, blame, what)
 
 
 def scheme_of(text: str) -> str | None:
@@ -54,31 +64,35 @@ def scheme_of(text: str) -> str | None:
     return scheme[1].lower() if scheme else None
 
 
-def _refuse_scheme(scheme: str, blame: Blame) -> NoReturn:
+def _refuse_scheme(scheme: str, blame: Blame, what: What) -> NoReturn:
     if scheme in ("http", "https"):
         blame.refuse(
             "media_source_refused",
-            f"The image is given as an {scheme} URL, and URL fetching is not enabled on this server: {_ACCEPTED}.",
+            f"The {what} is given as an {scheme} URL, and URL fetching is not enabled on this server: "
+            f"{_ACCEPTED[what]}.",
         )
-    blame.refuse("media_source_refused", f"The image is given with the scheme `{scheme}:`, never opened: {_ACCEPTED}.")
+    message = f"The {what} is given with the scheme `{scheme}:`, never opened: {_ACCEPTED[what]}."
+    blame.refuse("media_source_refused", message)
 
 
-def _decode(data: str, max_bytes: int, blame: Blame) -> bytes:
+def _decode(data: str, max_bytes: int, blame: Blame, what: What) -> bytes:
     if not data:
-        blame.refuse("media_undecodable", f"The image is empty; {_ACCEPTED}.")
+        blame.refuse("media_undecodable", f"The {what} is empty; {_ACCEPTED[what]}.")
     num_bytes = len(data) * 3 // 4 - data[-2:].count("=")
     if num_bytes > max_bytes:
-        blame.refuse("media_too_large", f"The image file has {num_bytes} bytes; at most {max_bytes} are accepted.")
+        blame.refuse("media_too_large", f"The {what} file has {num_bytes} bytes; at most {max_bytes} are accepted.")
     try:
         return decode_base64(data)
     except ValueError:  # binascii.Error is one
-        return _refuse_not_base64(data, blame)
+        return _refuse_not_base64(data, blame, what)
 
 
-def _refuse_not_base64(data: str, blame: Blame) -> NoReturn:
+def _refuse_not_base64(data: str, blame: Blame, what: What) -> NoReturn:
     if _PATH_SIGNS.intersection(data[:64]) and len(data) < 4096:
-        blame.refuse("media_source_refused", f"The image looks like a path, and no path is ever opened: {_ACCEPTED}.")
+        message = f"The {what} looks like a path, and no path is ever opened: {_ACCEPTED[what]}."
+        blame.refuse("media_source_refused", message)
     blame.refuse(
         "media_undecodable",
-        "The image is not valid base64: standard alphabet, full padding and no white space or line breaks are needed.",
+        f"The {what} is not valid base64: standard alphabet, full padding and no white space or line breaks are "
+        "needed.",
     )

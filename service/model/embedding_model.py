@@ -20,7 +20,8 @@ class Probe:
 
     Attributes:
         token_ids: with placeholders.
-        pixels: `[height, width, 3]`, uint8, of its only picture; None when it has none.
+        pixels: `[height, width, 3]`, uint8, of its only picture, or `[2, height, width, 3]` of a pair of frames; None
+            when it has none.
         offset: of the picture's first placeholder.
         num_tokens: placeholders of the picture.
         grid_thw: the picture's patches.
@@ -58,7 +59,8 @@ class EmbeddingModel(Protocol):
         num_parameters: of all weights.
         device: where it runs.
         dtype: of its weights and features.
-        placeholder_ids: tokens that stand for media, and whose embeddings are replaced by features.
+        placeholder_ids: tokens that stand for media, and whose embeddings are replaced by features: that of a picture,
+            and where the model sees videos that of a pair of frames.
         tower: what sees pictures; None for a model of text.
         patch_size: pixels along one side of a unit of a picture's grid.
     """
@@ -88,12 +90,12 @@ class EmbeddingModel(Protocol):
         ...
 
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Features of one picture, `[tokens, feature_width]`, contiguous, on the device.
+        """Features of one picture or pair of frames, `[tokens, feature_width]`, contiguous, on the device.
 
         They depend on nothing but the pixels: neither on other pictures nor on any prompt.
 
         Args:
-            pixels: `[height, width, 3]`, uint8, resized by the profile's rule.
+            pixels: `[height, width, 3]`, uint8, resized by the profile's rule; `[2, height, width, 3]` for a pair.
         """
         ...
 

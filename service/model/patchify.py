@@ -25,3 +25,14 @@ def patchify(pixels: torch.Tensor) -> torch.Tensor:
     patches = blocks.permute(0, 3, 1, 4, 6, 2, 5)  # block row, block column, row, column, channel, y, x
     still = patches.unsqueeze(5).expand(-1, -1, -1, -1, -1, TEMPORAL, -1, -1)
     return still.reshape(rows * columns * MERGE * MERGE, channels * TEMPORAL * PATCH * PATCH)
+
+
+def patchify_pair(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """The same for two frames of a video: each patch has one after the other where a still picture stands twice.
+
+    Args:
+        first: `[height, width, 3]`, uint8, the earlier frame.
+        second: likewise, the later one.
+    """
+    halves = [patchify(frame).view(-1, 3, TEMPORAL, PATCH * PATCH) for frame in (first, second)]
+    return torch.stack([halves[0][:, :, 0], halves[1][:, :, 1]], dim=2).flatten(1)

@@ -6,7 +6,7 @@ bit: float64 for the scale, float32 for the rest.
 
 import torch
 
-from service.prompt.preprocessor_file import Scaling
+from service.model.image_processor import Scaling
 
 
 def picture_inputs(

@@ -15,9 +15,9 @@ from service.model.embedding_model import Grid, Probe, Tower
 from service.model.language import LanguageModel
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
-from service.model.patchify import PATCH, patchify
+from service.model.patchify import PATCH, patchify, patchify_pair
+from service.model.positions import mrope_positions
 from service.model.vision import VisionTower
-from service.prompt.positions import mrope_positions
 
 HEIGHT, WIDTH = 64, 96
 GRID_THW = (1, 4, 6)
@@ -41,9 +41,9 @@ class Qwen3VLEmbedding:
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
         self.device = self.language.device
         self.dtype = stock.dtype
-        self.placeholder_ids = (stock.config.image_token_id,)
+        self.placeholder_ids = (stock.config.image_token_id, stock.config.video_token_id)
         self.patch_size = PATCH
-        self._pooling = pooling
+        self._pooling: PoolingMode = pooling
 
     @classmethod
     def load(
@@ -72,15 +72,20 @@ class Qwen3VLEmbedding:
         return pool(*self.language.states_to_pool(batch, self._pooling), self._pooling)
 
     def probes(self) -> Sequence[Probe]:
-        """A picture and two texts; two of the three begin alike: with a common beginning, and without."""
+        """A picture, a pair of frames and two texts, of which three begin alike: a common beginning, and without."""
         config = self.stock.config
         words, others = list(range(40, 52)), list(range(60, 70))
-        pads = [config.image_token_id] * NUM_VISUAL_TOKENS
-        ids = [*words, config.vision_start_token_id, *pads, config.vision_end_token_id, *words]
         y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
         pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
-        picture = Probe(ids, pixels, len(words) + 1, NUM_VISUAL_TOKENS, GRID_THW)
-        return [picture, Probe([*words, *others[:6]]), Probe(others)]
+
+        def seen(pixels: NDArray[np.uint8], pad_id: int) -> Probe:
+            pads = [pad_id] * NUM_VISUAL_TOKENS
+            ids = [*words, config.vision_start_token_id, *pads, config.vision_end_token_id, *words]
+            return Probe(ids, pixels, len(words) + 1, NUM_VISUAL_TOKENS, GRID_THW)
+
+        picture = seen(pixels, config.image_token_id)
+        pair = seen(np.stack([pixels, 255 - pixels]), config.video_token_id)
+        return [picture, pair, Probe([*words, *others[:6]]), Probe(others)]
 
     @torch.inference_mode()
     def stock_vector(self, probe: Probe) -> torch.Tensor:
@@ -90,10 +95,20 @@ class Qwen3VLEmbedding:
             ids = torch.tensor([probe.token_ids], device=stock.device)
             inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
             if probe.pixels is not None:
-                inputs["pixel_values"] = patchify(torch.from_numpy(probe.pixels)).to(stock.device, stock.dtype)
-                inputs["image_grid_thw"] = torch.tensor([probe.grid_thw], device=stock.device)
-                inputs["mm_token_type_ids"] = (ids == stock.config.image_token_id).int()
+                inputs |= self._stock_media(torch.from_numpy(probe.pixels), ids, probe.grid_thw)
             states: torch.Tensor = stock(**inputs, use_cache=False).last_hidden_state[0]
             return pool(states, torch.tensor([0, len(states)], device=stock.device), self._pooling)[0]
         finally:
             stock.rope_deltas = None
+
+    def _stock_media(self, pixels: torch.Tensor, ids: torch.Tensor, grid_thw: Grid) -> dict[str, torch.Tensor]:
+        """What the stock forward takes for a picture or a pair of frames, in its own patch order."""
+        stock, is_pair = self.stock, pixels.ndim == 4
+        patches = patchify_pair(*pixels) if is_pair else patchify(pixels)
+        grid = torch.tensor([grid_thw], device=stock.device)
+        pad_id = stock.config.video_token_id if is_pair else stock.config.image_token_id
+        return {
+            "pixel_values_videos" if is_pair else "pixel_values": patches.to(stock.device, stock.dtype),
+            "video_grid_thw" if is_pair else "image_grid_thw": grid,
+            "mm_token_type_ids": (ids == pad_id).int() * (2 if is_pair else 1),
+        }

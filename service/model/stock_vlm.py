@@ -20,9 +20,9 @@ from service.model.embedding_model import Grid, Probe, Tower
 from service.model.load import load_stock
 from service.model.packed_attention import PACKED
 from service.model.packed_batch import PackedBatch
+from service.model.positions import mrope_positions
 from service.model.segments import Segments, plan_segments
 from service.model.still_patches import StillPatches
-from service.prompt.positions import mrope_positions
 
 Positions = Callable[[int, Iterable[tuple[int, Grid]]], NDArray[np.int64]]
 """Length of a prompt, and offset and grid of each picture, to `[3, num_tokens]`: temporal, height, width."""
@@ -54,13 +54,20 @@ class StockVlm:
         patches: how the tower takes pixels.
         number: the family's positions.
         pooling: which hidden states become the vector.
+        of_picture: in a prompt with a picture, pool from `<|vision_start|>` to `<|vision_end|>` alone.
 
     Attributes:
         stock: the module whose layers run.
     """
 
     def __init__(
-        self, stock: PreTrainedModel, patches: StillPatches, number: Positions, pooling: PoolingMode = "last_token"
+        self,
+        stock: PreTrainedModel,
+        patches: StillPatches,
+        number: Positions,
+        pooling: PoolingMode = "last_token",
+        *,
+        of_picture: bool = False,
     ) -> None:
         self.stock = cast(Any, stock)  # Qwen2VLModel or Qwen2_5_VLModel, which have no common type
         self._language: Any = self.stock.language_model
@@ -68,7 +75,8 @@ class StockVlm:
         self._patches = patches
         self.patch_size = patches.patch
         self._number = number
-        self._pooling = pooling
+        self._pooling: PoolingMode = pooling
+        self._of_picture = of_picture
         self.hidden: int = self._language.config.hidden_size
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
         self.device = stock.device
@@ -84,11 +92,12 @@ class StockVlm:
         pooling: PoolingMode,
         *,
         number: Positions,
+        of_picture: bool = False,
     ) -> "StockVlm":
         """From a checkpoint's folder; see `load_stock`."""
         stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
         patches = StillPatches.of_checkpoint(folder, cast(Any, stock.config).vision_config)
-        return cls(stock, patches, number, pooling)
+        return cls(stock, patches, number, pooling, of_picture=of_picture)
 
     @property
     def tower(self) -> Tower:
@@ -114,9 +123,18 @@ class StockVlm:
         lengths = batch.segment_lengths
         plan = plan_segments(batch.token_ids.numpy(), lengths, batch.visual_index.numpy(), may_share=False)
         states = self._states(batch, plan)
-        bounds = torch.tensor([0, *np.cumsum([lengths[i] for i in plan.order])], device=self.device)
-        order = torch.from_numpy(np.argsort(plan.order)).to(self.device)
-        return pool(states, bounds, self._pooling)[order]
+        first = np.concatenate([[0], np.cumsum(lengths)])
+        visual = np.split(batch.visual_index.numpy(), np.searchsorted(batch.visual_index.numpy(), first[1:-1]))
+        spans = [self._span(*one) for one in zip(first[:-1].tolist(), first[1:].tolist(), visual, strict=True)]
+        rows = np.concatenate([plan.row[start:stop] for start, stop in spans])
+        bounds = torch.tensor([0, *np.cumsum([stop - start for start, stop in spans])], device=self.device)
+        return pool(states[torch.from_numpy(rows).to(self.device)], bounds, self._pooling)
+
+    def _span(self, start: int, stop: int, visual: NDArray[np.int64]) -> tuple[int, int]:
+        """Of a prompt's tokens those that pooling reads: first, and behind the last."""
+        if self._of_picture and len(visual):
+            return int(visual[0]) - 1, int(visual[-1]) + 2
+        return (stop - 1, stop) if self._pooling == "last_token" else (start, stop)
 
     def _states(self, batch: PackedBatch, plan: Segments) -> torch.Tensor:
         """Post-norm hidden states of all prompts, `[total_tokens, hidden]`, in attention's order."""
@@ -165,11 +183,13 @@ class StockVlm:
         finally:
             self._language.config._attn_implementation = PACKED
             self.stock.rope_deltas = None
-        return pool(states, torch.tensor([0, len(states)], device=self.device), self._pooling)[0]
+        start, stop = self._span(0, len(states), np.arange(probe.offset, probe.offset + probe.num_tokens))
+        return pool(states[start:stop], torch.tensor([0, stop - start], device=self.device), self._pooling)[0]
 
 
 LOADERS = {
     "stock_vlm_plain": partial(StockVlm.load, number=plain_positions),
     "stock_vlm_mrope": partial(StockVlm.load, number=rope_positions),
+    "stock_vlm_mrope_of_picture": partial(StockVlm.load, number=rope_positions, of_picture=True),
 }
-"""By how positions are numbered; a profile's `architecture` is one of these names."""
+"""By how positions are numbered and what is pooled; a profile's `architecture` is one of these names."""

@@ -1,7 +1,7 @@
 """CLIP, SigLIP and their kin as the engine runs them: a tower for pictures, a tower for texts, one space.
 
 A picture's features are its final vector, projection included: that is what the encoder cache keeps, so a picture that
-is known costs no tower at all. Texts of equal length go through the stock module together: no padding and no mask.
+is known costs no tower at all. Texts run packed, or by equal lengths (`tower_texts.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,12 +16,12 @@ from transformers import AutoModel, PreTrainedModel
 
 from cenote_kernels import PoolingMode
 from service.model.embedding_model import Grid, Probe, Tower
+from service.model.image_processor import Scaling, read_scaling
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
 from service.model.picture_inputs import picture_inputs
+from service.model.tower_texts import TowerTexts
 from service.model.two_tower_check import TwoTowerCheck
-from service.prompt.checkpoint_files import CheckpointFiles
-from service.prompt.preprocessor_file import Scaling, read_scaling
 
 NAFLEX = "siglip2"
 """Model type whose pictures keep their shape."""
@@ -52,13 +52,14 @@ class TwoTower:
         self.patch_size = int(self._vision.patch_size if self._is_naflex else self._vision.image_size)
         self.placeholder_ids = (int(self._text.vocab_size),)
         self.hidden = int(self._vision.hidden_size if self._is_padded else self.stock.config.projection_dim)
+        self._texts = TowerTexts(stock, is_padded=self._is_padded)
         self._check = TwoTowerCheck(stock, scaling, patch_size=self.patch_size, is_padded=self._is_padded)
 
     @classmethod
     def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode) -> "TwoTower":
         """From a checkpoint's folder; see `load_stock`. How texts are pooled is the stock module's own."""
         stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
-        return cls(stock, read_scaling(CheckpointFiles(folder)))
+        return cls(stock, read_scaling(folder, stock.config.model_type))
 
     @property
     def tower(self) -> Tower:
@@ -81,21 +82,18 @@ class TwoTower:
 
     @torch.inference_mode()
     def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """Pictures' vectors as they came; texts through their tower, equal lengths together."""
-        lengths = np.array(batch.segment_lengths)
+        """Pictures' vectors as they came; texts through their tower."""
+        num_prompts = len(batch.segment_lengths)
         starts = np.array([0, *accumulate(batch.segment_lengths)])
-        raw = torch.empty(len(lengths), self.hidden, dtype=torch.float32, device=self.device)
+        raw = torch.empty(num_prompts, self.hidden, dtype=torch.float32, device=self.device)
         pictures = np.searchsorted(starts, batch.visual_index.numpy(), side="right") - 1
         if batch.features is not None:
             raw[torch.from_numpy(pictures).to(self.device)] = batch.features.float()
-        texts = np.setdiff1d(np.arange(len(lengths)), pictures)
-        for num_tokens in np.unique(lengths[texts]):
-            group = texts[lengths[texts] == num_tokens]
-            places = torch.from_numpy(starts[group][:, None] + np.arange(num_tokens))
-            ids = batch.token_ids[places].to(self.device)
-            raw[torch.from_numpy(group).to(self.device)] = self.stock.get_text_features(
-                input_ids=ids
-            ).pooler_output.float()
+        texts = np.setdiff1d(np.arange(num_prompts), pictures)
+        if len(texts):
+            token_ids = batch.token_ids.numpy()
+            found = self._texts.vectors([token_ids[starts[i] : starts[i + 1]] for i in texts])
+            raw[torch.from_numpy(texts).to(self.device)] = found.float()
         return raw
 
     def probes(self) -> Sequence[Probe]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from service.model.embedding_model import Probe
-from service.prompt.preprocessor_file import Scaling
+from service.model.image_processor import Scaling
 
 NUM_PADS = 3
 """Padding of texts and of patches."""
@@ -50,12 +50,15 @@ class TwoTowerCheck:
 
     def vector(self, probe: Probe) -> torch.Tensor:
         """The raw vector of a probe, `[hidden]`."""
-        ours = self._stock.config._attn_implementation
-        self._stock.set_attn_implementation("eager")
+        configs = [self._stock.text_model.config, self._stock.vision_model.config]
+        ours = [config._attn_implementation for config in configs]
+        for config in configs:
+            config._attn_implementation = "eager"
         try:
             found = self._text_output(probe.token_ids) if probe.pixels is None else self._picture_output(probe.pixels)
         finally:
-            self._stock.set_attn_implementation(ours)
+            for config, implementation in zip(configs, ours, strict=True):
+                config._attn_implementation = implementation
         vector: torch.Tensor = found.pooler_output[0]
         return vector
 

@@ -33,26 +33,27 @@ class VisionTower:
             message = f"the vision tower's hidden_act is {model.visual.config.hidden_act}; {ACTIVATION} is supported"
             raise ModelError("internal_error", message)
         self._patch_weight = fold_still(projection).t()
+        self._pair_weight = lay_halves(projection).t()
         self._tables = TowerTables(model.visual)
         levels = zip(model.visual.config.deepstack_visual_indexes, model.visual.deepstack_merger_list, strict=True)
         self._mergers = dict(levels)
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Features of one picture: the merged output, then each deepstack level, side by side.
+        """Features of one picture or pair of frames: the merged output, then each deepstack level, side by side.
 
         Args:
-            pixels: `[height, width, 3]`, uint8, sides multiples of 32.
+            pixels: `[height, width, 3]`, uint8, sides multiples of 32; `[2, height, width, 3]` for two frames that
+                follow each other in a video.
 
         Returns:
             `[height · width / 1024, hidden · (1 + deepstack)]` in the model's dtype, contiguous.
 
         Source: transformers `Qwen3VLVisionModel.forward`.
         """
-        height, width, _ = pixels.shape
+        height, width = pixels.shape[-3:-1]
         tables = self._tables.of(height // PATCH, width // PATCH)
-        patches = patchify(pixels.to(self.device), self.dtype)
-        states = torch.addmm(tables.position, patches, self._patch_weight)
+        states = self._projected(pixels.to(self.device), tables.position)
         config = self.visual.config
         space = Workspace.for_patches(states, config.num_heads, config.intermediate_size)
         levels = []
@@ -64,6 +65,12 @@ class VisionTower:
         if features.shape[0] != height * width // (PATCH * MERGE) ** 2:
             raise RuntimeError("the vision tower gave another number of tokens than the grid says. This is a bug.")
         return features
+
+    def _projected(self, pixels: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        if pixels.ndim == 3:
+            return torch.addmm(position, patchify(pixels, self.dtype), self._patch_weight)
+        patches = torch.cat([patchify(frame, self.dtype) for frame in pixels], dim=-1)
+        return torch.addmm(position, patches, self._pair_weight)
 
 
 def fold_still(weight: torch.Tensor) -> torch.Tensor:
@@ -81,3 +88,15 @@ def fold_still(weight: torch.Tensor) -> torch.Tensor:
     Source: vllm-project/vllm#44787, which does so before its tower.
     """
     return weight.float().sum(2).flatten(1).to(weight.dtype)
+
+
+def lay_halves(weight: torch.Tensor) -> torch.Tensor:
+    """The patch projection for patches of two frames, laid side by side: frame, channel, y, x.
+
+    Args:
+        weight: `[hidden, 3, 2, 16, 16]`, of the stock tower's convolution, which has the frame after the channel.
+
+    Returns:
+        `[hidden, 1536]`, in the dtype of `weight`.
+    """
+    return weight.transpose(1, 2).flatten(1)

@@ -5,7 +5,8 @@ Vectors are shortened to a few components by `dimensions`, as a real answer coul
 
 from typing import Any
 
-from schemas.content import EXAMPLE_FEATURES, EXAMPLE_IMAGE
+from schemas.content import EXAMPLE_FEATURES
+from schemas.example_image import EXAMPLE_IMAGE
 
 IMAGE_PART = {"type": "image_url", "image_url": {"url": EXAMPLE_IMAGE}}
 TEXT_PART = {"type": "text", "text": "a red bicycle"}

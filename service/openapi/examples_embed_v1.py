@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.content import EXAMPLE_IMAGE
+from schemas.example_image import EXAMPLE_IMAGE
 from service.openapi.examples import COHERE_ERRORS, COHERE_META, EMBED_RESPONSES
 
 EMBED_V1_REQUESTS: dict[str, Any] = {

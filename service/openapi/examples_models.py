@@ -19,7 +19,7 @@ _CARD = {
     "max_vectors_per_input": 1,
     "min_dimensions": 32,
     "matryoshka_dimensions": [32, 64, 128, 256],
-    "modalities": ["text", "image"],
+    "modalities": ["text", "image", "video"],
     "prompt_format": "qwen3-vl-embedding",
     "default_instruction": "Represent the user's input.",
     "input_types": {
@@ -47,6 +47,8 @@ _CARD = {
     "max_body_bytes": 33554432,
     "max_image_bytes": 20971520,
     "max_image_pixels": 33200000,
+    "max_video_frames": 64,
+    "max_video_bytes": 67108864,
     "accepts_token_arrays": False,
     "fetches_image_urls": False,
     "dtype": "float32",

@@ -26,6 +26,7 @@ from schemas.image_embeds import FeaturesFormat
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
 from schemas.messages import Conversation, MessageOrConversation, Role
 from schemas.models import InputTypes, Modality, Pooling
+from schemas.video import VideoSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,13 @@ NAMED = (
         "A picture's source: an object with `url`, or the URL itself.",
         ({"$ref": "#/components/schemas/ImageUrl"}, {"title": "Url", "type": "string"}),
         sdk_branch="ImageUrl",
+    ),
+    Named(
+        "VideoSource",
+        VideoSource,
+        "A video's source: an object with `url`, or the URL itself.",
+        ({"$ref": "#/components/schemas/VideoUrl"}, {"title": "Url", "type": "string"}),
+        sdk_branch="VideoUrl",
     ),
     Named(
         "GridThw",

@@ -1,10 +1,11 @@
 """From a conversation to the token ids that the engine embeds.
 
 In: a `Conversation` whose pictures are known by header only. Out: a `Prompt` within the length limit, with one
-placeholder per picture; or an error. Nothing is decoded before this has passed.
+placeholder per picture and pair of frames; or an error. Nothing is decoded before this has passed.
 Knows no model family (the profile's layout does) and no route.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -73,7 +74,7 @@ class PromptBuilder:
         Raises:
             InputError: `empty_input`, `conflicting_input`, `context_length_exceeded`, or `invalid_request` for a media
                 token in a client's text under `strict_reference`.
-            ModelError: placeholders and `image_pad` tokens disagree, which would be a fault of ours.
+            ModelError: placeholders and their tokens disagree, which would be a fault of ours.
 
         Source: reference/qwen3-vl-embedding.md sections 2.3 and 5; reference/security-reliability.md section 3.
         """
@@ -139,7 +140,7 @@ class PromptBuilder:
                 draft.token_ids.append(piece.token_id)
             elif isinstance(piece, ImagePiece):
                 assert self._profile.pictures is not None  # a layout has pictures where the profile has
-                draft.add_image(piece.item, self._profile.pictures.image_pad)
+                draft.add_image(piece.item, self._profile.pictures.pad_of(piece.item.num_frames))
             else:
                 self._add_text(draft, piece, budget)
         if has_ends:
@@ -184,14 +185,12 @@ class PromptBuilder:
 
     def _checked(self, prompt: Prompt) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
-        num_visual = sum(placeholder.length for placeholder in prompt.placeholders)
         pictures = self._profile.pictures
-        num_pads, num_others = (
-            (prompt.token_ids.count(pictures.image_pad), prompt.token_ids.count(pictures.video_pad))
-            if pictures
-            else (0, 0)
-        )
-        if num_pads != num_visual or num_others:
+        num_visual = Counter[int]()
+        for place in prompt.placeholders:
+            assert pictures is not None  # as in `_tokenize`
+            num_visual[pictures.pad_of(place.item.num_frames)] += place.length
+        if any(prompt.token_ids.count(pad_id) != num_visual[pad_id] for pad_id in self._profile.media_tokens):
             raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return prompt
 
@@ -210,7 +209,7 @@ def _kept(piece: Piece, side: Side | None) -> Piece:
 
 def _check_conversation(conversation: Conversation, param: str | None, index: int | None) -> None:
     if not conversation.turns:
-        message = "The conversation has 0 turns; at least one with text or an image is needed."
+        message = "The conversation has 0 turns; at least one with text, an image or a video is needed."
         raise InputError("empty_input", message, param=param, index=index)
     if conversation.add_generation_prompt and conversation.continue_final_message:
         message = (

@@ -8,6 +8,7 @@ Reads no file and tokenizes nothing (`build` does).
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from service.media.picture import Picture
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.instruction import punctuate
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
@@ -88,9 +89,25 @@ class ChatML:
 
     def _body(self, turn: Turn, *, is_cuttable: bool) -> Sequence[Piece]:
         header = turn.role + "\n"
-        if not turn.images:  # one text: a newline at the start of the client's text merges with the header's
+        if not turn.images and not turn.videos:  # one text: the client's first newline merges with the header's
             return [TextPiece(header + turn.text, user_start=len(header), cuttable=is_cuttable)]
-        pieces: list[Piece] = [TextPiece(header)]
-        for item in turn.images:
+        pieces: list[Piece] = []
+        for text, item in _media(header, turn):
+            pieces += [TextPiece(text)] if text else []
             pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item), TokenPiece(self.tokens.vision_end)]
         return [*pieces, TextPiece(turn.text, user_start=0, cuttable=is_cuttable)]
+
+
+def _media(header: str, turn: Turn) -> Iterator[tuple[str, Picture]]:
+    """Each pair of frames and each picture, with the template's words before it: tokenized as one text.
+
+    Source: reference/qwen3-vl-embedding.md section 4, the form of transformers 4.57 that the model was trained on; 5.x
+    puts two more vision tokens around all pairs of a video.
+    """
+    for video in turn.videos:
+        for time_s, pair in zip(video.times_s, video.pairs, strict=True):
+            yield f"{header}<{time_s:.1f} seconds>", pair
+            header = ""
+    for item in turn.images:
+        yield header, item
+        header = ""

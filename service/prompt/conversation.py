@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service.media.picture import Picture
+from service.media.video import Video
 
 Role = Literal["user", "assistant"]
 """Who speaks. The system turn is the conversation's instruction."""
@@ -15,34 +16,37 @@ Role = Literal["user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: pictures, then text.
+    """One turn: videos, then pictures, then text.
 
     Attributes:
         role: who speaks.
         images: the pictures, in the order written.
         text: all texts of the turn, joined with nothing between.
+        videos: the videos, in the order written.
     """
 
     role: Role
     images: tuple[Picture, ...] = ()
     text: str = ""
+    videos: tuple[Video, ...] = ()
 
     @classmethod
-    def of_parts(cls, role: Role, parts: Iterable[Picture | str]) -> "Turn":
-        """Put pictures first and join the texts with nothing between, whatever order was written.
+    def of_parts(cls, role: Role, parts: Iterable[Picture | Video | str]) -> "Turn":
+        """Put videos and pictures first and join the texts with nothing between, whatever order was written.
 
         Args:
             role: who speaks.
-            parts: pictures and texts as the client wrote them.
+            parts: videos, pictures and texts as the client wrote them.
 
         Returns:
             The turn.
 
-        Source: reference/qwen3-vl-embedding.md section 2.2: all images, then all texts.
+        Source: reference/qwen3-vl-embedding.md section 2.2: all videos, then all images, then all texts.
         """
         listed = tuple(parts)
-        images = tuple(part for part in listed if not isinstance(part, str))
-        return cls(role, images, "".join(part for part in listed if isinstance(part, str)))
+        videos = tuple(part for part in listed if isinstance(part, Video))
+        images = tuple(part for part in listed if not isinstance(part, str | Video))
+        return cls(role, images, "".join(part for part in listed if isinstance(part, str)), videos)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class TokenPiece:
 
 @dataclass(frozen=True, slots=True)
 class ImagePiece:
-    """One picture; becomes a run of `image_pad` tokens."""
+    """One picture, or pair of frames; becomes a run of `image_pad` or `video_pad` tokens."""
 
     item: Picture
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service.media.picture_rule import PictureRule
-from service.media.reading import Color
+from service.media.reading import Background
+from service.media.video_rule import VideoRule
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
 
-Modality = Literal["text", "image"]
+Modality = Literal["text", "image", "video"]
 Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
 MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
 """No pooling: each token of a prompt has a vector, for late interaction."""
@@ -27,19 +28,25 @@ class PictureProfile:
     """How a model that sees pictures is fed with them."""
 
     pixel_rule: PictureRule
-    background: Color | None = None
-    """The color under what is transparent, where neither request nor server says; None: see `Reading`."""
+    background: Background | None = None
+    """What shows where a picture is transparent, where neither request nor server says; None: see `Reading`."""
     feature_width: int
     """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
     image_pad: int
-    """One per visual token; its embedding is replaced by the vision tower's output."""
+    """One per visual token of a picture; its embedding is replaced by the vision tower's output."""
     video_pad: int
-    """Likewise, of a video's frames."""
+    """Likewise, of a pair of a video's frames."""
+    video_rule: VideoRule | None = None
+    """Which frames of a video are seen, and how large; None: the model takes no video."""
 
     @property
     def media_tokens(self) -> tuple[int, ...]:
         """Tokens that stand for media, and that no text may hold."""
         return (self.image_pad, self.video_pad)
+
+    def pad_of(self, num_frames: int) -> int:
+        """The placeholder of a picture (1 frame) or of a pair of a video's frames (2)."""
+        return self.image_pad if num_frames == 1 else self.video_pad
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from service.media.picture import Picture
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A run of `image_pad` tokens that one picture's features replace.
+    """A run of `image_pad` tokens, or for a pair of frames `video_pad` tokens, that its features replace.
 
     Attributes:
         offset: index of the first of them in the prompt.

@@ -67,6 +67,7 @@ class Qwen2VLFiles:
         dimensions = positive(text, "hidden_size")
         pictures = PictureProfile(
             pixel_rule=pixel_rule,
+            background="stored",  # the embedders convert to RGB and drop the alpha band
             feature_width=dimensions,
             image_pad=tokens.image_pad,
             video_pad=tokens.video_pad,

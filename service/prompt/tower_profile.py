@@ -7,7 +7,7 @@ from service.media.picture_rule import PictureRule
 from service.media.reading import Color
 from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.profile import Padding, PictureProfile, Pooling, Profile, UnsupportedModelError
-from service.prompt.single_item import single_item
+from service.prompt.single_item import SingleItem
 from service.prompt.text_profile import ROLES, protected_tokens
 
 WHITE: Color = (255, 255, 255)
@@ -29,6 +29,7 @@ def make_tower_profile(
     pooling: Pooling = "last_token",
     is_padded: bool = False,
     lower_case: bool = False,
+    layout: SingleItem = SingleItem(),  # noqa: B008  # frozen
 ) -> Profile:
     """Join what config.json and the tokenizer's files say.
 
@@ -43,6 +44,7 @@ def make_tower_profile(
         pooling: which hidden state the text tower projects.
         is_padded: texts are padded to their full length, and the padding is attended to.
         lower_case: texts are made lower case first.
+        layout: what becomes of a text or a picture.
 
     Raises:
         UnsupportedModelError: files are missing, damaged, or ask for what is not supported.
@@ -68,7 +70,7 @@ def make_tower_profile(
         takes_instructions=False,
         mixes=False,
         protected=protected_tokens(files.read_object("tokenizer.json")),
-        layout=single_item,
+        layout=layout,
         lower_case=lower_case,
         padding=Padding(_pad_token(files), max_tokens) if is_padded else None,
     )

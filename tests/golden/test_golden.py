@@ -12,15 +12,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, ORACLE, TOLERANCE, LiveServer, data_uri, from_base64, image_part, text_part
+from tests.conftest import (
+    CHECKPOINT,
+    ORACLE,
+    TOLERANCE,
+    LiveServer,
+    data_uri,
+    frames_part,
+    from_base64,
+    image_part,
+    text_part,
+)
 
 Case = dict[str, Any]
 Body = dict[str, Any]
 
 
 def cases(name: str) -> list[Any]:
-    """Video comes with a later release."""
-    return [pytest.param(c, id=c["name"]) for c in json.loads((ORACLE / name).read_text()) if "video" not in c]
+    return [pytest.param(c, id=c["name"]) for c in json.loads((ORACLE / name).read_text())]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +81,8 @@ def differences(server: LiveServer, case: Case) -> dict[str, float]:
 
 
 def routes(case: Case) -> Iterator[tuple[str, Callable[[LiveServer], np.ndarray]]]:
-    content = [image_part(media(name)) for name in case.get("image", [])]
+    content = [frames_part([media(name) for name in names]) for names in case.get("video", [])]
+    content += [image_part(media(name)) for name in case.get("image", [])]
     content += [text_part(case["text"])] if "text" in case else []
     extra = {"instruction": case["instruction"]} if "instruction" in case else {}
     system = [{"role": "system", "content": [text_part(case["instruction"])]}] if extra else []
@@ -84,10 +94,10 @@ def routes(case: Case) -> Iterator[tuple[str, Callable[[LiveServer], np.ndarray]
     yield "vLLM's recipe", v1(recipe)
     yield "inputs", v1({"inputs": [{"content": content}], **extra})
     yield "/v2/embed inputs", v2({"inputs": [{"content": content}], **extra})
-    if "image" not in case:
+    if not case.keys() & {"image", "video"}:
         yield "input", v1({"input": case["text"], **extra})
         yield "/v2/embed texts", v2({"texts": [case["text"]], **extra})
-    if "text" not in case and len(case["image"]) == 1:
+    if not case.keys() & {"text", "video"} and len(case["image"]) == 1:
         yield "/v2/embed images", v2({"images": [media(case["image"][0])], **extra})
 
 

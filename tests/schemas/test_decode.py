@@ -136,7 +136,10 @@ def test_a_wrong_value_is_refused_with_its_path_and_what_is_allowed(
             with_content([{"type": "image", "image": "x"}]),
             "inputs[1].content[0].type",
             1,
-            "`inputs[1].content[0].type`: expected one of text, image_url, image_embeds, got another value",
+            (
+                "`inputs[1].content[0].type`: expected one of text, image_url, image_embeds, video_frames, video_url, "
+                "got another value"
+            ),
         ),
         (
             with_content([{"text": "a"}]),

@@ -14,9 +14,8 @@ from service.media.header import DecodeLimits
 from service.media.item import open_image
 from service.media.pixels import load_pixels
 from service.media.reading import Reading
+from service.model.image_processor import read_scaling
 from service.model.picture_inputs import picture_inputs
-from service.prompt.checkpoint_files import CheckpointFiles
-from service.prompt.preprocessor_file import read_scaling
 from tests.conftest import TOLERANCE
 from tests.two_towers.captions import CAPTIONS, LONG
 from tests.two_towers.checkpoints import RECIPES
@@ -42,7 +41,7 @@ def test_pixels_are_those_of_transformers_bit_for_bit(family: Served, name: str)
     assert family.profile.pictures is not None
     rule, reading = family.profile.pictures.pixel_rule, Reading(family.profile.pictures.background)
     item = open_image(PICTURES[name], DecodeLimits(), rule, reading=reading)
-    scaling = read_scaling(CheckpointFiles(family.folder))
+    scaling = read_scaling(family.folder, family.reference.model.config.model_type)
     is_naflex = "naflex" in family.profile.name
     ours = picture_inputs(
         torch.from_numpy(load_pixels(item).copy()),

@@ -14,4 +14,7 @@ SMALL = picture(1, 70, 50)
 WIDE = picture(2, 260, 61)
 TALL = picture(3, 90, 200)
 EXACT = picture(4, 112, 84)
+CLEAR = picture(6, 120, 90)
+"""Half of it transparent, over colors that are stored there."""
+CLEAR.putalpha(Image.fromarray(np.linspace(0, 255, 120, dtype=np.uint8)[None].repeat(90, 0)))
 LARGE = picture(5, 1300, 1000)

@@ -35,8 +35,8 @@ class Reference:
         self.image_token_id = self.model.config.image_token_id
 
     def patches(self, pictures: Sequence[Image.Image]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Patches and grids of the pictures by transformers' own processor."""
-        found = self.processor(images=list(pictures), return_tensors="pt")
+        """Patches and grids of the pictures by transformers' own processor; scripts convert to RGB before."""
+        found = self.processor(images=[picture.convert("RGB") for picture in pictures], return_tensors="pt")
         return found["pixel_values"], found["image_grid_thw"]
 
     def ids(self, text: str, grids: torch.Tensor | None) -> torch.Tensor:
@@ -46,9 +46,16 @@ class Reference:
         whole = before + "".join(PAD * count + rest for count, rest in zip(counts, others, strict=True))
         return torch.tensor([self._tokenizer.encode(whole).ids])
 
-    @torch.inference_mode()
     def last_state(self, text: str, pictures: Sequence[Image.Image], *, plain_positions: bool) -> np.ndarray:
-        """The normalized last hidden state of a prompt.
+        """The normalized last hidden state of a prompt; see `states`."""
+        _, states = self.states(text, pictures, plain_positions=plain_positions)
+        return torch.nn.functional.normalize(states[-1], dim=0).numpy()
+
+    @torch.inference_mode()
+    def states(
+        self, text: str, pictures: Sequence[Image.Image], *, plain_positions: bool
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The token ids and last hidden states of a prompt.
 
         Args:
             text: the whole prompt, `<|image_pad|>` once for each picture.
@@ -58,8 +65,7 @@ class Reference:
         patches, grids = self.patches(pictures) if pictures else (None, None)
         ids = self.ids(text, grids)
         states = self._embeds_alone(ids, patches, grids) if plain_positions else self._whole(ids, patches, grids)
-        last = torch.nn.functional.normalize(states[0, -1], dim=0)
-        return last.numpy()
+        return ids[0], states[0]
 
     def _embeds_alone(self, ids: torch.Tensor, patches: Any, grids: Any) -> torch.Tensor:
         embeds = self.model.get_input_embeddings()(ids)
@@ -96,7 +102,7 @@ class GmeScript(Reference):
             f"<|im_start|>system\n{instruction or self.DEFAULT}<|im_end|>\n"
             f"<|im_start|>user\n{media}{text}<|im_end|>\n<|im_start|>assistant\n<|endoftext|>"
         )
-        seen = [resized(picture, 4, 16384) for picture in pictures]
+        seen = [resized(picture.convert("RGB"), 4, 16384) for picture in pictures]
         return self.last_state(prompt, seen, plain_positions=True)
 
 
@@ -119,6 +125,28 @@ class BiQwenScript(Reference):
         words = (instruction or "") + text or "Describe the image."
         page = f"<|im_start|>user\n{media}{words}<|im_end|><|endoftext|>"
         return self.last_state(page, pictures, plain_positions=False)
+
+
+class JinaScript(Reference):
+    """jina-embeddings-v4's single vector: the mean over the vision span of a picture, over all tokens of a text.
+
+    Source: jinaai/jina-embeddings-v4, `get_single_vector_embeddings`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, 4, 768)
+
+    def __call__(self, text: str, pictures: Sequence[Image.Image], prefix: str | None) -> np.ndarray:
+        if not pictures:
+            _, states = self.states((prefix or "Query: ") + text, [], plain_positions=False)
+            return torch.nn.functional.normalize(states.mean(0), dim=0).numpy()
+        page = f"<|im_start|>user\n<|vision_start|>{PAD}<|vision_end|>Describe the image.<|im_end|>\n"
+        ids, states = self.states(page, pictures, plain_positions=False)
+        config, places = self.model.config, torch.arange(len(ids))
+        start = places[ids == config.vision_start_token_id]
+        end = places[ids == config.vision_end_token_id]
+        is_pooled = ((places >= start) & (places <= end)).float()[:, None]
+        return torch.nn.functional.normalize((states * is_pooled).sum(0) / is_pooled.sum(), dim=0).numpy()
 
 
 class Vlm2VecScript(Reference):

@@ -16,6 +16,7 @@ from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
 from service.media.pixels import load_pixels
+from service.media.reading import Reading
 from service.model.architectures import ARCHITECTURES
 from service.model.stock_vlm import StockVlm
 from service.prompt.build import PromptBuilder
@@ -52,7 +53,8 @@ class Served:
         assert self.profile.pictures is not None
         buffer = io.BytesIO()
         picture.save(buffer, "PNG")
-        return open_image(buffer.getvalue(), DecodeLimits(), self.profile.pictures.pixel_rule)
+        reading = Reading(self.profile.pictures.background)
+        return open_image(buffer.getvalue(), DecodeLimits(), self.profile.pictures.pixel_rule, reading=reading)
 
     def prompt(self, text: str, pictures: Sequence[Image.Image] = (), instruction: str | None = None) -> Prompt:
         """The prompt of one user turn."""

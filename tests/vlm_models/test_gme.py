@@ -11,7 +11,7 @@ from service.errors import ModelError
 from service.model.stock_vlm import StockVlm, rope_positions
 from tests.conftest import TOLERANCE
 from tests.vlm_models.checkpoints import qwen2_vl
-from tests.vlm_models.pictures import EXACT, LARGE, SMALL, TALL, WIDE
+from tests.vlm_models.pictures import CLEAR, EXACT, LARGE, SMALL, TALL, WIDE
 from tests.vlm_models.references import GmeScript
 from tests.vlm_models.served import Served
 
@@ -27,6 +27,7 @@ CASES = {
     "image over the limit": ("", [LARGE], None),
     "image and text": ("What is above the square?", [TALL], None),
     "image and text under an instruction": ("the colors", [SMALL], "Represent the picture."),
+    "transparent picture": ("", [CLEAR], None),
     "two images": ("", [SMALL, WIDE], None),
     "two images and text": ("Which is wider?", [WIDE, TALL], None),
 }

@@ -1,25 +1,23 @@
 """GME-Qwen2-VL through a live server: both routes, one encode under two instructions, features back in."""
 
-import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part, text_part
+from tests.conftest import TOLERANCE, LiveServer, text_part
 from tests.vlm_models.checkpoints import qwen2_vl
-from tests.vlm_models.pictures import LARGE, SMALL, WIDE, picture
+from tests.vlm_models.pictures import CLEAR, LARGE, SMALL, WIDE, picture
 from tests.vlm_models.references import GmeScript
+from tests.vlm_models.sent import Case, body, part, v2
 
-Case = tuple[str, list[Image.Image], str | None]
 CASES: dict[str, Case] = {
     "text": ("a red circle above a blue square", [], None),
     "text under an instruction": ("a red circle", [], "Find an image that matches the given text."),
     "image": ("", [SMALL], None),
     "image over the limit": ("", [LARGE], None),
+    "transparent image": ("", [CLEAR], None),
     "image and text": ("What is this?", [WIDE], "Represent the question."),
     "two images": ("both", [SMALL, WIDE], None),
 }
@@ -40,23 +38,6 @@ def gme(folder: Path, start_server: Callable[..., LiveServer]) -> Iterator[LiveS
 @pytest.fixture(scope="module")
 def script(folder: Path) -> GmeScript:
     return GmeScript(folder)
-
-
-def part(image: Image.Image) -> dict[str, Any]:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return image_part(data_uri(buffer.getvalue()))
-
-
-def body(case: Case) -> dict[str, Any]:
-    text, pictures, instruction = case
-    content = [*map(part, pictures), *([text_part(text)] if text else [])]
-    return {"inputs": [{"content": content}], **({"instruction": instruction} if instruction else {})}
-
-
-def v2(server: LiveServer, asked: dict[str, Any]) -> np.ndarray:
-    answer = server.ask("/v2/embed", asked | {"input_type": "search_document", "embedding_types": ["float"]})
-    return np.array(answer.json()["embeddings"]["float"][0], "<f4")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -87,6 +68,20 @@ def test_features_come_out_and_go_in_again_and_the_tower_rests(gme: LiveServer, 
     asked = {"inputs": [{"content": [entry["part"], text_part("What is this?")]}]}
     assert np.abs(gme.vectors(asked)[0] - script("What is this?", [image], None)).max() <= TOLERANCE
     assert gme.metric("cenote_vision_encodes_total") == before
+
+
+def test_features_outlive_the_server_on_disk(
+    folder: Path, tmp_path: Path, start_server: Callable[..., LiveServer]
+) -> None:
+    asked, encodes, vectors = body(("", [picture(79, 120, 80)], None)), [], []
+    for _ in range(2):
+        server = start_server("--model", str(folder), "--disk-cache", str(tmp_path / "features")).wait_until_ready()
+        before = server.metric("cenote_vision_encodes_total")
+        vectors.append(server.vectors(asked)[0])
+        encodes.append(server.metric("cenote_vision_encodes_total") - before)
+        server.stop()
+    assert encodes == [1, 0]
+    assert np.array_equal(vectors[0], vectors[1])
 
 
 def test_the_models_card_says_what_it_resolved_to(gme: LiveServer) -> None:

@@ -10,7 +10,7 @@ from service.engine.self_check import check_forward
 from service.errors import InputError
 from tests.conftest import TOLERANCE
 from tests.vlm_models.checkpoints import qwen2_vl
-from tests.vlm_models.pictures import EXACT, LARGE, SMALL, TALL, WIDE
+from tests.vlm_models.pictures import CLEAR, EXACT, LARGE, SMALL, TALL, WIDE
 from tests.vlm_models.references import Vlm2VecScript
 from tests.vlm_models.served import Served
 
@@ -24,6 +24,7 @@ CASES: dict[str, Case] = {
     "image and text under an instruction": ("What is in the image", [WIDE], QUESTION),
     "image and text": ("What is in the image", [EXACT], None),
     "image over the limit": ("", [LARGE], "Represent the given image."),
+    "transparent picture": ("", [CLEAR], "Represent the given image."),
     "two images": ("Which is taller?", [SMALL, TALL], "Represent both:"),
 }
 

@@ -2,9 +2,9 @@
 
 from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.family import Family
-from service.prompt.preprocessor_file import square_rule
 from service.prompt.profile import Profile
 from service.prompt.tower_profile import make_tower_profile, projection, section
+from service.prompt.tower_rules import square_rule
 
 TEXT = {"vocab_size": 30_522, "max_position_embeddings": 512}
 VISION = {"image_size": 224}

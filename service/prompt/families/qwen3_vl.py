@@ -6,6 +6,7 @@ from typing import Any
 
 from service.media.picture import MERGE_SIZE
 from service.media.resize import PixelRule
+from service.media.video_rule import VideoRule
 from service.prompt.chatml import TOKEN_NAMES, ChatML, SpecialTokens
 from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.family import Family
@@ -61,11 +62,13 @@ def make_profile(files: CheckpointFiles) -> Profile:
     dimensions = positive(text, "hidden_size")
     matryoshka = files.matryoshka(dimensions)
     tokens = _special_tokens(files)
+    pixel_rule = _pixel_rule(files.config)
     pictures = PictureProfile(
-        pixel_rule=_pixel_rule(files.config),
+        pixel_rule=pixel_rule,
         feature_width=dimensions * (1 + _num_deepstack(vision)),
         image_pad=tokens.image_pad,
         video_pad=tokens.video_pad,
+        video_rule=_video_rule(pixel_rule),
     )
     own = {name: punctuate(prompt, DEFAULT_INSTRUCTION) for name, prompt in files.prompts().items()}
     return Profile(
@@ -79,7 +82,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         min_dimensions=matryoshka[0] if matryoshka else min(MIN_DIMENSIONS, dimensions),
         matryoshka=matryoshka,
         max_tokens=min(MAX_TOKENS, positive(text, "max_position_embeddings")),
-        modalities=("text", "image"),
+        modalities=("text", "image", "video"),
         pictures=pictures,
         protected=astuple(tokens),
         layout=ChatML(tokens, DEFAULT_INSTRUCTION),
@@ -123,6 +126,13 @@ def _pixel_rule(config: Mapping[str, Any]) -> PixelRule:
             f"{PIXEL_RULE.max_pixels}"
         )
     return replace(PIXEL_RULE, max_pixels=max_pixels)
+
+
+def _video_rule(pixel_rule: PixelRule) -> VideoRule:
+    """The family's, with frames no larger than the pictures that the checkpoint knows."""
+    rule, largest = VideoRule(), pixel_rule.max_pixels
+    least, most = min(rule.min_frame_pixels, largest), min(rule.max_frame_pixels, largest)
+    return replace(rule, min_frame_pixels=least, max_frame_pixels=most)
 
 
 FAMILY = Family(("qwen3_vl",), "Qwen3-VL-Embedding 2B and 8B, and fine-tunes of them", make_profile)

@@ -12,9 +12,9 @@ from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.families.siglip import TEXT
 from service.prompt.families.siglip import make_profile as make_siglip_profile
 from service.prompt.family import Family
-from service.prompt.preprocessor_file import naflex_rule
 from service.prompt.profile import Profile
 from service.prompt.tower_profile import is_class, make_tower_profile, section, shared_width
+from service.prompt.tower_rules import naflex_rule
 
 VISION = {"hidden_size": 768, "patch_size": 16}
 

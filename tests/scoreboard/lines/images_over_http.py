@@ -133,8 +133,8 @@ LINE = Line(
         Sabotage(
             "a picture that cannot be decoded is our own fault",
             "service/decode/processes.py",
-            'return Blame(item.param, item.index).refuse("media_undecodable", UNREADABLE)',
-            "raise RuntimeError(UNREADABLE)",
+            '            Blame(item.param, item.index).refuse("media_undecodable", UNREADABLE)',
+            "            raise RuntimeError(UNREADABLE)",
             200,
         ),
         Sabotage(

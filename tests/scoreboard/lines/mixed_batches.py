@@ -87,7 +87,7 @@ LINE = Line(
         Sabotage(
             name="placeholders without a picture pass",
             file="service/engine/runner.py",
-            old="or not np.array_equal(covered, token_ids == self._image_token_id)",
+            old="or not np.array_equal(expected, pads)",
             new="",
             size=100,
         ),

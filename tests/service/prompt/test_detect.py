@@ -15,7 +15,7 @@ def test_the_oracles_checkpoint_gives_the_reference_profile(checkpoint: Path) ->
     assert (profile.dimensions, profile.min_dimensions, profile.matryoshka) == (128, 64, None)
     assert profile.pictures.feature_width == 3 * 128
     assert (profile.pooling, profile.normalize, profile.max_tokens) == ("last_token", True, 8192)
-    assert profile.modalities == ("text", "image")
+    assert profile.modalities == ("text", "image", "video")
     assert profile.pictures.image_pad == 8134
     assert profile.expected_tail == 8128
     assert [profile.offers(d) for d in (63, 64, 100, 128, 129)] == [False, True, True, True, False]

@@ -25,12 +25,14 @@ from cenote_client.models import (
     Role,
     TextPart,
     TextPartType,
+    VideoFramesPart,
+    VideoUrlPart,
 )
 from cenote_client.types import Unset
 
 INSTRUCTION = "Represent the colors of the image."
 DIMENSIONS = 64
-Content = list[ImageEmbedsPart | ImageUrlPart | TextPart]
+Content = list[ImageEmbedsPart | ImageUrlPart | TextPart | VideoFramesPart | VideoUrlPart]
 
 
 def fused(picture: str) -> Content:

@@ -1,0 +1,132 @@
+"""Video files in processes that can be killed, always: whatever decodes pictures, FFmpeg never runs in the front.
+
+Processes start with the first video. The front imports nothing of PyAV; it only looks whether it is there.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib.util import find_spec
+from typing import NoReturn, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.decode.budget import DecodeBudget
+from service.decode.messages import ClipTask
+from service.decode.worker_pool import WorkerPool
+from service.decode.worker_process import WorkerLostError
+from service.media.blame import Blame
+from service.media.clip import Clip, ClipInfo, Container
+
+COMMAND = (sys.executable, "-P", "-m", "service.decode.clip_worker")
+
+UNREADABLE = "The video cannot be decoded: the file is damaged, cut short, or holds no video that can be read."
+
+BYTES_PER_PIXEL = 32
+"""Memory of a decode for each pixel of a frame: the pictures that a codec refers to, one in RGB, and the resize."""
+
+T = TypeVar("T")
+
+
+def has_codecs() -> bool:
+    """Whether the extra `video` is installed."""
+    return find_spec("av") is not None
+
+
+class ClipDecoder:
+    """What video files say, and frames of them, within a budget and a deadline.
+
+    Attributes:
+        budget: bytes that are being decoded.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_workers: int,
+        max_bytes: int,
+        deadline_s: float,
+        max_pixels: int,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        self.budget = DecodeBudget(max_bytes, num_workers)
+        self._deadline_s = deadline_s
+        self._max_pixels = max_pixels
+        self._threads = ThreadPoolExecutor(num_workers, thread_name_prefix="clip")
+        self._workers = WorkerPool(
+            command, num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s, is_lazy=True
+        )
+
+    async def info(self, encoded: bytes, container: Container, blame: Blame) -> ClipInfo:
+        """What a file says of its video.
+
+        Raises:
+            MediaError: `media_undecodable`.
+        """
+        task = ClipTask(encoded=encoded, container=container, max_pixels=self._max_pixels)
+        return await self._run(len(encoded), partial(self._info, task, blame))
+
+    async def frames(self, clip: Clip, frames: Sequence[int], blame: Blame) -> NDArray[np.uint8]:
+        """Frames of a file at the model's size.
+
+        Args:
+            clip: the file.
+            frames: which, ascending, each once.
+            blame: its place, for errors.
+
+        Returns:
+            RGB, uint8 [len(frames), height, width, 3].
+
+        Raises:
+            MediaError: `media_undecodable`.
+        """
+        task = ClipTask(
+            encoded=clip.file.encoded,
+            container=clip.file.container,
+            frames=tuple(frames),
+            size=clip.size,
+            max_pixels=self._max_pixels,
+        )
+        shape = (len(frames), *clip.size, 3)
+        num_bytes = clip.file.info.width * clip.file.info.height * BYTES_PER_PIXEL + len(clip.file.encoded)
+        return await self._run(num_bytes, partial(self._frames, task, shape, blame))
+
+    def close(self) -> None:
+        """End the processes that are idle; nobody may decode any more."""
+        self._threads.shutdown()
+        self._workers.close()
+
+    async def _run(self, num_bytes: int, work: Callable[[], T]) -> T:
+        await self.budget.take(num_bytes)
+        running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+        def ended(running: asyncio.Future[T]) -> None:
+            self.budget.give(num_bytes)
+            running.exception()  # read once: nobody may wait for it any more, and asyncio would complain
+
+        running.add_done_callback(ended)
+        return await asyncio.shield(running)  # whoever gives up, the room is given back when the process is free again
+
+    def _info(self, task: ClipTask, blame: Blame) -> ClipInfo:
+        try:
+            end, _ = self._workers.run(task, 0)
+        except (WorkerLostError, TimeoutError) as error:
+            self._refuse(error, blame)
+        return end.clip or blame.refuse("media_undecodable", UNREADABLE)
+
+    def _frames(self, task: ClipTask, shape: tuple[int, ...], blame: Blame) -> NDArray[np.uint8]:
+        try:
+            _, pixels = self._workers.run(task, int(np.prod(shape)))
+        except (WorkerLostError, TimeoutError) as error:
+            self._refuse(error, blame)
+        if pixels is None:
+            blame.refuse("media_undecodable", UNREADABLE)
+        return pixels.reshape(shape)
+
+    def _refuse(self, error: Exception, blame: Blame) -> NoReturn:
+        is_late = isinstance(error, TimeoutError)
+        message = f"The video cannot be decoded within {self._deadline_s:g} s." if is_late else UNREADABLE
+        blame.refuse("media_undecodable", message)

@@ -1,0 +1,153 @@
+"""Video files over HTTP: decoded once, limited before they cost, and refused by name where they cannot be read."""
+
+import os
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import CHECKPOINT, ROOT, LiveServer, frames_part, picture
+from tests.journey.test_encoder_cache import Encodes
+from tests.video_file import video, video_part
+
+PARAM = "inputs[0].content[0].video_url"
+heights = count(160, 32)
+"""Each test draws a video that no other test has sent."""
+
+
+def new_video(num_frames: int = 25, **made: Any) -> bytes:
+    return video(num_frames, size=(next(heights), 128), **made)
+
+
+def body(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"inputs": [{"content": [part]} for part in parts], **fields}
+
+
+def refusal(server: LiveServer, part: dict[str, Any]) -> tuple[int, str, str, str]:
+    answer = server.http.post("/v1/embeddings", json=body(part))
+    error = answer.json()["error"]
+    return answer.status_code, error["code"], error["param"], error["message"]
+
+
+def test_a_video_under_two_instructions_is_decoded_and_encoded_once(server: LiveServer) -> None:
+    part, encodes = video_part(new_video()), Encodes(server)
+    num_decoded = server.metric("cenote_videos_decoded_total")
+    first = server.vectors(body(part, instruction="Represent the colors of the video."))
+    second = server.vectors(body(part, part, instruction="Represent the shapes of the video."))
+    assert encodes() == 2
+    assert server.metric("cenote_videos_decoded_total") == num_decoded + 1
+    assert np.array_equal(second[0], second[1])
+    assert np.abs(first[0] - second[0]).max() > 1e-3
+
+
+def test_frames_that_were_seen_before_are_not_decoded_again(server: LiveServer) -> None:
+    encoded = new_video(25)
+    server.vectors(body(video_part(encoded)))  # 0, 8, 16, 24
+    encodes = Encodes(server)
+    server.vectors(body(video_part(encoded, max_frames=2)))  # 0, 24: another pair
+    assert encodes() == 1
+
+
+def test_an_evicted_pair_is_decoded_again(start_server: Callable[..., LiveServer]) -> None:
+    """The engine asks for pixels of a video that the front believes cached."""
+    small = start_server("--model", str(CHECKPOINT), "--encoder-cache-bytes", "300000").wait_until_ready()
+    encoded = new_video()
+    first = small.vectors(body(video_part(encoded)))
+    for seed in range(3):
+        small.vectors(body(frames_part([picture(seed), picture(seed + 10)])))
+    assert np.array_equal(small.vectors(body(video_part(encoded))), first)
+    assert small.metric("cenote_videos_decoded_total") > 1
+    small.stop()
+
+
+def test_a_broken_file_fails_its_own_input_alone(server: LiveServer) -> None:
+    good = new_video()
+    asked = body(video_part(good[: len(good) // 2]), video_part(good), on_error="per_item")
+    first, second = server.ask("/v1/embeddings", asked).json()["data"]
+    assert (first["embedding"], first["error"]["param"]) == (None, PARAM)
+    assert second["embedding"] is not None
+
+
+def test_tokenize_reads_the_container_and_decodes_nothing(server: LiveServer) -> None:
+    asked = body(video_part(new_video()))
+    num_decoded = server.metric("cenote_videos_decoded_total")
+    counted = server.ask("/tokenize", asked).json()["count"]
+    assert server.metric("cenote_videos_decoded_total") == num_decoded
+    assert server.ask("/v1/embeddings", asked).json()["usage"]["prompt_tokens"] == counted
+
+
+def test_what_a_model_takes_of_videos_is_in_its_plan(server: LiveServer) -> None:
+    card = server.http.get("/v1/models/builtin").json()
+    assert card["modalities"] == ["text", "image", "video"]
+    assert (card["max_video_frames"], card["max_video_bytes"]) == (64, 64 << 20)
+
+
+PLAYLIST = b"ffconcat version 1.0\nfile http://a.example/secret\nfile /etc/passwd\n"
+
+
+@pytest.mark.parametrize(
+    ("encoded", "words"),
+    [
+        (b"RIFF" + bytes(40), "MP4, WebM"),
+        (PLAYLIST, "MP4, WebM"),
+        (b"#EXTM3U\nfile:///etc/passwd\n", "MP4, WebM"),
+        (b"\x1aE\xdf\xa3" + bytes(8) + b"matroska" + bytes(40), "MP4, WebM"),
+        (b"\0\0\0\x20ftypisom" + PLAYLIST, "damaged"),
+        (video(1), "1 frame"),
+        (video(10)[:900], "damaged"),
+    ],
+)
+def test_what_is_no_video_is_refused(server: LiveServer, encoded: bytes, words: str) -> None:
+    status, code, param, message = refusal(server, video_part(encoded))
+    assert (status, code, param) == (422, "media_undecodable", PARAM)
+    assert words in message
+
+
+def test_limits_hold_before_anything_is_decoded(start_server: Callable[..., LiveServer]) -> None:
+    flags = (
+        "--max-video-bytes",
+        "20000",
+        "--max-video-s",
+        "2",
+        "--max-image-pixels",
+        "20000",
+        "--max-video-frames",
+        "8",
+    )
+    strict = start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
+    assert strict.http.get("/v1/models/checkpoint").json()["max_video_bytes"] == 20000
+    for encoded, words in (
+        (bytes(20_001), "20001 bytes; at most 20000"),
+        (video(60, codec="mpeg4"), "2.4 s long; at most 2 s"),
+        (video(2, size=(128, 160)), "160 x 128 pixels; at most 20000"),
+    ):
+        status, code, param, message = refusal(strict, video_part(encoded))
+        assert (status, code, param) == (413, "media_too_large", PARAM)
+        assert words in message
+    fast = strict.ask("/v1/embeddings", body(video_part(video(40, fps=25), fps=1000))).json()
+    assert fast["usage"]["encoder_cache_misses"] == 4
+    assert strict.metric("cenote_videos_decoded_total") == 1
+    strict.stop()
+
+
+def test_without_the_extra_files_are_refused_by_its_name_and_frames_are_taken(
+    start_server: Callable[..., LiveServer], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text('import sys\nsys.modules["av"] = None\n')
+    path = os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "kernels")])
+    bare = start_server("--model", str(CHECKPOINT), env={"PYTHONPATH": path}).wait_until_ready()
+    status, code, param, message = refusal(bare, video_part(video(4)))
+    assert (status, code, param) == (400, "invalid_request", PARAM)
+    assert "extra `video`" in message
+    assert "video_frames" in message
+    assert bare.http.get("/v1/models/checkpoint").json()["max_video_bytes"] is None
+    assert bare.vectors(body(frames_part([picture(1), picture(2)]))).shape == (1, 128)
+    bare.stop()
+
+
+def test_nothing_of_the_file_is_in_the_log(server: LiveServer) -> None:
+    refusal(server, video_part(video(10)[:700] + b"a-secret-word"))
+    assert "a-secret-word" not in server.log.read_text()
