@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
@@ -196,6 +197,12 @@ def test_shorter_vectors_and_instructions_are_refused(late: LiveServer) -> None:
     assert (instructed["status"], instructed["param"]) == (400, "instruction")
 
 
+def test_a_video_is_refused_by_what_the_model_reads(late: LiveServer) -> None:
+    part = {"type": "video_frames", "frames": [{"url": uri(SMALL)}] * 2}
+    error = refusal(late, "/v2/embed", {"inputs": [{"content": [part]}]})
+    assert (error["status"], error["code"]) == (400, "unsupported_modality")
+
+
 def test_no_vectors_are_kept_and_the_same_query_has_the_same_ones(late: LiveServer) -> None:
     first, again = (vectors(late, texts=QUERIES) for _ in range(2))
     assert difference(first, again) == 0
@@ -210,8 +217,6 @@ def test_the_models_card_says_so(late: LiveServer) -> None:
 
 
 def test_the_answer_is_what_the_document_says(late: LiveServer) -> None:
-    import msgspec
-
     answer = late.ask("/v2/embed", {"texts": ["x"], "embedding_types": ["multi_float", "multi_ubinary"]})
     read = msgspec.json.decode(answer.content, type=EmbedResponse)
     assert read.embeddings.multi_float

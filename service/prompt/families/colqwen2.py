@@ -19,6 +19,8 @@ MAX_TOKENS = 32_768
 """The processor has no limit of its own; this is what the decoder was trained for."""
 PAGE_PROMPT = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Describe the image.<|im_end|><|endoftext|>"
 QUERY_PREFIX = "Query: "
+WHITE = (255, 255, 255)
+"""Under what is transparent: transformers 5.23's processors lay every picture on it."""
 INPUT_TYPES = dict.fromkeys(("search_document", "search_query", "classification", "clustering", "image"), "")
 """Texts are queries and pictures are pages, whatever they are for."""
 
@@ -48,6 +50,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         dimensions=dimensions,
         min_dimensions=dimensions,
         matryoshka=(dimensions,),
+        pictures=replace(found.pictures, background=WHITE),
         takes_instructions=False,
         mixes=False,
     )
