@@ -45,6 +45,7 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         pooling=profile.pooling,
         normalize=profile.normalize,
         dimensions=profile.dimensions,
+        max_vectors_per_input=profile.max_tokens if model.is_multi_vector else 1,
         min_dimensions=profile.matryoshka[0] if profile.matryoshka else profile.min_dimensions,
         matryoshka_dimensions=list(profile.matryoshka) if profile.matryoshka else None,
         calibrated_dimensions=sorted(model.int8_ranges),

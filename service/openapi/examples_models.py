@@ -16,6 +16,7 @@ _CARD = {
     "pooling": "last_token",
     "normalize": True,
     "dimensions": 256,
+    "max_vectors_per_input": 1,
     "min_dimensions": 32,
     "matryoshka_dimensions": [32, 64, 128, 256],
     "modalities": ["text", "image", "video"],

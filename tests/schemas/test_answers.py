@@ -14,8 +14,8 @@ from schemas.embed import (
     EmbedMeta,
     EmbedResponse,
     EmbedTokens,
-    EmbedVectors,
 )
+from schemas.embed_vectors import EmbedVectors
 from schemas.embeddings import EmbeddingData, EmbeddingResponse, Usage
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
 from schemas.health import Health
@@ -51,6 +51,7 @@ CARD = ModelCard(
     pooling="last_token",
     normalize=True,
     dimensions=2048,
+    max_vectors_per_input=1,
     min_dimensions=64,
     matryoshka_dimensions=[64, 2048],
     calibrated_dimensions=[32],
