@@ -6,7 +6,7 @@ nobody else. It needs the extra `audio`.
 
 import base64
 
-import av
+import av.logging
 
 from schemas.audio import EXAMPLE_WAV
 from service.decode.messages import DecodeEnd, SoundTask
