@@ -14,6 +14,7 @@ from tests.audio.checkpoints import MAX_S, RATE_HZ, make_checkpoint
 from tests.audio.reference import Reference
 from tests.audio.sounds import FILES, decoded, encode, tone
 from tests.conftest import CHECKPOINT, ROOT, TOLERANCE, LiveServer, data_uri, image_part, picture, text_part
+from tests.media_host import MediaHost, reply
 from tests.two_towers.pictures import PICTURES
 from tests.video_file import video
 
@@ -251,6 +252,27 @@ def test_files_and_limits_are_the_settings(
     assert (status, code, param) == (413, "media_too_large", f"{PARAM}.data")
     assert "20001 bytes; at most 20000" in message
     strict.stop()
+
+
+def test_a_sound_by_url_is_fetched_once_and_what_is_not_taken_never(
+    start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = make_checkpoint("unfused", tmp_path_factory.mktemp("clap") / "unfused")
+    encoded = encode(tone(0.5, next(hertz)))
+    with MediaHost({"/a.wav": reply(encoded), "/a.png": reply(PICTURES["tiny"])}) as host:
+        flags = ("--allow-media-hosts", "localhost", "--allow-private-media-hosts", "localhost")
+        server = start_server("--model", str(folder), *flags, "--media-ports", str(host.port)).wait_until_ready()
+        by_url = {"type": "audio_url", "audio_url": {"url": host.url("/a.wav")}}
+        vectors = server.vectors(body(by_url, input_audio(encoded), by_url))
+        assert np.array_equal(vectors[0], vectors[1])
+        assert np.array_equal(vectors[0], vectors[2])
+        assert host.paths == ["/a.wav"]
+        status, code, _, _ = refusal(server, body(image_part(host.url("/a.png"))))
+        assert (status, code) == (400, "unsupported_modality")
+        missing = {"type": "audio_url", "audio_url": host.url("/b.wav")}
+        assert refusal(server, body(missing))[1:3] == ("media_fetch_failed", "inputs[0].content[0].audio_url")
+        assert host.paths == ["/a.wav", "/b.wav"]
+        server.stop()
 
 
 def test_without_the_extra_sounds_are_refused_by_its_name(
