@@ -176,6 +176,12 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[67108864],
         ),
     ]
+    audio_rate_hz: Annotated[
+        int | None,
+        Meta(
+            description="Samples a second at which sounds are heard; null for models that take none.", examples=[None]
+        ),
+    ]
     max_audio_bytes: Annotated[
         int | None,
         Meta(

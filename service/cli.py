@@ -164,6 +164,7 @@ def _models(options: argparse.Namespace) -> int:
         "max tokens": profile.max_tokens,
         "modalities": ", ".join(profile.modalities),
         "pixels": f"{rule.min_pixels} to {rule.max_pixels}" if rule else "-",
+        "sounds": f"{profile.sounds.rule.rate_hz} Hz" if profile.sounds else "-",
         "input types": ", ".join(profile.input_types),
     }
     print("\n".join(f"{name:12s} {value}" for name, value in rows.items()))

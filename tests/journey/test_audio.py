@@ -130,7 +130,7 @@ def test_a_sound_costs_a_token_and_is_no_image(clap: LiveServer) -> None:
 def test_the_plan_says_what_it_takes(clap: LiveServer, server: LiveServer) -> None:
     card = clap.http.get("/v1/models").json()["data"][0]
     assert (card["modalities"], card["image_embeds_width"]) == (["text", "audio"], None)
-    assert (card["max_audio_bytes"], card["max_audio_s"]) == (64 << 20, 20)
+    assert (card["audio_rate_hz"], card["max_audio_bytes"], card["max_audio_s"]) == (RATE_HZ, 64 << 20, 20)
     assert "image" not in card["input_types"]
     other = server.http.get("/v1/models").json()["data"][0]
     assert (other["max_audio_bytes"], other["max_audio_s"]) == (None, None)

@@ -71,6 +71,7 @@ CARD = ModelCard(
     max_image_pixels=7,
     max_video_frames=64,
     max_video_bytes=None,
+    audio_rate_hz=None,
     max_audio_bytes=None,
     max_audio_s=None,
     accepts_token_arrays=False,
