@@ -89,11 +89,22 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=["Represent the user's input."],
         ),
     ]
+    takes_instructions: Annotated[
+        bool, Meta(description="Whether `instruction` is taken; if not, it is refused.", examples=[True])
+    ]
     input_types: Annotated[
         InputTypes,
         Meta(
             description="The `input_type` names of `/v2/embed`, with instructions.",
             examples=[{"search_query": "Retrieve images or text relevant to the user's query."}],
+        ),
+    ]
+    mixes_modalities: Annotated[
+        bool,
+        Meta(
+            description="Whether one item may hold text and pictures together; a model with a tower for each embeds "
+            "one or the other.",
+            examples=[True],
         ),
     ]
     tail_token_ids: Annotated[

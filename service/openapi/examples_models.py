@@ -22,6 +22,7 @@ _CARD = {
     "modalities": ["text", "image", "video"],
     "prompt_format": "qwen3-vl-embedding",
     "default_instruction": "Represent the user's input.",
+    "takes_instructions": True,
     "input_types": {
         "query": _QUERY,
         "document": _DEFAULT,
@@ -35,6 +36,7 @@ _CARD = {
         "clustering": _DEFAULT,
         "image": _DEFAULT,
     },
+    "mixes_modalities": True,
     "calibrated_dimensions": [32, 64, 128, 256],
     "tail_token_ids": [1784],
     "max_tokens": 8192,
