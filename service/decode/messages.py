@@ -8,6 +8,7 @@ import msgspec
 
 from service.media.clip import ClipInfo, Container
 from service.media.format import Format
+from service.media.framing import Framing
 from service.media.reading import Color
 
 
@@ -22,8 +23,8 @@ class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
     background: Color | None
     size: tuple[int, int]
     """Height and width of the pixels wanted."""
-    first_size: tuple[int, int] | None = None
-    """Of a video's frame: height and width that it is resized to before."""
+    framing: Framing | None = None
+    """How they are made; None for a plain resize."""
 
 
 class ClipTask(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ class ProcessDecoder:
 
     async def pixels(self, item: MediaItem) -> NDArray[np.uint8]:
         """See `Decoder.pixels`."""
-        num_bytes = item.header.num_decode_bytes
+        num_bytes = item.num_decode_bytes
         await self.budget.take(num_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._threads, self._decode, item)
 
@@ -76,5 +76,5 @@ def _task(item: MediaItem) -> DecodeTask:
         orientation=header.orientation,
         background=item.reading.background,
         size=item.size,
-        first_size=item.first_size,
+        framing=item.framing,
     )

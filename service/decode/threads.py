@@ -30,7 +30,7 @@ class ThreadDecoder:
 
     async def pixels(self, item: MediaItem) -> NDArray[np.uint8]:
         """See `Decoder.pixels`."""
-        num_bytes = item.header.num_decode_bytes
+        num_bytes = item.num_decode_bytes
         await self.budget.take(num_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._pool, load_pixels, item)
 

@@ -18,7 +18,6 @@ from service.media.picture import FRAMES_OF_PAIR
 from service.media.tensor_dtype import TensorDtype
 from service.model.embedding_model import EmbeddingModel
 from service.model.packed_batch import PackedBatch
-from service.model.patchify import PATCH
 from service.prompt.int8_range import Int8Range
 
 DTYPES: dict[TensorDtype, torch.dtype] = {
@@ -62,7 +61,7 @@ class ModelRunner:
             ModelError: a feature is not finite; cached, it would fail every later request for the picture.
         """
         _, rows, columns = grid_thw
-        height, width = rows * PATCH, columns * PATCH
+        height, width = rows * self._model.patch_size, columns * self._model.patch_size
         view = self._pixels[slot.start : slot.start + slot.num_bytes]
         frames = torch.from_numpy(np.frombuffer(view, np.uint8).reshape(-1, height, width, 3).copy())
         features = self._model.encode(frames if len(frames) == FRAMES_OF_PAIR else frames.squeeze(0))

@@ -29,19 +29,28 @@ def decode_limits(settings: Settings) -> DecodeLimits:
     )
 
 
-def reading_rule(settings: Settings) -> Reading:
+def reading_rule(settings: Settings, model: ServedModel) -> Reading:
     """How files are read where a request does not say."""
-    color = settings.image_background
+    color, pictures = settings.image_background, model.profile.pictures
     upright = settings.image_orientation == "apply"
-    return Reading(None if color is None else parse_color(color), upright)
+    if color is not None:
+        return Reading(parse_color(color), upright)
+    return Reading(pictures.background if pictures else None, upright)
 
 
 def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
     """What features in place of pictures must look like."""
     origin, pictures = features_origin(model.fingerprint), model.profile.pictures
-    is_accepted = settings.image_embeds == "accept" and pictures is not None
-    width = pictures.feature_width if pictures else 0
-    return FeatureRule(hidden=model.profile.dimensions, width=width, origin=origin, is_accepted=is_accepted)
+    is_accepted = settings.image_embeds == "accept"
+    if pictures is None:
+        return FeatureRule(hidden=model.profile.dimensions, width=0, origin=origin, is_accepted=False)
+    return FeatureRule(
+        hidden=model.profile.dimensions,
+        width=pictures.feature_width,
+        origin=origin,
+        is_accepted=is_accepted,
+        patches=pictures.pixel_rule.patches,
+    )
 
 
 def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
@@ -76,7 +85,7 @@ def input_reader(
         decode_limits(settings),
         uuids,
         feature_rule(settings, model),
-        reading_rule(settings),
+        reading_rule(settings, model),
         fetching,
         local_files,
         video_rule=video_rule(settings, model),

@@ -91,6 +91,7 @@ class InputReader:
 
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
+        self.model.check_instruction(request.instruction)
         truncation = _embedding_truncation(request, self.model.profile.max_tokens)
         read = partial(embedding_conversation, request)
         pictures = self.pictures(tenant, request.image_background)
@@ -99,6 +100,7 @@ class InputReader:
 
     def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v2/embed` wants embedded. Its `prepare` raises InputError with the input's index and path."""
+        self.model.check_instruction(instruction)
         limit = request.max_tokens or self.model.profile.max_tokens
         truncation = Truncation(limit, CUT_SIDES[request.truncate or "END"])
         read = partial(embed_conversation, instruction)

@@ -25,7 +25,7 @@ SIDE_PIXELS = 64
 
 
 class KnownAnswer:
-    """A text, with a picture where the model sees any, and the vector that it had the first time."""
+    """A text and, where the model sees any, a picture, together or apart, and the vectors that they had at first."""
 
     def __init__(self, model: ServedModel, embedder: Embedder) -> None:
         self._model = model
@@ -42,18 +42,22 @@ class KnownAnswer:
         output = OutputSpec(dimensions=self._model.profile.dimensions)
         prompts = await asyncio.to_thread(self._prompts)
         embedded = await self._embedder.probe(prompts, output)
-        answer = np.frombuffer(embedded.answered[0].vector.rows["float32"], np.float32)
+        rows = [np.frombuffer(one.vector.rows["float32"], np.float32) for one in embedded.answered]
+        answer = np.stack(rows)
         if self._first is None:
             self._first = answer
-        cosine = float(answer @ self._first)
+        cosine = float((answer * self._first).sum(axis=1).min())
         if not cosine >= MIN_COSINE:
             raise ModelError("internal_error", f"the known-answer embedding has cosine {cosine:.6f} to the first one")
 
     def _prompts(self) -> list[Prompt]:
         rule, text = self._model.pixel_rule, "Is this the picture it was?"
         images = () if rule is None else (open_image(_picture(), DecodeLimits(), rule),)
-        conversation = Conversation(None, (Turn("user", images, text),))
-        return [self._model.builder.build(conversation, Truncation(self._model.profile.max_tokens))]
+        turns = [Turn("user", images, text)]
+        if images and not self._model.profile.mixes:
+            turns = [Turn("user", (), text), Turn("user", images)]
+        unbounded = Truncation(self._model.profile.max_tokens)
+        return [self._model.builder.build(Conversation(None, (turn,)), unbounded) for turn in turns]
 
 
 def _picture() -> bytes:

@@ -20,8 +20,8 @@ from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
 from service.media.local_file import LocalFiles
 from service.media.picture import Picture
+from service.media.picture_rule import PictureRule
 from service.media.reading import AS_REFERENCE, Color, Reading
-from service.media.resize import PixelRule
 from service.media.source import What, read_source, scheme_of
 from service.media.video_rule import VideoRule
 
@@ -76,7 +76,7 @@ class PictureReader:
 
     def __init__(
         self,
-        rule: PixelRule | None,
+        rule: PictureRule | None,
         features: FeatureRule,
         limits: DecodeLimits,
         uuids: UuidStore,
@@ -176,7 +176,7 @@ class PictureReader:
         opened_at = partial(open_image, encoded, self.limits, self._rule_for(place), param, place.index)
         return [opened_at(reading=self.reading, salt=self.salt)]
 
-    def _rule_for(self, place: Place) -> PixelRule:
+    def _rule_for(self, place: Place) -> PictureRule:
         """How the model's pictures are resized; an error where it has none."""
         if self._rule is None:
             message = f"`{place.content_param}`: got a picture; this model reads text only"

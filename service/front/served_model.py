@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from service.errors import InputError, NotFoundError
-from service.media.resize import PixelRule
+from service.media.picture_rule import PictureRule
 from service.model.checkpoint import Checkpoint
 from service.prompt.build import PromptBuilder
 from service.prompt.calibration import load_calibration
@@ -54,7 +54,7 @@ class ServedModel:
         return list(dict.fromkeys([self.name, self.canonical_name, self.alias]))
 
     @property
-    def pixel_rule(self) -> PixelRule | None:
+    def pixel_rule(self) -> PictureRule | None:
         """How pictures are resized; None for a model that reads text only."""
         pictures = self.profile.pictures
         return pictures.pixel_rule if pictures else None
@@ -73,6 +73,18 @@ class ServedModel:
                 "model_not_found", f"`model`: got a name that is not served here; served: {offered}", param="model"
             )
         return name
+
+    def check_instruction(self, instruction: str | None) -> None:
+        """Pass where there is none, or the model takes one.
+
+        Raises:
+            InputError: it was trained without.
+        """
+        if not self.profile.takes_instructions and (instruction or "").strip():
+            message = (
+                f"`instruction`: got a text; {self.name} was trained without instructions and has no place for one"
+            )
+            raise InputError("invalid_request", message, param="instruction")
 
     def check_dimensions(self, dimensions: int | None, param: str) -> int:
         """The length of the answer's vectors; the native length when nothing was asked for.

@@ -12,7 +12,7 @@ from typing import NoReturn
 from service.media.blame import Blame
 from service.media.grid import read_grids
 from service.media.key import features_digest, features_key, features_source_digest
-from service.media.picture import PATCH_SIZE, GridThw, SentAs, num_visual_tokens
+from service.media.picture import QWEN3_VL, GridThw, Patches, SentAs
 from service.media.tensor import Tensor, first_beyond, is_finite, shown
 from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 from service.media.tensor_file import read_tensor_file
@@ -31,6 +31,7 @@ class FeatureRule:
         width: hidden · (1 + deepstack layers).
         origin: what `features_origin` gives for the model.
         is_accepted: whether features are taken at all.
+        patches: how the model cuts pictures.
         max_abs: largest number accepted, without its sign. RMS normalization sums squares of a row in float32, and
             where that sum overflows it gives zeros, silently; float16 weights overflow at 65,504 and products before.
 
@@ -41,6 +42,7 @@ class FeatureRule:
     width: int
     origin: str = ""
     is_accepted: bool = True
+    patches: Patches = QWEN3_VL
     max_abs: float = 1e4
 
 
@@ -58,6 +60,7 @@ class FeaturesItem:
         salt: part of its keys: whose features they are.
         param: path of the field it came from.
         index: input of the batch it belongs to.
+        patches: how the model cuts pictures.
     """
 
     data: memoryview = field(repr=False, compare=False)
@@ -67,6 +70,7 @@ class FeaturesItem:
     salt: bytes = b""
     param: str | None = field(default=None, compare=False)
     index: int | None = field(default=None, compare=False)
+    patches: Patches = QWEN3_VL
 
     @property
     def digest(self) -> bytes:
@@ -76,7 +80,7 @@ class FeaturesItem:
     @property
     def num_tokens(self) -> int:
         """Visual tokens: rows."""
-        return num_visual_tokens(self.grid_thw)
+        return self.patches.num_tokens(self.grid_thw)
 
     @property
     def num_frames(self) -> int:
@@ -92,7 +96,7 @@ class FeaturesItem:
     def sent_as(self) -> SentAs:
         """Features, of a picture as large as the grid says."""
         _, height, width = self.grid_thw
-        return SentAs("image_embeds", width * PATCH_SIZE, height * PATCH_SIZE)
+        return SentAs("image_embeds", width * self.patches.patch_size, height * self.patches.patch_size)
 
     @property
     def num_stored_bytes(self) -> int:
@@ -138,8 +142,8 @@ def open_features(
     path = param or "image_embeds"
     if not rule.is_accepted:
         Blame(path, index).refuse("media_source_refused", "This server takes no features in place of pictures.")
-    grids = read_grids(grid_thw, Blame(f"{path}.image_grid_thw", index))
-    num_rows = sum(map(num_visual_tokens, grids))
+    grids = read_grids(grid_thw, Blame(f"{path}.image_grid_thw", index), rule.patches)
+    num_rows = sum(map(rule.patches.num_tokens, grids))
     blame = Blame(f"{path}.image_embeds", index)
     max_bytes = num_rows * rule.width * _MAX_ITEM_BYTES + MAX_FILE_HEADER_BYTES
     tensor = read_tensor_file(text, max_bytes=max_bytes, blame=blame)
@@ -148,8 +152,17 @@ def open_features(
     _check_shape(tensor.shape, num_rows, len(grids), rule, blame)
     _check_numbers(tensor, rule, blame)
     return [
-        FeaturesItem(data, tensor.dtype, features_digest(data, tensor.dtype, grid, rule.width), grid, salt, path, index)
-        for grid, data in _rows_of(tensor, grids, rule.width)
+        FeaturesItem(
+            data,
+            tensor.dtype,
+            features_digest(data, tensor.dtype, grid, rule.width),
+            grid,
+            salt,
+            path,
+            index,
+            rule.patches,
+        )
+        for grid, data in _rows_of(tensor, grids, rule)
     ]
 
 
@@ -161,12 +174,15 @@ def _check_shape(shape: tuple[int, ...], num_rows: int, num_grids: int, rule: Fe
     got, wanted = shown(shape), shown((num_rows, rule.width))
     if len(rows_and_width) != 2:
         _refuse(f"got a tensor of {len(shape)} axes, expected two: visual tokens and width, {wanted}", blame)
-    if rows_and_width[1] == rule.hidden:
+    if rows_and_width[1] != rule.width == rule.hidden:
+        _refuse(f"got {got}, expected {wanted}: each picture is one vector of {rule.width} numbers", blame)
+    if rows_and_width[1] == rule.hidden != rule.width:
         missing = rule.width // rule.hidden - 1
         _refuse(f"got {got}, expected {wanted}: the features of the {missing} deepstack layers are missing", blame)
     if rows_and_width[1] != rule.width:
         _refuse(f"got {got}, expected {wanted}: hidden size {rule.hidden} x (1 + deepstack layers) wide", blame)
-    _refuse(f"got {got}, expected {wanted}: sum of T x H x W / 4 over {num_grids} grids is {num_rows}", blame)
+    sizes = "1" if (merge := rule.patches.merge_size) is None else f"T x H x W / {merge**2}"
+    _refuse(f"got {got}, expected {wanted}: sum of {sizes} over {num_grids} grids is {num_rows}", blame)
 
 
 def _check_numbers(tensor: Tensor, rule: FeatureRule, blame: Blame) -> None:
@@ -179,10 +195,10 @@ def _check_numbers(tensor: Tensor, rule: FeatureRule, blame: Blame) -> None:
     _refuse(f"got a number beyond {rule.max_abs:g} {place}; this model computes with at most that", blame)
 
 
-def _rows_of(tensor: Tensor, grids: Sequence[GridThw], width: int) -> Iterator[tuple[GridThw, memoryview]]:
+def _rows_of(tensor: Tensor, grids: Sequence[GridThw], rule: FeatureRule) -> Iterator[tuple[GridThw, memoryview]]:
     start = 0
     for grid in grids:
-        stop = start + num_visual_tokens(grid) * width * ITEM_BYTES[tensor.dtype]
+        stop = start + rule.patches.num_tokens(grid) * rule.width * ITEM_BYTES[tensor.dtype]
         yield grid, tensor.data[start:stop]
         start = stop
 

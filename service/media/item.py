@@ -5,12 +5,14 @@ In: encoded bytes. Out: a `MediaItem`. Does not decode: that is for `pixels`, wh
 
 from dataclasses import dataclass, field, replace
 
+from service.media.blame import Blame
+from service.media.framing import Framing
 from service.media.header import DecodeLimits, Header, read_header
 from service.media.key import content_key, file_digest, source_digest
 from service.media.orientation import read_orientation
-from service.media.picture import GridThw, SentAs, grid_of, num_visual_tokens
+from service.media.picture import QWEN3_VL, GridThw, Patches, SentAs, Size
+from service.media.picture_rule import PictureRule
 from service.media.reading import AS_REFERENCE, Reading
-from service.media.resize import PixelRule, Size, fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,13 @@ class MediaItem:
         identity: the file alone, 32 bytes.
         digest: the level-2 key, 32 bytes: the file, how it is read and how it is resized.
         size: height and width at which the model sees it, pixels.
-        grid_thw: patches of the resized picture: (1, height / 16, width / 16) at factor 32.
+        grid_thw: patches of the resized picture: (1, height / 16, width / 16) for Qwen3-VL.
         reading: background and orientation.
         salt: part of its keys: whose picture it is.
-        first_size: of a video's frame: height and width that it is resized to before, as the reference does; None for
-            a picture.
         param: path of the field it came from, for errors found while decoding.
         index: input of the batch it belongs to, for errors found while decoding.
+        patches: how the model cuts it.
+        framing: how its pixels are made; None for a plain resize.
     """
 
     encoded: bytes = field(repr=False, compare=False)
@@ -44,12 +46,18 @@ class MediaItem:
     salt: bytes = b""
     param: str | None = field(default=None, compare=False)
     index: int | None = field(default=None, compare=False)
-    first_size: Size | None = None
+    patches: Patches = QWEN3_VL
+    framing: Framing | None = None
 
     @property
     def num_tokens(self) -> int:
-        """Visual tokens: height x width / 1024 at factor 32."""
-        return num_visual_tokens(self.grid_thw)
+        """Visual tokens: height x width / 1024 for Qwen3-VL."""
+        return self.patches.num_tokens(self.grid_thw)
+
+    @property
+    def num_decode_bytes(self) -> int:
+        """Memory that making its pixels takes at its peak."""
+        return self.header.num_decode_bytes + (self.framing.num_bytes if self.framing else 0)
 
     @property
     def num_frames(self) -> int:
@@ -85,7 +93,7 @@ class MediaItem:
         """The level-1 key of the pixels in a slot; see `Picture.key`."""
         return content_key(slot, self.size, fingerprint, tenant_salt=self.salt)
 
-    def read_as(self, reading: Reading, rule: PixelRule) -> "MediaItem":
+    def read_as(self, reading: Reading, rule: PictureRule) -> "MediaItem":
         """The same file over another background.
 
         Args:
@@ -100,7 +108,7 @@ class MediaItem:
 def open_image(
     encoded: bytes,
     limits: DecodeLimits,
-    rule: PixelRule,
+    rule: PictureRule,
     param: str | None = None,
     index: int | None = None,
     *,
@@ -122,15 +130,17 @@ def open_image(
         The item.
 
     Raises:
-        MediaError: `media_too_large`, `media_undecodable`, or `invalid_request` from `fit`.
+        MediaError: `media_too_large`, `media_undecodable`, or `invalid_request` from the rule.
 
     Source: DESIGN.md section 1, step 2: hash first, pixels only when the engine lacks the features.
     """
     header = open_header(encoded, limits, reading, param=param, index=index)
-    size = fit(*header.upright_size, rule, param=param, index=index)
+    seen = rule.see(*header.upright_size, Blame(param, index))
+    grid_thw = rule.patches.grid_thw(*seen.size)
     identity = file_digest(encoded)
     digest = source_digest(identity, rule, reading, tenant_salt=salt)
-    return MediaItem(encoded, header, identity, digest, size, grid_of(size, rule.factor), reading, salt, param, index)
+    placed = MediaItem(encoded, header, identity, digest, seen.size, grid_thw, reading, salt, param, index)
+    return replace(placed, patches=rule.patches, framing=seen.framing)
 
 
 def open_header(

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from service.media.picture import Size
+from service.media.picture_rule import PictureRule
 from service.media.reading import AS_REFERENCE, Reading
-from service.media.resize import PixelRule, Size
 from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 
 PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-2"
@@ -30,7 +31,9 @@ def file_digest(encoded: bytes) -> bytes:
     return _digest((b"file", encoded))
 
 
-def source_digest(file: bytes, rule: PixelRule, reading: Reading = AS_REFERENCE, *, tenant_salt: bytes = b"") -> bytes:
+def source_digest(
+    file: bytes, rule: PictureRule, reading: Reading = AS_REFERENCE, *, tenant_salt: bytes = b""
+) -> bytes:
     """Level-2 key: SHA-256 over salt, preprocessing version, the rule's numbers, how the file is read, and the file.
 
     Args:
@@ -44,8 +47,7 @@ def source_digest(file: bytes, rule: PixelRule, reading: Reading = AS_REFERENCE,
 
     Source: reference/security-reliability.md section 2 (dimension-blind and option-blind keys), DESIGN.md section 5.
     """
-    numbers = (rule.factor, rule.min_pixels, rule.max_pixels, rule.max_aspect)
-    parts = (tenant_salt, PREPROCESSING_VERSION, *map(_number, numbers), reading.key_part, file)
+    parts = (tenant_salt, PREPROCESSING_VERSION, *rule.key_parts, reading.key_part, file)
     return _digest((b"source", *parts))
 
 

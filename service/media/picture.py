@@ -18,8 +18,38 @@ PATCH_SIZE = 16
 FRAMES_OF_PAIR = 2
 """Frames of a video that become one item: the vision tower's temporal patch."""
 
+Size = tuple[int, int]
+"""Height and width in pixels, in this order."""
+
 GridThw = tuple[int, int, int]
 """Size in patches before merging: temporal, height, width."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """How a model cuts pictures; without arguments as Qwen3-VL does.
+
+    Attributes:
+        patch_size: pixels along one side of a patch.
+        merge_size: patches along one side of a visual token; None where a whole picture becomes one token.
+    """
+
+    patch_size: int = PATCH_SIZE
+    merge_size: int | None = MERGE_SIZE
+
+    def grid_thw(self, height: int, width: int) -> GridThw:
+        """The grid of a picture whose sides are whole patches, pixels."""
+        return (1, height // self.patch_size, width // self.patch_size)
+
+    def num_tokens(self, grid_thw: GridThw) -> int:
+        """Visual tokens of a grid: ``T · H · W / merge_size²``, or 1."""
+        if self.merge_size is None:
+            return 1
+        frames, rows, columns = grid_thw
+        return frames * rows * columns // self.merge_size**2
+
+
+QWEN3_VL = Patches()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +145,5 @@ class Picture(Protocol):
 
 
 def num_visual_tokens(grid_thw: GridThw) -> int:
-    """Visual tokens of a grid: T · H · W / 4."""
-    frames, rows, columns = grid_thw
-    return frames * rows * columns // MERGE_SIZE**2
-
-
-def grid_of(size: tuple[int, int], factor: int) -> GridThw:
-    """Patches of a picture of that height and width, whose visual tokens are `factor` pixels wide: (1, rows, columns).
-
-    Args:
-        size: height and width, multiples of `factor`.
-        factor: 32 where a patch has 16 pixels.
-    """
-    patch = factor // MERGE_SIZE
-    return (1, size[0] // patch, size[1] // patch)
+    """Visual tokens of a grid of Qwen3-VL: T · H · W / 4."""
+    return QWEN3_VL.num_tokens(grid_thw)

@@ -7,9 +7,9 @@ decoder's process.
 import numpy as np
 from numpy.typing import NDArray
 
-from service.media.antialias import resize_antialiased
 from service.media.blame import Blame
 from service.media.decode import decode_rgb
+from service.media.framing import Framing, frame
 from service.media.header import Header
 from service.media.item import MediaItem
 from service.media.reading import Reading
@@ -29,7 +29,7 @@ def load_pixels(item: MediaItem) -> NDArray[np.uint8]:
         MediaError: `media_undecodable`.
     """
     blame = Blame(item.param, item.index)
-    return render(item.encoded, item.header, item.reading, item.size, blame, first_size=item.first_size)
+    return render(item.encoded, item.header, item.reading, item.size, blame, framing=item.framing)
 
 
 def render(
@@ -39,7 +39,7 @@ def render(
     size: Size,
     blame: Blame | None = None,
     *,
-    first_size: Size | None = None,
+    framing: Framing | None = None,
 ) -> NDArray[np.uint8]:
     """The same for parts that have crossed a socket.
 
@@ -49,7 +49,7 @@ def render(
         reading: its background.
         size: height and width of the pixels.
         blame: what errors name.
-        first_size: of a video's frame: what it is resized to before, so that the last resize is torch's.
+        framing: how the pixels are made; None for a plain resize.
 
     Returns:
         Pixels, uint8 [height, width, 3], C order.
@@ -61,6 +61,4 @@ def render(
     """
     blame = blame or Blame()
     picture = decode_rgb(encoded, header, background=reading.background, param=blame.param, index=blame.index)
-    if first_size is None:
-        return np.ascontiguousarray(resize(picture, size))
-    return np.ascontiguousarray(resize_antialiased(resize(picture, first_size), size))
+    return np.ascontiguousarray(resize(picture, size) if framing is None else frame(picture, framing, size))

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from service.media.blame import Blame
-
-Size = tuple[int, int]
-"""Height and width in pixels, in this order."""
+from service.media.picture import MERGE_SIZE, Patches
+from service.media.picture import Size as Size
+from service.media.picture_rule import Seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelRule:
-    """The numbers of the resize rule. All of them are part of a picture's cache key.
+    """The numbers of the resize rule, a `PictureRule`. All of them are part of a picture's cache key.
 
     Source: reference/qwen3-vl-embedding.md sections 2.1 and 3.1.
     """
@@ -32,6 +32,21 @@ class PixelRule:
     """A larger picture is shrunk to at most this area: 1,800 visual tokens."""
     max_aspect: int = 200
     """Largest ratio of the longer to the shorter side."""
+
+    @property
+    def patches(self) -> Patches:
+        """Four patches to the token."""
+        return Patches(self.factor // MERGE_SIZE, MERGE_SIZE)
+
+    @property
+    def key_parts(self) -> tuple[bytes, ...]:
+        """The four numbers."""
+        numbers = (self.factor, self.min_pixels, self.max_pixels, self.max_aspect)
+        return tuple(number.to_bytes(8, "little") for number in numbers)
+
+    def see(self, height: int, width: int, blame: Blame) -> Seen:
+        """See `fit`."""
+        return Seen(fit(height, width, self, param=blame.param, index=blame.index))
 
 
 def fit(height: int, width: int, rule: PixelRule, *, param: str | None = None, index: int | None = None) -> Size:

@@ -9,8 +9,13 @@ from cenote_kernels import PoolingMode
 from service.model.embedding_model import EmbeddingModel
 from service.model.qwen3_vl import Qwen3VLEmbedding
 from service.model.text_encoder import TextEncoder
+from service.model.two_tower import TwoTower
 
 Loader = Callable[[Path, torch.device, torch.dtype | None, PoolingMode], EmbeddingModel]
 
-ARCHITECTURES: dict[str, Loader] = {"qwen3_vl": Qwen3VLEmbedding.load, "text_encoder": TextEncoder.load}
+ARCHITECTURES: dict[str, Loader] = {
+    "qwen3_vl": Qwen3VLEmbedding.load,
+    "text_encoder": TextEncoder.load,
+    "two_tower": TwoTower.load,
+}
 """Loaders: folder, device, dtype (None: the checkpoint's own) and pooling to a model."""

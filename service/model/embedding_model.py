@@ -62,6 +62,7 @@ class EmbeddingModel(Protocol):
         placeholder_ids: tokens that stand for media, and whose embeddings are replaced by features: that of a picture,
             and where the model sees videos that of a pair of frames.
         tower: what sees pictures; None for a model of text.
+        patch_size: pixels along one side of a unit of a picture's grid.
     """
 
     @property
@@ -76,6 +77,8 @@ class EmbeddingModel(Protocol):
     def placeholder_ids(self) -> tuple[int, ...]: ...  # noqa: D102
     @property
     def tower(self) -> Tower | None: ...  # noqa: D102
+    @property
+    def patch_size(self) -> int: ...  # noqa: D102
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """Position ids of one prompt, `[rows, num_tokens]`.

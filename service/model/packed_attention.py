@@ -32,6 +32,7 @@ def attend_packed(
     scaling: float | None = None,
     sliding_window: int | None = None,
     softcap: float | None = None,
+    is_causal: bool | None = None,
     **others: object,
 ) -> tuple[torch.Tensor, None]:
     """``softmax(scaling · Q_s K_sᵀ + reach) V_s`` for each prompt s of the batch.
@@ -46,6 +47,7 @@ def attend_packed(
         scaling: factor of the scores; head_dim^-1/2 when not given.
         sliding_window: distance that a token no longer sees.
         softcap: bound of the scores; none of the models served has one.
+        is_causal: True where the caller knows better than the module, as CLIP's text tower does.
         others: what concerns training and caches.
 
     Returns:
@@ -58,11 +60,11 @@ def attend_packed(
         raise ModelError("internal_error", "this model's attention has a mask or a cap of its own; it is not supported")
     q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    reach = Reach(is_causal(module), sliding_window)
+    reach = Reach(is_causal is True or calls_itself_causal(module), sliding_window)
     return attend(q, k, v, packing, q.shape[-1] ** -0.5 if scaling is None else scaling, out, reach)[None], None
 
 
-def is_causal(module: torch.nn.Module) -> bool:
+def calls_itself_causal(module: torch.nn.Module) -> bool:
     """Whether a token sees only what stands before it.
 
     A decoder that was made an encoder says so in its configuration alone: its modules still call themselves causal.

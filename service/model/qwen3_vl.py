@@ -15,9 +15,9 @@ from service.model.embedding_model import Grid, Probe, Tower
 from service.model.language import LanguageModel
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
-from service.model.patchify import patchify, patchify_pair
+from service.model.patchify import PATCH, patchify, patchify_pair
+from service.model.positions import mrope_positions
 from service.model.vision import VisionTower
-from service.prompt.positions import mrope_positions
 
 HEIGHT, WIDTH = 64, 96
 GRID_THW = (1, 4, 6)
@@ -42,7 +42,8 @@ class Qwen3VLEmbedding:
         self.device = self.language.device
         self.dtype = stock.dtype
         self.placeholder_ids = (stock.config.image_token_id, stock.config.video_token_id)
-        self._pooling = pooling
+        self.patch_size = PATCH
+        self._pooling: PoolingMode = pooling
 
     @classmethod
     def load(

@@ -28,6 +28,10 @@ BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
 """Model types whose positions start behind the padding's number, as fairseq counts them."""
 STEADY_ROPES = ("default", "linear", "llama3", "yarn", "proportional")
 """Rotary embeddings that do not depend on the longest prompt of a batch."""
+GROUP_TOKENS = 4096
+"""Tokens of one forward of prompts of equal length: it makes scores of all pairs of tokens, for each head."""
+MAX_PROBE_TOKENS = 1024
+"""Longest prompt of the known-answer check: the stock side's scores grow with its square. Wider windows go unseen."""
 NUM_PADS = 3
 """Padding of the stock side's prompts in the known-answer check, so that its masks are looked at too."""
 
@@ -53,6 +57,7 @@ class TextEncoder:
         self.dtype = stock.dtype
         self.placeholder_ids = ()
         self.tower = None
+        self.patch_size = 1
         self.is_packed = bool(getattr(stock, "_supports_attention_backend", False))
         self._config: Any = stock.config
         self._pad_id = int(getattr(self._config, "pad_token_id", None) or 0)
@@ -120,17 +125,18 @@ class TextEncoder:
 
     def _grouped(self, token_ids: torch.Tensor, plan: Segments) -> torch.Tensor:
         """Prompts of equal length in one forward each, `[total_tokens, width]`."""
-        states = []
+        states: list[torch.Tensor] = []
         for group in plan.groups:
-            ids = token_ids[group.start : group.stop].view(group.num_segments, group.num_tokens)
-            states.append(self.stock(input_ids=ids).last_hidden_state.flatten(0, 1))
+            prompts = token_ids[group.start : group.stop].view(group.num_segments, group.num_tokens)
+            parts = torch.split(prompts, max(1, GROUP_TOKENS // group.num_tokens))
+            states += [self.stock(input_ids=ids).last_hidden_state.flatten(0, 1) for ids in parts]
         return torch.cat(states)
 
     def probes(self) -> Sequence[Probe]:
         """Two lengths, one of them twice, and one prompt that is longer than any window."""
         most = self._config.max_position_embeddings - self._first_position - NUM_PADS
         window = max((getattr(module, "sliding_window", None) or 0 for module in self.stock.modules()), default=0)
-        lengths = (12, 7, 12, window + 20)
+        lengths = (12, 7, 12, min(window + 20, MAX_PROBE_TOKENS))
         return [Probe(self._probe_ids(i, min(length, most))) for i, length in enumerate(lengths)]
 
     def _probe_ids(self, first: int, num_tokens: int) -> list[int]:

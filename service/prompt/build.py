@@ -68,7 +68,8 @@ class PromptBuilder:
             index: input of the batch, for errors.
 
         Returns:
-            The prompt, at most min(`truncation.max_tokens`, profile's maximum) tokens.
+            The prompt, at most min(`truncation.max_tokens`, profile's maximum) tokens; the profile's padding comes on
+            top of what the request allows.
 
         Raises:
             InputError: `empty_input`, `conflicting_input`, `context_length_exceeded`, or `invalid_request` for a media
@@ -86,6 +87,8 @@ class PromptBuilder:
         self._refuse_hopeless(pieces, truncation.side, budget)
         draft = self._tokenize(pieces, conversation.add_special_tokens, budget)
         self._truncate(draft, truncation.side, budget)
+        if self._profile.padding is not None and not _is_picture(pieces):
+            draft.token_ids = self._profile.padding.fill(draft.token_ids)
         if not draft.token_ids:
             message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."
             raise InputError("empty_input", message, param=param, index=index)
@@ -130,6 +133,7 @@ class PromptBuilder:
 
     def _tokenize(self, pieces: Sequence[Piece], add_special_tokens: bool | None, budget: Budget) -> Draft:
         has_ends = self._profile.add_special_tokens if add_special_tokens is None else add_special_tokens
+        has_ends = has_ends and not _is_picture(pieces)
         draft = Draft(list(self._tokenizer.head_token_ids) if has_ends else [])
         for piece in pieces:
             if isinstance(piece, TokenPiece):
@@ -189,6 +193,11 @@ class PromptBuilder:
         if any(prompt.token_ids.count(pad_id) != num_visual[pad_id] for pad_id in self._profile.media_tokens):
             raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return prompt
+
+
+def _is_picture(pieces: Sequence[Piece]) -> bool:
+    """Whether a prompt is pictures and nothing else: no tokenizer has a word in it."""
+    return all(isinstance(piece, ImagePiece) for piece in pieces)
 
 
 def _kept(piece: Piece, side: Side | None) -> Piece:

@@ -35,7 +35,8 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
     for text in _PROBES:
         probe = Conversation(None, (Turn("user", (), text),))
         rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
-        if build(probe) != tokenizer.encode_rendered(rendered):
+        expected = tokenizer.encode_rendered(rendered)
+        if build(probe) != (profile.padding.fill(expected) if profile.padding else expected):
             raise UnsupportedModelError("tokenizer.json joins text across special tokens; that is not supported")
 
 

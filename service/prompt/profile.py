@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from service.media.resize import PixelRule
+from service.media.picture_rule import PictureRule
+from service.media.reading import Color
 from service.media.video_rule import VideoRule
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
@@ -24,7 +25,9 @@ class UnsupportedModelError(Exception):
 class PictureProfile:
     """How a model that sees pictures is fed with them."""
 
-    pixel_rule: PixelRule
+    pixel_rule: PictureRule
+    background: Color | None = None
+    """The color under what is transparent, where neither request nor server says; None: see `Reading`."""
     feature_width: int
     """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
     image_pad: int
@@ -42,6 +45,23 @@ class PictureProfile:
     def pad_of(self, num_frames: int) -> int:
         """The placeholder of a picture (1 frame) or of a pair of a video's frames (2)."""
         return self.image_pad if num_frames == 1 else self.video_pad
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Tokens behind every text, where the model attends to them.
+
+    Attributes:
+        token_id: what they are.
+        num_tokens: length that a text is brought to.
+    """
+
+    token_id: int
+    num_tokens: int
+
+    def fill(self, token_ids: Sequence[int]) -> list[int]:
+        """The tokens, padded."""
+        return [*token_ids, *[self.token_id] * (self.num_tokens - len(token_ids))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +92,10 @@ class Profile:
     modalities: tuple[Modality, ...]
     pictures: PictureProfile | None
     """None: the model reads text only."""
+    takes_instructions: bool = True
+    """Whether a request may say what the vectors are for."""
+    mixes: bool = True
+    """Whether a text and pictures may stand together in one item, where the model sees pictures at all."""
     protected: tuple[int, ...]
     """Special tokens of the template, which a client's text must never become."""
     layout: Callable[[Conversation], Sequence[Piece]]
@@ -80,6 +104,8 @@ class Profile:
     """Default of the request's flag of the same name."""
     lower_case: bool = False
     """Make texts lower case before the tokenizer sees them."""
+    padding: Padding | None = None
+    """What texts are padded to; None: to nothing."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
 

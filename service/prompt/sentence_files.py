@@ -29,6 +29,13 @@ OLD_NAMES: Mapping[str, str] = {
 }
 """Switches of the pooling's older form."""
 
+SETTINGS = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlm-roberta_config.json")
+"""Names of the Transformer module's own file; the first that is there counts."""
+PLAIN_TEXT = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
+"""What the Transformer module must take and give; absent means the same. Chat models have `message` here."""
+NOT_DONE = ("processing_kwargs", "query_expansion", "query_length", "document_length")
+"""Keys of the Transformer module's file that change what a text becomes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceFiles:
@@ -64,7 +71,7 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
     """
     modules = list_modules(files.folder)
     dense = [read_dense(module) for module in modules if module.kind == "Dense"]
-    settings = _optional(files.folder / "sentence_bert_config.json")
+    settings = _settings(files.folder)
     names = _optional(files.folder / "config_sentence_transformers.json")
     prompts = files.prompts()
     return SentenceFiles(
@@ -77,6 +84,17 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
         default_prompt=_default_prompt(names.get("default_prompt_name"), prompts),
         truncate_dim=_count("config_sentence_transformers.json", names, "truncate_dim"),
     )
+
+
+def _settings(folder: Path) -> Mapping[str, Any]:
+    """The Transformer module's file; what else it asks for is not done, and would be other vectors."""
+    name = next((name for name in SETTINGS if (folder / name).exists()), SETTINGS[0])
+    settings = _optional(folder / name)
+    expected = {"transformer_task": "feature-extraction", "modality_config": PLAIN_TEXT} | dict.fromkeys(NOT_DONE)
+    for key, value in expected.items():
+        if settings.get(key, value) not in (value, None, {}):
+            raise UnsupportedModelError(f"{folder / name} has {key} {settings[key]!r}; supported: {value!r}")
+    return settings
 
 
 def _optional(path: Path) -> Mapping[str, Any]:

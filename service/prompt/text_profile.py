@@ -1,8 +1,10 @@
 """The profile of a text model, from its own files. The pages of text families are calls of `make_text_profile`."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from service.model.sentence_modules import read_object
 from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.plain_text import PlainText
 from service.prompt.profile import Profile, UnsupportedModelError
@@ -25,6 +27,7 @@ def make_text_profile(
     files: CheckpointFiles,
     *,
     name: str,
+    width: str = "hidden_size",
     first_position: int = 0,
     matryoshka: Sequence[int] = (),
     min_dimensions: int | None = None,
@@ -37,6 +40,7 @@ def make_text_profile(
     Args:
         files: the checkpoint's.
         name: of the family.
+        width: what config.json calls the length of a hidden state.
         first_position: number of the first position; those before it are not for tokens.
         matryoshka: lengths that the family's models were trained for.
         min_dimensions: shortest prefix, where they were trained for any from it on.
@@ -46,7 +50,9 @@ def make_text_profile(
         CheckpointError: likewise, of `modules.json` and what it names.
     """
     found = read_sentence_files(files)
-    full = found.dimensions or positive(files.config, "hidden_size")
+    tokenizer = files.read_object("tokenizer.json")
+    _check_case(files.folder / "tokenizer_config.json", tokenizer)
+    full = found.dimensions or positive(files.config, width)
     offered = _offered(files, full, matryoshka, min_dimensions)
     dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
     if offered is not None:
@@ -65,10 +71,20 @@ def make_text_profile(
         max_tokens=min(found.max_tokens or max_positions, max_positions),
         modalities=("text",),
         pictures=None,
-        protected=_protected(files.read_object("tokenizer.json")),
+        protected=protected_tokens(tokenizer),
         layout=PlainText(found.prompts, found.default_prompt),
         lower_case=found.lower_case,
     )
+
+
+def _check_case(path: Path, tokenizer: Mapping[str, Any]) -> None:
+    """For BERT's normalizer transformers goes by tokenizer_config.json; both files must say the same."""
+    asked = read_object(path).get("do_lower_case") if path.exists() else None
+    normalizer = tokenizer.get("normalizer") or {}
+    if normalizer.get("type") == "BertNormalizer" and asked not in (None, normalizer.get("lowercase")):
+        raise UnsupportedModelError(
+            f"{path} has do_lower_case {asked!r}, tokenizer.json the opposite; one of them is off"
+        )
 
 
 def _offered(
@@ -89,7 +105,7 @@ def _roles(found: SentenceFiles) -> dict[str, str]:
     }
 
 
-def _protected(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
+def protected_tokens(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
     """Ids of all special tokens but the one of unknown words, which any text may come to."""
     model = tokenizer.get("model", {})
     unknown = model.get("unk_token")

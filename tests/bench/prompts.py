@@ -37,7 +37,7 @@ class PromptReader:
             checkpoint, served_name=None, strict_reference=settings.strict_reference, max_tokens=settings.max_tokens
         )
         rule, limits = feature_rule(settings, self.model), decode_limits(settings)
-        self._reader = InputReader(self.model, limits, UuidStore(0), rule, reading_rule(settings))
+        self._reader = InputReader(self.model, limits, UuidStore(0), rule, reading_rule(settings, self.model))
         self._output = OutputSpec(dimensions=self.model.profile.dimensions)
         self._ids = count(1)
 

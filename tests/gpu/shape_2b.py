@@ -10,8 +10,8 @@ from transformers import Qwen3VLConfig, Qwen3VLModel
 from cenote_kernels import Output, epilogue
 from service.model.language import LanguageModel
 from service.model.packed_batch import PackedBatch
+from service.model.positions import mrope_positions
 from service.model.vision import VisionTower
-from service.prompt.positions import mrope_positions
 from tests.gpu.stage import Stage
 
 IMAGE_TOKEN = 5

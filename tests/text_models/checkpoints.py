@@ -16,8 +16,13 @@ from tokenizers import Tokenizer
 from transformers import (
     AutoModel,
     BertConfig,
+    DistilBertConfig,
+    EuroBertConfig,
     Gemma3TextConfig,
+    GteConfig,
+    JinaEmbeddingsV3Config,
     LlamaConfig,
+    MistralConfig,
     ModernBertConfig,
     MPNetConfig,
     NomicBertConfig,
@@ -82,6 +87,7 @@ ROBERTA_NAMES = {
 }
 QWEN_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 LLAMA_TOKENS = ["<|begin_of_text|>", "<|end_of_text|>"]
+LLAMA_NAMES = {"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>", "pad_token": "<|end_of_text|>"}
 GEMMA_TOKENS = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
 GEMMA_NAMES = {"pad_token": "<pad>", "eos_token": "<eos>", "bos_token": "<bos>", "unk_token": "<unk>"}
 
@@ -141,7 +147,35 @@ RECIPES: dict[str, Recipe] = {
     "llama": Recipe(
         lambda sizes: LlamaConfig(**sizes, num_key_value_heads=2, is_causal=False, pad_token_id=1),
         lambda: byte_level(LLAMA_TOKENS, "<|begin_of_text|>", None, composes=False),
-        {"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>", "pad_token": "<|end_of_text|>"},
+        LLAMA_NAMES,
+    ),
+    "mistral": Recipe(
+        lambda sizes: MistralConfig(**sizes, num_key_value_heads=2, head_dim=8, sliding_window=24),
+        lambda: byte_level(LLAMA_TOKENS, "<|begin_of_text|>", "<|end_of_text|>", composes=False),
+        LLAMA_NAMES,
+        pooling="lasttoken",
+        prompts={"query": "Instruct: Given a question, find its answer\nQuery: "},
+    ),
+    "eurobert": Recipe(
+        lambda sizes: EuroBertConfig(**sizes, num_key_value_heads=2, pad_token_id=1, mask_token_id=2),
+        lambda: byte_level([*LLAMA_TOKENS, "<|mask|>"], "<|begin_of_text|>", "<|end_of_text|>", composes=False),
+        LLAMA_NAMES,
+    ),
+    "gte": Recipe(
+        lambda sizes: GteConfig(**sizes, type_vocab_size=1, pad_token_id=1),
+        lambda: unigram(ROBERTA_TOKENS, "<s>", "</s>"),
+        ROBERTA_NAMES,
+        pooling="cls",
+    ),
+    "jina_embeddings_v3": Recipe(
+        lambda sizes: JinaEmbeddingsV3Config(**sizes, type_vocab_size=1, pad_token_id=1),
+        lambda: unigram(ROBERTA_TOKENS, "<s>", "</s>"),
+        ROBERTA_NAMES,
+    ),
+    "distilbert": Recipe(
+        lambda sizes: DistilBertConfig(**sizes, hidden_dim=48),
+        lambda: word_piece(BERT_TOKENS, "[CLS]", "[SEP]"),
+        _bert_names(BERT_TOKENS),
     ),
 }
 """By the name of the family's page."""

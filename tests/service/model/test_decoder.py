@@ -15,9 +15,9 @@ from service.model.language import LanguageModel
 from service.model.linear import fuse
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
+from service.model.positions import mrope_positions
 from service.model.rms_norm import rms_norm
 from service.model.rotary import rotate
-from service.prompt.positions import mrope_positions
 
 CHECKPOINT = Path(__file__).parents[2] / "golden/oracle/checkpoint"
 GRID = (1, 4, 6)

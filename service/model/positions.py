@@ -1,7 +1,7 @@
 """Multimodal rotary positions of one prompt.
 
 In: its length and where its pictures stand. Out: four rows of position ids.
-numpy only: both the front and the engine use it. Knows no batch: packing concatenates the rows of several prompts.
+numpy only. Knows no batch: packing concatenates the rows of several prompts.
 """
 
 from collections.abc import Iterable

@@ -1,14 +1,19 @@
+import io
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from service.media.item import MediaItem
+from service.media.header import DecodeLimits
+from service.media.item import MediaItem, open_image
+from service.media.resize import PixelRule
+from service.model.positions import mrope_positions
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.positions import mrope_positions
+from service.prompt.detect import load_profile
+from service.prompt.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 
 
@@ -47,12 +52,20 @@ def test_pictures_that_do_not_fit_are_a_fault_of_ours(
         mrope_positions(num_tokens, placeholders)
 
 
-def test_positions_equal_transformers_own(
-    builder: PromptBuilder, checkpoint: Path, picture: Callable[..., MediaItem]
-) -> None:
+CHECKPOINT = Path(__file__).parents[2] / "golden/oracle/checkpoint"
+
+
+def picture(width: int, height: int) -> MediaItem:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, height)).save(buffer, "PNG")
+    return open_image(buffer.getvalue(), DecodeLimits(), PixelRule())
+
+
+def test_positions_equal_transformers_own() -> None:
+    builder = PromptBuilder(load_profile(CHECKPOINT), PromptTokenizer(CHECKPOINT))
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    config = transformers.AutoConfig.from_pretrained(checkpoint)
+    config = transformers.AutoConfig.from_pretrained(CHECKPOINT)
     with torch.device("meta"):
         model = transformers.Qwen3VLModel(config)
     source = random.Random(9)

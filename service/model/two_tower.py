@@ -1,0 +1,106 @@
+"""CLIP, SigLIP and their kin as the engine runs them: a tower for pictures, a tower for texts, one space.
+
+A picture's features are its final vector, projection included: that is what the encoder cache keeps, so a picture that
+is known costs no tower at all. Texts run packed, or by equal lengths (`tower_texts.py`).
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoModel, PreTrainedModel
+
+from cenote_kernels import PoolingMode
+from service.model.embedding_model import Grid, Probe, Tower
+from service.model.image_processor import Scaling, read_scaling
+from service.model.load import load_stock
+from service.model.packed_batch import PackedBatch
+from service.model.picture_inputs import picture_inputs
+from service.model.tower_texts import TowerTexts
+from service.model.two_tower_check import TwoTowerCheck
+
+NAFLEX = "siglip2"
+"""Model type whose pictures keep their shape."""
+
+
+class TwoTower:
+    """An `EmbeddingModel`.
+
+    Args:
+        stock: `CLIPModel`, `MetaClip2Model`, `ChineseCLIPModel`, `SiglipModel` or `Siglip2Model`.
+        scaling: how pixels become numbers.
+
+    Attributes:
+        stock: both towers.
+        patch_size: pixels along one side of a unit of the grid: a patch of NaFlex, or the whole picture.
+    """
+
+    def __init__(self, stock: PreTrainedModel, scaling: Scaling) -> None:
+        self.stock: Any = stock
+        self.device = stock.device
+        self.dtype = stock.dtype
+        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
+        self._text: Any = self.stock.config.text_config
+        self._vision: Any = self.stock.config.vision_config
+        self._is_naflex = stock.config.model_type == NAFLEX
+        self._is_padded = stock.config.model_type in ("siglip", NAFLEX)
+        self._scaling = scaling
+        self.patch_size = int(self._vision.patch_size if self._is_naflex else self._vision.image_size)
+        self.placeholder_ids = (int(self._text.vocab_size),)
+        self.hidden = int(self._vision.hidden_size if self._is_padded else self.stock.config.projection_dim)
+        self._texts = TowerTexts(stock, is_padded=self._is_padded)
+        self._check = TwoTowerCheck(stock, scaling, patch_size=self.patch_size, is_padded=self._is_padded)
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode) -> "TwoTower":
+        """From a checkpoint's folder; see `load_stock`. How texts are pooled is the stock module's own."""
+        stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
+        return cls(stock, read_scaling(folder, stock.config.model_type))
+
+    @property
+    def tower(self) -> Tower:
+        """The picture tower with its projection, and the scaling of its pixels."""
+        modules = torch.nn.ModuleDict({"tower": self.stock.vision_model})
+        if hasattr(self.stock, "visual_projection"):
+            modules["projection"] = self.stock.visual_projection
+        return Tower(modules, f"{self._vision.to_json_string()}{self._scaling}", self.hidden, self.dtype)
+
+    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+        """`[1, num_tokens]`, from 0."""
+        return np.arange(num_tokens, dtype=np.int64)[None]
+
+    @torch.inference_mode()
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The picture's vector, `[1, hidden]`, not normalized."""
+        inputs = picture_inputs(pixels, self._scaling, self.device, self.patch_size if self._is_naflex else None)
+        vector: torch.Tensor = self.stock.get_image_features(**inputs).pooler_output
+        return vector.contiguous()
+
+    @torch.inference_mode()
+    def embed(self, batch: PackedBatch) -> torch.Tensor:
+        """Pictures' vectors as they came; texts through their tower."""
+        num_prompts = len(batch.segment_lengths)
+        starts = np.array([0, *accumulate(batch.segment_lengths)])
+        raw = torch.empty(num_prompts, self.hidden, dtype=torch.float32, device=self.device)
+        pictures = np.searchsorted(starts, batch.visual_index.numpy(), side="right") - 1
+        if batch.features is not None:
+            raw[torch.from_numpy(pictures).to(self.device)] = batch.features.float()
+        texts = np.setdiff1d(np.arange(num_prompts), pictures)
+        if len(texts):
+            token_ids = batch.token_ids.numpy()
+            found = self._texts.vectors([token_ids[starts[i] : starts[i + 1]] for i in texts])
+            raw[torch.from_numpy(texts).to(self.device)] = found.float()
+        return raw
+
+    def probes(self) -> Sequence[Probe]:
+        """Texts of two lengths, one of them twice, and a picture."""
+        return self._check.probes()
+
+    @torch.inference_mode()
+    def stock_vector(self, probe: Probe) -> torch.Tensor:
+        """See `TwoTowerCheck.vector`."""
+        return self._check.vector(probe)
