@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     models = commands.add_parser("models", help="say what a model resolves to, without loading its weights")
     models.add_argument("model", nargs="?", default=BUILTIN, help="`builtin`, a folder, or a hub id")
     models.add_argument("--revision", help="commit, tag or branch of the hub id")
+    models.add_argument("--family", help="whose prompts the model takes; its files say when not given")
     models.set_defaults(run=_models)
     _add_key_command(commands.add_parser("key", help="make API keys for the file of --api-keys"))
     document = commands.add_parser("openapi", help="print the OpenAPI document")
@@ -109,7 +110,7 @@ def _serve(options: argparse.Namespace) -> int:
     settings = load_settings(flags, os.environ, options.config)
     logs.configure(settings.log_format, settings.log_level)
     if not is_hub_id(settings.model):  # what is on this machine is looked at before a port is opened
-        load_profile(find_checkpoint(settings.model, settings.revision).folder)
+        load_profile(find_checkpoint(settings.model, settings.revision).folder, settings.family)
     try:
         return asyncio.run(_serve_until_ended(settings))
     except SystemExit:  # uvicorn's way to say that it could not listen; it has logged why
@@ -150,7 +151,7 @@ async def _say_where(server: uvicorn.Server, settings: Settings) -> None:
 
 def _models(options: argparse.Namespace) -> int:
     checkpoint = find_checkpoint(options.model, options.revision)
-    profile = load_profile(checkpoint.folder)
+    profile = load_profile(checkpoint.folder, options.family)
     rule = profile.pictures.pixel_rule if profile.pictures else None
     offered = profile.matryoshka or f"any from {profile.min_dimensions} to {profile.dimensions}"
     rows = {

@@ -28,6 +28,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     served_name: Annotated[str | None, _about("name in /v1/models and in answers; the canonical id when not given")] = (
         None
     )
+    family: Annotated[
+        str | None,
+        _about("whose prompts the model takes, a page of service/prompt/families; its files say when not given"),
+    ] = None
     host: Annotated[str, _about("address to listen on")] = "127.0.0.1"
     port: Annotated[Annotated[int, Meta(ge=0, le=65535)], _about("port to listen on; 0 takes a free one")] = 8000
     device: Annotated[str, _about("auto, cpu, cuda or cuda:N; auto is the first CUDA device or the CPU")] = "auto"

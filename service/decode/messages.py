@@ -9,7 +9,7 @@ import msgspec
 from service.media.clip import ClipInfo, Container
 from service.media.format import Format
 from service.media.framing import Framing
-from service.media.reading import Color
+from service.media.reading import Background
 
 
 class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     orientation: int
-    background: Color | None
+    background: Background | None
     size: tuple[int, int]
     """Height and width of the pixels wanted."""
     framing: Framing | None = None

@@ -108,7 +108,12 @@ class ServedModel:
 
 
 def load_served_model(
-    checkpoint: Checkpoint, *, served_name: str | None, strict_reference: bool, max_tokens: int
+    checkpoint: Checkpoint,
+    *,
+    served_name: str | None,
+    strict_reference: bool,
+    max_tokens: int,
+    family: str | None = None,
 ) -> ServedModel:
     """Profile, tokenizer and prompt builder of a checkpoint; no weights.
 
@@ -117,13 +122,14 @@ def load_served_model(
         served_name: what to call it; None keeps the canonical name.
         strict_reference: parse special tokens in user text.
         max_tokens: a lower limit than the model's own; 0 keeps the model's.
+        family: whose prompts it takes; None asks its files.
 
     Raises:
         UnsupportedModelError: the checkpoint is of no family that this release serves, or ships ranges for int8 that
             do not fit it.
     """
     folder = Path(checkpoint.folder)
-    profile = load_profile(folder)
+    profile = load_profile(folder, family)
     if max_tokens:
         profile = replace(profile, max_tokens=min(max_tokens, profile.max_tokens))
     tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)

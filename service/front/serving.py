@@ -227,6 +227,7 @@ def _load_model(settings: Settings) -> ServedModel:
     model = load_served_model(
         checkpoint,
         served_name=settings.served_name,
+        family=settings.family,
         strict_reference=settings.strict_reference,
         max_tokens=settings.max_tokens,
     )

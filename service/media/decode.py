@@ -15,7 +15,7 @@ from service.media.blame import Blame
 from service.media.format import Format
 from service.media.header import UNREADABLE, Header
 from service.media.orientation import turn_upright
-from service.media.reading import Color
+from service.media.reading import Background, Color
 
 
 class _PlainJpeg(JpegImagePlugin.JpegImageFile):
@@ -47,17 +47,17 @@ def decode_rgb(
     encoded: bytes,
     header: Header,
     *,
-    background: Color | None = None,
+    background: Background | None = None,
     param: str | None = None,
     index: int | None = None,
 ) -> Image.Image:
     """Decode the first frame in full, bring it to RGB and turn it as the header's orientation says.
 
-    Without a background as the reference does: RGBA is laid over white by its alpha band; every other mode is converted
-    plainly, so that transparent pixels of LA and P show their stored color and 16-bit gray is clipped at 255. With a
-    background, transparency of every mode lies over it. ICC profile and gamma are ignored. A file that ends early is an
-    error: Pillow's tolerant mode stays off. Rows that are missing inside a complete PNG stream are not: Pillow, and so
-    the reference, leaves them black.
+    Without a background as Qwen3-VL's reference does: RGBA is laid over white by its alpha band; every other mode is
+    converted plainly, so that transparent pixels of LA and P show their stored color and 16-bit gray is clipped at 255.
+    With a color as background, transparency of every mode lies over it; with `stored`, RGBA is converted plainly too.
+    ICC profile and gamma are ignored. A file that ends early is an error: Pillow's tolerant mode stays off. Rows that
+    are missing inside a complete PNG stream are not: Pillow, and so the reference, leaves them black.
 
     The plugin's class is called directly. `Image.open` would add Pillow's own limit, 89 million pixels, which is a
     process-wide setting, prints warnings, and does not name numbers.
@@ -65,7 +65,7 @@ def decode_rgb(
     Args:
         encoded: the bytes of a picture file.
         header: what `read_header` found in these bytes.
-        background: the color under what is transparent, or None for the reference's rule.
+        background: what shows where it is transparent, or None for the reference's rule.
         param: path of the field, for the error.
         index: input of the batch, for the error.
 
@@ -96,8 +96,11 @@ def _loaded(opened: ImageFile) -> Image.Image:
     return opened
 
 
-def _to_rgb(picture: Image.Image, background: Color | None) -> Image.Image:
+def _to_rgb(picture: Image.Image, background: Background | None) -> Image.Image:
     has_integers = picture.mode.startswith("I")
+    if background == "stored":
+        picture.info.pop("transparency", None)  # as below
+        return picture.convert("RGB")
     if background is not None and picture.has_transparency_data and not has_integers:
         picture = picture if picture.mode == "RGBA" else picture.convert("RGBA")
     if picture.mode == "RGBA":

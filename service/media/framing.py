@@ -23,22 +23,23 @@ class Framing:
     Attributes:
         resized: height and width of the whole picture after its resize, pixels.
         resample: Pillow's number of the filter.
+        first: height and width of a resize before that, with the same filter; None: there is none.
         is_antialiased: what comes of that is resized again, as torch does, and nothing of it left out: a video's frame.
     """
 
     resized: Size
     resample: int
+    first: Size | None = None
     is_antialiased: bool = False
 
     @property
     def num_bytes(self) -> int:
-        """Memory that the resized picture takes, beside what decoding took."""
-        height, width = self.resized
-        return height * width * BYTES_PER_PIXEL
+        """Memory that the resized pictures take, beside what decoding took."""
+        return sum(height * width * BYTES_PER_PIXEL for height, width in (self.resized, self.first or (0, 0)))
 
 
 def frame(picture: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint8]:
-    """Resize, then take the middle; a side that is too short lies amid black.
+    """Resize, then take the middle (a side that is too short lies amid black), or resize again as torch does.
 
     Args:
         picture: RGB.
@@ -50,6 +51,8 @@ def frame(picture: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint
 
     Source: transformers 5.23 `PilBackend.resize` and `image_transforms.center_crop`.
     """
+    if framing.first is not None:
+        picture = picture.resize(framing.first[::-1], Image.Resampling(framing.resample))
     height, width = framing.resized
     resized = np.asarray(picture.resize((width, height), Image.Resampling(framing.resample)), dtype=np.uint8)
     if framing.is_antialiased:

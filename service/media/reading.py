@@ -4,9 +4,13 @@ Part of a picture's keys: the same file read in another way is another picture. 
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 Color = tuple[int, int, int]
 """Red, green and blue, 0 to 255."""
+
+Background = Color | Literal["stored"]
+"""What shows where a picture is transparent: a color, or what is stored there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,17 +18,19 @@ class Reading:
     """How a file is read; without arguments as the reference reads it.
 
     Attributes:
-        background: the color under whatever is transparent. None is the reference's rule: white under RGBA, and the
-            stored color of transparent pixels in every other mode.
+        background: what shows where a picture is transparent, in every mode. None is the rule of Qwen3-VL's reference:
+            white under RGBA, and the stored color in every other mode.
         upright: whether the EXIF orientation is applied. The reference embeds a photo as it is stored.
     """
 
-    background: Color | None = None
+    background: Background | None = None
     upright: bool = False
 
     @property
     def key_part(self) -> bytes:
         """Bytes that no other reading has."""
+        if self.background == "stored":
+            return bytes([self.upright]) + b"stored"
         color = b"" if self.background is None else bytes(self.background)
         return bytes([self.upright]) + color
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from cenote_kernels import PoolingMode
+from service.model import stock_vlm
 from service.model.embedding_model import EmbeddingModel
 from service.model.qwen3_vl import Qwen3VLEmbedding
 from service.model.text_encoder import TextEncoder
@@ -17,5 +18,6 @@ ARCHITECTURES: dict[str, Loader] = {
     "qwen3_vl": Qwen3VLEmbedding.load,
     "text_encoder": TextEncoder.load,
     "two_tower": TwoTower.load,
+    **stock_vlm.LOADERS,
 }
 """Loaders: folder, device, dtype (None: the checkpoint's own) and pooling to a model."""

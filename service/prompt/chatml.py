@@ -46,10 +46,14 @@ class ChatML:
     Attributes:
         tokens: of the checkpoint.
         default_instruction: the system turn of a request that gives none.
+        punctuates: end instructions with punctuation; else they stand as they are.
+        closing: special tokens behind the last turn.
     """
 
     tokens: SpecialTokens
     default_instruction: str
+    punctuates: bool = True
+    closing: tuple[int, ...] = ()
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """The pieces in order, system turn first; only the text of the last user turn is cuttable.
@@ -61,7 +65,7 @@ class ChatML:
         """
         is_open = conversation.continue_final_message or False
         asked = conversation.add_generation_prompt
-        system = "system\n" + punctuate(conversation.instruction, self.default_instruction)
+        system = "system\n" + self._instruction(conversation.instruction)
         pieces = list(self._enclose([TextPiece(system, user_start=len("system\n"))]))
         last_user = max((i for i, turn in enumerate(conversation.turns) if turn.role == "user"), default=None)
         for i, turn in enumerate(conversation.turns):
@@ -69,7 +73,12 @@ class ChatML:
             pieces += self._enclose(body, is_open=is_open and i == len(conversation.turns) - 1)
         if not is_open if asked is None else asked:
             pieces += [TokenPiece(self.tokens.im_start), TextPiece("assistant\n")]
-        return pieces
+        return [*pieces, *map(TokenPiece, self.closing)]
+
+    def _instruction(self, given: str | None) -> str:
+        if self.punctuates:
+            return punctuate(given, self.default_instruction)
+        return given if given and not given.isspace() else self.default_instruction
 
     def _enclose(self, body: Sequence[Piece], *, is_open: bool = False) -> Iterator[Piece]:
         yield TokenPiece(self.tokens.im_start)

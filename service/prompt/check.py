@@ -35,8 +35,9 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
     for text in _PROBES:
         probe = Conversation(None, (Turn("user", (), text),))
         rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
-        expected = tokenizer.encode_rendered(rendered)
-        if build(probe) != (profile.padding.fill(expected) if profile.padding else expected):
+        rendered_ids = tokenizer.encode_rendered(rendered)
+        expected = profile.padding.fill(rendered_ids) if profile.padding else rendered_ids
+        if expected and build(probe) != expected:  # nothing at all is a prompt of no model
             raise UnsupportedModelError("tokenizer.json joins text across special tokens; that is not supported")
 
 

@@ -4,6 +4,7 @@ Loads no weights and runs nothing of the folder. Knows no family.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +36,35 @@ class CheckpointFiles:
     def model_type(self) -> object:
         """What config.json calls the architecture."""
         return self.config.get("model_type")
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """`cenote` of config.json: what the checkpoint's maker says to us; empty where there is none.
+
+        Raises:
+            UnsupportedModelError: it is not an object.
+        """
+        own = self.config.get("cenote") or {}
+        if not isinstance(own, dict):
+            raise UnsupportedModelError(
+                f"config.json has cenote {own!r}; an object is needed, of family, max_pixels or query_end_tokens"
+            )
+        return own
+
+    def is_called(self, *words: str) -> bool:
+        """Whether a name of the checkpoint has a part that begins with one of these words.
+
+        Its names are `_name_or_path`, `architectures` and `auto_map` of config.json, the folder's, and the hub's where
+        the folder is a snapshot.
+
+        Args:
+            words: in lower case.
+        """
+        config, folder = self.config, self.folder
+        hub = folder.parent.parent.name if folder.parent.name == "snapshots" else ""
+        names = (config.get("_name_or_path"), config.get("architectures"), config.get("auto_map"), folder.name, hub)
+        parts = re.split("[^a-z0-9]+", json.dumps(names).lower())
+        return any(part.startswith(words) for part in parts)
 
     def read_object(self, name: str) -> dict[str, Any]:
         """A file that holds one JSON object.

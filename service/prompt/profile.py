@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service.media.picture_rule import PictureRule
-from service.media.reading import Color
+from service.media.reading import Background
 from service.media.video_rule import VideoRule
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
@@ -26,8 +26,8 @@ class PictureProfile:
     """How a model that sees pictures is fed with them."""
 
     pixel_rule: PictureRule
-    background: Color | None = None
-    """The color under what is transparent, where neither request nor server says; None: see `Reading`."""
+    background: Background | None = None
+    """What shows where a picture is transparent, where neither request nor server says; None: see `Reading`."""
     feature_width: int
     """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
     image_pad: int

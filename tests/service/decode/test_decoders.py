@@ -84,7 +84,7 @@ def replaced(reason: str) -> float:
 def test_a_process_gives_the_pixels_of_a_thread(start: Start) -> None:
     async def story() -> None:
         for name in sorted(path.name for path in MEDIA.iterdir() if path.suffix in (".png", ".jpg", ".webp", ".gif")):
-            for reading in (Reading(), Reading((10, 200, 30), upright=True)):
+            for reading in (Reading(), Reading((10, 200, 30), upright=True), Reading("stored")):
                 one = open_image((MEDIA / name).read_bytes(), DecodeLimits(), PixelRule(), reading=reading)
                 assert np.array_equal((await decoder.pixels(one)).reshape(*one.size, 3), load_pixels(one)), name
 

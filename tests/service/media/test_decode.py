@@ -69,6 +69,23 @@ def test_each_mode_has_its_rule(encode, mode: str, color: object, expected: tupl
     assert set(picture.get_flattened_data()) == {expected}
 
 
+@pytest.mark.parametrize(
+    ("mode", "color", "expected"),
+    [
+        ("RGBA", (200, 100, 50, 0), (200, 100, 50)),
+        ("RGBA", (0, 0, 0, 128), (0, 0, 0)),
+        ("LA", (90, 0), (90, 90, 90)),
+        ("RGB", (1, 2, 3), (1, 2, 3)),
+    ],
+)
+def test_what_is_stored_shows_in_every_mode_where_that_is_asked_for(
+    encode, mode: str, color: object, expected: tuple[int, int, int]
+) -> None:
+    encoded = encode(Image.new(mode, (5, 4), color))
+    picture = decode_rgb(encoded, read_header(encoded, DecodeLimits()), background="stored")
+    assert set(picture.get_flattened_data()) == {expected}
+
+
 @pytest.mark.filterwarnings("error")
 def test_transparent_pixels_of_a_palette_show_their_stored_color_without_a_warning(encode) -> None:
     image = Image.new("P", (3, 3), 1)

@@ -1,0 +1,82 @@
+r"""The layout of jina-embeddings-v4: a text behind its prefix, or one picture in a turn of its own.
+
+`{prefix}{text}` or `<|im_start|>user\n{picture}Describe the image.<|im_end|>\n`. Only the picture's own tokens are
+pooled, and what stands behind them they cannot see: a text there would change nothing, so it is refused. Reads no file
+and tokenizes nothing (`build` does).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from service.errors import InputError
+from service.prompt.chatml import SpecialTokens
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
+from service.prompt.single_turn import single_turn
+from service.prompt.visual_prompt import DESCRIPTION
+
+
+@dataclass(frozen=True, slots=True)
+class TextOrPicture:
+    """A `Profile.layout`.
+
+    Attributes:
+        tokens: of the checkpoint.
+        prefixes: those of texts; the first is the default, and none of them is an instruction to a picture.
+    """
+
+    tokens: SpecialTokens
+    prefixes: Sequence[str]
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """One of the two; only the client's text is cuttable.
+
+        Args:
+            conversation: one user turn.
+
+        Raises:
+            InputError: `invalid_request` for other turns, or an instruction to a picture; `unsupported_modality` for a
+                text beside a picture; `conflicting_input` for several pictures.
+
+        Source: jinaai/jina-embeddings-v4, `JinaEmbeddingsV4Processor`, `get_single_vector_embeddings`.
+        """
+        turn, instruction = single_turn(conversation), conversation.instruction or ""
+        if turn.images:
+            _check_picture(turn, instruction, self.prefixes)
+            return self._picture(turn)
+        prefix = instruction if instruction.strip() else self.prefixes[0]
+        return [TextPiece(prefix + turn.text, user_start=len(prefix), cuttable=True)]
+
+    def _picture(self, turn: Turn) -> Sequence[Piece]:
+        tokens = self.tokens
+        return [
+            TokenPiece(tokens.im_start),
+            TextPiece("user\n"),
+            TokenPiece(tokens.vision_start),
+            ImagePiece(turn.images[0]),
+            TokenPiece(tokens.vision_end),
+            TextPiece(DESCRIPTION),
+            TokenPiece(tokens.im_end),
+            TextPiece("\n"),
+        ]
+
+
+def _check_picture(turn: Turn, instruction: str, prefixes: Collection[str]) -> None:
+    if turn.text:
+        raise InputError(
+            "unsupported_modality",
+            "The item has a text beside a picture; this model pools a picture by itself, and the text would change "
+            "nothing: send them as two items.",
+        )
+    if len(turn.images) > 1:
+        raise InputError(
+            "conflicting_input",
+            f"The item has {len(turn.images)} pictures; this model embeds one picture at a time: send each as an item "
+            "of its own.",
+        )
+    if instruction.strip() and instruction not in prefixes:
+        raise InputError(
+            "invalid_request",
+            "`instruction`, or a system message: got a text; it is a prefix of texts, and this model has no place for "
+            "one beside a picture.",
+        )

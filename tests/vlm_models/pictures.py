@@ -1,0 +1,20 @@
+"""Pictures of several shapes: small, wide, and larger than any limit of the families."""
+
+import numpy as np
+from PIL import Image
+
+
+def picture(seed: int, width: int, height: int) -> Image.Image:
+    """Colored blocks with soft edges, which every resize shows in."""
+    blocks = np.random.default_rng(seed).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    return Image.fromarray(blocks).resize((width, height), Image.Resampling.BICUBIC)
+
+
+SMALL = picture(1, 70, 50)
+WIDE = picture(2, 260, 61)
+TALL = picture(3, 90, 200)
+EXACT = picture(4, 112, 84)
+CLEAR = picture(6, 120, 90)
+"""Half of it transparent, over colors that are stored there."""
+CLEAR.putalpha(Image.fromarray(np.linspace(0, 255, 120, dtype=np.uint8)[None].repeat(90, 0)))
+LARGE = picture(5, 1300, 1000)

@@ -1,0 +1,82 @@
+"""jina-embeddings-v4, a merged task, gives the vectors of its own code, on a small checkpoint with window attention."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from service.engine.self_check import check_forward
+from service.errors import InputError
+from service.model.stock_vlm import StockVlm, rope_positions
+from tests.conftest import TOLERANCE
+from tests.vlm_models.checkpoints import qwen2_5_vl
+from tests.vlm_models.pictures import CLEAR, EXACT, LARGE, SMALL, TALL, WIDE
+from tests.vlm_models.references import JinaScript
+from tests.vlm_models.served import Served
+
+Case = tuple[str, list[Image.Image], str | None]
+CASES: dict[str, Case] = {
+    "text": ("A lighthouse on a cliff above the sea.", [], None),
+    "empty text": ("", [], None),
+    "passage": ("It was built in 1822.", [], "Passage: "),
+    "picture": ("", [SMALL], None),
+    "wide picture, whose windows are cut": ("", [WIDE], None),
+    "picture of a whole size": ("", [EXACT], None),
+    "picture over the limit": ("", [LARGE], None),
+    "transparent picture": ("", [CLEAR], None),
+    "picture as a document": ("", [TALL], "Passage: "),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return qwen2_5_vl(tmp_path_factory.mktemp("vlm") / "jina-embeddings-v4-vllm-retrieval")
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Served:
+    return Served(folder)
+
+
+@pytest.fixture(scope="module")
+def script(folder: Path) -> JinaScript:
+    return JinaScript(folder)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_vector_is_the_models_own(served: Served, script: JinaScript, name: str) -> None:
+    got = served.vectors([served.prompt(*CASES[name])])[0]
+    assert np.abs(got - script(*CASES[name])).max() <= TOLERANCE
+
+
+def test_a_batch_of_all_cases_gives_what_each_gives_alone(served: Served, script: JinaScript) -> None:
+    cases = [case for name, case in CASES.items() if "limit" not in name]
+    got = served.vectors([served.prompt(*case) for case in cases])
+    assert np.abs(got - np.stack([script(*case) for case in cases])).max() <= TOLERANCE
+
+
+def test_the_mean_of_the_whole_prompt_would_be_another_vector(served: Served, script: JinaScript) -> None:
+    other = StockVlm(served.model.stock, served.model._patches, rope_positions, "mean")
+    prompt = served.prompt(*CASES["picture"])
+    with served.running(other):
+        got = served.vectors([prompt])[0]
+    assert np.abs(got - script(*CASES["picture"])).max() > 100 * TOLERANCE
+
+
+def test_the_packed_forward_is_the_stock_one(served: Served) -> None:
+    check_forward(served.model)
+
+
+@pytest.mark.parametrize(
+    ("case", "code"),
+    [
+        (("a text", [SMALL], None), "unsupported_modality"),
+        (("", [SMALL, WIDE], None), "conflicting_input"),
+        (("", [SMALL], "Find the same."), "invalid_request"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(served: Served, case: Case, code: str) -> None:
+    with pytest.raises(InputError) as caught:
+        served.prompt(*case)
+    assert caught.value.code == code
