@@ -107,8 +107,8 @@ LINE = Line(
         Sabotage(
             "the background is not part of the key",
             "service/media/key.py",
-            "*map(_number, numbers), reading.key_part, file)",
-            "*map(_number, numbers), file)",
+            "*rule.key_parts, reading.key_part, file)",
+            "*rule.key_parts, file)",
             20_000,
         ),
         Sabotage(
