@@ -49,8 +49,9 @@ ImageBackground = Annotated[
     Meta(
         description="The color under transparent pixels of all pictures of the request, as `#rrggbb`. Absent means "
         "what the server was started with (`--image-background`), which is by default what the model's reference does: "
-        "white under RGBA, and in palette and gray pictures the color that is stored in transparent pixels. A `uuid` "
-        "without content stands for the picture as it was first read, unless this field is there. Nothing changes for "
+        "for Qwen3-VL white under RGBA, and in palette and gray pictures the color that is stored in transparent "
+        "pixels. A `uuid` without content stands for the picture as it was first read, unless this field is there. "
+        "Nothing changes for "
         "pictures without transparency and for features.",
         examples=["#ffffff"],
     ),

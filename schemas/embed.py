@@ -12,25 +12,17 @@ from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
 from schemas.content import Content, ImageBackground
+from schemas.embed_vectors import EmbeddingType, EmbedVectors
 from schemas.embeddings import OnError
 from schemas.errors import ErrorBody
 from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS, MAX_INT32, MAX_PRIORITY
-
-EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
-"""How vectors are written; several may be asked for at once."""
 
 Truncate = Literal["NONE", "START", "END"]
 """What happens to a text that is too long: an error, or its start or its end is cut off."""
 
 COHERE_INPUT_TYPES = ("search_document", "search_query", "classification", "clustering", "image")
 """The five names that Cohere's clients send as `input_type`. Every profile accepts them and may add more."""
-
-Int8 = Annotated[int, Meta(ge=-128, le=127)]
-"""A component, or eight bits, with a sign."""
-
-Uint8 = Annotated[int, Meta(ge=0, le=255)]
-"""A component, or eight bits, without a sign."""
 
 EMBED_IGNORED_FIELDS = ("priority",)
 """Fields that real clients send to `/v2/embed` and that change nothing. Any other unknown field is refused."""
@@ -101,7 +93,12 @@ class EmbedRequest(Wire, frozen=True, kw_only=True):
     ] = None
     embedding_types: Annotated[
         Annotated[list[EmbeddingType], Meta(min_length=1, max_length=MAX_EMBEDDING_TYPES)] | None,
-        Meta(description="Number formats to answer in. Absent means `float` alone.", examples=[["float", "ubinary"]]),
+        Meta(
+            description="Number formats to answer in. The `multi_` ones are of models that give a vector for each "
+            "token (`pooling` of `/v1/models`: `multi_vector`), the others of models that give one. What a model "
+            "does not give is refused. Absent means `float` alone, or `multi_float`.",
+            examples=[["float", "ubinary"]],
+        ),
     ] = None
     truncate: Annotated[
         Truncate | None,
@@ -125,43 +122,6 @@ class EmbedRequest(Wire, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=0, le=MAX_PRIORITY)] | None,
         Meta(description="Accepted and ignored.", examples=[0]),
     ] = None
-
-
-class EmbedVectors(Answer, frozen=True, kw_only=True, rename={"float_": "float"}):
-    """The vectors in each format asked for, and no other; every list is parallel to the items of the request."""
-
-    float_: Annotated[
-        list[list[float]] | UnsetType, Meta(description="Components as numbers.", examples=[[[0.5, -0.5, 0.5, 0.5]]])
-    ] = UNSET
-    int8: Annotated[
-        list[list[Int8]] | UnsetType, Meta(description="`uint8` minus 128, so -128 to 127.", examples=[[[64, -64]]])
-    ] = UNSET
-    uint8: Annotated[
-        list[list[Uint8]] | UnsetType,
-        Meta(
-            description="Components in 8 bits: 255 equal steps over the range of the component, which the checkpoint "
-            "ships or which is plus and minus 4/√length (`calibrated_dimensions` of `/v1/models` tells); 0 to 255.",
-            examples=[[[192, 64]]],
-        ),
-    ] = UNSET
-    binary: Annotated[
-        list[list[Int8]] | UnsetType,
-        Meta(
-            description="One bit for each component, eight to a number: `ubinary` minus 128, so -128 to 127.",
-            examples=[[[54]]],
-        ),
-    ] = UNSET
-    ubinary: Annotated[
-        list[list[Uint8]] | UnsetType,
-        Meta(
-            description="One bit for each component (1 when >= 0), eight to a number, highest first: 0 to 255.",
-            examples=[[[182]]],
-        ),
-    ] = UNSET
-    base64: Annotated[
-        list[str] | UnsetType,
-        Meta(description="Base64 of the little-endian float32 components.", examples=[["AAAAPwAAAL8AAAA/AAAAPw=="]]),
-    ] = UNSET
 
 
 class EmbedImage(Answer, frozen=True, kw_only=True):

@@ -12,7 +12,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Wire
 from schemas.content import ImageBackground
-from schemas.embed import EmbeddingType, EmbedImage, EmbedMeta, EmbedVectors, Truncate
+from schemas.embed import EmbedImage, EmbedMeta, Truncate
+from schemas.embed_vectors import EmbeddingType, EmbedVectors
 from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS
 
@@ -51,7 +52,8 @@ class EmbedV1Request(Wire, frozen=True, kw_only=True):
     embedding_types: Annotated[
         Annotated[list[EmbeddingType], Meta(min_length=1, max_length=MAX_EMBEDDING_TYPES)] | None,
         Meta(
-            description="Number formats to answer in, by name. Absent means one bare list of vectors.",
+            description="Number formats to answer in, by name, as on `/v2/embed`. Absent means one bare list of "
+            "vectors, which models with several for each input refuse.",
             examples=[["float", "ubinary"]],
         ),
     ] = None

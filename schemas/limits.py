@@ -23,7 +23,7 @@ MAX_FPS = 1000
 """Most frames a second that a video may be said to have."""
 
 MAX_EMBEDDING_TYPES = 6
-"""Number formats of one Cohere request: each that there is, once."""
+"""Number formats of one Cohere request: each that a model can give, once."""
 
 MAX_PRIORITY = 999
 """The largest `priority` that Cohere's clients may send."""

@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from schemas.base import Answer
 
-Pooling = Literal["last_token", "mean", "cls"]
-"""How the states of all tokens become one vector."""
+Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
+"""How the states of all tokens become one vector; `multi_vector`: they do not, and each token has its own."""
 
 Modality = Literal["text", "image", "video"]
 """What an item may hold."""
@@ -44,10 +44,22 @@ class ModelCard(Answer, frozen=True, kw_only=True):
         str | None, Meta(description="Commit of the weights; null for a local folder without one.", examples=[None])
     ]
     pooling: Annotated[
-        Pooling, Meta(description="How the states of all tokens become one vector.", examples=["last_token"])
+        Pooling,
+        Meta(
+            description="How the states of all tokens become one vector. `multi_vector`: they do not, and each token "
+            "has its own (late interaction), which `/v2/embed` answers with the `multi_` types.",
+            examples=["last_token"],
+        ),
     ]
     normalize: Annotated[bool, Meta(description="Whether vectors have length 1.", examples=[True])]
     dimensions: Annotated[int, Meta(description="Length of a vector when the request names none.", examples=[256])]
+    max_vectors_per_input: Annotated[
+        int,
+        Meta(
+            description="Most vectors of one item: 1, or with `multi_vector` one for each token of its prompt.",
+            examples=[1],
+        ),
+    ]
     min_dimensions: Annotated[int, Meta(description="The shortest vector that a request may ask for.", examples=[32])]
     matryoshka_dimensions: Annotated[
         list[int] | None,
@@ -77,11 +89,22 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=["Represent the user's input."],
         ),
     ]
+    takes_instructions: Annotated[
+        bool, Meta(description="Whether `instruction` is taken; if not, it is refused.", examples=[True])
+    ]
     input_types: Annotated[
         InputTypes,
         Meta(
             description="The `input_type` names of `/v2/embed`, with instructions.",
             examples=[{"search_query": "Retrieve images or text relevant to the user's query."}],
+        ),
+    ]
+    mixes_modalities: Annotated[
+        bool,
+        Meta(
+            description="Whether one item may hold text and pictures together; a model with a tower for each embeds "
+            "one or the other.",
+            examples=[True],
         ),
     ]
     tail_token_ids: Annotated[

@@ -141,7 +141,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_decode_bytes: Annotated[
         Positive, _about("memory of all pictures that are decoded at once; one that takes more is refused")
     ] = 512 << 20
-    max_features_bytes: Annotated[Positive, _about("features of one /v1/image_embeds answer")] = 256 << 20
+    max_features_bytes: Annotated[
+        Positive,
+        _about("features of one /v1/image_embeds answer, or vectors of one answer with several for each input"),
+    ] = 256 << 20
     request_timeout_s: Annotated[
         Annotated[float, Meta(gt=0)], _about("longest time a request may take; X-Request-Timeout may ask for less")
     ] = 300.0

@@ -1,7 +1,7 @@
 """The part of Cenote that runs on the device: each op has one `OpSpec`, and a torch reference that is the fallback."""
 
 from cenote_kernels.availability import kernels_run_on
-from cenote_kernels.epilogue import Output, epilogue, finish
+from cenote_kernels.epilogue import Output, epilogue, finish, finish_each
 from cenote_kernels.fused_epilogue import EPILOGUE
 from cenote_kernels.matryoshka import TRUNCATE_NORMALIZE, truncate_normalize
 from cenote_kernels.ops import Axis, OpSpec, TensorSpec
@@ -32,6 +32,7 @@ __all__ = [
     "TensorSpec",
     "epilogue",
     "finish",
+    "finish_each",
     "kernels_run_on",
     "patchify",
     "pool",

@@ -78,20 +78,60 @@ def finish(
         groups[output].append(index)
     answers: list[dict[NumberFormat, torch.Tensor] | None] = [None] * len(outputs)
     for output, indices in groups.items():
-        rows = truncate_normalize(raw[indices], output.dimensions, output.normalize)
-        bounds = (ranges or {}).get(output.dimensions, (None, None))
-        made: dict[NumberFormat, torch.Tensor] = {kind: quantize(rows, kind, *bounds).cpu() for kind in output.kinds}
-        sound = _sound(rows, output, *made.values())
-        for place, index in enumerate(indices):
-            if sound[place]:
+        made, is_sound = _made(raw[indices], output, ranges)
+        for place, (index, sound) in enumerate(zip(indices, is_sound.tolist(), strict=True)):
+            if sound:
                 answers[index] = {kind: tensor[place] for kind, tensor in made.items()}
     return answers
 
 
-def _sound(rows: torch.Tensor, output: Output, *made: torch.Tensor) -> list[bool]:
-    """For each request, whether its row is finite in every tensor (integers always are) and as long as it must be."""
+def finish_each(
+    raw: torch.Tensor,
+    num_vectors: Sequence[int],
+    outputs: Sequence[Output],
+    *,
+    ranges: Mapping[int, Ranges] | None = None,
+) -> list[dict[NumberFormat, torch.Tensor] | None]:
+    """`finish` for requests of several vectors each (late interaction): every one of them is normalized by itself.
+
+    Args:
+        raw: `[total_vectors, hidden]`, float32, those of a request together.
+        num_vectors: of each request, at least one; they add up to `total_vectors`.
+        outputs: as for `epilogue`.
+        ranges: as for `epilogue`.
+
+    Returns:
+        For each request one CPU tensor `[num_vectors, ...]` per number format, or None where one of its vectors is not
+        sound: a page without one of its tokens is no answer.
+    """
+    parts = torch.split(raw, list(num_vectors))
+    groups: dict[Output, list[int]] = defaultdict(list)
+    for index, output in enumerate(outputs):
+        groups[output].append(index)
+    answers: list[dict[NumberFormat, torch.Tensor] | None] = [None] * len(outputs)
+    for output, indices in groups.items():
+        counts = [num_vectors[index] for index in indices]
+        made, is_sound = _made(torch.cat([parts[index] for index in indices]), output, ranges)
+        split = {kind: torch.split(tensor, counts) for kind, tensor in made.items()}
+        for place, (index, sound) in enumerate(zip(indices, torch.split(is_sound, counts), strict=True)):
+            if bool(sound.all()):
+                answers[index] = {kind: tensors[place] for kind, tensors in split.items()}
+    return answers
+
+
+def _made(
+    raw: torch.Tensor, output: Output, ranges: Mapping[int, Ranges] | None
+) -> tuple[dict[NumberFormat, torch.Tensor], torch.Tensor]:
+    """Rows that want the same in each of its formats, and whether each is sound; all on the host."""
+    rows = truncate_normalize(raw, output.dimensions, output.normalize)
+    bounds = (ranges or {}).get(output.dimensions, (None, None))
+    made: dict[NumberFormat, torch.Tensor] = {kind: quantize(rows, kind, *bounds).cpu() for kind in output.kinds}
+    return made, _sound(rows, output, *made.values())
+
+
+def _sound(rows: torch.Tensor, output: Output, *made: torch.Tensor) -> torch.Tensor:
+    """Whether each row is finite in every tensor (integers always are) and as long as it must be."""
     norms = torch.linalg.vector_norm(rows, dim=-1)
     checks = [(norms - 1).abs() <= NORM_TOLERANCE if output.normalize else norms > 0]
     checks += [tensor.isfinite().all(-1) for tensor in (rows, *made) if tensor.is_floating_point()]
-    sound: list[bool] = torch.stack([check.cpu() for check in checks]).all(0).tolist()
-    return sound
+    return torch.stack([check.cpu() for check in checks]).all(0)

@@ -32,7 +32,7 @@ class Finisher:
         """One row or failure per request.
 
         Args:
-            raw: `[num_requests, hidden]`.
+            raw: `[total_vectors, hidden]`; each request has `ModelRunner.num_vectors` of them.
             requests: what each vector is wanted for.
 
         Raises:
@@ -40,7 +40,8 @@ class Finisher:
         """
         try:
             rows = self._runner.finish(raw, requests)
-            return [_checked(request, row) for request, row in zip(requests, rows, strict=True)]
+            counts = [self._runner.num_vectors(request) for request in requests]
+            return [_checked(*each) for each in zip(requests, rows, counts, strict=True)]
         except Exception as error:
             logger.exception("%d vectors could not be finished", len(requests))
             is_short = is_out_of_memory(error)
@@ -48,13 +49,14 @@ class Finisher:
         if len(requests) == 1:
             return [failed(requests[0], NO_MEMORY, "out_of_memory") if is_short else failed(requests[0], INTERNAL)]
         half = len(requests) // 2
-        return self.rows(raw[:half], requests[:half]) + self.rows(raw[half:], requests[half:])
+        first = sum(self._runner.num_vectors(request) for request in requests[:half])
+        return self.rows(raw[:first], requests[:half]) + self.rows(raw[first:], requests[half:])
 
 
-def _checked(request: Request, row: Row | None) -> Row | Failure:
+def _checked(request: Request, row: Row | None, num_vectors: int) -> Row | Failure:
     if row is None:
         return failed(request, NOT_SOUND, "non_finite_embedding")
-    if not has_right_length(row, request.output):
+    if not has_right_length(row, request.output, num_vectors):
         logger.error("a vector has another length than was asked for. This is a bug.")
         return failed(request, INTERNAL)
     return row

@@ -103,7 +103,8 @@ class Isolation:
     def _finish(self, batch: "Batch", raw: "torch.Tensor") -> list[Ends]:
         requests = [one.request for waiting in batch for one in waiting.everyone]
         if len(requests) > len(batch):
-            raw = raw[[index for index, waiting in enumerate(batch) for _ in waiting.everyone]]
+            times = [len(waiting.everyone) for waiting in batch]
+            raw = self._runner.repeat(raw, [waiting.request for waiting in batch], times)
         rows = iter(self._finisher.rows(raw, requests))
         return [[next(rows) for _ in waiting.everyone] for waiting in batch]
 

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 import torch
 
-from cenote_kernels import NumberFormat, Output, finish
+from cenote_kernels import NumberFormat, Output, finish, finish_each
 from service.engine.scheduler import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
@@ -44,8 +44,12 @@ class ModelRunner:
         model: EmbeddingModel,
         pixels: memoryview,
         int8_ranges: Mapping[int, Int8Range] | None = None,
+        *,
+        is_multi_vector: bool = False,
     ) -> None:
+        """Run `model`; with `is_multi_vector` it gives a vector for each token and not one for each prompt."""
         self._model = model
+        self._is_multi_vector = is_multi_vector
         self._pixels = pixels
         self.hidden = model.hidden
         self.device = model.device
@@ -100,17 +104,33 @@ class ModelRunner:
             torch.cuda.empty_cache()
 
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
-        """Raw pooled vectors, one for each prompt of the batch, `[num_prompts, hidden]`, float32, on the device."""
+        """Raw vectors of the prompts of a batch, `[total_vectors, hidden]`, float32, on the device.
+
+        One behind the other, as many for each as `num_vectors` says.
+        """
         return self._model.embed(self._pack(batch))
+
+    def num_vectors(self, request: Request) -> int:
+        """How many vectors a request's prompt has: one, or with late interaction one for each of its tokens."""
+        return len(request.token_ids) if self._is_multi_vector else 1
+
+    def repeat(self, raw: torch.Tensor, requests: Sequence[Request], times: Sequence[int]) -> torch.Tensor:
+        """The vectors of each request so many times, one behind the other."""
+        parts = torch.split(raw, [self.num_vectors(request) for request in requests])
+        return torch.cat([part for part, number in zip(parts, times, strict=True) for _ in range(number)])
 
     def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[dict[str, bytes] | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not sound.
 
         Args:
-            raw: `[num_requests, hidden]`, from `embed` or from `kept`.
+            raw: `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`.
             requests: what each is wanted for.
         """
-        rows = finish(raw.to(self.device), [_output(request) for request in requests], ranges=self._ranges)
+        outputs, raw = [_output(request) for request in requests], raw.to(self.device)
+        if self._is_multi_vector:
+            rows = finish_each(raw, [self.num_vectors(one) for one in requests], outputs, ranges=self._ranges)
+        else:
+            rows = finish(raw, outputs, ranges=self._ranges)
         return [None if row is None else {kind: _to_bytes(tensor) for kind, tensor in row.items()} for row in rows]
 
     def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:

@@ -15,26 +15,31 @@ from service.model.embedding_model import EmbeddingModel, Probe
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
 
 
-def check_forward(model: EmbeddingModel) -> None:
+def check_forward(model: EmbeddingModel, *, is_multi_vector: bool = False) -> None:
     """Embed the model's probes packed together and the first alone, and each through the stock module's forward.
 
     Nothing is shared between the two but the weights. Pictures lie in a buffer of their own, never in the arena: the
     front may hold decoded pictures there.
+
+    Args:
+        model: just loaded.
+        is_multi_vector: a prompt has a vector for each token; the worst of them counts.
 
     Raises:
         ModelError: the vectors differ by more than the dtype explains.
     """
     probes = model.probes()
     pixels = b"".join(_bytes(probe) for probe in probes)
-    runner = ModelRunner(model, memoryview(pixels))
+    runner = ModelRunner(model, memoryview(pixels), is_multi_vector=is_multi_vector)
     waiting = _waiting(runner, probes)
-    ours = torch.cat([runner.embed(waiting), runner.embed(waiting[:1])])
-    rows = runner.finish(ours, [one.request for one in (*waiting, waiting[0])])
-    stock = [normalize(model.stock_vector(probe).float(), dim=0).cpu().numpy() for probe in probes]
+    raw = torch.cat([runner.embed(waiting), runner.embed(waiting[:1])])
+    rows = runner.finish(raw, [one.request for one in (*waiting, waiting[0])])
+    stock = [normalize(model.stock_vector(probe).float(), dim=-1).cpu().numpy() for probe in probes]
     for row, want in zip(rows, [*stock, stock[0]], strict=True):
         if row is None:
             raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
-        cosine = float(np.frombuffer(row["float32"], np.float32) @ want)
+        ours = np.frombuffer(row["float32"], np.float32).reshape(want.shape)
+        cosine = float((ours * want).sum(-1).min())
         least = MIN_COSINE[model.dtype]
         if not cosine >= least:
             raise ModelError(

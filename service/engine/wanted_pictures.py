@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterator
 from typing import Generic, TypeVar
 
-from service.engine.cache.cost import encode_cost, read_cost
+from service.engine.cache.cost import encode_cost, encode_tokens, read_cost
 from service.engine.encoder_cache import EncoderCache
 from service.engine.fair_queue import FairQueue
 from service.engine.waiting import Encode, Waiting
@@ -152,4 +152,4 @@ class WantedPictures(Generic[T]):
     def _give_slot(self, encode: Encode[T], slot: PixelSlot) -> None:
         encode.slot = slot
         if encode.seeker is None:
-            self._encodable.add(encode.tenant, encode.media.num_tokens, encode)
+            self._encodable.add(encode.tenant, encode_tokens(encode.media, slot), encode)

@@ -37,6 +37,7 @@ from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.tensor_dtype import TensorDtype
 from service.model.architectures import ARCHITECTURES
 from service.model.load import choose_device, choose_dtype
+from service.prompt.profile import MULTI_VECTOR
 
 logger = logging.getLogger("cenote.engine")
 
@@ -75,11 +76,12 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     device = choose_device(start.device)
     dtype, pooling = choose_dtype(start.dtype, device), cast(PoolingMode, start.pooling)
     model = ARCHITECTURES[start.architecture](Path(start.folder), device, dtype, pooling)
-    check_forward(model)
+    is_multi_vector = start.pooling == MULTI_VECTOR
+    check_forward(model, is_multi_vector=is_multi_vector)
     codec = open_codec(start, model)
     if start.weights == "int8":
         use_int8(model)
-    runner = ModelRunner(model, pixels, start.int8_ranges)
+    runner = ModelRunner(model, pixels, start.int8_ranges, is_multi_vector=is_multi_vector)
     gc.collect()
     gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
     ready = Ready(

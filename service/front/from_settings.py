@@ -119,7 +119,7 @@ def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
         disk_cache_bytes=settings.disk_cache_bytes,
         valkey_url=settings.valkey_url,
         max_tenant_share=settings.max_tenant_share,
-        result_cache_bytes=settings.result_cache_bytes,
+        result_cache_bytes=0 if model.is_multi_vector else settings.result_cache_bytes,  # see DECISIONS.md
         max_batch_tokens=settings.max_batch_tokens,
         max_batch_requests=settings.max_batch_requests,
         max_encoder_tokens=settings.max_encoder_tokens,

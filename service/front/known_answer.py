@@ -43,7 +43,7 @@ class KnownAnswer:
         prompts = await asyncio.to_thread(self._prompts)
         embedded = await self._embedder.probe(prompts, output)
         rows = [np.frombuffer(one.vector.rows["float32"], np.float32) for one in embedded.answered]
-        answer = np.stack(rows)
+        answer = np.concatenate([row.reshape(-1, output.dimensions) for row in rows])
         if self._first is None:
             self._first = answer
         cosine = float((answer * self._first).sum(axis=1).min())

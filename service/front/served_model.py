@@ -12,7 +12,7 @@ from service.prompt.build import PromptBuilder
 from service.prompt.calibration import load_calibration
 from service.prompt.detect import load_profile
 from service.prompt.int8_range import Int8Range
-from service.prompt.profile import Profile
+from service.prompt.profile import MULTI_VECTOR, Profile
 from service.prompt.tokenizer import PromptTokenizer
 
 
@@ -58,6 +58,27 @@ class ServedModel:
         """How pictures are resized; None for a model that reads text only."""
         pictures = self.profile.pictures
         return pictures.pixel_rule if pictures else None
+
+    @property
+    def is_multi_vector(self) -> bool:
+        """Whether each token of an input has a vector of its own (late interaction)."""
+        return self.profile.pooling == MULTI_VECTOR
+
+    def check_single_vector(self, route: str) -> None:
+        """Pass where an input has one vector.
+
+        Args:
+            route: which has no place for several.
+
+        Raises:
+            InputError: each token has one.
+        """
+        if self.is_multi_vector:
+            message = (
+                f"`model`: {self.name} gives several vectors for each input, for which {route} has no place; send it "
+                "to `/v2/embed` with `embedding_types` such as `multi_float`"
+            )
+            raise InputError("invalid_request", message, param="model")
 
     def check_name(self, name: str | None) -> str:
         """The name to echo: what was asked for, or the served one when nothing was.

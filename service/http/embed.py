@@ -10,17 +10,17 @@ from msgspec import UNSET
 
 from schemas.embed import (
     EmbedBilledUnits,
-    EmbeddingType,
     EmbedImage,
     EmbedMeta,
     EmbedRequest,
     EmbedResponse,
     EmbedTokens,
-    EmbedVectors,
 )
+from schemas.embed_vectors import EmbeddingType, EmbedVectors
 from schemas.rules import check_embed_request
 from service.errors import InputError, ServiceError
 from service.front.admission import Place
+from service.front.answer_bound import with_bounded_answer
 from service.front.job import Answered, Embedded, Outcome
 from service.front.served_model import ServedModel
 from service.front.serving import Serving, serving_of
@@ -28,25 +28,10 @@ from service.front.tenant import Caller
 from service.http.answer import answer, observe
 from service.http.body import announced_bytes, read_body
 from service.http.caller import caller_of
+from service.http.embed_types import engine_kind, is_packed, types_of, written
 from service.http.errors import AnyRequest, error_body
-from service.http.late import Late
 from service.http.request_id import request_id
-from service.http.vector_format import float_list, integer_list, late_base64, late_list
 from service.ipc.messages import OutputSpec, Row
-
-KINDS: dict[EmbeddingType, str] = {
-    "float": "float32",
-    "base64": "float32",
-    "int8": "int8",
-    "uint8": "uint8",
-    "binary": "binary",
-    "ubinary": "ubinary",
-}
-"""The engine's number format behind each of Cohere's."""
-
-DEFAULT_TYPES: tuple[EmbeddingType, ...] = ("float",)
-PACKED = ("binary", "ubinary")
-DTYPES = {"int8": "i1", "binary": "i1", "uint8": "u1", "ubinary": "u1"}
 
 
 @post("/v2/embed", status_code=200)
@@ -89,21 +74,25 @@ async def answer_embed(
     """
     online = serving.online()
     online.model.check_name(body.model)
-    types: list[EmbeddingType] = list(dict.fromkeys(body.embedding_types or DEFAULT_TYPES))
+    types = types_of(body.embedding_types, online.model)
     output = _output(body, types, online.model)
     instruction = _instruction(body, online.model)
     job = online.reader.embed_job(body, instruction, output, caller.tenant)
+    if online.model.is_multi_vector:
+        job = with_bounded_answer(job, output, serving.settings.max_features_bytes, _source(body))
     embedded = await online.embedder.embed(job, caller)
     observe(embedded)
-    write = partial(_response, request_id(request.scope), body, types, embedded)
+    write = partial(_response, request_id(request.scope), body, types, output.dimensions, embedded)
     return await answer(serving.turns, lambda: shape(write()), embedded)
 
 
-def _response(id_: str, body: EmbedRequest, types: list[EmbeddingType], embedded: Embedded) -> EmbedResponse:
+def _response(
+    id_: str, body: EmbedRequest, types: list[EmbeddingType], dimensions: int, embedded: Embedded
+) -> EmbedResponse:
     images = _images(embedded)
     return EmbedResponse(
         id=f"embd-{id_}",
-        embeddings=_vectors(embedded.outcomes, types),
+        embeddings=_vectors(embedded.outcomes, types, dimensions),
         texts=body.texts or [],
         images=images or UNSET,
         errors=[error_body(one, id_) for one in embedded.outcomes if isinstance(one, ServiceError)] or UNSET,
@@ -125,19 +114,24 @@ def _instruction(body: EmbedRequest, model: ServedModel) -> str | None:
 
 def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) -> OutputSpec:
     dimensions = model.check_dimensions(body.output_dimension, "output_dimension")
-    if dimensions % 8 and any(kind in PACKED for kind in types):
+    if dimensions % 8 and any(map(is_packed, types)):
         raise InputError(
             "invalid_dimensions",
             f"`output_dimension`: got {dimensions}; binary and ubinary pack 8 dimensions a byte: send a multiple of 8",
             param="output_dimension",
         )
-    kinds = tuple(dict.fromkeys(KINDS[kind] for kind in types))
+    kinds = tuple(dict.fromkeys(map(engine_kind, types)))
     return OutputSpec(dimensions=dimensions, kinds=kinds, normalize=model.profile.normalize)
 
 
-def _vectors(outcomes: Sequence[Outcome], types: list[EmbeddingType]) -> EmbedVectors:
+def _source(body: EmbedRequest) -> str:
+    """The field that holds the inputs; the rules have seen to it that one does."""
+    return next(name for name in ("texts", "images", "inputs") if getattr(body, name) is not None)
+
+
+def _vectors(outcomes: Sequence[Outcome], types: list[EmbeddingType], dimensions: int) -> EmbedVectors:
     lists: dict[str, Any] = {
-        "float_" if kind == "float" else kind: [_written(_row(outcome, kind), kind) for outcome in outcomes]
+        "float_" if kind == "float" else kind: [written(_row(outcome, kind), kind, dimensions) for outcome in outcomes]
         for kind in types
     }
     return EmbedVectors(**lists)
@@ -145,17 +139,7 @@ def _vectors(outcomes: Sequence[Outcome], types: list[EmbeddingType]) -> EmbedVe
 
 def _row(outcome: Outcome, kind: EmbeddingType) -> Row:
     """A vector's bytes; none where the input failed, so that its list is empty and all lists stay parallel."""
-    return b"" if isinstance(outcome, ServiceError) else outcome.vector.rows[KINDS[kind]]
-
-
-def _written(row: Row, kind: EmbeddingType) -> Late:
-    if kind == "base64":
-        return late_base64(bytes, row)
-    return (
-        late_list(float_list, row, 4)
-        if kind == "float"
-        else late_list(partial(integer_list, dtype=DTYPES[kind]), row, 1)
-    )
+    return b"" if isinstance(outcome, ServiceError) else outcome.vector.rows[engine_kind(kind)]
 
 
 def _images(embedded: Embedded) -> list[EmbedImage]:

@@ -32,6 +32,8 @@ async def embed_v1(request: AnyRequest) -> Response[bytes]:
 async def _embed(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
     body = await read_body(request, EmbedV1Request, room, ignore_unknown=serving.ignores_unknown_fields)
     check_embed_v1_request(body)
+    if body.embedding_types is None:
+        serving.online().model.check_single_vector("a bare list")
     shape = partial(_response, is_bare=body.embedding_types is None)
     return await answer_embed(request, serving, caller, _as_v2(body), shape)
 

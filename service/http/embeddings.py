@@ -39,6 +39,7 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: P
     is_raw = wants_raw(request.headers.getall("accept", []), body)
     online = serving.online()
     name = online.model.check_name(body.model)
+    online.model.check_single_vector("`/v1/embeddings`")
     vector_format = VectorFormat.of(body)
     output = _output(body, vector_format, online.model)
     embedded = await online.embedder.embed(online.reader.embedding_job(body, output, caller.tenant), caller)

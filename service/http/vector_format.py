@@ -7,11 +7,12 @@ response struct a vector is a `Late`: it is printed when its turn to be sent has
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import orjson
 import pybase64
+from numpy.typing import NDArray
 
 from schemas.embeddings import EmbeddingRequest, EmbedDtype
 from service.http.late import Late
@@ -24,6 +25,10 @@ WIDTHS: dict[EmbedDtype, int] = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 NUMBER_BYTES = 13
 """About what a float32 takes in the fewest digits that give it back, its comma included."""
+
+
+BLOCK_BYTES = 3 << 15
+"""What is printed at once of an item with several vectors; of whole groups of three, as base64 has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,39 @@ def late_list(write: Callable[[Row], Row], row: Row, width: int) -> Late:
         width: bytes of one number.
     """
     return Late(partial(_once, write, row), len(row) // width * NUMBER_BYTES, is_exact=False)
+
+
+def late_rows(row: Row, dtype: str, dimensions: int) -> Late:
+    """Several vectors that will be a JSON array of arrays, printed a block at a time: a page has hundreds.
+
+    Args:
+        row: the vectors one behind the other, none included.
+        dtype: of a component, as numpy names it.
+        dimensions: components of a vector.
+    """
+    vectors = np.frombuffer(row, dtype).reshape(-1, dimensions)
+    return Late(partial(_blocks, vectors), vectors.size * NUMBER_BYTES + len("[]"), is_exact=False)
+
+
+def late_base64_rows(row: Row) -> Late:
+    """The same as one string of base64, a block at a time."""
+    return Late(partial(_base64_blocks, row), len('""') + -(-len(row) // 3) * 4)
+
+
+def _blocks(vectors: NDArray[Any]) -> Iterator[bytes]:
+    step = max(1, BLOCK_BYTES // (vectors.shape[1] * NUMBER_BYTES))
+    yield b"["
+    for start in range(0, len(vectors), step):
+        block = orjson.dumps(vectors[start : start + step], option=orjson.OPT_SERIALIZE_NUMPY)
+        yield (b"," if start else b"") + block[1:-1]
+    yield b"]"
+
+
+def _base64_blocks(row: Row) -> Iterator[bytes]:
+    yield b'"'
+    for start in range(0, len(row), BLOCK_BYTES):
+        yield pybase64.b64encode(row[start : start + BLOCK_BYTES])
+    yield b'"'
 
 
 def _once(write: Callable[[Row], Row], row: Row) -> Iterator[Row]:

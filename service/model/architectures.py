@@ -7,6 +7,7 @@ import torch
 
 from cenote_kernels import PoolingMode
 from service.model import stock_vlm
+from service.model.colqwen2 import ColQwen2
 from service.model.embedding_model import EmbeddingModel
 from service.model.qwen3_vl import Qwen3VLEmbedding
 from service.model.text_encoder import TextEncoder
@@ -18,6 +19,7 @@ ARCHITECTURES: dict[str, Loader] = {
     "qwen3_vl": Qwen3VLEmbedding.load,
     "text_encoder": TextEncoder.load,
     "two_tower": TwoTower.load,
+    "colqwen2": ColQwen2.load,
     **stock_vlm.LOADERS,
 }
 """Loaders: folder, device, dtype (None: the checkpoint's own) and pooling to a model."""

@@ -100,7 +100,11 @@ class EmbeddingModel(Protocol):
         ...
 
     def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """Raw pooled vectors, `[num_requests, hidden]`, float32, on the device; neither cut nor normalized."""
+        """Raw pooled vectors, `[num_requests, hidden]`, float32, on the device; neither cut nor normalized.
+
+        Of a late-interaction model (its profile's pooling is `multi_vector`) one for each token, `[total_tokens,
+        hidden]`, in packed order.
+        """
         ...
 
     def probes(self) -> Sequence[Probe]:
@@ -108,5 +112,8 @@ class EmbeddingModel(Protocol):
         ...
 
     def stock_vector(self, probe: Probe) -> torch.Tensor:
-        """The raw vector of a probe by the stock module's own forward, `[hidden]`: the weights, and nothing of ours."""
+        """The raw vector of a probe by the stock module's own forward, `[hidden]`: the weights, and nothing of ours.
+
+        Of a late-interaction model `[num_tokens, hidden]`, one for each token.
+        """
         ...

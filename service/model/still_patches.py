@@ -46,7 +46,7 @@ class StillPatches:
         temporal = vision_config.temporal_patch_size
         if not all(type(number) is int for number in (patch, merge, temporal)):
             raise ModelError("internal_error", "the vision tower's patches are not squares of one size")
-        mean, std = _mean_and_std(folder / "preprocessor_config.json")
+        mean, std = _mean_and_std(folder)
         return cls(patch, merge, temporal, mean, std)
 
     def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -76,11 +76,14 @@ class StillPatches:
         return 1, pixels.shape[0] // self.patch, pixels.shape[1] // self.patch
 
 
-def _mean_and_std(path: Path) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    if not path.exists():
-        return CLIP_MEAN, CLIP_STD
+def _mean_and_std(folder: Path) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Of `image_processor` in processor_config.json, as transformers 5 writes it; else of preprocessor_config.json."""
+    path = folder / "processor_config.json"
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes()).get("image_processor") if path.exists() else None
+        if found is None:
+            path = folder / "preprocessor_config.json"
+            found = json.loads(path.read_bytes()) if path.exists() else {}
         mean, std = (tuple(map(float, found.get(key, default))) for key, default in _KEYS.items())
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise ModelError("internal_error", f"{path.name} cannot be read: {error}") from error

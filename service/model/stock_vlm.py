@@ -75,7 +75,7 @@ class StockVlm:
         self._patches = patches
         self.patch_size = patches.patch
         self._number = number
-        self._pooling = pooling
+        self._pooling: PoolingMode = pooling
         self._of_picture = of_picture
         self.hidden: int = self._language.config.hidden_size
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())

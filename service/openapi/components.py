@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from schemas import embed, embed_v1
+from schemas import embed, embed_v1, embed_vectors
 from schemas.base import Answer, Wire
 from service.openapi.named import NAMED, Named
 
@@ -147,7 +147,7 @@ def component_name(name: str) -> str:
     Args:
         name: name of a wire type, or of a `Named`.
     """
-    owners = [(module, getattr(module, name, None)) for module in (embed, embed_v1)]
+    owners = [(module, getattr(module, name, None)) for module in (embed, embed_vectors, embed_v1)]
     is_cohere = any(getattr(owner, "__module__", None) == module.__name__ for module, owner in owners)
     return f"Cohere{name}" if is_cohere else _RENAMED.get(name, name)
 

@@ -128,6 +128,14 @@ EMBED_REQUESTS: dict[str, Any] = {
             "inputs": [{"content": [IMAGE_PART, TEXT_PART]}],
         },
     },
+    "pages": {
+        "summary": "A page, a vector for each token (late interaction)",
+        "value": {
+            "model": "colqwen2-v1.0-hf",
+            "images": [EXAMPLE_IMAGE],
+            "embedding_types": ["multi_float", "multi_ubinary"],
+        },
+    },
 }
 
 COHERE_META = {
@@ -157,6 +165,20 @@ EMBED_RESPONSES: dict[str, Any] = {
             "texts": [],
             "images": [{"width": 32, "height": 32, "format": "png", "bit_depth": 24}],
             "meta": COHERE_META | {"billed_units": {"input_tokens": 21, "image_tokens": 4, "images": 1}},
+        },
+    },
+    "pages": {
+        "summary": "Of one page, two of its vectors shown",
+        "value": {
+            "id": "embd-2c7d51e8a09b43f6",
+            "response_type": "embeddings_by_type",
+            "embeddings": {
+                "multi_float": [[[0.5, -0.25, 0.5, 0.25, -0.25, 0.25, 0.25, -0.43301270], [0.25] * 6 + [0.75, -0.25]]],
+                "multi_ubinary": [[[182], [254]]],
+            },
+            "texts": [],
+            "images": [{"width": 32, "height": 32, "format": "png", "bit_depth": 24}],
+            "meta": COHERE_META | {"billed_units": {"input_tokens": 12, "image_tokens": 4, "images": 1}},
         },
     },
 }

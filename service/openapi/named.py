@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from schemas.content import ContentPart, ContentParts, GridThw, ImageSource
-from schemas.embed import EmbeddingType, Truncate
+from schemas.embed import Truncate
 from schemas.embed_v1 import EmbedV1Response
+from schemas.embed_vectors import EmbeddingType
 from schemas.embeddings import (
     Embedding,
     EmbeddingInput,
@@ -63,7 +64,7 @@ NAMED = (
     Named("TruncationSide", TruncationSide, "Which end of a text that is too long is cut off."),
     Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
     Named("CohereTruncate", Truncate, "What happens to a text that is too long."),
-    Named("Pooling", Pooling, "How the states of all tokens become one vector."),
+    Named("Pooling", Pooling, "How the states of all tokens become one vector; `multi_vector`: each has its own."),
     Named("Modality", Modality, "What an item may hold."),
     Named("HealthStatus", HealthStatus, "Whether requests are answered, or why they are not."),
     Named("ErrorCode", ErrorCode, "The stable name of an error. Names are added, never changed."),

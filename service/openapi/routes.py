@@ -72,7 +72,8 @@ ROUTES = (
         summary="Vectors in Cohere's form",
         description=(
             "Exactly one of `texts`, `images` and `inputs` holds what to embed. The answer has a list of vectors for "
-            "each of `embedding_types`."
+            "each of `embedding_types`. A late-interaction model gives an item a vector for each token of its prompt; "
+            "its types, `multi_float` and so on, have fields of their own."
         ),
         request=EmbedRequest,
         response=EmbedResponse,

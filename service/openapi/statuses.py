@@ -75,7 +75,8 @@ MEANINGS: dict[ErrorCode, str] = {
     "token_arrays_not_accepted": "`input` holds token ids; send text.",
     "invalid_dimensions": "The model does not offer vectors of that length.",
     "context_length_exceeded": "An item has more tokens than the model or the request allows.",
-    "unsupported_modality": "The model does not read what an item holds; its `modalities` say what it reads.",
+    "unsupported_modality": "The model does not read what an item holds, or not together; its `modalities` and "
+    "`mixes_modalities` say what it reads.",
     "invalid_image_embeds": "The features are not a tensor that fits the picture's grid and the model.",
     "cache_miss": "A `uuid` without content is not known here; `missing` lists all of them. Send their content.",
     "uuid_conflict": "The `uuid` stands for other content.",

@@ -18,18 +18,22 @@ class CheckpointFiles:
 
     Attributes:
         folder: holds config.json and tokenizer.json.
+        part: the object of config.json that counts as the configuration; None: all of it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, part: str | None = None) -> None:
         self.folder = folder
+        self.part = part
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        """config.json.
+        """config.json, or its part.
 
         Raises:
             UnsupportedModelError: it is missing or damaged.
         """
+        if self.part is not None:
+            return CheckpointFiles(self.folder).section(self.part)
         return self.read_object("config.json")
 
     @property
@@ -80,6 +84,15 @@ class CheckpointFiles:
         if not isinstance(value, dict):
             raise UnsupportedModelError(f"{path} is not a JSON object")
         return value
+
+    def processor(self) -> Mapping[str, Any]:
+        """processor_config.json; empty where there is none.
+
+        Raises:
+            UnsupportedModelError: it is damaged.
+        """
+        name = "processor_config.json"
+        return self.read_object(name) if (self.folder / name).exists() else {}
 
     def section(self, name: str) -> Mapping[str, Any]:
         """An object of config.json.

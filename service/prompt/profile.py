@@ -14,7 +14,9 @@ from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
 
 Modality = Literal["text", "image", "video"]
-Pooling = Literal["last_token", "mean", "cls"]
+Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
+MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
+"""No pooling: each token of a prompt has a vector, for late interaction."""
 
 
 class UnsupportedModelError(Exception):

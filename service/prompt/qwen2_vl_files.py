@@ -123,17 +123,19 @@ def pixel_rule(min_tokens: int, max_tokens: int) -> PixelRule:
 
 
 def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
-    """The limits of preprocessor_config.json, for families whose reference lets the processor resize.
+    """The limits of the processor's file, for families whose reference lets it resize.
 
     Args:
-        files: the checkpoint's; `size` counts before the older `min_pixels` and `max_pixels`.
+        files: the checkpoint's; processor_config.json as transformers 5 writes it counts before
+            preprocessor_config.json, and `size` counts before the older `min_pixels` and `max_pixels`.
         default: where there is no such file, or it says nothing.
 
     Raises:
         UnsupportedModelError: they are no limits.
     """
-    name = "preprocessor_config.json"
-    found = files.read_object(name) if (files.folder / name).exists() else {}
+    name, found = "preprocessor_config.json", files.processor().get("image_processor")
+    if not isinstance(found, dict):
+        found = files.read_object(name) if (files.folder / name).exists() else {}
     size = found.get("size")
     size = size if isinstance(size, dict) else {}
     limits = [

@@ -56,10 +56,11 @@ class SingleItem:
                 "The item has a text beside a picture; this model has a tower for each and embeds one or the other: "
                 "send them as two items.",
             )
-        if len(turn.images) > 1:
+        item, *others = turn.images
+        if others:
             raise InputError(
                 "conflicting_input",
                 f"The item has {len(turn.images)} pictures; this model embeds one at a time: send each as an item of "
                 "its own.",
             )
-        return ImagePiece(turn.images[0])
+        return ImagePiece(item)

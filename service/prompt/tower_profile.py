@@ -9,6 +9,7 @@ from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.profile import Padding, PictureProfile, Pooling, Profile, UnsupportedModelError
 from service.prompt.single_item import SingleItem
 from service.prompt.text_profile import ROLES, protected_tokens
+from service.prompt.tokenizer_file import TokenizerFile
 
 WHITE: Color = (255, 255, 255)
 """Under transparency of every mode: transformers lays it over white.
@@ -69,7 +70,7 @@ def make_tower_profile(
         ),
         takes_instructions=False,
         mixes=False,
-        protected=protected_tokens(files.read_object("tokenizer.json")),
+        protected=_protected(files),
         layout=layout,
         lower_case=lower_case,
         padding=Padding(_pad_token(files), max_tokens) if is_padded else None,
@@ -112,6 +113,14 @@ def shared_width(text: Mapping[str, Any], vision: Mapping[str, Any]) -> int:
 def is_class(files: CheckpointFiles, *names: str) -> bool:
     """Whether tokenizer_config.json names one of these classes of tokenizer."""
     return str(_tokenizer_config(files).get("tokenizer_class", "")).removesuffix("Fast") in names
+
+
+def _protected(files: CheckpointFiles) -> tuple[int, ...]:
+    """Ids that no text may become. CLIP's end token is also that of unknown words, of which bytes leave none."""
+    file = TokenizerFile.read(files.folder)
+    if not file.is_byte_level:
+        return protected_tokens(file.content)
+    return tuple(token["id"] for token in file.content.get("added_tokens", []) if token.get("special"))
 
 
 def _tokenizer_config(files: CheckpointFiles) -> Mapping[str, Any]:

@@ -149,9 +149,17 @@ def test_the_plan_says_what_it_takes(towers: Towers) -> None:
     assert (card["modalities"], card["default_instruction"]) == (["text", "image"], None)
     assert card["image_embeds_width"] == card["dimensions"] == towers.texts.shape[1]
     assert set(card["input_types"].values()) == {""}
+    assert (card["takes_instructions"], card["mixes_modalities"]) == (False, False)
 
 
 def test_tokens_of_texts_and_pictures(towers: Towers) -> None:
     items = [{"content": [text_part("a cat")]}, {"content": [image_part(URLS[0])]}]
     text, picture = towers.server.ask("/tokenize", {"inputs": items}).json()["data"]
     assert (picture["count"], picture["image_tokens"], text["image_tokens"]) == (1, 1, 0)
+
+
+def test_a_video_is_refused_by_what_the_model_takes(towers: Towers) -> None:
+    video = {"type": "video_frames", "frames": [{"url": URLS[0]}, {"url": URLS[0]}]}
+    for path in (V1, V2):
+        error = refused(towers.server, path, inputs=[{"content": [video]}])
+        assert (error["code"], error["index"]) == ("unsupported_modality", 0)

@@ -14,8 +14,8 @@ from schemas.embed import (
     EmbedMeta,
     EmbedResponse,
     EmbedTokens,
-    EmbedVectors,
 )
+from schemas.embed_vectors import EmbedVectors
 from schemas.embeddings import EmbeddingData, EmbeddingResponse, Usage
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
 from schemas.health import Health
@@ -51,13 +51,16 @@ CARD = ModelCard(
     pooling="last_token",
     normalize=True,
     dimensions=2048,
+    max_vectors_per_input=1,
     min_dimensions=64,
     matryoshka_dimensions=[64, 2048],
     calibrated_dimensions=[32],
     modalities=["text", "image"],
     prompt_format="qwen3-vl",
     default_instruction="Represent the user's input.",
+    takes_instructions=True,
     input_types={"search_query": "q"},
+    mixes_modalities=True,
     tail_token_ids=[1, 2],
     max_tokens=8192,
     max_inputs=2,

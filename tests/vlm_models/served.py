@@ -22,6 +22,7 @@ from service.model.stock_vlm import StockVlm
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.detect import load_profile
+from service.prompt.profile import MULTI_VECTOR
 from service.prompt.prompt import Prompt
 from service.prompt.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
@@ -38,7 +39,7 @@ class Served:
         load = ARCHITECTURES[self.profile.architecture]
         self.model: Any = load(folder, torch.device("cpu"), torch.float32, self.profile.pooling)
         self._arena = memoryview(bytearray(ARENA_BYTES))
-        self.runner = ModelRunner(self.model, self._arena)
+        self.runner = ModelRunner(self.model, self._arena, is_multi_vector=self.profile.pooling == MULTI_VECTOR)
 
     @contextmanager
     def running(self, model: StockVlm) -> Iterator[None]:

@@ -70,6 +70,20 @@ def test_features_come_out_and_go_in_again_and_the_tower_rests(gme: LiveServer, 
     assert gme.metric("cenote_vision_encodes_total") == before
 
 
+def test_features_outlive_the_server_on_disk(
+    folder: Path, tmp_path: Path, start_server: Callable[..., LiveServer]
+) -> None:
+    asked, encodes, vectors = body(("", [picture(79, 120, 80)], None)), [], []
+    for _ in range(2):
+        server = start_server("--model", str(folder), "--disk-cache", str(tmp_path / "features")).wait_until_ready()
+        before = server.metric("cenote_vision_encodes_total")
+        vectors.append(server.vectors(asked)[0])
+        encodes.append(server.metric("cenote_vision_encodes_total") - before)
+        server.stop()
+    assert encodes == [1, 0]
+    assert np.array_equal(vectors[0], vectors[1])
+
+
 def test_the_models_card_says_what_it_resolved_to(gme: LiveServer) -> None:
     card = gme.http.get("/v1/models").json()["data"][0]
     assert (card["prompt_format"], card["pooling"], card["max_tokens"]) == ("gme-qwen2-vl", "last_token", 1800)

@@ -3,6 +3,8 @@
 Source: illuin-tech/colpali, `BiQwen2_5` and `BiQwen2_5_Processor`; reference/qwen3-vl-embedding.md section 8.1.
 """
 
+from collections.abc import Mapping
+
 from service.prompt.checkpoint_files import CheckpointFiles
 from service.prompt.family import Family
 from service.prompt.profile import Profile, UnsupportedModelError
@@ -16,7 +18,13 @@ MAX_TOKENS = 32_768
 NUM_QUERY_ENDS = 10
 """End tokens behind a query: releases 0.3.11 and later of the engine. When the models came out it was one; a merged
 checkpoint that wants that says so with `cenote.query_end_tokens` of config.json."""
-INPUT_TYPES = dict.fromkeys(("search_document", "search_query", "classification", "clustering", "image"), "")
+INPUT_TYPES: Mapping[str, str] = {
+    "search_document": "",
+    "search_query": "",
+    "classification": "",
+    "clustering": "",
+    "image": "",
+}
 """Texts are queries and pictures are pages, whatever they are for."""
 
 

@@ -62,8 +62,8 @@ LINE = Line(
         Sabotage(
             name="vectors are sent unchecked",
             file="kernels/cenote_kernels/epilogue.py",
-            old="if sound[place]:",
-            new="if True:",
+            old="            if sound:\n",
+            new="            if True:\n",
             size=50,
         ),
     ),

@@ -38,6 +38,12 @@ class TensorRunner:
                 )
         return torch.zeros(len(batch), 8)
 
+    def num_vectors(self, request: Request) -> int:
+        return 1
+
+    def repeat(self, raw: torch.Tensor, requests: list[Any], times: list[int]) -> torch.Tensor:
+        return raw.repeat_interleave(torch.tensor(times), dim=0)
+
     def finish(self, raw: torch.Tensor, requests: list[Any]) -> list[dict[str, bytes]]:
         assert len(raw) == len(requests)
         return [{"float32": bytes(32)} for _ in requests]

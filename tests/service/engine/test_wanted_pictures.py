@@ -40,6 +40,19 @@ def picture(name: str, start: int | None) -> Media:
     return Media(key=name.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=10, slot=slot)
 
 
+def test_a_round_counts_a_picture_of_one_token_by_its_pixels() -> None:
+    rig = Rig()
+    rig.is_asking = False
+    tokens = [20, 0, 20, 20, 0]  # that the pixels are worth, of 50 in a round
+    for id_, worth in enumerate(tokens):
+        slot = PixelSlot(id_, worth * 6_144 + 3_072)
+        media = Media(key=b"%d" % id_, grid_thw=(1, 1, 1), offset=0, num_tokens=1, slot=slot)
+        rig.scheduler.add(Request(id=id_, token_ids=[0], media=(media,), output=OutputSpec(dimensions=8)), 0.0)
+    step = rig.scheduler.next_step()
+    assert isinstance(step, EncodeStep)
+    assert [encode.media.key for encode in step.encodes] == [b"0", b"1", b"2"]  # 20 + 1 + 20, and 20 more are too many
+
+
 def counts(step: object) -> dict[int, tuple[int, int]]:
     assert isinstance(step, LanguageStep)
     everyone = [one for waiting in step.batch for one in waiting.everyone]

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from service.engine.row_length import BITS
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request, StepDone, Submit
+from service.ipc.number_formats import BITS
 
 POISON, NOT_FINITE, SHORT = 666, 667, 668
 UNFINISHED = OutputSpec(dimensions=24)
@@ -54,6 +54,12 @@ class TroubledRunner:
         if POISON in first:
             raise RuntimeError("poisoned batch")
         return torch.tensor(first)
+
+    def num_vectors(self, request: Request) -> int:
+        return 1
+
+    def repeat(self, raw: torch.Tensor, requests: list[Request], times: list[int]) -> torch.Tensor:
+        return raw.repeat_interleave(torch.tensor(times))
 
     def finish(self, raw: torch.Tensor, requests: list[Request]) -> list[dict[str, bytes] | None]:
         if any(request.output == UNFINISHED for request in requests):
