@@ -1,4 +1,4 @@
-"""What an item is made of: text, pictures, precomputed features and videos, in reading order.
+"""What an item is made of: text, pictures, precomputed features, videos and sounds, in reading order.
 
 The same objects have the same meaning in `messages`, in `inputs` of `/v1/embeddings` and in `inputs` of `/v2/embed`.
 Knows the shape only: whether an image URL may be fetched, whether its bytes are a picture, and what a `uuid` is
@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from schemas.audio import AudioUrlPart, InputAudioPart
 from schemas.base import Wire
 from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INT32, MAX_PARTS_PER_INPUT, MAX_UUID_CHARS
@@ -169,7 +170,7 @@ class ImageEmbedsPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="im
     uuid: Annotated[Uuid | None, Meta(description=UUID_MEANING, examples=[EXAMPLE_FEATURES_UUID])] = None
 
 
-ContentPart = TextPart | ImageUrlPart | ImageEmbedsPart | VideoFramesPart | VideoUrlPart
+ContentPart = TextPart | ImageUrlPart | ImageEmbedsPart | VideoFramesPart | VideoUrlPart | InputAudioPart | AudioUrlPart
 """One part; `type` says which."""
 
 ContentParts = Annotated[list[ContentPart], Meta(min_length=1, max_length=MAX_PARTS_PER_INPUT)]

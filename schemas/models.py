@@ -12,7 +12,7 @@ from schemas.base import Answer
 Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
 """How the states of all tokens become one vector; `multi_vector`: they do not, and each token has its own."""
 
-Modality = Literal["text", "image", "video"]
+Modality = Literal["text", "image", "video", "audio"]
 """What an item may hold."""
 
 InputTypes = dict[str, str]
@@ -174,6 +174,22 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             "the server lacks its extra `video`. Lists of frames need neither.",
             extra_json_schema={"format": "int64"},
             examples=[67108864],
+        ),
+    ]
+    max_audio_bytes: Annotated[
+        int | None,
+        Meta(
+            description="Largest sound file, in bytes; null where sounds are not taken: the model takes none, or the "
+            "server lacks its extra `audio`.",
+            extra_json_schema={"format": "int64"},
+            examples=[None],
+        ),
+    ]
+    max_audio_s: Annotated[
+        float | None,
+        Meta(
+            description="Longest sound, in seconds; null as above. What the model hears of a long one is its family's.",
+            examples=[None],
         ),
     ]
     accepts_token_arrays: Annotated[

@@ -74,6 +74,7 @@ ARENA_BYTES = Gauge("cenote_pixel_arena_bytes", "Shared memory taken by pixels o
 UUID_STORE_BYTES = Gauge("cenote_uuid_store_bytes", "Pictures kept for clients' uuids", registry=REGISTRY)
 PICTURES_DECODED = Counter("cenote_pictures_decoded_total", "Pictures and pairs of frames decoded", registry=REGISTRY)
 VIDEOS_DECODED = Counter("cenote_videos_decoded_total", "Video files that frames were taken from", registry=REGISTRY)
+SOUNDS_DECODED = Counter("cenote_sounds_decoded_total", "Sounds decoded", registry=REGISTRY)
 DECODE_BYTES = Gauge("cenote_decode_bytes", "Memory of what is being decoded", registry=REGISTRY)
 DECODE_WORKERS_REPLACED = Counter(
     "cenote_decode_workers_replaced_total", "Decoder processes that were killed or ended", ["reason"], registry=REGISTRY

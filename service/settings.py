@@ -117,6 +117,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_video_bytes: Annotated[Positive, _about("largest video file; by URL `max_image_bytes` holds too")] = 64 << 20
     max_video_s: Annotated[PositiveSeconds, _about("longest video file, in seconds of playing")] = 600.0
     video_timeout_s: Annotated[PositiveSeconds, _about("longest time a video file may take to decode")] = 20.0
+    max_audio_bytes: Annotated[Positive, _about("largest sound file; by URL `max_image_bytes` holds too")] = 64 << 20
+    max_audio_s: Annotated[PositiveSeconds, _about("longest sound, in seconds of playing")] = 300.0
+    audio_timeout_s: Annotated[PositiveSeconds, _about("longest time a sound may take to decode")] = 20.0
     image_embeds: Annotated[
         Literal["accept", "refuse"], _about("what happens to features that clients send in place of pictures")
     ] = "accept"

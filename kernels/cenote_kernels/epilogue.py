@@ -112,7 +112,9 @@ def finish_each(
     for output, indices in groups.items():
         counts = [num_vectors[index] for index in indices]
         made, is_sound = _made(torch.cat([parts[index] for index in indices]), output, ranges)
-        split = {kind: torch.split(tensor, counts) for kind, tensor in made.items()}
+        split: dict[NumberFormat, Sequence[torch.Tensor]] = {
+            kind: torch.split(tensor, counts) for kind, tensor in made.items()
+        }
         for place, (index, sound) in enumerate(zip(indices, torch.split(is_sound, counts), strict=True)):
             if bool(sound.all()):
                 answers[index] = {kind: tensors[place] for kind, tensors in split.items()}

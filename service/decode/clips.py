@@ -3,20 +3,17 @@
 Processes start with the first video. The front imports nothing of PyAV; it only looks whether it is there.
 """
 
-import asyncio
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import partial
-from importlib.util import find_spec
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.decode.budget import DecodeBudget
+from service.decode.isolated import IsolatedWork
 from service.decode.messages import ClipTask
-from service.decode.worker_pool import WorkerPool
 from service.decode.worker_process import WorkerLostError
 from service.media.blame import Blame
 from service.media.clip import Clip, ClipInfo, Container
@@ -28,20 +25,9 @@ UNREADABLE = "The video cannot be decoded: the file is damaged, cut short, or ho
 BYTES_PER_PIXEL = 32
 """Memory of a decode for each pixel of a frame: the pictures that a codec refers to, one in RGB, and the resize."""
 
-T = TypeVar("T")
-
-
-def has_codecs() -> bool:
-    """Whether the extra `video` is installed."""
-    return find_spec("av") is not None
-
 
 class ClipDecoder:
-    """What video files say, and frames of them, within a budget and a deadline.
-
-    Attributes:
-        budget: bytes that are being decoded.
-    """
+    """What video files say, and frames of them, within a budget and a deadline."""
 
     def __init__(
         self,
@@ -52,13 +38,13 @@ class ClipDecoder:
         max_pixels: int,
         command: Sequence[str] = COMMAND,
     ) -> None:
-        self.budget = DecodeBudget(max_bytes, num_workers)
-        self._deadline_s = deadline_s
         self._max_pixels = max_pixels
-        self._threads = ThreadPoolExecutor(num_workers, thread_name_prefix="clip")
-        self._workers = WorkerPool(
-            command, num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s, is_lazy=True
-        )
+        self._work = IsolatedWork(command, num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
+
+    @property
+    def budget(self) -> DecodeBudget:
+        """Bytes that are being decoded."""
+        return self._work.budget
 
     async def info(self, encoded: bytes, container: Container, blame: Blame) -> ClipInfo:
         """What a file says of its video.
@@ -67,7 +53,7 @@ class ClipDecoder:
             MediaError: `media_undecodable`.
         """
         task = ClipTask(encoded=encoded, container=container, max_pixels=self._max_pixels)
-        return await self._run(len(encoded), partial(self._info, task, blame))
+        return await self._work.run(len(encoded), partial(self._info, task, blame))
 
     async def frames(self, clip: Clip, frames: Sequence[int], blame: Blame) -> NDArray[np.uint8]:
         """Frames of a file at the model's size.
@@ -92,34 +78,22 @@ class ClipDecoder:
         )
         shape = (len(frames), *clip.size, 3)
         num_bytes = clip.file.info.width * clip.file.info.height * BYTES_PER_PIXEL + len(clip.file.encoded)
-        return await self._run(num_bytes, partial(self._frames, task, shape, blame))
+        return await self._work.run(num_bytes, partial(self._frames, task, shape, blame))
 
     def close(self) -> None:
         """End the processes that are idle; nobody may decode any more."""
-        self._threads.shutdown()
-        self._workers.close()
-
-    async def _run(self, num_bytes: int, work: Callable[[], T]) -> T:
-        await self.budget.take(num_bytes)
-        running = asyncio.get_running_loop().run_in_executor(self._threads, work)
-
-        def ended(running: asyncio.Future[T]) -> None:
-            self.budget.give(num_bytes)
-            running.exception()  # read once: nobody may wait for it any more, and asyncio would complain
-
-        running.add_done_callback(ended)
-        return await asyncio.shield(running)  # whoever gives up, the room is given back when the process is free again
+        self._work.close()
 
     def _info(self, task: ClipTask, blame: Blame) -> ClipInfo:
         try:
-            end, _ = self._workers.run(task, 0)
+            end, _ = self._work.workers.run(task, 0)
         except (WorkerLostError, TimeoutError) as error:
             self._refuse(error, blame)
         return end.clip or blame.refuse("media_undecodable", UNREADABLE)
 
     def _frames(self, task: ClipTask, shape: tuple[int, ...], blame: Blame) -> NDArray[np.uint8]:
         try:
-            _, pixels = self._workers.run(task, int(np.prod(shape)))
+            _, pixels = self._work.workers.run(task, int(np.prod(shape)))
         except (WorkerLostError, TimeoutError) as error:
             self._refuse(error, blame)
         if pixels is None:
@@ -128,5 +102,5 @@ class ClipDecoder:
 
     def _refuse(self, error: Exception, blame: Blame) -> NoReturn:
         is_late = isinstance(error, TimeoutError)
-        message = f"The video cannot be decoded within {self._deadline_s:g} s." if is_late else UNREADABLE
+        message = f"The video cannot be decoded within {self._work.deadline_s:g} s." if is_late else UNREADABLE
         blame.refuse("media_undecodable", message)

@@ -10,6 +10,8 @@ from service.media.clip import ClipInfo, Container
 from service.media.format import Format
 from service.media.framing import Framing
 from service.media.reading import Background
+from service.media.sound_file import SoundFormat, SoundInfo
+from service.media.sound_rule import SoundRule
 
 
 class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +42,21 @@ class ClipTask(msgspec.Struct, frozen=True, kw_only=True):
     """Largest frame that is taken out of the decoder."""
 
 
+class SoundTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A sound file to read; front to worker. Without a rule it is asked what the container says."""
+
+    encoded: bytes
+    format: SoundFormat
+    rule: SoundRule | None = None
+    """At which rate it is heard, and how much of it."""
+    max_samples: int = 0
+    """Most samples at that rate that are taken out of the decoder."""
+    num_slot_bytes: int = 0
+    """Of what comes back."""
+    max_duration_s: float = 0.0
+    """No packet beyond is looked at, where the container is asked."""
+
+
 class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How it ended; worker to front. The first one, with `num_bytes` 0, says that the worker is ready."""
 
@@ -47,6 +64,8 @@ class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of pixels that follow this frame, raw; 0 when there are none: the file cannot be decoded."""
     clip: ClipInfo | None = None
     """What a container says; None when it cannot be read, and where nobody asked."""
+    sound: SoundInfo | None = None
+    """Likewise, of a sound's."""
     num_stderr_bytes: int = 0
     """Bytes that codecs wrote to stderr meanwhile; nobody reads them."""
 

@@ -1,7 +1,9 @@
 """Which decoder the settings ask for."""
 
-from service.decode.clips import ClipDecoder, has_codecs
+from service.decode.clips import ClipDecoder
+from service.decode.isolated import has_codecs
 from service.decode.processes import ProcessDecoder
+from service.decode.sounds import SoundDecoder
 from service.decode.threads import ThreadDecoder
 from service.settings import Settings
 
@@ -35,4 +37,21 @@ def start_clip_decoder(settings: Settings, cores: int) -> ClipDecoder | None:
         max_bytes=settings.max_decode_bytes,
         deadline_s=settings.video_timeout_s,
         max_pixels=settings.max_image_pixels,
+    )
+
+
+def start_sound_decoder(settings: Settings, cores: int) -> SoundDecoder | None:
+    """What decodes sounds; None without the extra `audio`. Its processes start with the first file.
+
+    Args:
+        settings: `decode_workers` and its neighbours.
+        cores: how many decode side by side when the settings do not say.
+    """
+    if not has_codecs():
+        return None
+    return SoundDecoder(
+        num_workers=settings.decode_workers or cores,
+        max_bytes=settings.max_decode_bytes,
+        deadline_s=settings.audio_timeout_s,
+        max_duration_s=settings.max_audio_s,
     )

@@ -56,6 +56,8 @@ class PictureEncoder:
         try:
             if encode.media.dtype is not None:
                 return self._runner.read_features(encode.slot, encode.media)
+            if encode.media.num_frames == 0:
+                return self._runner.hear(encode.slot)
             return self._runner.encode(encode.slot, encode.media.grid_thw)
         except Exception as error:
             is_short = is_out_of_memory(error)

@@ -15,6 +15,7 @@ from service.engine.scheduler import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.media.picture import FRAMES_OF_PAIR
+from service.media.sound import samples_of
 from service.media.tensor_dtype import TensorDtype
 from service.model.embedding_model import EmbeddingModel
 from service.model.packed_batch import PackedBatch
@@ -68,10 +69,16 @@ class ModelRunner:
         height, width = rows * self._model.patch_size, columns * self._model.patch_size
         view = self._pixels[slot.start : slot.start + slot.num_bytes]
         frames = torch.from_numpy(np.frombuffer(view, np.uint8).reshape(-1, height, width, 3).copy())
-        features = self._model.encode(frames if len(frames) == FRAMES_OF_PAIR else frames.squeeze(0))
-        if not bool(features.isfinite().all()):
-            raise ModelError("non_finite_embedding", "the vision tower gave features that are not finite")
-        return features
+        return self._encoded(frames if len(frames) == FRAMES_OF_PAIR else frames.squeeze(0))
+
+    def hear(self, slot: PixelSlot) -> torch.Tensor:
+        """Features of the sound in a slot of the arena, `[1, hidden]`.
+
+        Raises:
+            ModelError: as `encode`.
+        """
+        samples = samples_of(self._pixels[slot.start : slot.start + slot.num_bytes])
+        return self._encoded(torch.from_numpy(samples.copy()))
 
     def read_features(self, slot: PixelSlot, media: Media) -> torch.Tensor:
         """Features that came instead of pixels, `[tokens, hidden · (1 + deepstack)]` in the model's dtype.
@@ -142,6 +149,12 @@ class ModelRunner:
     def kept(self, vectors: Sequence[bytes]) -> torch.Tensor:
         """What `to_keep` gave as `finish` takes it."""
         return torch.frombuffer(bytearray().join(vectors), dtype=torch.float32).view(len(vectors), self.hidden)
+
+    def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+        features = self._model.encode(pixels)
+        if not bool(features.isfinite().all()):
+            raise ModelError("non_finite_embedding", "the tower gave features that are not finite")
+        return features
 
     def _tensor(self, values: Sequence[float]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32, device=self.device)

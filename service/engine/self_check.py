@@ -10,6 +10,7 @@ from service.engine.runner import ModelRunner
 from service.engine.waiting import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.media.sound import COUNT, put_samples
 from service.model.embedding_model import EmbeddingModel, Probe
 
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
@@ -48,6 +49,8 @@ def check_forward(model: EmbeddingModel, *, is_multi_vector: bool = False) -> No
 
 
 def _bytes(probe: Probe) -> bytes:
+    if probe.samples is not None:
+        return put_samples(probe.samples, COUNT.size + probe.samples.nbytes).tobytes()
     return b"" if probe.pixels is None else probe.pixels.tobytes()
 
 
@@ -57,9 +60,10 @@ def _waiting(runner: ModelRunner, probes: Sequence[Probe]) -> list[Waiting[torch
     waiting: list[Waiting[torch.Tensor]] = []
     for id_, probe in enumerate(probes):
         slot = PixelSlot(start, len(_bytes(probe)))
-        media = () if probe.pixels is None else (_media(probe, slot),)
+        media = (_media(probe, slot),) if slot.num_bytes else ()
         request = Request(id=id_, token_ids=probe.token_ids, media=media, output=output)
-        waiting.append(Waiting(request, 0.0, [runner.encode(slot, one.grid_thw) for one in media]))
+        features = [runner.encode(slot, one.grid_thw) if one.num_frames else runner.hear(slot) for one in media]
+        waiting.append(Waiting(request, 0.0, [*features]))
         start += slot.num_bytes
     return waiting
 
@@ -70,6 +74,12 @@ def _media(probe: Probe, slot: PixelSlot) -> Media:
         grid_thw=probe.grid_thw,
         offset=probe.offset,
         num_tokens=probe.num_tokens,
-        num_frames=1 if probe.pixels is None else probe.pixels.ndim - 2,  # [2, height, width, 3] are two
+        num_frames=_num_frames(probe),
         slot=slot,
     )
+
+
+def _num_frames(probe: Probe) -> int:
+    if probe.samples is not None:
+        return 0
+    return 1 if probe.pixels is None else probe.pixels.ndim - 2  # [2, height, width, 3] are two

@@ -12,7 +12,8 @@ from functools import partial
 from service.decode.clips import ClipDecoder
 from service.errors import MediaError
 from service.front.fetching import FetchStep
-from service.front.pictures import PictureReader, Place
+from service.front.pictures import PictureReader
+from service.front.place import Place
 from service.front.videos import is_file, url_of
 from service.media.blame import Blame
 from service.media.clip import ClipInfo, ClipLimits, OpenClip, check_clip, container_of

@@ -1,4 +1,4 @@
-"""The turns of one vector's conversation: texts as they stand, pictures and videos read.
+"""The turns of one vector's conversation: texts as they stand, pictures, videos and sounds read.
 
 Runs in a worker thread, as pictures are read. Knows no prompt and no model.
 """
@@ -10,9 +10,11 @@ from schemas.content import Content, TextPart
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message
 from service.errors import InputError
-from service.front.pictures import PictureReader, Place
+from service.front.pictures import PictureReader
+from service.front.place import Place, SoundPart, VideoPart
+from service.front.sounds import read_sound
 from service.front.sources import Parts, Source, part_places
-from service.front.videos import VideoPart, read_video
+from service.front.videos import read_video
 from service.media.picture import Picture
 from service.media.video import Video
 from service.prompt.conversation import Conversation, Turn
@@ -102,4 +104,6 @@ def _parts(pictures: PictureReader, parts: Parts, param: str, index: int) -> lis
 
 
 def _media(pictures: PictureReader, place: Place) -> Sequence[Picture | Video]:
+    if isinstance(place.part, SoundPart):
+        return [read_sound(pictures, place)]
     return [read_video(pictures, place)] if isinstance(place.part, VideoPart) else pictures.read(place)

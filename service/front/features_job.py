@@ -6,10 +6,12 @@ They go the way of all prompts: one queue, one decode, one run of the tower for 
 from collections.abc import Sequence
 
 from schemas.content import ImageUrlPart
-from service.errors import InputError, MediaError, ServiceError
+from service.errors import MediaError, ServiceError
 from service.front.inputs import InputReader
 from service.front.job import Job
-from service.front.pictures import PictureReader, Place
+from service.front.modality import refuse_modality
+from service.front.pictures import PictureReader
+from service.front.place import Place
 from service.front.tenant import Tenant
 from service.ipc.messages import FeaturesSpec
 from service.media.picture import Picture
@@ -42,12 +44,11 @@ def features_job(
         The job. Its `prepare` raises MediaError when the answer would be too large, and otherwise as `per_item` says.
 
     Raises:
-        InputError: the model reads text only.
+        InputError: the model takes no pictures.
     """
     rule = reader.model.profile.pictures
     if rule is None:
-        message = "`images`: got pictures; this model reads text only, and has no features of pictures"
-        raise InputError("unsupported_modality", message, param="images")
+        refuse_modality("pictures", reader.model.profile.modalities, "images")
     token_bytes, pad_id = rule.feature_width * ITEM_BYTES[spec.dtype], rule.image_pad
     places = [Place(f"images[{index}]", index, part) for index, part in enumerate(images)]
     read = _read_each if per_item else _read_all

@@ -11,8 +11,9 @@ from functools import partial
 from schemas.content import ImageUrlPart
 from service import metrics
 from service.errors import MediaError
-from service.front.pictures import PictureReader, Place, url_of
-from service.front.videos import source_places
+from service.front.pictures import PictureReader, url_of
+from service.front.place import Place
+from service.front.urls import source_places
 from service.media.blame import Blame
 from service.media.fetch.exchange import Take
 from service.media.fetch.fetcher import Fetcher

@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from service.decode.clips import ClipDecoder
+from service.decode.sounds import SoundDecoder
 from service.front.clips import ClipOpener
 from service.front.fetching import Fetching
 from service.front.inputs import InputReader
 from service.front.patience import Patience
 from service.front.served_model import ServedModel
+from service.front.sounds import SoundOpener
 from service.front.uuids import UuidStore
 from service.ipc.messages import Start
 from service.media.clip import ClipLimits
@@ -16,6 +18,7 @@ from service.media.header import DecodeLimits
 from service.media.key import features_origin
 from service.media.local_file import LocalFiles
 from service.media.reading import Reading, parse_color
+from service.media.sound_file import SoundLimits
 from service.media.video_rule import REFERENCE_FILE_PIXELS, VideoRule
 from service.settings import Settings
 
@@ -71,6 +74,11 @@ def clip_limits(settings: Settings) -> ClipLimits:
     )
 
 
+def sound_limits(settings: Settings) -> SoundLimits:
+    """What sounds are refused."""
+    return SoundLimits(max_encoded_bytes=settings.max_audio_bytes, max_duration_s=settings.max_audio_s)
+
+
 def input_reader(
     settings: Settings,
     model: ServedModel,
@@ -78,6 +86,7 @@ def input_reader(
     fetching: Fetching | None,
     local_files: LocalFiles | None,
     clips: ClipDecoder | None,
+    sounds: SoundDecoder | None,
 ) -> InputReader:
     """What reads the inputs of every request for a model."""
     return InputReader(
@@ -90,6 +99,7 @@ def input_reader(
         local_files,
         video_rule=video_rule(settings, model),
         clips=None if clips is None else ClipOpener(clips, clip_limits(settings)),
+        sounds=SoundOpener(sounds, sound_limits(settings)) if sounds and model.profile.sounds else None,
     )
 
 

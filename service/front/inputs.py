@@ -14,8 +14,10 @@ from service.front.clips import ClipOpener
 from service.front.conversations import embed_conversation, embedding_conversation
 from service.front.fetching import Fetching, FetchStep
 from service.front.job import Answered, Embedded, Job
-from service.front.pictures import PictureReader, Place
+from service.front.pictures import PictureReader
+from service.front.place import Place
 from service.front.served_model import ServedModel
+from service.front.sounds import SoundOpener
 from service.front.sources import Source, embed_sources, embedding_sources, is_short, places_of
 from service.front.tenant import Tenant
 from service.front.uuids import UuidStore
@@ -52,6 +54,7 @@ class InputReader:
         local_files: reads `file:` URLs; None refuses them.
         video_rule: which frames of a video are seen; None refuses videos.
         clips: opens video files; None refuses them.
+        sounds: opens sounds; None refuses them.
     """
 
     model: ServedModel
@@ -63,6 +66,7 @@ class InputReader:
     local_files: LocalFiles | None = None
     video_rule: VideoRule | None = None
     clips: ClipOpener | None = None
+    sounds: SoundOpener | None = None
 
     def pictures(self, tenant: Tenant, background: str | None = None) -> PictureReader:
         """A reader for the pictures of one request of a tenant, over the request's own background if it has one."""
@@ -76,15 +80,15 @@ class InputReader:
             salt=tenant.salt,
             reading=self.reading,
             background=None if background is None else parse_color(background),
+            modalities=self.model.profile.modalities,
             video_rule=self.video_rule,
+            sound_rule=self.model.profile.sounds.rule if self.model.profile.sounds else None,
         )
 
     def fetch_step(self, pictures: PictureReader, places: Iterable[Place], *, per_item: bool) -> FetchStep | None:
-        """What a job fetches and opens before its `prepare`: see `Fetching.step` and `ClipOpener.step`."""
-        if self.model.profile.pictures is None:
-            return None
+        """What a job fetches and opens before its `prepare`: see the steps of those who bring."""
         listed = list(places)
-        brings = (self.fetching, self.clips)
+        brings = (self.fetching, self.clips, self.sounds)
         steps = [one.step(pictures, listed, per_item=per_item) for one in brings if one is not None]
         wanted = [step for step in steps if step is not None]
         return partial(_one_by_one, wanted) if wanted else None

@@ -89,7 +89,7 @@ class Embedded:
     @property
     def num_image_tokens(self) -> int:
         """Those of `num_tokens` that stand for pictures."""
-        return self.num_tokens - sum(one.prompt.num_text_tokens for one in self.answered)
+        return sum(one.prompt.num_image_tokens for one in self.answered)
 
     @property
     def queue_ms(self) -> float:

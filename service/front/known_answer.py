@@ -6,6 +6,7 @@ must give again.
 
 import asyncio
 import io
+import wave
 
 import numpy as np
 from PIL import Image
@@ -16,20 +17,26 @@ from service.front.served_model import ServedModel
 from service.ipc.messages import OutputSpec
 from service.media.header import DecodeLimits
 from service.media.item import open_image
+from service.media.key import file_digest
+from service.media.sound import Sound
+from service.media.sound_file import OpenSound, SoundInfo
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
 
 MIN_COSINE = 0.999
 SIDE_PIXELS = 64
+RATE_HZ = 16_000
 
 
 class KnownAnswer:
-    """A text and, where the model sees any, a picture, together or apart, and the vectors that they had at first."""
+    """A text and, where the model takes them, a picture and a sound, and the vectors that they had at first."""
 
-    def __init__(self, model: ServedModel, embedder: Embedder) -> None:
+    def __init__(self, model: ServedModel, embedder: Embedder, *, hears: bool = False) -> None:
+        """Ask `model` through `embedder`; `hears` where sounds can be decoded."""
         self._model = model
         self._embedder = embedder
+        self._hears = hears
         self._first: np.ndarray | None = None
 
     async def ask(self) -> None:
@@ -56,6 +63,8 @@ class KnownAnswer:
         turns = [Turn("user", images, text)]
         if images and not self._model.profile.mixes:
             turns = [Turn("user", (), text), Turn("user", images)]
+        if self._hears and self._model.profile.sounds is not None:
+            turns.append(Turn("user", (Sound.of(_sound(), self._model.profile.sounds.rule),)))
         unbounded = Truncation(self._model.profile.max_tokens)
         return [self._model.builder.build(Conversation(None, (turn,)), unbounded) for turn in turns]
 
@@ -66,3 +75,18 @@ def _picture() -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
     return buffer.getvalue()
+
+
+def _sound() -> OpenSound:
+    """Half a second of a tone that rises."""
+    times = np.arange(RATE_HZ // 2) / RATE_HZ
+    samples = (8000 * np.sin(2 * np.pi * (300 + 900 * times) * times)).astype("<i2")
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE_HZ)
+        file.writeframes(samples.tobytes())
+    encoded = buffer.getvalue()
+    info = SoundInfo(rate_hz=RATE_HZ, num_channels=1, duration_s=len(samples) / RATE_HZ)
+    return OpenSound(encoded, "wav", info, file_digest(encoded))

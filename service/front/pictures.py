@@ -4,14 +4,15 @@ Runs in a worker thread. Nothing is bound to a name here: that is done when the 
 broken picture never keeps a name.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from schemas.content import ImageEmbedsPart, ImageSource, ImageUrlPart
 from schemas.errors import MissingMedia
-from schemas.video import VideoFramesPart, VideoUrlPart
 from service.errors import CacheMissError, ConflictError, InputError, MediaError
+from service.front.modality import refuse_modality
+from service.front.place import PicturePart, Place
 from service.front.uuids import UuidStore
 from service.media.blame import Blame
 from service.media.clip import OpenClip
@@ -22,33 +23,11 @@ from service.media.local_file import LocalFiles
 from service.media.picture import Picture
 from service.media.picture_rule import PictureRule
 from service.media.reading import AS_REFERENCE, Color, Reading
+from service.media.sound_file import OpenSound
+from service.media.sound_rule import SoundRule
 from service.media.source import What, read_source, scheme_of
 from service.media.video_rule import VideoRule
-
-PicturePart = ImageUrlPart | ImageEmbedsPart
-MediaPart = PicturePart | VideoFramesPart | VideoUrlPart
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a picture or video stands in the request.
-
-    Attributes:
-        param: path of its part.
-        index: its input, counted from 0.
-        part: the part.
-        is_bare: the request has no part there, only the URL: `images` of Cohere's routes.
-    """
-
-    param: str
-    index: int
-    part: MediaPart
-    is_bare: bool = False
-
-    @property
-    def content_param(self) -> str:
-        """Path of its content."""
-        return self.param if self.is_bare else f"{self.param}.{self.part.__struct_config__.tag}"
+from service.prompt.profile import Modality
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +46,13 @@ class PictureReader:
         limits: what is refused.
         reading: how files are read.
         salt: part of every key: keeps tenants apart.
+        modalities: what the model takes.
         video_rule: which frames of a video are seen; None where the model takes no video.
+        sound_rule: how sounds are heard; None where the model takes none.
         claims: names that came with content so far.
         fetched: what the request's URLs gave, put here before anything is read.
         clips: what its video files are, by the paths of their parts; likewise.
+        sounds: what its sounds are; likewise.
         tenant: whose request it is.
     """
 
@@ -86,11 +68,13 @@ class PictureReader:
         reading: Reading = AS_REFERENCE,
         background: Color | None = None,
         salt: bytes = b"",
+        modalities: Sequence[Modality] = ("text", "image"),
         video_rule: VideoRule | None = None,
+        sound_rule: SoundRule | None = None,
     ) -> None:
         """Read with the server's `reading`, or over the request's own `background`; `salt` keeps tenants apart.
 
-        Without a `rule` the model reads text only, and every picture is refused.
+        Without a `rule` every picture is refused.
         """
         self._rule = rule
         self._features = features
@@ -100,18 +84,25 @@ class PictureReader:
         self.reading = reading if background is None else replace(reading, background=background)
         self._has_background = background is not None
         self.salt = salt
-        self.video_rule = video_rule
+        self.modalities = modalities
+        self.video_rule, self.sound_rule = video_rule, sound_rule
         self._local_files = local_files
         self.claims: list[Claim] = []
         self.fetched: dict[str, bytes | MediaError] = {}
         self.clips: dict[str, OpenClip | MediaError] = {}
+        self.sounds: dict[str, OpenSound | MediaError] = {}
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model takes pictures."""
+        return self._rule is not None
 
     def check_known(self, places: Iterable[Place]) -> None:
         """Refuse names without content that neither the store nor an earlier part of the request knows.
 
         Raises:
             CacheMissError: with all of them.
-            InputError: there is a picture, and the model reads text only.
+            InputError: there is a picture, and the model takes none.
         """
         named = {claim.uuid for claim in self.claims}
         missing = []
@@ -179,8 +170,7 @@ class PictureReader:
     def _rule_for(self, place: Place) -> PictureRule:
         """How the model's pictures are resized; an error where it has none."""
         if self._rule is None:
-            message = f"`{place.content_param}`: got a picture; this model reads text only"
-            raise InputError("unsupported_modality", message, param=place.content_param, index=place.index)
+            refuse_modality("a picture", self.modalities, place.content_param, place.index)
         return self._rule
 
     def _read_again(self, item: Picture, place: Place) -> Picture:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from service import metrics
 from service.decode.clips import ClipDecoder
 from service.decode.decoder import Decoder
+from service.decode.sounds import SoundDecoder
 from service.errors import FrameError, MediaError
 from service.front.clip_frames import ClipFrames
 from service.front.loaded import LoadedMedia, LoadedPictures
@@ -26,6 +27,7 @@ from service.media.features import FeaturesItem
 from service.media.frame_pair import FramePair
 from service.media.item import MediaItem
 from service.media.picture import Picture
+from service.media.sound import Sound
 
 
 class PixelLoader:
@@ -41,6 +43,7 @@ class PixelLoader:
         fingerprint: bytes,
         decoder: Decoder,
         clips: ClipDecoder | None = None,
+        sounds: SoundDecoder | None = None,
         *,
         num_threads: int,
         max_known_keys: int = 1 << 16,
@@ -48,6 +51,7 @@ class PixelLoader:
         self._arena = arena
         self._decoder = decoder
         self._clips = clips
+        self._sounds = sounds
         self._fingerprint = fingerprint
         self._pool = ThreadPoolExecutor(num_threads, thread_name_prefix="media")
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
@@ -125,7 +129,7 @@ class PixelLoader:
             await asyncio.wait([storing])  # the slot is given back when this task ends: nobody may write to it then
             raise
         if item.dtype is None:
-            metrics.PICTURES_DECODED.inc()
+            (metrics.SOUNDS_DECODED if isinstance(item, Sound) else metrics.PICTURES_DECODED).inc()
         return key
 
     async def _data(self, item: Picture, clips: ClipFrames) -> memoryview | NDArray[np.uint8]:
@@ -136,6 +140,9 @@ class PixelLoader:
             first = await self._frame(item.first, is_second=False)
             second = first if item.second == item.first else await self._frame(item.second, is_second=True)
             return np.concatenate([first.reshape(-1), second.reshape(-1)])
+        if isinstance(item, Sound):
+            assert self._sounds is not None  # no sound is opened without
+            return await self._sounds.slot(item)
         assert isinstance(item, MediaItem | FeaturesItem)  # there are no others
         return await self._decoder.pixels(item) if isinstance(item, MediaItem) else item.data
 

@@ -14,7 +14,7 @@ from litestar import Litestar
 
 from schemas.health import Health
 from service import metrics
-from service.decode.start import start_clip_decoder, start_decoder
+from service.decode.start import start_clip_decoder, start_decoder, start_sound_decoder
 from service.errors import UnavailableError
 from service.front.admission import Admission, QueueLimits
 from service.front.client import EngineClient
@@ -161,14 +161,15 @@ class Serving:
         metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
         decoder = start_decoder(settings, cores)
         clips = start_clip_decoder(settings, cores)
-        budgets = [one.budget for one in (decoder, clips) if one is not None]
+        sounds = start_sound_decoder(settings, cores)
+        budgets = [one.budget for one in (decoder, clips, sounds) if one is not None]
         metrics.DECODE_BYTES.set_function(lambda: sum(budget.num_bytes_taken for budget in budgets))
-        loader = PixelLoader(arena, model.fingerprint, decoder, clips, num_threads=cores)
+        loader = PixelLoader(arena, model.fingerprint, decoder, clips, sounds, num_threads=cores)
         client = EngineClient(arena, loader, self.admission.observe)
         embedder = Embedder(
             client, loader, arena, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s
         )
-        known = KnownAnswer(model, embedder)
+        known = KnownAnswer(model, embedder, hears=sounds is not None)
         uuids = UuidStore(settings.uuid_store_bytes)
         metrics.UUID_STORE_BYTES.set_function(lambda: uuids.num_bytes)
 
@@ -177,7 +178,7 @@ class Serving:
             assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
             if self._online is not None and self._online.engine is supervisor.ready:
                 return
-            reader = input_reader(settings, model, uuids, self.fetching, self.local_files, clips)
+            reader = input_reader(settings, model, uuids, self.fetching, self.local_files, clips, sounds)
             keep_out_of_collections()
             self._online = Online(model, supervisor.ready, embedder, reader)
 

@@ -10,7 +10,7 @@ from schemas.embed import EmbedRequest
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message, conversations
 from schemas.token_arrays import token_arrays
-from service.front.pictures import Place
+from service.front.place import Place
 from service.prompt.token_array import TokenArray
 
 MAX_SHORT_INPUTS = 4
@@ -58,7 +58,7 @@ def is_short(sources: Sequence[tuple[str, Source]], instruction: str | None) -> 
 
 
 def places_of(source: Source, param: str, index: int) -> Iterator[Place]:
-    """Every picture of a source, in reading order.
+    """Every part of a source that is not text, in reading order.
 
     Args:
         source: what one vector is made of.
@@ -75,7 +75,7 @@ def places_of(source: Source, param: str, index: int) -> Iterator[Place]:
 
 
 def part_places(parts: Parts, param: str, index: int) -> Iterator[Place]:
-    """Every picture of one turn, in reading order."""
+    """The same of one turn."""
     if isinstance(parts, ImageUrlPart):
         yield Place(param, index, parts, is_bare=True)
     elif not isinstance(parts, str):

@@ -3,21 +3,21 @@
 Runs in a worker thread, as pictures are read. Decodes no pixel: frames are known by their headers.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.content import ImageUrlPart
 from schemas.limits import MAX_FRAMES
 from schemas.video import VideoFramesPart, VideoUrlPart
 from service.errors import InputError, MediaError
-from service.front.pictures import PictureReader, Place
+from service.front.modality import refuse_modality
+from service.front.pictures import PictureReader
+from service.front.place import Place, VideoPart
 from service.media.blame import Blame
 from service.media.clip import Clip, clip_pairs
 from service.media.frame_list import open_frames
 from service.media.video import Video
 from service.media.video_rule import FPS_OF_LIST, VideoRule, pair_times
-
-VideoPart = VideoFramesPart | VideoUrlPart
 
 JPEG_LIST = "data:video/jpeg;base64,"
 """vLLM's form of a list of frames: what follows is the base64 of each, separated by commas."""
@@ -118,24 +118,6 @@ def frame_list(place: Place, rule: VideoRule) -> FrameList:
     return FrameList.of(place, [place.content_param] * len(indices), [_AS_DATA + frames[i] for i in indices], indices)
 
 
-def source_places(reader: PictureReader, places: Iterable[Place]) -> Iterator[Place]:
-    """Each picture, and each frame of a video in the video's place: whatever may have to be fetched.
-
-    Args:
-        reader: knows which frames are seen.
-        places: of all parts of a request that are not text.
-    """
-    for place in places:
-        if not isinstance(place.part, VideoPart):
-            yield place
-        elif reader.video_rule is None:
-            continue
-        elif is_file(place):
-            yield Place(place.content_param, place.index, ImageUrlPart(image_url=url_of(place)), is_bare=True)
-        elif isinstance(place.part, VideoFramesPart):  # the other lists hold data only
-            yield from frame_list(place, reader.video_rule).places
-
-
 def url_of(place: Place) -> str:
     """The source of a `video_url` part, whichever of its two forms it has."""
     assert isinstance(place.part, VideoUrlPart)  # a list of frames has many
@@ -164,8 +146,7 @@ def _of_file(reader: PictureReader, rule: VideoRule, place: Place) -> Video:
 def _rule(reader: PictureReader, place: Place) -> VideoRule:
     part, rule = place.part, reader.video_rule
     if rule is None:
-        message = f"`{place.param}`: got a video; this model reads none, `/v1/models` says what it reads"
-        raise InputError("unsupported_modality", message, param=place.param, index=place.index)
+        refuse_modality("a video", reader.modalities, place.param, place.index)
     if isinstance(part, VideoUrlPart) and part.max_frames is not None and part.max_frames > rule.max_frames:
         param = f"{place.param}.max_frames"
         message = f"`{param}`: got {part.max_frames}, expected 2 to {rule.max_frames}"

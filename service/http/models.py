@@ -68,6 +68,8 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         max_image_pixels=settings.max_image_pixels,
         max_video_frames=online.reader.video_rule.max_frames if online.reader.video_rule else None,
         max_video_bytes=settings.max_video_bytes if online.reader.video_rule and online.reader.clips else None,
+        max_audio_bytes=settings.max_audio_bytes if online.reader.sounds else None,
+        max_audio_s=settings.max_audio_s if online.reader.sounds else None,
         accepts_token_arrays=serving.accepts_token_arrays,
         fetches_image_urls=settings.fetches_image_urls,
         dtype=online.engine.dtype,

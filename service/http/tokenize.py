@@ -92,7 +92,7 @@ def _entry(index: int, prompt: Prompt) -> TokenizeData:
         index=index,
         count=num_tokens,
         tokens=prompt.token_ids,
-        image_tokens=num_tokens - prompt.num_text_tokens,
+        image_tokens=prompt.num_image_tokens,
         truncated=prompt.truncated,
     )
 

@@ -44,7 +44,7 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
     num_tokens: int
     """How many placeholder tokens it has."""
     num_frames: int = 1
-    """1 for a picture; 2 for a pair of a video's frames, whose placeholders are another token."""
+    """1 for a picture; 2 for a pair of a video's frames, 0 for a sound, whose placeholders are another token."""
     dtype: TensorDtype | None = None
     """None when the slot holds pixels; the number format of the features that it holds instead."""
     slot: PixelSlot | None = None

@@ -1,4 +1,4 @@
-"""The two content keys of a picture, of a pair of frames, and of features that came in a picture's place.
+"""The two content keys of a picture, a pair of frames, a sound, and features that came in a picture's place.
 
 Level 2 stands for the encoded file and how it will be read and resized: it is known before decoding, and a repeated
 file needs neither decode nor resize. Level 1 stands for the pixels that the model sees: the same picture in another
@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 from service.media.picture import Size
 from service.media.picture_rule import PictureRule
 from service.media.reading import AS_REFERENCE, Reading
+from service.media.sound_rule import SoundRule
 from service.media.tensor_dtype import ITEM_BYTES, TensorDtype
 
 PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-2"
 """Changes whenever the same file and rule would give other pixels. Old cache entries are then never met again."""
+
+SOUND_VERSION = b"f32-mono-mean-swr-1"
+"""Likewise, of samples."""
 
 
 def file_digest(encoded: bytes) -> bytes:
@@ -136,6 +140,32 @@ def pair_key(pixels: memoryview, size: Size, fingerprint: bytes, *, tenant_salt:
         raise ValueError(f"{pixels.nbytes} bytes of pixels do not make two frames of {height} x {width} RGB")
     sizes = map(_number, size)
     return _digest((b"pair", tenant_salt, fingerprint, PREPROCESSING_VERSION, *sizes, pixels))
+
+
+def sound_digest(file: bytes, rule: SoundRule, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-2 key of a sound: SHA-256 over salt, version, the rule's numbers and the file, 32 bytes.
+
+    Args:
+        file: what `file_digest` gave.
+        rule: at which rate it is heard, and how much of it.
+        tenant_salt: keeps tenants apart; empty where all share.
+    """
+    return _digest((b"sound-source", tenant_salt, SOUND_VERSION, *rule.key_parts, file))
+
+
+def sound_key(samples: memoryview, rule: SoundRule, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-1 key of a sound: SHA-256 over salt, model fingerprint, version, the rule's numbers and the samples.
+
+    Args:
+        samples: bytes of float32, one channel.
+        rule: under which they were made.
+        fingerprint: identifies model and revision.
+        tenant_salt: keeps tenants apart; empty where all share.
+
+    Returns:
+        32 bytes.
+    """
+    return _digest((b"sound", tenant_salt, fingerprint, SOUND_VERSION, *rule.key_parts, samples))
 
 
 def features_digest(data: memoryview, dtype: TensorDtype, grid_thw: tuple[int, int, int], width: int) -> bytes:

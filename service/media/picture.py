@@ -1,7 +1,7 @@
 """A picture as prompts, shared memory and the engine's client carry it, whatever it came as.
 
 `MediaItem` (a file, to be decoded), `FramePair` (two frames of a video) and `FeaturesItem` (features that were computed
-before) are pictures. Knows none of them.
+before) are pictures, and to all that carry them a `Sound` is one as well. Knows none of them.
 """
 
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ class Picture(Protocol):
 
     @property
     def num_frames(self) -> int:
-        """1 for a picture; 2 for a pair of a video's frames, which has placeholders of its own."""
+        """1 for a picture; 2 for a pair of a video's frames, 0 for a sound, which have placeholders of their own."""
         ...
 
     @property

@@ -12,7 +12,7 @@ from typing import Literal, NoReturn
 from service.media.base64_text import decode_base64
 from service.media.blame import Blame
 
-What = Literal["image", "video"]
+What = Literal["image", "video", "audio"]
 """What a client wrote the source of, as errors call it."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}):")
@@ -20,6 +20,7 @@ _PATH_SIGNS = frozenset("./\\~")
 _ACCEPTED: Mapping[What, str] = {
     "image": "send a data URI such as `data:image/png;base64,...`, or bare base64",
     "video": "send a data URI such as `data:video/mp4;base64,...`, or bare base64",
+    "audio": "send a data URI such as `data:audio/wav;base64,...`, or bare base64",
 }
 
 

@@ -7,6 +7,7 @@ import torch
 
 from cenote_kernels import PoolingMode
 from service.model import stock_vlm
+from service.model.clap import Clap
 from service.model.colqwen2 import ColQwen2
 from service.model.embedding_model import EmbeddingModel
 from service.model.qwen3_vl import Qwen3VLEmbedding
@@ -16,6 +17,7 @@ from service.model.two_tower import TwoTower
 Loader = Callable[[Path, torch.device, torch.dtype | None, PoolingMode], EmbeddingModel]
 
 ARCHITECTURES: dict[str, Loader] = {
+    "clap": Clap.load,
     "qwen3_vl": Qwen3VLEmbedding.load,
     "text_encoder": TextEncoder.load,
     "two_tower": TwoTower.load,

@@ -22,7 +22,8 @@ class Probe:
         token_ids: with placeholders.
         pixels: `[height, width, 3]`, uint8, of its only picture, or `[2, height, width, 3]` of a pair of frames; None
             when it has none.
-        offset: of the picture's first placeholder.
+        samples: `[num_samples]`, float32, of its only sound; likewise.
+        offset: of the first placeholder.
         num_tokens: placeholders of the picture.
         grid_thw: the picture's patches.
     """
@@ -32,6 +33,7 @@ class Probe:
     offset: int = 0
     num_tokens: int = 0
     grid_thw: Grid = (1, 0, 0)
+    samples: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class EmbeddingModel(Protocol):
         device: where it runs.
         dtype: of its weights and features.
         placeholder_ids: tokens that stand for media, and whose embeddings are replaced by features: that of a picture,
-            and where the model sees videos that of a pair of frames.
+            and where the model sees videos that of a pair of frames; that of a sound is the last.
         tower: what sees pictures; None for a model of text.
         patch_size: pixels along one side of a unit of a picture's grid.
     """
@@ -95,7 +97,8 @@ class EmbeddingModel(Protocol):
         They depend on nothing but the pixels: neither on other pictures nor on any prompt.
 
         Args:
-            pixels: `[height, width, 3]`, uint8, resized by the profile's rule; `[2, height, width, 3]` for a pair.
+            pixels: `[height, width, 3]`, uint8, resized by the profile's rule; `[2, height, width, 3]` for a pair. Of
+                a sound its samples, `[num_samples]`, float32, at the profile's rate.
         """
         ...
 

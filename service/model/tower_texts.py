@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
+from service.model.equal_lengths import by_length
 from service.model.packed_attention import PACKED
 from service.model.segments import Segments, plan_segments
 
@@ -45,7 +46,9 @@ class TowerTexts:
             texts: token ids of each.
         """
         if self._is_padded:
-            return self._by_length(texts)
+            return by_length(
+                texts, self._stock.device, self._as_they_are
+            )  # several only where a client sends token ids
         lengths = [len(text) for text in texts]
         token_ids = np.concatenate(texts)
         plan = plan_segments(token_ids, lengths, np.zeros(0, np.int64), may_share=False)
@@ -59,15 +62,9 @@ class TowerTexts:
         projected: torch.Tensor = self._stock.text_projection(chosen)
         return projected
 
-    def _by_length(self, texts: list[Index]) -> torch.Tensor:
-        """The stock forward for each length; there are several only where a client sends token ids of its own."""
-        lengths = np.array([len(text) for text in texts])
-        vectors: list[torch.Tensor] = []
-        for length in np.unique(lengths):
-            ids = torch.from_numpy(np.stack([text for text in texts if len(text) == length])).to(self._stock.device)
-            vectors.append(self._stock.get_text_features(input_ids=ids).pooler_output)
-        order = np.argsort(np.argsort(lengths, kind="stable"), kind="stable")
-        return torch.cat(vectors)[torch.from_numpy(order).to(self._stock.device)]
+    def _as_they_are(self, token_ids: torch.Tensor) -> torch.Tensor:
+        vectors: torch.Tensor = self._stock.get_text_features(input_ids=token_ids).pooler_output
+        return vectors
 
     def _states(self, token_ids: Index, plan: Segments) -> torch.Tensor:
         """All texts through the layers, `[total_tokens, width]`."""

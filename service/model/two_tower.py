@@ -5,7 +5,6 @@ is known costs no tower at all. Texts run packed, or by equal lengths (`tower_te
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +19,7 @@ from service.model.image_processor import Scaling, read_scaling
 from service.model.load import load_stock
 from service.model.packed_batch import PackedBatch
 from service.model.picture_inputs import picture_inputs
+from service.model.single_items import embed_single_items
 from service.model.tower_texts import TowerTexts
 from service.model.two_tower_check import TwoTowerCheck
 
@@ -83,18 +83,7 @@ class TwoTower:
     @torch.inference_mode()
     def embed(self, batch: PackedBatch) -> torch.Tensor:
         """Pictures' vectors as they came; texts through their tower."""
-        num_prompts = len(batch.segment_lengths)
-        starts = np.array([0, *accumulate(batch.segment_lengths)])
-        raw = torch.empty(num_prompts, self.hidden, dtype=torch.float32, device=self.device)
-        pictures = np.searchsorted(starts, batch.visual_index.numpy(), side="right") - 1
-        if batch.features is not None:
-            raw[torch.from_numpy(pictures).to(self.device)] = batch.features.float()
-        texts = np.setdiff1d(np.arange(num_prompts), pictures)
-        if len(texts):
-            token_ids = batch.token_ids.numpy()
-            found = self._texts.vectors([token_ids[starts[i] : starts[i + 1]] for i in texts])
-            raw[torch.from_numpy(texts).to(self.device)] = found.float()
-        return raw
+        return embed_single_items(batch, self.hidden, self.device, self._texts.vectors)
 
     def probes(self) -> Sequence[Probe]:
         """Texts of two lengths, one of them twice, and a picture."""

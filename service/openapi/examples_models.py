@@ -51,6 +51,8 @@ _CARD = {
     "max_image_pixels": 33200000,
     "max_video_frames": 64,
     "max_video_bytes": 67108864,
+    "max_audio_bytes": None,
+    "max_audio_s": None,
     "accepts_token_arrays": False,
     "fetches_image_urls": False,
     "dtype": "float32",

@@ -7,6 +7,7 @@ types deserve a name and what is said of them; how a name replaces its copies is
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from schemas.audio import AudioFormat, AudioSource
 from schemas.content import ContentPart, ContentParts, GridThw, ImageSource
 from schemas.embed import Truncate
 from schemas.embed_v1 import EmbedV1Response
@@ -95,6 +96,14 @@ NAMED = (
         ({"$ref": "#/components/schemas/VideoUrl"}, {"title": "Url", "type": "string"}),
         sdk_branch="VideoUrl",
     ),
+    Named(
+        "AudioSource",
+        AudioSource,
+        "A sound's source: an object with `url`, or the URL itself.",
+        ({"$ref": "#/components/schemas/AudioUrl"}, {"title": "Url", "type": "string"}),
+        sdk_branch="AudioUrl",
+    ),
+    Named("AudioFormat", AudioFormat, "What a sound's file may be."),
     Named(
         "GridThw",
         GridThw,

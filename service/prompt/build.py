@@ -139,8 +139,7 @@ class PromptBuilder:
             if isinstance(piece, TokenPiece):
                 draft.token_ids.append(piece.token_id)
             elif isinstance(piece, ImagePiece):
-                assert self._profile.pictures is not None  # a layout has pictures where the profile has
-                draft.add_image(piece.item, self._profile.pictures.pad_of(piece.item.num_frames))
+                draft.add_image(piece.item, self._profile.pad_of(piece.item.num_frames))
             else:
                 self._add_text(draft, piece, budget)
         if has_ends:
@@ -185,11 +184,9 @@ class PromptBuilder:
 
     def _checked(self, prompt: Prompt) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
-        pictures = self._profile.pictures
         num_visual = Counter[int]()
         for place in prompt.placeholders:
-            assert pictures is not None  # as in `_tokenize`
-            num_visual[pictures.pad_of(place.item.num_frames)] += place.length
+            num_visual[self._profile.pad_of(place.item.num_frames)] += place.length
         if any(prompt.token_ids.count(pad_id) != num_visual[pad_id] for pad_id in self._profile.media_tokens):
             raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return prompt

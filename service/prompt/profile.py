@@ -9,11 +9,12 @@ from typing import Literal
 
 from service.media.picture_rule import PictureRule
 from service.media.reading import Background
+from service.media.sound_rule import SoundRule
 from service.media.video_rule import VideoRule
 from service.prompt.conversation import Conversation
 from service.prompt.piece import Piece
 
-Modality = Literal["text", "image", "video"]
+Modality = Literal["text", "image", "video", "audio"]
 Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
 MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
 """No pooling: each token of a prompt has a vector, for late interaction."""
@@ -47,6 +48,15 @@ class PictureProfile:
     def pad_of(self, num_frames: int) -> int:
         """The placeholder of a picture (1 frame) or of a pair of a video's frames (2)."""
         return self.image_pad if num_frames == 1 else self.video_pad
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoundProfile:
+    """How a model that hears is fed with sounds."""
+
+    rule: SoundRule
+    audio_pad: int
+    """The placeholder of a sound; its features are the sound's final vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,9 @@ class Profile:
     """Longest prompt, visual tokens included."""
     modalities: tuple[Modality, ...]
     pictures: PictureProfile | None
-    """None: the model reads text only."""
+    """None: the model sees no pictures."""
+    sounds: SoundProfile | None = None
+    """None: the model hears nothing."""
     takes_instructions: bool = True
     """Whether a request may say what the vectors are for."""
     mixes: bool = True
@@ -114,7 +126,16 @@ class Profile:
     @property
     def media_tokens(self) -> tuple[int, ...]:
         """Tokens that stand for media; none for a model of text."""
-        return self.pictures.media_tokens if self.pictures else ()
+        seen = self.pictures.media_tokens if self.pictures else ()
+        return (*seen, self.sounds.audio_pad) if self.sounds else seen
+
+    def pad_of(self, num_frames: int) -> int:
+        """The placeholder of a picture (1 frame), a pair of a video's frames (2), or a sound (0)."""
+        if num_frames:
+            assert self.pictures is not None  # a layout has pictures where the profile has
+            return self.pictures.pad_of(num_frames)
+        assert self.sounds is not None  # likewise
+        return self.sounds.audio_pad
 
     def offers(self, dimensions: int) -> bool:
         """Tell whether a vector may be cut to this length.

@@ -7,7 +7,7 @@ from service.media.picture import Picture
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A run of `image_pad` tokens, or for a pair of frames `video_pad` tokens, that its features replace.
+    """A run of `image_pad` tokens, of a pair of frames `video_pad`, of a sound `audio_pad`, that its features replace.
 
     Attributes:
         offset: index of the first of them in the prompt.
@@ -37,3 +37,8 @@ class Prompt:
     placeholders: tuple[Placeholder, ...]
     num_text_tokens: int
     truncated: bool
+
+    @property
+    def num_image_tokens(self) -> int:
+        """Placeholders of what is seen: a sound has one, and is not."""
+        return sum(place.length for place in self.placeholders if place.item.num_frames)

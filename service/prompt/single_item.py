@@ -1,7 +1,8 @@
-"""The layout of two-tower models: an item is one text or one picture, and nothing stands beside it."""
+"""The layout of two-tower models: an item is one text or one picture (or sound), and nothing stands beside it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
@@ -18,9 +19,11 @@ class SingleItem:
 
     Attributes:
         rewrite: what the family does to every text before its tokenizer sees it.
+        other: what the model takes beside texts, for errors.
     """
 
     rewrite: Callable[[str], str] = _as_it_is
+    other: Literal["picture", "sound"] = "picture"
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """One piece.
@@ -43,7 +46,7 @@ class SingleItem:
             raise InputError(
                 "invalid_request",
                 f"The conversation has {len(turns)} turns, the first by the {first.role}; expected one user turn: this "
-                "model embeds one text or one picture.",
+                f"model embeds one text or one {self.other}.",
             )
         return [self._piece(first)]
 
@@ -53,14 +56,14 @@ class SingleItem:
         if turn.text:
             raise InputError(
                 "unsupported_modality",
-                "The item has a text beside a picture; this model has a tower for each and embeds one or the other: "
-                "send them as two items.",
+                f"The item has a text beside a {self.other}; this model has a tower for each and embeds one or the "
+                "other: send them as two items.",
             )
         item, *others = turn.images
         if others:
             raise InputError(
                 "conflicting_input",
-                f"The item has {len(turn.images)} pictures; this model embeds one at a time: send each as an item of "
-                "its own.",
+                f"The item has {len(turn.images)} {self.other}s; this model embeds one at a time: send each as an "
+                "item of its own.",
             )
         return ImagePiece(item)

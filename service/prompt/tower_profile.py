@@ -5,8 +5,9 @@ from typing import Any
 
 from service.media.picture_rule import PictureRule
 from service.media.reading import Color
+from service.media.sound_rule import SoundRule
 from service.prompt.checkpoint_files import CheckpointFiles, positive
-from service.prompt.profile import Padding, PictureProfile, Pooling, Profile, UnsupportedModelError
+from service.prompt.profile import Padding, PictureProfile, Pooling, Profile, SoundProfile, UnsupportedModelError
 from service.prompt.single_item import SingleItem
 from service.prompt.text_profile import ROLES, protected_tokens
 from service.prompt.tokenizer_file import TokenizerFile
@@ -24,9 +25,10 @@ def make_tower_profile(
     files: CheckpointFiles,
     *,
     name: str,
+    architecture: str = "two_tower",
     dimensions: int,
     text: Mapping[str, Any],
-    rule: PictureRule,
+    rule: PictureRule | SoundRule,
     pooling: Pooling = "last_token",
     is_padded: bool = False,
     lower_case: bool = False,
@@ -34,18 +36,19 @@ def make_tower_profile(
 ) -> Profile:
     """Join what config.json and the tokenizer's files say.
 
-    A picture is one placeholder, with an id behind the vocabulary; its features are its final vector.
+    A picture or sound is one placeholder, with an id behind the vocabulary; its features are its final vector.
 
     Args:
         files: the checkpoint's.
         name: of the family.
+        architecture: which code runs it.
         dimensions: of the space that both towers project to.
         text: the text tower's section of config.json, defaults filled in.
-        rule: how pictures are resized.
+        rule: how pictures are resized, or sounds heard.
         pooling: which hidden state the text tower projects.
         is_padded: texts are padded to their full length, and the padding is attended to.
         lower_case: texts are made lower case first.
-        layout: what becomes of a text or a picture.
+        layout: what becomes of a text, a picture or a sound.
 
     Raises:
         UnsupportedModelError: files are missing, damaged, or ask for what is not supported.
@@ -53,27 +56,34 @@ def make_tower_profile(
     max_tokens = min(positive(text, "max_position_embeddings"), _max_length(files))
     num_ids = positive(text, "vocab_size")
     offered = files.matryoshka(dimensions) or (dimensions,)
+    sounds = SoundProfile(rule=rule, audio_pad=num_ids) if isinstance(rule, SoundRule) else None
+    pictures = None if isinstance(rule, SoundRule) else _pictures(rule, dimensions, num_ids)
     return Profile(
         name=name,
-        architecture="two_tower",
+        architecture=architecture,
         default_instruction=None,
-        input_types={**dict.fromkeys(ROLES, ""), "image": ""},
+        input_types={role: "" for role in (*ROLES, "image") if pictures or role != "image"},
         pooling=pooling,
         normalize=True,
         dimensions=dimensions,
         min_dimensions=offered[0],
         matryoshka=offered,
         max_tokens=max_tokens,
-        modalities=("text", "image"),
-        pictures=PictureProfile(
-            pixel_rule=rule, background=WHITE, feature_width=dimensions, image_pad=num_ids, video_pad=num_ids + 1
-        ),
+        modalities=("text", "image") if pictures else ("text", "audio"),
+        pictures=pictures,
+        sounds=sounds,
         takes_instructions=False,
         mixes=False,
         protected=_protected(files),
         layout=layout,
         lower_case=lower_case,
         padding=Padding(_pad_token(files), max_tokens) if is_padded else None,
+    )
+
+
+def _pictures(rule: PictureRule, dimensions: int, num_ids: int) -> PictureProfile:
+    return PictureProfile(
+        pixel_rule=rule, background=WHITE, feature_width=dimensions, image_pad=num_ids, video_pad=num_ids + 1
     )
 
 

@@ -33,8 +33,8 @@ class ColQwen2Reference:
 
     def scores(self, queries: Sequence[np.ndarray], pages: Sequence[np.ndarray]) -> np.ndarray:
         """MaxSim, `[queries, pages]`."""
-        tensors = [[torch.tensor(one) for one in many] for many in (queries, pages)]
-        return self.processor.score_retrieval(*tensors).numpy()
+        asked, found = ([torch.tensor(one) for one in many] for many in (queries, pages))
+        return self.processor.score_retrieval(asked, found).numpy()
 
     @torch.inference_mode()
     def _vectors(self, inputs: dict[str, torch.Tensor]) -> list[np.ndarray]:

@@ -5,6 +5,7 @@ Every token counts, those of the template too, as in the reference, which masks 
 Source: transformers 5.23 `ColQwen2ForRetrieval` and `ColQwen2Processor`; reference/qwen3-vl-embedding.md section 8.1.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from service.prompt.checkpoint_files import CheckpointFiles, positive
@@ -21,7 +22,13 @@ PAGE_PROMPT = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Desc
 QUERY_PREFIX = "Query: "
 WHITE = (255, 255, 255)
 """Under what is transparent: transformers 5.23's processors lay every picture on it."""
-INPUT_TYPES = dict.fromkeys(("search_document", "search_query", "classification", "clustering", "image"), "")
+INPUT_TYPES: Mapping[str, str] = {
+    "search_document": "",
+    "search_query": "",
+    "classification": "",
+    "clustering": "",
+    "image": "",
+}
 """Texts are queries and pictures are pages, whatever they are for."""
 
 

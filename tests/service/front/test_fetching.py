@@ -9,7 +9,8 @@ import pytest
 from schemas.content import ImageUrlPart
 from service.errors import MediaError, UnavailableError
 from service.front.fetching import Fetching
-from service.front.pictures import PictureReader, Place
+from service.front.pictures import PictureReader
+from service.front.place import Place
 from service.front.uuids import UuidStore
 from service.media.features import FeatureRule
 from service.media.header import DecodeLimits

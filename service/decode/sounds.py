@@ -1,0 +1,100 @@
+"""Sounds in processes that can be killed, always: whatever decodes pictures, FFmpeg never runs in the front."""
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.decode.budget import DecodeBudget
+from service.decode.isolated import IsolatedWork
+from service.decode.messages import SoundTask
+from service.decode.worker_process import WorkerLostError
+from service.media.blame import Blame
+from service.media.sound import SAMPLE_BYTES, SLACK_S, Sound
+from service.media.sound_file import SoundFormat, SoundInfo
+
+COMMAND = (sys.executable, "-P", "-m", "service.decode.sound_worker")
+
+UNREADABLE = "The audio cannot be decoded: the file is damaged, cut short, or holds no sound that can be read."
+
+COPIES = 3
+"""Of the samples: as they were decoded, joined, and in the slot."""
+
+
+class SoundDecoder:
+    """What sound files say, and their samples, within a budget and a deadline."""
+
+    def __init__(
+        self,
+        *,
+        num_workers: int,
+        max_bytes: int,
+        deadline_s: float,
+        max_duration_s: float,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        self._max_duration_s = max_duration_s
+        self._work = IsolatedWork(command, num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
+
+    @property
+    def budget(self) -> DecodeBudget:
+        """Bytes that are being decoded."""
+        return self._work.budget
+
+    async def info(self, encoded: bytes, kind: SoundFormat, blame: Blame) -> SoundInfo:
+        """What a file says of its sound.
+
+        Raises:
+            MediaError: `media_undecodable`.
+        """
+        task = SoundTask(encoded=encoded, format=kind, max_duration_s=self._max_duration_s)
+        return await self._work.run(len(encoded), partial(self._info, task, blame))
+
+    async def slot(self, sound: Sound) -> NDArray[np.uint8]:
+        """What the slot of a sound holds: its samples, behind their number.
+
+        Args:
+            sound: whose container has been read.
+
+        Returns:
+            uint8 `[num_slot_bytes]`.
+
+        Raises:
+            MediaError: `media_undecodable`.
+        """
+        info = sound.file.info
+        task = SoundTask(
+            encoded=sound.file.encoded,
+            format=sound.file.format,
+            rule=sound.rule,
+            max_samples=int((info.duration_s + SLACK_S) * sound.rule.rate_hz),
+            num_slot_bytes=sound.num_slot_bytes,
+        )
+        num_bytes = task.max_samples * SAMPLE_BYTES * COPIES + len(task.encoded)
+        return await self._work.run(num_bytes, partial(self._slot, task, Blame(sound.param, sound.index)))
+
+    def close(self) -> None:
+        """End the processes that are idle; nobody may decode any more."""
+        self._work.close()
+
+    def _info(self, task: SoundTask, blame: Blame) -> SoundInfo:
+        try:
+            end, _ = self._work.workers.run(task, 0)
+        except (WorkerLostError, TimeoutError) as error:
+            self._refuse(error, blame)
+        return end.sound or blame.refuse("media_undecodable", UNREADABLE)
+
+    def _slot(self, task: SoundTask, blame: Blame) -> NDArray[np.uint8]:
+        try:
+            _, slot = self._work.workers.run(task, task.num_slot_bytes)
+        except (WorkerLostError, TimeoutError) as error:
+            self._refuse(error, blame)
+        return blame.refuse("media_undecodable", UNREADABLE) if slot is None else slot
+
+    def _refuse(self, error: Exception, blame: Blame) -> NoReturn:
+        is_late = isinstance(error, TimeoutError)
+        message = f"The audio cannot be decoded within {self._work.deadline_s:g} s." if is_late else UNREADABLE
+        blame.refuse("media_undecodable", message)

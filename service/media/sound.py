@@ -1,0 +1,139 @@
+"""A sound as prompts, shared memory and the engine's client carry it: a `Picture` in all that they ask of one.
+
+Its slot holds a count and so many samples; how many there are exactly is known once it is decoded, and a bound before.
+Knows no decoder.
+"""
+
+import math
+import struct
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.media.key import sound_digest, sound_key
+from service.media.picture import GridThw, SentAs
+from service.media.sound_file import OpenSound
+from service.media.sound_rule import SoundRule
+
+COUNT = struct.Struct("<q")
+"""In front of the samples: how many there are."""
+
+SLACK_S = 0.5
+"""How much longer than its packets a sound may be: codecs decode whole frames, and filters have ends of their own."""
+
+SAMPLE_BYTES = 4
+"""float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A `Picture` that is a sound.
+
+    Attributes:
+        file: what it is.
+        rule: at which rate it is heard, and how much of it.
+        digest: the level-2 key, 32 bytes: the file, and the rule.
+        salt: part of its keys: whose sound it is.
+        param: path of the field it came from, for errors.
+        index: input of the batch it belongs to, for errors.
+    """
+
+    file: OpenSound
+    rule: SoundRule
+    digest: bytes
+    salt: bytes = b""
+    param: str | None = field(default=None, compare=False)
+    index: int | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls, file: OpenSound, rule: SoundRule, param: str | None = None, index: int | None = None, *, salt: bytes = b""
+    ) -> "Sound":
+        """The sound of a file.
+
+        Args:
+            file: whose container has been read, and is within the limits.
+            rule: the model's.
+            param: path of the field, for errors.
+            index: input of the batch, for errors.
+            salt: keeps tenants apart; empty where all share.
+        """
+        return cls(file, rule, sound_digest(file.identity, rule, tenant_salt=salt), salt, param, index)
+
+    @property
+    def identity(self) -> bytes:
+        """The file alone."""
+        return self.file.identity
+
+    @property
+    def grid_thw(self) -> GridThw:
+        """Nothing to divide."""
+        return (1, 1, 1)
+
+    @property
+    def num_tokens(self) -> int:
+        """1: its features are one row."""
+        return 1
+
+    @property
+    def num_frames(self) -> int:
+        """0: it is none that is seen."""
+        return 0
+
+    @property
+    def dtype(self) -> None:
+        """None: its slot holds samples, and no features."""
+        return
+
+    @property
+    def max_samples(self) -> int:
+        """Most samples that are heard, at the rule's rate."""
+        _, num_samples = self.rule.crop(math.ceil((self.file.info.duration_s + SLACK_S) * self.rule.rate_hz))
+        return num_samples
+
+    @property
+    def num_slot_bytes(self) -> int:
+        """Bytes of the count and of as many samples as there can be."""
+        return COUNT.size + SAMPLE_BYTES * self.max_samples
+
+    @property
+    def num_stored_bytes(self) -> int:
+        """Bytes of the file."""
+        return len(self.file.encoded)
+
+    @property
+    def sent_as(self) -> SentAs:
+        """The file's format; a sound has no sides."""
+        return SentAs(self.file.format, 0, 0)
+
+    def at(self, param: str | None, index: int | None) -> "Sound":
+        """The same sound in another place of a request; see `Picture.at`."""
+        return replace(self, param=param, index=index)
+
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 key of the samples in a slot; see `Picture.key`."""
+        samples = samples_of(slot)
+        return sound_key(samples.data.cast("B"), self.rule, fingerprint, tenant_salt=self.salt)
+
+
+def put_samples(samples: NDArray[np.float32], num_bytes: int) -> NDArray[np.uint8]:
+    """What a slot holds.
+
+    Args:
+        samples: float32 `[num_samples]`.
+        num_bytes: of the slot; what is left behind the samples is zero.
+
+    Returns:
+        uint8 `[num_bytes]`.
+    """
+    slot = np.zeros(num_bytes, np.uint8)
+    slot[: COUNT.size] = np.frombuffer(COUNT.pack(len(samples)), np.uint8)
+    slot[COUNT.size : COUNT.size + samples.nbytes] = samples.view(np.uint8)
+    return slot
+
+
+def samples_of(slot: memoryview) -> NDArray[np.float32]:
+    """The samples that a slot holds, float32 `[num_samples]`; they lie in the slot itself."""
+    (num_samples,) = COUNT.unpack_from(slot)
+    return np.frombuffer(slot, np.float32, num_samples, COUNT.size)
