@@ -27,8 +27,6 @@ class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
     """Height and width of the pixels wanted."""
     framing: Framing | None = None
     """How they are made; None for a plain resize."""
-    first_size: tuple[int, int] | None = None
-    """Of a video's frame: height and width that it is resized to before."""
 
 
 class ClipTask(msgspec.Struct, frozen=True, kw_only=True):

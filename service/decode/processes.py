@@ -77,5 +77,4 @@ def _task(item: MediaItem) -> DecodeTask:
         background=item.reading.background,
         size=item.size,
         framing=item.framing,
-        first_size=item.first_size,
     )

@@ -34,10 +34,7 @@ def decode(task: DecodeTask) -> memoryview:
     """The pixels of a picture; none when it cannot be decoded, also for want of memory."""
     header = Header(task.format, task.width, task.height, task.orientation)
     try:
-        framing, first_size = task.framing, task.first_size
-        pixels = render(
-            task.encoded, header, Reading(task.background), task.size, framing=framing, first_size=first_size
-        )
+        pixels = render(task.encoded, header, Reading(task.background), task.size, framing=task.framing)
         return pixels.data.cast("B")
     except (MediaError, MemoryError):
         return memoryview(b"")

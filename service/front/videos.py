@@ -139,7 +139,7 @@ def _of_file(reader: PictureReader, rule: VideoRule, place: Place) -> Video:
     if 0 in size:
         shape = f"The video is {info.width} x {info.height} pixels"
         blame.refuse("media_too_large", f"{shape}: so extreme a shape would leave it a side of 0.")
-    clip = Clip(opened, size, rule.factor, reader.salt)
+    clip = Clip(opened, size, rule.patches, reader.salt)
     return Video(clip_pairs(clip, indices, blame), pair_times(indices, info.fps))
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.media.resize import Size
+from service.media.picture import Size
 
 NEAR_HALF = 1e-3
 """How near to a half a plain sum is not trusted: ten times the largest difference seen."""

@@ -12,8 +12,7 @@ import msgspec
 
 from service.media.blame import Blame
 from service.media.key import clip_pair_digest, pair_key
-from service.media.picture import FRAMES_OF_PAIR, GridThw, SentAs, grid_of, num_visual_tokens
-from service.media.resize import Size
+from service.media.picture import FRAMES_OF_PAIR, GridThw, Patches, SentAs, Size
 
 Container = Literal["mp4", "webm"]
 """By FFmpeg's names."""
@@ -75,13 +74,13 @@ class Clip:
     Attributes:
         file: what it is.
         size: height and width of each frame, pixels.
-        factor: both are multiples of it.
+        patches: how they are cut.
         salt: part of its keys: whose video it is.
     """
 
     file: OpenClip
     size: Size
-    factor: int
+    patches: Patches
     salt: bytes = b""
 
 
@@ -111,12 +110,12 @@ class ClipPair:
     @property
     def grid_thw(self) -> GridThw:
         """Patches of one frame: both lie on the same."""
-        return grid_of(self.clip.size, self.clip.factor)
+        return self.clip.patches.grid_thw(*self.clip.size)
 
     @property
     def num_tokens(self) -> int:
         """Visual tokens of both together: those of one picture of that size."""
-        return num_visual_tokens(self.grid_thw)
+        return self.clip.patches.num_tokens(self.grid_thw)
 
     @property
     def num_frames(self) -> int:

@@ -4,17 +4,20 @@ In: encoded bytes. Out: `FramePair`s. Does not decode, and does not know which f
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from service.media.blame import Blame
 from service.media.frame_pair import FramePair
+from service.media.framing import Framing
 from service.media.header import DecodeLimits, Header
 from service.media.item import MediaItem, open_header
 from service.media.key import file_digest, frame_digest
-from service.media.picture import grid_of
+from service.media.picture import Patches, Size
 from service.media.reading import AS_REFERENCE, Reading
-from service.media.resize import Size, fit
+from service.media.resize import fit
 from service.media.video_rule import VideoRule
+
+BICUBIC = 3
+"""Pillow's number of the filter of the first resize."""
 
 
 def open_frames(
@@ -53,7 +56,7 @@ def open_frames(
     if 0 in size:
         _refuse_shape(headers[0], blames[0])
     frames = [
-        _frame(one, header, first_size, size, rule.factor, reading, salt, blame)
+        _frame(one, header, Framing(first_size, BICUBIC, is_antialiased=True), size, rule.patches, reading, salt, blame)
         for one, header, blame in zip(encoded, headers, blames, strict=True)
     ]
     frames += frames[-1:] * (num_seen - len(frames))
@@ -63,18 +66,27 @@ def open_frames(
 def _frame(
     encoded: bytes,
     header: Header,
-    first_size: Size,
+    framing: Framing,
     size: Size,
-    factor: int,
+    patches: Patches,
     reading: Reading,
     salt: bytes,
     blame: Blame,
 ) -> MediaItem:
-    identity = file_digest(encoded)
-    digest = frame_digest(identity, first_size, size, reading, tenant_salt=salt)
-    grid_thw = grid_of(size, factor)
-    placed = MediaItem(encoded, header, identity, digest, size, grid_thw, reading, salt, blame.param, blame.index)
-    return replace(placed, first_size=first_size)
+    return MediaItem(
+        encoded=encoded,
+        header=header,
+        identity=(identity := file_digest(encoded)),
+        digest=frame_digest(identity, framing.resized, size, reading, tenant_salt=salt),
+        size=size,
+        grid_thw=patches.grid_thw(*size),
+        reading=reading,
+        salt=salt,
+        param=blame.param,
+        index=blame.index,
+        patches=patches,
+        framing=framing,
+    )
 
 
 def _check_alike(header: Header, first: Header, first_size: Size, rule: VideoRule, blame: Blame) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from service.media.item import MediaItem
 from service.media.key import pair_digest, pair_key
-from service.media.picture import FRAMES_OF_PAIR, GridThw, SentAs, num_visual_tokens
+from service.media.picture import FRAMES_OF_PAIR, GridThw, SentAs
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class FramePair:
     @property
     def num_tokens(self) -> int:
         """Visual tokens of both together: those of one picture of that size."""
-        return num_visual_tokens(self.grid_thw)
+        return self.first.num_tokens
 
     @property
     def num_frames(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from service.media.antialias import resize_antialiased
 from service.media.picture import Size
 
 BYTES_PER_PIXEL = 7
@@ -23,11 +24,13 @@ class Framing:
         resized: height and width of the whole picture after its resize, pixels.
         resample: Pillow's number of the filter.
         first: height and width of a resize before that, with the same filter; None: there is none.
+        is_antialiased: what comes of that is resized again, as torch does, and nothing of it left out: a video's frame.
     """
 
     resized: Size
     resample: int
     first: Size | None = None
+    is_antialiased: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -36,7 +39,7 @@ class Framing:
 
 
 def frame(picture: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint8]:
-    """Resize, then take the middle; a side that is too short lies amid black.
+    """Resize, then take the middle (a side that is too short lies amid black), or resize again as torch does.
 
     Args:
         picture: RGB.
@@ -52,6 +55,8 @@ def frame(picture: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint
         picture = picture.resize(framing.first[::-1], Image.Resampling(framing.resample))
     height, width = framing.resized
     resized = np.asarray(picture.resize((width, height), Image.Resampling(framing.resample)), dtype=np.uint8)
+    if framing.is_antialiased:
+        return np.ascontiguousarray(resize_antialiased(resized, size))
     if framing.resized == size:
         return np.ascontiguousarray(resized)
     pixels = np.zeros((*size, 3), np.uint8)

@@ -30,8 +30,6 @@ class MediaItem:
         grid_thw: patches of the resized picture: (1, height / 16, width / 16) for Qwen3-VL.
         reading: background and orientation.
         salt: part of its keys: whose picture it is.
-        first_size: of a video's frame: height and width that it is resized to before, as the reference does; None for
-            a picture.
         param: path of the field it came from, for errors found while decoding.
         index: input of the batch it belongs to, for errors found while decoding.
         patches: how the model cuts it.
@@ -50,7 +48,6 @@ class MediaItem:
     index: int | None = field(default=None, compare=False)
     patches: Patches = QWEN3_VL
     framing: Framing | None = None
-    first_size: Size | None = None
 
     @property
     def num_tokens(self) -> int:

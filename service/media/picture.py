@@ -147,14 +147,3 @@ class Picture(Protocol):
 def num_visual_tokens(grid_thw: GridThw) -> int:
     """Visual tokens of a grid of Qwen3-VL: T · H · W / 4."""
     return QWEN3_VL.num_tokens(grid_thw)
-
-
-def grid_of(size: tuple[int, int], factor: int) -> GridThw:
-    """Patches of a picture of that height and width, whose visual tokens are `factor` pixels wide: (1, rows, columns).
-
-    Args:
-        size: height and width, multiples of `factor`.
-        factor: 32 where a patch has 16 pixels.
-    """
-    patch = factor // MERGE_SIZE
-    return (1, size[0] // patch, size[1] // patch)

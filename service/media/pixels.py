@@ -7,7 +7,6 @@ decoder's process.
 import numpy as np
 from numpy.typing import NDArray
 
-from service.media.antialias import resize_antialiased
 from service.media.blame import Blame
 from service.media.decode import decode_rgb
 from service.media.framing import Framing, frame
@@ -30,8 +29,7 @@ def load_pixels(item: MediaItem) -> NDArray[np.uint8]:
         MediaError: `media_undecodable`.
     """
     blame = Blame(item.param, item.index)
-    framing, first_size = item.framing, item.first_size
-    return render(item.encoded, item.header, item.reading, item.size, blame, framing=framing, first_size=first_size)
+    return render(item.encoded, item.header, item.reading, item.size, blame, framing=item.framing)
 
 
 def render(
@@ -42,7 +40,6 @@ def render(
     blame: Blame | None = None,
     *,
     framing: Framing | None = None,
-    first_size: Size | None = None,
 ) -> NDArray[np.uint8]:
     """The same for parts that have crossed a socket.
 
@@ -53,7 +50,6 @@ def render(
         size: height and width of the pixels.
         blame: what errors name.
         framing: how the pixels are made; None for a plain resize.
-        first_size: of a video's frame: what it is resized to before, so that the last resize is torch's.
 
     Returns:
         Pixels, uint8 [height, width, 3], C order.
@@ -65,8 +61,4 @@ def render(
     """
     blame = blame or Blame()
     picture = decode_rgb(encoded, header, background=reading.background, param=blame.param, index=blame.index)
-    if framing is not None:
-        return np.ascontiguousarray(frame(picture, framing, size))
-    if first_size is None:
-        return np.ascontiguousarray(resize(picture, size))
-    return np.ascontiguousarray(resize_antialiased(resize(picture, first_size), size))
+    return np.ascontiguousarray(resize(picture, size) if framing is None else frame(picture, framing, size))

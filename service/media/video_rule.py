@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.media.picture import FRAMES_OF_PAIR
+from service.media.picture import FRAMES_OF_PAIR, QWEN3_VL, Patches
 from service.media.resize import PixelRule, Size, fit_area
 
 FPS_OF_LIST = 2.0
@@ -38,8 +38,8 @@ class VideoRule:
     """Fewest frames taken of a file, where it has so many."""
     fps: float = 1.0
     """Frames taken of each second of a file."""
-    factor: int = 32
-    """Both sides of a frame are multiples of this."""
+    patches: Patches = QWEN3_VL
+    """How frames are cut: both sides are multiples of a visual token's."""
     total_pixels: int = 7_864_320
     """Of all frames of a list together; a pair counts once."""
     total_file_pixels: int = 7_864_320
@@ -64,12 +64,13 @@ class VideoRule:
             of_file: they are a file's.
 
         Returns:
-            Height and width, multiples of `factor`; an extreme shape may leave a side of 0.
+            Height and width, whole visual tokens; an extreme shape may leave a side of 0.
         """
+        factor = self.patches.patch_size * (self.patches.merge_size or 1)
         total = self.total_file_pixels if of_file else self.total_pixels
         share = min(self.max_frame_pixels, total / num_frames * FRAMES_OF_PAIR)
         max_pixels = min(max(share, int(self.min_frame_pixels * 1.05)), self.max_frame_pixels)
-        return fit_area(height, width, self.factor, self.min_frame_pixels, max_pixels)
+        return fit_area(height, width, factor, self.min_frame_pixels, max_pixels)
 
     def sample_list(self, num_frames: int, max_frames: int | None = None) -> list[int]:
         """Which frames of a list are seen: all, or as many as may be at equal steps from first to last, cut to int.

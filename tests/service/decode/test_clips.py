@@ -15,6 +15,7 @@ from service.decode.clips import COMMAND, ClipDecoder
 from service.errors import MediaError
 from service.media.blame import Blame
 from service.media.clip import Clip, ClipInfo, OpenClip
+from service.media.picture import QWEN3_VL
 from tests.video_file import video
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
@@ -42,7 +43,7 @@ def start() -> Iterator[Start]:
 
 
 def clip(encoded: bytes) -> Clip:
-    return Clip(OpenClip(encoded, "mp4", INFO, b""), SIZE, 32)
+    return Clip(OpenClip(encoded, "mp4", INFO, b""), SIZE, QWEN3_VL)
 
 
 def misbehaving(tmp_path: Path, what: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import assert_type
 from cenote_client import AuthenticatedClient
 from cenote_client.api.embeddings import create_embedding, embed
 from cenote_client.models import (
+    AudioUrlPart,
     CohereEmbeddingType,
     CohereEmbedRequest,
     CohereEmbedResponse,
@@ -20,6 +21,7 @@ from cenote_client.models import (
     ImageUrl,
     ImageUrlPart,
     ImageUrlPartType,
+    InputAudioPart,
     InputItem,
     Message,
     Role,
@@ -32,7 +34,10 @@ from cenote_client.types import Unset
 
 INSTRUCTION = "Represent the colors of the image."
 DIMENSIONS = 64
-Content = list[ImageEmbedsPart | ImageUrlPart | TextPart | VideoFramesPart | VideoUrlPart]
+Content = list[
+    AudioUrlPart | ImageEmbedsPart | ImageUrlPart | InputAudioPart | TextPart | VideoFramesPart | VideoUrlPart
+]
+"""Lists are invariant: every kind of part stands here."""
 
 
 def fused(picture: str) -> Content:

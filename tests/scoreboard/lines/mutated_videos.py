@@ -1,0 +1,106 @@
+"""Line 1 again, for video files: broken ones through FFmpeg in its own process, container and frames."""
+
+import asyncio
+import random
+import time
+from functools import cache
+from pathlib import Path
+
+from service import metrics
+from service.decode.clips import ClipDecoder
+from service.errors import MediaError
+from service.media.blame import Blame
+from service.media.clip import Clip, ClipLimits, OpenClip, check_clip, container_of
+from service.media.picture import QWEN3_VL
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.mutants.mutation import mutate
+from tests.video_file import video
+
+LIMITS = ClipLimits(max_pixels=1_000_000)
+SIZE = (96, 128)
+DEADLINE_S = 5.0
+CODES = ("media_undecodable", "media_too_large")
+SEED = 24
+
+
+@cache
+def seeds() -> tuple[bytes, ...]:
+    """Two containers, four codecs."""
+    return (
+        video(12),
+        video(12, codec="mpeg4"),
+        video(6, codec="libvpx-vp9", container="webm"),
+        video(6, codec="libvpx", container="webm"),
+    )
+
+
+def replaced() -> float:
+    """Processes that a video ended, or that were late."""
+    series = "cenote_decode_workers_replaced_total"
+    reasons = ("lost", "deadline", "start")
+    return sum(metrics.REGISTRY.get_sample_value(series, {"reason": reason}) or 0.0 for reason in reasons)
+
+
+async def frames_of(decoder: ClipDecoder, encoded: bytes) -> tuple[int, ...]:
+    """Shape of the first and the last frame, the way that a request goes."""
+    blame = Blame("video_url", 0)
+    container = container_of(encoded, blame)
+    info = await decoder.info(encoded, container, blame)
+    check_clip(info, LIMITS, blame)
+    clip = Clip(OpenClip(encoded, container, info, b""), SIZE, QWEN3_VL)
+    return (await decoder.frames(clip, [0, info.num_frames - 1], blame)).shape
+
+
+async def try_all(size: int) -> Result:
+    """Broken videos one after another, through one process for as long as it lives."""
+    decoder = ClipDecoder(num_workers=1, max_bytes=128 << 20, deadline_s=DEADLINE_S, max_pixels=LIMITS.max_pixels)
+    draw, failures, num_accepted, slowest_s, before = random.Random(SEED), [], 0, 0.0, replaced()
+    await frames_of(decoder, seeds()[0])  # the process starts with its first video
+    for number in range(size):
+        encoded, began_s = mutate(draw, draw.choice(seeds()), draw.choice(seeds())), time.monotonic()
+        try:
+            num_accepted += 1
+            if (shape := await frames_of(decoder, encoded)) != (2, *SIZE, 3):
+                failures.append(f"case {number}: frames of shape {shape}")
+        except MediaError as error:
+            num_accepted -= 1
+            if error.code not in CODES or error.param != "video_url" or "0x" in error.message:
+                failures.append(f"case {number}: {error.code}: {error.message}")
+        slowest_s = max(slowest_s, time.monotonic() - began_s)
+    await asyncio.to_thread(decoder.close)
+    if num_replaced := int(replaced() - before):
+        failures.append(f"{num_replaced} processes ended or were late")
+    figures = f"{num_accepted} accepted, slowest {slowest_s * 1e3:.0f} ms, {num_replaced} processes lost"
+    return Result(size, len(failures), [*failures[:6], figures])
+
+
+def run(size: int, folder: Path) -> Result:  # no server, no scratch
+    """Try `size` broken videos."""
+    return asyncio.run(try_all(size))
+
+
+LINE = Line(
+    number=1,
+    name="mutated_videos",
+    measure="broken video files through FFmpeg (MP4 and WebM, 4 codecs)",
+    must="frames or 422; 0 processes lost or late",
+    ci=3_000,
+    nightly=200_000,
+    run=run,
+    sabotages=(
+        Sabotage(
+            "only some of FFmpeg's errors are caught",
+            "service/decode/clip_worker.py",
+            "    except Exception:  # noqa: BLE001",
+            "    except (OSError, ZeroDivisionError):  # noqa: BLE001",
+            300,
+        ),
+        Sabotage(
+            "a video that cannot be read is our own fault",
+            "service/decode/clips.py",
+            'return end.clip or blame.refuse("media_undecodable", UNREADABLE)',
+            'return end.clip or blame.refuse("internal_error", UNREADABLE)',
+            300,
+        ),
+    ),
+)
