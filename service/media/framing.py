@@ -52,7 +52,8 @@ def frame(picture: Image.Image, framing: Framing, size: Size) -> NDArray[np.uint
     Source: transformers 5.23 `PilBackend.resize` and `image_transforms.center_crop`.
     """
     if framing.first is not None:
-        picture = picture.resize(framing.first[::-1], Image.Resampling(framing.resample))
+        rows, columns = framing.first
+        picture = picture.resize((columns, rows), Image.Resampling(framing.resample))
     height, width = framing.resized
     resized = np.asarray(picture.resize((width, height), Image.Resampling(framing.resample)), dtype=np.uint8)
     if framing.is_antialiased:

@@ -128,14 +128,6 @@ EMBED_REQUESTS: dict[str, Any] = {
             "inputs": [{"content": [IMAGE_PART, TEXT_PART]}],
         },
     },
-    "pages": {
-        "summary": "A page, a vector for each token (late interaction)",
-        "value": {
-            "model": "colqwen2-v1.0-hf",
-            "images": [EXAMPLE_IMAGE],
-            "embedding_types": ["multi_float", "multi_ubinary"],
-        },
-    },
 }
 
 COHERE_META = {
