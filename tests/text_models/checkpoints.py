@@ -29,6 +29,7 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedTokenizerFast,
     Qwen3Config,
+    RobertaConfig,
     XLMRobertaConfig,
 )
 
@@ -104,6 +105,11 @@ RECIPES: dict[str, Recipe] = {
         lambda: unigram(ROBERTA_TOKENS, "<s>", "</s>"),
         ROBERTA_NAMES,
         prompts={"query": "query: ", "passage": "passage: "},
+    ),
+    "roberta": Recipe(
+        lambda sizes: RobertaConfig(**sizes, type_vocab_size=1, pad_token_id=1),
+        lambda: byte_level(ROBERTA_TOKENS, "<s>", "</s>"),
+        ROBERTA_NAMES,
     ),
     "mpnet": Recipe(
         lambda sizes: MPNetConfig(**sizes, pad_token_id=1),
