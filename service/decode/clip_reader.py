@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from schemas.limits import MAX_FPS, MIN_FPS
 from service.media.antialias import resize_antialiased
-from service.media.clip import ClipInfo, Container
+from service.media.clip import ClipInfo
+from service.media.container import Container
 from service.media.resize import Size
 
 MAX_PACKETS = 1 << 18

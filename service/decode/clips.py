@@ -16,7 +16,8 @@ from service.decode.isolated import IsolatedWork
 from service.decode.messages import ClipTask
 from service.decode.worker_process import WorkerLostError
 from service.media.blame import Blame
-from service.media.clip import Clip, ClipInfo, Container
+from service.media.clip import Clip, ClipInfo
+from service.media.container import Container
 
 COMMAND = (sys.executable, "-P", "-m", "service.decode.clip_worker")
 

@@ -6,7 +6,8 @@ picture, the arena or a key, and what it says is bounded before it is read.
 
 import msgspec
 
-from service.media.clip import ClipInfo, Container
+from service.media.clip import ClipInfo
+from service.media.container import Container
 from service.media.format import Format
 from service.media.framing import Framing
 from service.media.reading import Background

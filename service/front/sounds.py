@@ -4,7 +4,6 @@ Opening runs on the event loop, after what is given by URL has come in; what rea
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +13,7 @@ from service.decode.sounds import SoundDecoder
 from service.errors import InputError, MediaError
 from service.front.fetching import FetchStep
 from service.front.modality import refuse_modality
+from service.front.opening import KnownFiles, check_file_bytes, open_all
 from service.front.pictures import PictureReader
 from service.front.place import Place, SoundPart
 from service.media.blame import Blame
@@ -22,9 +22,6 @@ from service.media.key import file_digest
 from service.media.sound import Sound
 from service.media.sound_file import OpenSound, SoundInfo, SoundLimits, check_named, check_sound, sound_format
 from service.media.source import read_source
-
-MAX_KNOWN = 1024
-"""Files whose containers need not be read again."""
 
 NO_CODECS = "got audio, which this server cannot read without its extra `audio` (`pip install cenote[audio]`)"
 
@@ -40,7 +37,7 @@ class SoundOpener:
 
     decoder: SoundDecoder
     limits: SoundLimits
-    _known: OrderedDict[tuple[bytes, bytes], SoundInfo] = field(default_factory=OrderedDict)
+    _known: KnownFiles[SoundInfo] = field(default_factory=KnownFiles)
 
     def step(self, pictures: PictureReader, places: Iterable[Place], *, per_item: bool) -> FetchStep | None:
         """What has to be opened before a request's sounds are read.
@@ -58,19 +55,7 @@ class SoundOpener:
         return partial(self._open_all, pictures, sounds, per_item) if sounds and pictures.sound_rule else None
 
     async def _open_all(self, pictures: PictureReader, places: Sequence[Place], per_item: bool, _: Take) -> None:
-        opening = [asyncio.create_task(self._open(pictures, place)) for place in places]
-        try:
-            for place, task in zip(places, opening, strict=True):
-                try:
-                    pictures.sounds[place.param] = await task
-                except MediaError as error:
-                    if not per_item:
-                        raise
-                    pictures.sounds[place.param] = error
-        finally:
-            for task in opening:
-                task.cancel()
-            await asyncio.gather(*opening, return_exceptions=True)
+        await open_all(places, partial(self._open, pictures), pictures.sounds, per_item=per_item)
 
     async def _open(self, pictures: PictureReader, place: Place) -> OpenSound:
         blame = Blame(place.content_param, place.index)
@@ -78,8 +63,8 @@ class SoundOpener:
         kind = sound_format(encoded, blame)
         if isinstance(place.part, InputAudioPart):
             check_named(place.part.input_audio.format, kind, Blame(f"{place.content_param}.format", place.index))
-        info = self._known.get((pictures.salt, identity)) or await self.decoder.info(encoded, kind, blame)
-        self._remember((pictures.salt, identity), info)
+        read = partial(self.decoder.info, encoded, kind, blame)
+        info = await self._known.find((pictures.salt, identity), read)
         check_sound(info, self.limits, blame)
         return OpenSound(encoded, kind, info, identity)
 
@@ -92,16 +77,8 @@ class SoundOpener:
         else:
             url = url_of_sound(place)
             encoded = pictures.encoded(url, place.content_param, place.index, max_bytes=max_bytes, what="audio")
-        if len(encoded) > max_bytes:  # one by URL had another limit
-            message = f"The audio file has {len(encoded)} bytes; at most {max_bytes} are accepted."
-            Blame(place.content_param, place.index).refuse("media_too_large", message)
+        check_file_bytes(encoded, max_bytes, place, "audio")
         return encoded, file_digest(encoded)
-
-    def _remember(self, key: tuple[bytes, bytes], info: SoundInfo) -> None:
-        self._known[key] = info
-        self._known.move_to_end(key)
-        while len(self._known) > MAX_KNOWN:
-            self._known.popitem(last=False)
 
 
 def read_sound(pictures: PictureReader, place: Place) -> Sound:

@@ -33,7 +33,7 @@ class PixelSlot(msgspec.Struct, frozen=True):
 
 
 class Media(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture of a request and where its placeholders stand."""
+    """One picture, pair of frames or sound of a request and where its placeholders stand."""
 
     key: bytes
     """Level-1 content key, 32 bytes."""
@@ -101,7 +101,7 @@ class Start(Message, frozen=True, kw_only=True):
     """The first message: everything the engine needs to know."""
 
     folder: str
-    architecture: str = "qwen3_vl"
+    architecture: str
     """Which code runs it, as the profile says."""
     device: str
     dtype: str

@@ -6,19 +6,13 @@ Knows no decoder; which frames are taken is for `video_rule`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import msgspec
 
 from service.media.blame import Blame
+from service.media.container import Container, sniff_container
 from service.media.key import clip_pair_digest, pair_key
 from service.media.picture import FRAMES_OF_PAIR, GridThw, Patches, SentAs, Size
-
-Container = Literal["mp4", "webm"]
-"""By FFmpeg's names."""
-
-_EBML = b"\x1aE\xdf\xa3"
-_EBML_HEAD_BYTES = 64
 
 
 class ClipInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,11 +152,8 @@ def container_of(encoded: bytes, blame: Blame) -> Container:
     Raises:
         MediaError: `media_undecodable` for any other, QuickTime, AVI, Matroska and playlists among it.
     """
-    if encoded[4:8] == b"ftyp":
-        return "mp4"
-    if encoded.startswith(_EBML) and b"webm" in encoded[:_EBML_HEAD_BYTES]:
-        return "webm"
-    return blame.refuse("media_undecodable", "The video is none of the accepted formats: MP4, WebM.")
+    found = sniff_container(encoded)
+    return found or blame.refuse("media_undecodable", "The video is none of the accepted formats: MP4, WebM.")
 
 
 def check_clip(info: ClipInfo, limits: ClipLimits, blame: Blame) -> None:

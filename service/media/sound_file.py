@@ -12,6 +12,7 @@ import msgspec
 
 from schemas.audio import AudioFormat
 from service.media.blame import Blame
+from service.media.container import sniff_container
 
 SoundFormat = Literal["wav", "mp3", "flac", "ogg", "mp4", "webm"]
 """By FFmpeg's names."""
@@ -28,8 +29,6 @@ FORMATS: Mapping[AudioFormat, SoundFormat] = {
 }
 """Which file each name of the wire stands for."""
 
-_EBML = b"\x1aE\xdf\xa3"
-_EBML_HEAD_BYTES = 64
 _MPEG_SYNC, _MPEG_LAYER_3 = 0xFFE0, 0x0002
 _MPEG_LAYER = 0x0006
 
@@ -84,10 +83,8 @@ def sound_format(encoded: bytes, blame: Blame) -> SoundFormat:
     for start, kind in _STARTS.items():
         if encoded.startswith(start):
             return kind
-    if encoded[4:8] == b"ftyp":
-        return "mp4"
-    if encoded.startswith(_EBML) and b"webm" in encoded[:_EBML_HEAD_BYTES]:
-        return "webm"
+    if (container := sniff_container(encoded)) is not None:
+        return container
     head = int.from_bytes(encoded[:2], "big")
     if head & _MPEG_SYNC == _MPEG_SYNC and head & _MPEG_LAYER == _MPEG_LAYER_3:
         return "mp3"

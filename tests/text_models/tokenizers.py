@@ -54,9 +54,10 @@ def byte_fallback(specials: list[str], head: str, tail: str) -> Tokenizer:
     """Gemma's: `▁` for a blank, pairs merged over all of the text, bytes for what has no token."""
     learner = Tokenizer(BPE())
     learner.normalizer = normalizers.Replace(" ", "▁")
-    trainer = trainers.BpeTrainer(vocab_size=NUM_TOKENS, special_tokens=specials, limit_alphabet=60)
+    trainer = trainers.BpeTrainer(vocab_size=NUM_TOKENS, special_tokens=specials)
     learner.pre_tokenizer = pre_tokenizers.Split(Regex("▁+[^▁]*|[^▁]+"), "isolated")
-    learner.train_from_iterator(TEXTS, trainer)
+    plain = [text.encode("ascii", "ignore").decode() for text in TEXTS]  # the trainer's own limit is not steady
+    learner.train_from_iterator(plain, trainer)
     learned = learner.model.__getstate__()
     return with_ends(_gemma(learned, specials), head, tail)
 

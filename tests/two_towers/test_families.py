@@ -35,7 +35,7 @@ def family(request: pytest.FixtureRequest, two_towers: Callable[[str], Served]) 
 def test_texts_of_all_lengths_have_the_references_vectors(family: Served) -> None:
     ours, theirs = family.vectors([family.text(text) for text in CAPTIONS]), family.reference.texts(CAPTIONS)
     assert np.abs(ours - theirs).max() <= TOLERANCE
-    assert np.abs(theirs - theirs[0])[2:].max(axis=1).min() > 20 * TOLERANCE  # and they differ from each other
+    assert np.abs(theirs - theirs[0])[2:].max(axis=1).min() > 100 * TOLERANCE  # and they differ from each other
 
 
 @pytest.mark.parametrize("name", PICTURES)

@@ -65,9 +65,10 @@ def gemma() -> PreTrainedTokenizerBase:
     learner = Tokenizer(BPE())
     learner.normalizer = normalizers.Sequence([normalizers.Lowercase(), normalizers.Replace(" ", "▁")])
     learner.pre_tokenizer = pre_tokenizers.Split(Regex("▁+[^▁]*|[^▁]+"), "isolated")
-    learner.train_from_iterator(
-        CAPTIONS, trainers.BpeTrainer(vocab_size=400, special_tokens=specials, limit_alphabet=60)
-    )
+    plain = [
+        caption.encode("ascii", "ignore").decode() for caption in CAPTIONS
+    ]  # the trainer's own limit is not steady
+    learner.train_from_iterator(plain, trainers.BpeTrainer(vocab_size=400, special_tokens=specials))
     learned = json.loads(learner.to_str())["model"]
     vocab = dict(learned["vocab"])
     for byte in range(256):

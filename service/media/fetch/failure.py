@@ -17,8 +17,8 @@ Reason = Literal[
 ]
 
 FETCH_FAILED = (
-    "The image could not be fetched from its URL: the host is not reachable for this server, or did not answer with a "
-    "picture in time."
+    "What the URL names could not be fetched: the host is not reachable for this server, or did not answer with a file "
+    "in time."
 )
 """The same for every cause behind the text of the URL, so that a client cannot ask what is in our network."""
 

@@ -18,6 +18,7 @@ LOAD_S = 0.2
 """No engine is loaded in this time: importing torch alone takes longer."""
 START = Start(
     folder=str(CHECKPOINT),
+    architecture="qwen3_vl",
     device="cpu",
     dtype="float32",
     arena_bytes=1 << 20,
