@@ -6,7 +6,6 @@ Processes start with the first video. The front imports nothing of PyAV; it only
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from service.decode.budget import DecodeBudget
 from service.decode.isolated import IsolatedWork
 from service.decode.messages import ClipTask
-from service.decode.worker_process import WorkerLostError
 from service.media.blame import Blame
 from service.media.clip import Clip, ClipInfo
 from service.media.container import Container
@@ -40,7 +38,14 @@ class ClipDecoder:
         command: Sequence[str] = COMMAND,
     ) -> None:
         self._max_pixels = max_pixels
-        self._work = IsolatedWork(command, num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
+        self._work = IsolatedWork(
+            command,
+            what="video",
+            unreadable=UNREADABLE,
+            num_workers=num_workers,
+            max_bytes=max_bytes,
+            deadline_s=deadline_s,
+        )
 
     @property
     def budget(self) -> DecodeBudget:
@@ -86,22 +91,11 @@ class ClipDecoder:
         self._work.close()
 
     def _info(self, task: ClipTask, blame: Blame) -> ClipInfo:
-        try:
-            end, _ = self._work.workers.run(task, 0)
-        except (WorkerLostError, TimeoutError) as error:
-            self._refuse(error, blame)
+        end, _ = self._work.ask(task, 0, blame)
         return end.clip or blame.refuse("media_undecodable", UNREADABLE)
 
     def _frames(self, task: ClipTask, shape: tuple[int, ...], blame: Blame) -> NDArray[np.uint8]:
-        try:
-            _, pixels = self._work.workers.run(task, int(np.prod(shape)))
-        except (WorkerLostError, TimeoutError) as error:
-            self._refuse(error, blame)
+        _, pixels = self._work.ask(task, int(np.prod(shape)), blame)
         if pixels is None:
             blame.refuse("media_undecodable", UNREADABLE)
         return pixels.reshape(shape)
-
-    def _refuse(self, error: Exception, blame: Blame) -> NoReturn:
-        is_late = isinstance(error, TimeoutError)
-        message = f"The video cannot be decoded within {self._work.deadline_s:g} s." if is_late else UNREADABLE
-        blame.refuse("media_undecodable", message)

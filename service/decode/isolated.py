@@ -9,8 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import TypeVar
 
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
 from service.decode.budget import DecodeBudget
+from service.decode.messages import DecodeEnd
 from service.decode.worker_pool import WorkerPool
+from service.decode.worker_process import WorkerLostError
+from service.media.blame import Blame
 
 T = TypeVar("T")
 
@@ -25,14 +32,25 @@ class IsolatedWork:
 
     Attributes:
         budget: bytes that are being decoded.
-        workers: the processes, for the work itself, which runs in a thread.
-        deadline_s: longest time that one piece may take.
+        what: is decoded, for errors.
+        unreadable: the error of a file that cannot be decoded.
     """
 
-    def __init__(self, command: Sequence[str], *, num_workers: int, max_bytes: int, deadline_s: float) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        what: str,
+        unreadable: str,
+        num_workers: int,
+        max_bytes: int,
+        deadline_s: float,
+    ) -> None:
         self.budget = DecodeBudget(max_bytes, num_workers)
-        self.deadline_s = deadline_s
-        self.workers = WorkerPool(
+        self.what = what
+        self.unreadable = unreadable
+        self._deadline_s = deadline_s
+        self._workers = WorkerPool(
             command, num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s, is_lazy=True
         )
         self._threads = ThreadPoolExecutor(num_workers, thread_name_prefix="isolated")
@@ -49,7 +67,26 @@ class IsolatedWork:
         running.add_done_callback(ended)
         return await asyncio.shield(running)  # whoever gives up, the room is given back when the process is free again
 
+    def ask(self, task: msgspec.Struct, num_bytes: int, blame: Blame) -> tuple[DecodeEnd, NDArray[np.uint8] | None]:
+        """Have a process do a task; for `work`, which runs in a thread.
+
+        Args:
+            task: what the program reads.
+            num_bytes: how many bytes it gives, if any.
+            blame: the file's place, for errors.
+
+        Raises:
+            MediaError: `media_undecodable`: the process ended, or was late and has been killed.
+        """
+        try:
+            return self._workers.run(task, num_bytes)
+        except TimeoutError:
+            late = f"The {self.what} cannot be decoded within {self._deadline_s:g} s."
+            return blame.refuse("media_undecodable", late)
+        except WorkerLostError:
+            return blame.refuse("media_undecodable", self.unreadable)
+
     def close(self) -> None:
         """End the processes that are idle; nobody may run anything any more."""
         self._threads.shutdown()
-        self.workers.close()
+        self._workers.close()

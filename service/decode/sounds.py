@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 from service.decode.budget import DecodeBudget
 from service.decode.isolated import IsolatedWork
 from service.decode.messages import SoundTask
-from service.decode.worker_process import WorkerLostError
 from service.media.blame import Blame
 from service.media.sound import SAMPLE_BYTES, SLACK_S, Sound
 from service.media.sound_file import SoundFormat, SoundInfo
@@ -37,7 +35,14 @@ class SoundDecoder:
         command: Sequence[str] = COMMAND,
     ) -> None:
         self._max_duration_s = max_duration_s
-        self._work = IsolatedWork(command, num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
+        self._work = IsolatedWork(
+            command,
+            what="audio",
+            unreadable=UNREADABLE,
+            num_workers=num_workers,
+            max_bytes=max_bytes,
+            deadline_s=deadline_s,
+        )
 
     @property
     def budget(self) -> DecodeBudget:
@@ -81,20 +86,9 @@ class SoundDecoder:
         self._work.close()
 
     def _info(self, task: SoundTask, blame: Blame) -> SoundInfo:
-        try:
-            end, _ = self._work.workers.run(task, 0)
-        except (WorkerLostError, TimeoutError) as error:
-            self._refuse(error, blame)
+        end, _ = self._work.ask(task, 0, blame)
         return end.sound or blame.refuse("media_undecodable", UNREADABLE)
 
     def _slot(self, task: SoundTask, blame: Blame) -> NDArray[np.uint8]:
-        try:
-            _, slot = self._work.workers.run(task, task.num_slot_bytes)
-        except (WorkerLostError, TimeoutError) as error:
-            self._refuse(error, blame)
+        _, slot = self._work.ask(task, task.num_slot_bytes, blame)
         return blame.refuse("media_undecodable", UNREADABLE) if slot is None else slot
-
-    def _refuse(self, error: Exception, blame: Blame) -> NoReturn:
-        is_late = isinstance(error, TimeoutError)
-        message = f"The audio cannot be decoded within {self._work.deadline_s:g} s." if is_late else UNREADABLE
-        blame.refuse("media_undecodable", message)

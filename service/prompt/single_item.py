@@ -7,6 +7,7 @@ from typing import Literal
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TextPiece
+from service.prompt.single_turn import lone_medium
 
 
 def _as_it_is(text: str) -> str:
@@ -53,17 +54,5 @@ class SingleItem:
     def _piece(self, turn: Turn) -> Piece:
         if not turn.images:
             return TextPiece(self.rewrite(turn.text), user_start=0, cuttable=True)
-        if turn.text:
-            raise InputError(
-                "unsupported_modality",
-                f"The item has a text beside a {self.other}; this model has a tower for each and embeds one or the "
-                "other: send them as two items.",
-            )
-        item, *others = turn.images
-        if others:
-            raise InputError(
-                "conflicting_input",
-                f"The item has {len(turn.images)} {self.other}s; this model embeds one at a time: send each as an "
-                "item of its own.",
-            )
-        return ImagePiece(item)
+        reason = "this model has a tower for each and embeds one or the other"
+        return ImagePiece(lone_medium(turn, self.other, reason))

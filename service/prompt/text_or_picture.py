@@ -12,7 +12,7 @@ from service.errors import InputError
 from service.prompt.chatml import SpecialTokens
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
-from service.prompt.single_turn import single_turn
+from service.prompt.single_turn import lone_medium, single_turn
 from service.prompt.visual_prompt import DESCRIPTION
 
 
@@ -62,18 +62,7 @@ class TextOrPicture:
 
 
 def _check_picture(turn: Turn, instruction: str, prefixes: Collection[str]) -> None:
-    if turn.text:
-        raise InputError(
-            "unsupported_modality",
-            "The item has a text beside a picture; this model pools a picture by itself, and the text would change "
-            "nothing: send them as two items.",
-        )
-    if len(turn.images) > 1:
-        raise InputError(
-            "conflicting_input",
-            f"The item has {len(turn.images)} pictures; this model embeds one picture at a time: send each as an item "
-            "of its own.",
-        )
+    lone_medium(turn, "picture", "this model pools a picture by itself, and the text would change nothing")
     if instruction.strip() and instruction not in prefixes:
         raise InputError(
             "invalid_request",
