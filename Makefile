@@ -103,5 +103,22 @@ scoreboard-nightly: $(VENV)/.test ## the same at its larger sizes: hours
 sabotage: $(VENV)/.test ## break a copy of the product in every listed way, and see that the scoreboard notices
 	$(BIN)/python -m tests.scoreboard --sabotage $(ARGS)
 
+.PHONY: deploy-check image-check deploy-lock deploy-rules
+deploy-check: $(VENV)/.test ## lint and try deploy/: Dockerfile, compose, manifests, rules, dashboard, a confined server
+	sh tests/deploy/install.sh .deploy $(BIN)/python
+	$(BIN)/python -m pytest tests/deploy $(ARGS)
+
+image-check: $(VENV)/.test ## build deploy/Dockerfile by buildah and run the image (root on Debian 12; some minutes)
+	command -v buildah debootstrap || apt-get install --yes --no-install-recommends buildah debootstrap
+	$(BIN)/python -m pytest tests/deploy/image_build $(ARGS)
+
+deploy-lock: ## write the image's lock files, deploy/requirements/*.txt, from pyproject.toml
+	test -x .deploy/lock/bin/python || $(PYTHON) -m venv .deploy/lock
+	.deploy/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.deploy/lock/bin/python deploy/requirements/lock.py
+
+deploy-rules: $(VENV)/.test ## write the Prometheus operator's rules from deploy/prometheus/rules.yml
+	$(BIN)/python -m tests.deploy.operator_rules
+
 clean: ## remove the virtual environments, those of the clients and of the bench
-	rm -rf $(VENV) .clients .sdks .scoreboard .bench
+	rm -rf $(VENV) .clients .sdks .scoreboard .bench .deploy
