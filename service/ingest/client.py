@@ -17,13 +17,16 @@ READ_TIMEOUT_S = 330.0
 """A little more than the server's own `request_timeout_s`."""
 CONNECT_TIMEOUT_S = 10.0
 MAX_ATTEMPTS = 4
-"""Of a request that fails without a word about when to come back."""
+"""Of a request that fails while another is answered, before it is taken for the request's own fault."""
 WAIT_STATUSES = frozenset({429, 503})
 """The server cannot now. Tried for as long as patience lasts."""
 PASSING_STATUSES = frozenset({408, 500, 502, 504})
-"""The server, or a proxy before it, failed. Tried `MAX_ATTEMPTS` times, then it is taken for the inputs' fault."""
-INPUT_STATUSES = frozenset({400, 409, 413, 422})
+"""The server, or a proxy before it, failed: because of this request, or of itself."""
+INPUT_STATUSES = frozenset({400, 409, 422})
 """An input is at fault, or several. Every other status means that nothing would be taken."""
+
+
+JSON = {"content-type": "application/json"}
 
 
 class RefusedError(Exception):
@@ -43,6 +46,7 @@ class Client:
 
     Attributes:
         pause: what it waits for.
+        known_good: a request that was answered once: says later whether the server or a request is at fault.
     """
 
     def __init__(self, url: str, key: str | None, pause: Pause, num_connections: int) -> None:
@@ -52,6 +56,7 @@ class Client:
             IngestError: `url` is none, or has a password in it.
         """
         self.pause = pause
+        self.known_good: bytes | None = None
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise IngestError(f"--server {url}: expected http://HOST:PORT or https://HOST")
@@ -79,27 +84,37 @@ class Client:
         Raises:
             IngestError: it does not become so, or refuses.
         """
-        return (await self._ask("GET", "/v1/models", None)).content
+        return (await self._ask("GET", "/v1/models", None, may_blame=False)).content
 
     async def embed(self, body: bytes, num_inputs: int) -> Answer:
         """The answer to a request of so many inputs.
 
         Raises:
-            RefusedError: it fails whenever it is asked.
+            RefusedError: it fails whenever it is asked, while others are answered.
             IngestError: nothing is taken.
         """
-        return read_answer((await self._ask("POST", "/v1/embeddings", body)).content, num_inputs)
+        answer = await self._ask("POST", "/v1/embeddings", body, may_blame=True)
+        return read_answer(answer.content, num_inputs)
 
-    async def _ask(self, method: str, path: str, body: bytes | None) -> httpx.Response:
-        headers = {} if body is None else {"content-type": "application/json"}
+    async def until_well(self) -> None:
+        """Wait until the server answers a request that it answered before: an engine that restarts takes a while.
+
+        Raises:
+            IngestError: it takes too long.
+        """
+        if self.known_good is not None:
+            await self._ask("POST", "/v1/embeddings", self.known_good, may_blame=False)
+
+    async def _ask(self, method: str, path: str, body: bytes | None, *, may_blame: bool) -> httpx.Response:
+        """A 200, whenever it comes. `may_blame`: a request that keeps failing is at fault once another is answered."""
         attempt = 0
         while True:
             await self.pause.over()
             try:
-                response = await self._http.request(method, path, content=body, headers=headers)
+                response = await self._http.request(method, path, content=body, headers=JSON if body else {})
             except httpx.TransportError as error:
                 why = f"{type(error).__name__}: {error}"
-                if attempt + 1 >= MAX_ATTEMPTS and body is not None and await self._is_alive():
+                if may_blame and attempt + 1 >= MAX_ATTEMPTS and await self._is_well():
                     # Who refuses a body may hang up while it is still being sent.
                     raise TooLargeError(ItemError("connection_lost", why)) from None
                 self.pause.failed(attempt, None, why)
@@ -107,10 +122,11 @@ class Client:
                 if response.status_code == 200:
                     self.pause.succeeded()
                     return response
-                self._fail(response, attempt)
+                is_tried = may_blame and attempt + 1 >= MAX_ATTEMPTS and response.status_code in PASSING_STATUSES
+                self._fail(response, attempt, is_to_blame=is_tried and await self._is_well())
             attempt += 1
 
-    def _fail(self, response: httpx.Response, attempt: int) -> None:
+    def _fail(self, response: httpx.Response, attempt: int, *, is_to_blame: bool) -> None:
         """Wait where waiting helps.
 
         Raises:
@@ -120,18 +136,20 @@ class Client:
         status = response.status_code
         error = read_refusal(response.content, status)
         why = f"{status} {error.code}: {error.message}"
-        if status in WAIT_STATUSES or (status in PASSING_STATUSES and attempt + 1 < MAX_ATTEMPTS):
-            self.pause.failed(attempt, retry_after_s(response.headers), why)
-        elif status == 413:
+        if status == 413:
             raise TooLargeError(error)
-        elif status in INPUT_STATUSES | PASSING_STATUSES:
+        if status in INPUT_STATUSES or is_to_blame:
             raise RefusedError(error)
-        else:
+        if status not in WAIT_STATUSES | PASSING_STATUSES:
             raise IngestError(f"the server refuses: {why}")
+        self.pause.failed(attempt, retry_after_s(response.headers), why)
 
-    async def _is_alive(self) -> bool:
+    async def _is_well(self) -> bool:
+        """Whether the server answers, at this moment, what it answered before."""
+        if self.known_good is None:
+            return False
         try:
-            return (await self._http.get("/livez")).status_code == 200
+            return (await self._http.post("/v1/embeddings", content=self.known_good, headers=JSON)).status_code == 200
         except httpx.TransportError:
             return False
 

@@ -51,7 +51,7 @@ def ingest(options: Options) -> int:
     except IngestError as error:
         code, why = STOPPED, str(error)
     except RefusedError as refused:
-        code, why = STOPPED, f"the server refuses the settings: {refused.error.message}"
+        code, why = STOPPED, f"the server refuses what every request has: {refused.error.message}"
     if code == DONE and counts.failed:
         code = DEAD_LETTERS
     if progress is None:

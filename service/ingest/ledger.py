@@ -1,7 +1,7 @@
 """What is done: one SQLite file beside the sink, written after the sink and never before it.
 
 In: points that the sink holds, failures, the sink's position. Out: whether an item's points are done, and where the
-sink ended. A run that is killed between the sink's write and the mark here writes those points once more, over themselves.
+sink ended. A run that is killed between the sink's write and the mark writes those points again, over themselves.
 """
 
 import sqlite3

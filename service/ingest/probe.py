@@ -18,16 +18,18 @@ MIN_COSINE = 0.99
 
 
 async def probe_vector(client: Client, model: str, plan: Plan) -> bytes:
-    """The vector of `TEXT`.
+    """The vector of `TEXT`, whose request the client keeps as one that is answered when the server is well.
 
     Raises:
         IngestError: the server has none.
         RefusedError: the settings are refused: the length, for instance.
     """
     ask = Ask(Item("probe", b"", 0, TEXT), None, plan.point_id("probe", None))
-    (entry,) = (await client.embed(request_body([ask], {}, model, plan), 1)).data
+    body = request_body([ask], {}, model, plan)
+    (entry,) = (await client.embed(body, 1)).data
     if entry.error is not None:
         raise IngestError(f"the server refuses a text: {entry.error.code}: {entry.error.message}")
+    client.known_good = body
     return read_vector(entry, plan.dimensions)
 
 

@@ -110,6 +110,7 @@ class Sender:
         outcomes, again = self._read(asks, answer, is_last=attempt + 1 >= MAX_ITEM_ATTEMPTS)
         if again:
             await asyncio.sleep(ITEM_WAIT_S * 2**attempt)
+            await self._client.until_well()
         return [*outcomes, *await self._request(again, pictures, attempt + 1)]
 
     def _read(self, asks: Sequence[Ask], answer: Answer, *, is_last: bool) -> tuple[list[Outcome], list[Ask]]:

@@ -15,8 +15,8 @@ def open_source(where: str, fields: Fields, pattern: str | None) -> Source:
     """The source that SOURCE names.
 
     Args:
-        where: a folder, a `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.parquet` file, a folder of the last, or `-` for JSONL
-            on stdin.
+        where: a folder, a `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.parquet` file, a folder of the last, or `-` for
+            JSONL on stdin.
         fields: which fields of a record are id, text and picture.
         pattern: of a folder's files; None takes every picture.
 
