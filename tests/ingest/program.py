@@ -25,8 +25,8 @@ class Program:
     """
 
     def __init__(self, *arguments: str | Path, stdin: bytes | None = None, env: dict[str, str] | None = None) -> None:
-        self._stdout = tempfile.TemporaryFile()
-        self._stderr = tempfile.TemporaryFile()
+        self._stdout = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the test looks
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the test looks
         self.rss_bytes: list[int] = []
         self.process = subprocess.Popen(
             [sys.executable, "-m", "service", "ingest", *map(str, arguments), "--json"],

@@ -1,4 +1,4 @@
-"""A reverse proxy with a temper, before the real server: it refuses large bodies, and tells every third request to wait."""
+"""A reverse proxy with a temper, before the real server: it refuses large bodies, and tells some requests to wait."""
 
 import asyncio
 import socket

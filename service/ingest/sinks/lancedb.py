@@ -39,9 +39,12 @@ class LanceTable:
         where = self._target.described
         try:
             database = self._lance.connect(self._target.place)
-            self._table = database.create_table(self._target.name, schema=self._schema, exist_ok=True)
-            if num_done and not self._table.count_rows():
+            is_there = self._target.name in database.list_tables().tables
+            if num_done and not is_there:
                 raise IngestError(f"--to {where}: not there, and the ledger knows {num_done} points")
+            if not is_there:
+                database.create_table(self._target.name, schema=self._schema)
+            self._table = database.open_table(self._target.name)
             if self._table.schema.field("vector").type != self._schema.field("vector").type:
                 got = self._table.schema.field("vector").type
                 raise IngestError(f"--to {where}: `vector` is {got}, expected {dimensions} components of float32")

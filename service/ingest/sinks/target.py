@@ -79,7 +79,7 @@ def parse_target(written: str) -> Target:
     name = name or DEFAULT_NAME
     if not NAME.fullmatch(name):
         raise IngestError(f"--to {written}: got `{name}`, expected a name of letters, digits and underscores")
-    if "://" in place and urlsplit(place).password is not None:
+    if "://" in place and urlsplit(place).password:
         raise IngestError(
             "--to: a password on a command line is seen by everybody on the machine; use PGPASSWORD or a .pgpass file, "
             "or QDRANT_API_KEY"
