@@ -52,6 +52,8 @@ def ingest(options: Options) -> int:
         code, why = STOPPED, str(error)
     except RefusedError as refused:
         code, why = STOPPED, f"the server refuses what every request has: {refused.error.message}"
+    except KeyboardInterrupt:
+        code, why = STOPPED, "stopped by a signal; the same command goes on from here"
     if code == DONE and counts.failed:
         code = DEAD_LETTERS
     if progress is None:

@@ -1,9 +1,11 @@
 """Outcomes into the sink, then into the ledger: in this order, by one thread, so a kill loses and doubles nothing."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
@@ -131,9 +133,21 @@ class Writer:
         await asyncio.get_running_loop().run_in_executor(self._thread, step, outcomes)
 
     def _write(self, points: Sequence[Point]) -> None:
-        self._ledger.mark(points, self._sink.write(points))
+        position = self._sink.write(points)
+        with _told(self._ledger.path):
+            self._ledger.mark(points, position)
         self.counts.points += len(points)
 
     def _bury(self, failures: Sequence[Failure]) -> None:
-        self._dead.add(failures)
+        with _told(self._dead.path):
+            self._dead.add(failures)
         self.counts.failed = self._dead.num_lines
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """A full disk, for instance, as the run's end."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise IngestError(f"{path}: {error}") from None

@@ -25,6 +25,10 @@ class Folder:
         """An item for each file; a folder's names are held at once, never the whole tree's."""
         for path in self._paths():
             name = path.relative_to(self._root).as_posix()
+            if not _is_text(name):
+                shown = name.encode(errors="backslashreplace").decode()
+                yield BadRecord(shown, Reason("unreadable_file", f"{shown}: the name is no UTF-8"))
+                continue
             try:
                 num_bytes = path.stat().st_size
             except OSError as error:
@@ -50,3 +54,12 @@ class Folder:
 
     def _is_wanted(self, path: Path) -> bool:
         return path.suffix.lower() in PICTURES if self._pattern is None else path.match(self._pattern)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is UTF-8: Python keeps other bytes as halves of surrogate pairs, which no sink can hold."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -58,9 +58,10 @@ def read_record(record: Mapping[str, Any], fields: Fields, base: Path, place: st
             raise _RecordError(f"neither `{fields.name('text')}` nor `{fields.name('image')}` holds anything")
         roles = {fields.name(role) for role in FIELDS}
         metadata = {str(key): _plain(value) for key, value in record.items() if key not in roles}
-        digest = _digest(text, picture, metadata)
+        digest = _digest(name, text, picture, metadata)
     except _RecordError as error:
-        return BadRecord(name, Reason("invalid_record", f"{place}: {error}"))
+        shown = name.encode(errors="backslashreplace").decode()
+        return BadRecord(shown, Reason("invalid_record", f"{place}: {error}"))
     own = name if given is not None else digest.hex()
     num_bytes = len(text or "") + (picture.stat().st_size if isinstance(picture, Path) else len(picture or ""))
     return Item(own, digest[:8], num_bytes, text, picture, metadata)
@@ -116,6 +117,8 @@ def _plain(value: Any) -> Any:
         _RecordError: there is no such form.
     """
     match value:
+        case int() if not -(1 << 63) <= value < 1 << 63:
+            return str(value)  # JSON has it, stores do not
         case None | bool() | int() | str():
             return value
         case float():
@@ -135,10 +138,11 @@ def _plain(value: Any) -> Any:
     raise _RecordError(f"metadata of type {type(value).__name__} has no form in JSON")
 
 
-def _digest(text: str | None, picture: Picture | None, metadata: Mapping[str, Any]) -> bytes:
+def _digest(name: str, text: str | None, picture: Picture | None, metadata: Mapping[str, Any]) -> bytes:
     """Of all that a record says; of a picture's file the path and the size."""
     seen = [str(picture), picture.stat().st_size] if isinstance(picture, Path) else picture
     try:
+        name.encode()
         return hashlib.sha256(msgspec.json.encode([text, seen, metadata])).digest()[:16]
     except UnicodeEncodeError:
         raise _RecordError("there are bytes in it that are no UTF-8") from None
