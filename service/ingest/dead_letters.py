@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from service.ingest.errors import Reason
+from service.ingest.errors import IngestError, Reason
 from service.ingest.item import Failure
 from service.ingest.ledger import Ledger
 
@@ -25,16 +25,19 @@ class DeadLetters:
     """
 
     def __init__(self, path: Path, ledger: Ledger) -> None:
+        """Write the file anew from the ledger.
+
+        Raises:
+            IngestError: it cannot be written.
+        """
         self.path = path
         self._ledger = ledger
         lines = _lines(ledger.dead())
         self.num_lines = len(lines)
-        if not lines:
-            path.unlink(missing_ok=True)
-            return
-        fresh = path.with_name(f"{path.name}.new")
-        fresh.write_bytes(b"".join(lines))
-        fresh.replace(path)
+        try:
+            _replace(path, b"".join(lines))
+        except OSError as error:
+            raise IngestError(f"--dead-letters {path}: {error.strerror}") from None
 
     def add(self, failures: Iterable[Failure]) -> None:
         """Bury failures in the ledger, then write their lines; blocks."""
@@ -48,6 +51,15 @@ class DeadLetters:
             file.flush()
             os.fsync(file.fileno())
         self.num_lines += len(lines)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    if not content:
+        path.unlink(missing_ok=True)
+        return
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(content)
+    fresh.replace(path)
 
 
 def _lines(entries: Iterable[Entry]) -> list[bytes]:

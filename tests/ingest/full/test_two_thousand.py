@@ -18,7 +18,7 @@ MAX_RSS_BYTES = 400 << 20
 """Of the program, all its libraries included; embedded Qdrant holds its 6,000 vectors and payloads in it."""
 MAX_GROWTH_BYTES = 48 << 20
 """From the first quarter of a run to its end, of the same."""
-NUM_TEXTS = 40_000
+NUM_TEXTS = 20_000
 MAX_TEXTS_GROWTH_BYTES = 16 << 20
 """The same where the sink is a file, which holds nothing: a long source."""
 
