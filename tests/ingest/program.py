@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import random
 import subprocess
 import sys
 import tempfile
@@ -55,7 +56,8 @@ class Program:
         while not happened():
             assert self.process.poll() is None, f"it had ended: {self.events()[-1:]} {self.stderr()}"
             assert time.monotonic() < deadline_s, "it never came so far"
-            time.sleep(0.002)
+            time.sleep(0.005)
+        time.sleep(random.uniform(0, 0.05))  # between two writes, in the middle of one, or before a mark
         self.process.kill()
         assert self.process.wait() == -9
 

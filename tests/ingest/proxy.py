@@ -51,13 +51,13 @@ class Proxy:
 
     async def _answer(self, scope: dict[str, Any], body: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         if scope["method"] == "POST":
-            self.num_asked += 1
             if self._told_at_s is not None:
                 self.waits_s.append(time.monotonic() - self._told_at_s)
                 self._told_at_s = None
             if len(body) > self._max_body_bytes:
                 self.num_refused += 1
                 return 413, [], b"<html>413 Request Entity Too Large</html>"
+            self.num_asked += 1
             if self.num_asked % self._told_every == 0:
                 self._told_at_s = time.monotonic()
                 return 429, [(b"retry-after", str(self._retry_after_s).encode())], b"slow down"

@@ -19,9 +19,9 @@ from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
 from tests.ingest.program import Program, dead_letters
 from tests.ingest.proxy import Proxy
 
-NUM_PICTURES = 60
+NUM_PICTURES = 40
 WANTED = NUM_PICTURES * len(INSTRUCTIONS)
-SLOWLY = ("--concurrency", "1", "--batch-inputs", "9")
+SLOWLY = ("--concurrency", "1", "--batch-inputs", "6")
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +37,10 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def stored(folder: Path, name: str = "cenote") -> int:
-    """Points of an embedded collection, as another process sees them while it grows."""
+    """Points of an embedded collection, about, as another process sees them while it grows."""
     path = folder / "collection" / name / "storage.sqlite"
     with contextlib.suppress(sqlite3.OperationalError), sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-        return int(database.execute("SELECT count(*) FROM points").fetchone()[0])
+        return int(database.execute("SELECT max(rowid) FROM points").fetchone()[0] or 0)
     return 0
 
 
@@ -68,8 +68,6 @@ def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_a_picture
     (want,) = builtin.vectors({"inputs": [{"content": content}], "instruction": some.payload["instruction"]})
     np.testing.assert_allclose(some.vector, want, rtol=0, atol=1e-5)
     store.close()
-    again = Program(*arguments).end(2)
-    assert (again["points"], again["already"], again["hits"]) == (0, WANTED, 0)
 
 
 def test_a_file_that_was_cut_anywhere_by_a_kill_has_every_line_once(
@@ -108,16 +106,15 @@ def test_what_waits_and_what_is_too_large_is_asked_again_as_it_is_told(
     builtin: LiveServer, folder: Path, tmp_path: Path
 ) -> None:
     """Behind a proxy with a small limit for bodies, which the server knows nothing of, and with a temper."""
-    proxy = Proxy(builtin.url, max_body_bytes=12_000, retry_after_s=1, told_every=9)
+    proxy = Proxy(builtin.url, max_body_bytes=12_000, retry_after_s=1, told_every=4)
     arguments = (folder, "--to", tmp_path / "out.jsonl", "--server", proxy.url, *asked(INSTRUCTIONS[0]))
-    end = Program(*arguments, "--batch-bytes", "40000").end(2)
+    end = Program(*arguments, "--batch-bytes", "40000", "--concurrency", "1").end(2)
     proxy.stop()
     assert (end["points"], end["failed"]) == (NUM_PICTURES, len(BROKEN))
-    assert proxy.num_refused > 0
-    assert proxy.num_refused < 12, "the batches that follow are smaller"
+    assert 0 < proxy.num_refused < 6, "the batches that follow are smaller"
     assert len(proxy.waits_s) > 0
-    assert min(proxy.waits_s[1:], default=1.0) >= 0.95
-    assert end["waited_s"] >= 1
+    assert min(proxy.waits_s) >= 0.99
+    assert end["waited_s"] >= 0.99 * len(proxy.waits_s)
 
 
 def test_another_model_length_or_sink_is_refused_and_named(builtin: LiveServer, folder: Path, tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """Qdrant, embedded in a folder or at a URL: a collection of points, cosine distance."""
 
 import os
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,11 +42,13 @@ class QdrantCollection:
             self._client = self._connect()
             if self._client.collection_exists(name):
                 _check(self._client.get_collection(name).config.params.vectors, dimensions, self._target)
-                return
-            if num_done:
+            elif num_done:
                 raise IngestError(f"--to {self._target.described}: not there, and the ledger knows {num_done} points")
-            vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
-            self._client.create_collection(name, vectors_config=vectors)
+            else:
+                vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
+                self._client.create_collection(name, vectors_config=vectors)
+            if not self._target.is_url:
+                _log_ahead(Path(self._target.place, "collection", name, "storage.sqlite"))
         except IngestError:
             raise
         except Exception as error:  # its two transports and its embedded form raise what they like
@@ -82,6 +87,16 @@ class QdrantCollection:
             return self._qdrant.QdrantClient(path=self._target.place)
         key = os.environ.get("QDRANT_API_KEY")
         return self._qdrant.QdrantClient(url=self._target.place, api_key=key, timeout=TIMEOUT_S)
+
+
+def _log_ahead(database: Path) -> None:
+    """Let the embedded form's SQLite write a log: five times as fast, since it commits, and syncs, point by point.
+
+    The mode is kept in the file itself, and whoever opens it next goes along with it.
+    """
+    if database.is_file():
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _check(vectors: Any, dimensions: int, target: Target) -> None:

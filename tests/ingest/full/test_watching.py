@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -20,6 +21,7 @@ COMMAND = (sys.executable, "-m", "service", "ingest")
 def test_a_bar_at_a_terminal_shows_rate_time_left_hits_and_failures(live: LiveServer, tmp_path: Path) -> None:
     fill(tmp_path / "in", NUM_PICTURES, seed=3)
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 160))
     command = [*COMMAND, str(tmp_path / "in"), "--to", str(tmp_path / "out.jsonl"), "--server", live.url, *asked()]
     process = subprocess.Popen(command, cwd=ROOT, env=plain_environ(), stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
