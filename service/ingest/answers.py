@@ -99,10 +99,10 @@ def model_card(body: bytes, model: str | None) -> dict[str, Any]:
     """
     try:
         cards: list[dict[str, Any]] = msgspec.json.decode(body, type=dict[str, Any])["data"]
-        found = next(card for card in cards if model is None or card["id"] == model)
-        return found | {"max_vectors_per_input": found["max_vectors_per_input"]}
-    except StopIteration:
-        names = ", ".join(str(card.get("id")) for card in cards)
-        raise IngestError(f"--model {model}: the server has {names or 'no model'}") from None
+        named = {card["id"]: card | {"max_vectors_per_input": card["max_vectors_per_input"]} for card in cards}
     except (msgspec.DecodeError, KeyError, TypeError):
         raise IngestError("/v1/models is not that of a Cenote server") from None
+    found = named.get(model) if model is not None else next(iter(named.values()), None)
+    if found is None:
+        raise IngestError(f"--model {model}: the server has {', '.join(named) or 'no model'}")
+    return found

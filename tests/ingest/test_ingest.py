@@ -6,6 +6,7 @@ import random
 import signal
 import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def slow(builtin: LiveServer) -> Iterator[str]:
+    """The same server behind a proxy that takes a second's break now and then: a kill comes before the end."""
+    proxy = Proxy(builtin.url, max_body_bytes=1 << 30, retry_after_s=1, told_every=6)
+    yield proxy.url
+    proxy.stop()
+
+
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -45,10 +54,10 @@ def stored(folder: Path, name: str = "cenote") -> int:
 
 
 def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_a_picture(
-    builtin: LiveServer, folder: Path, tmp_path: Path
+    builtin: LiveServer, slow: str, folder: Path, tmp_path: Path
 ) -> None:
     encoded = builtin.metric("cenote_vision_encodes_total")
-    arguments = (folder, "--to", f"qdrant:{tmp_path / 'db'}", "--server", builtin.url, *asked(), *SLOWLY)
+    arguments = (folder, "--to", f"qdrant:{tmp_path / 'db'}", "--server", slow, *asked(), *SLOWLY)
     for threshold in sorted(random.sample(range(1, WANTED // 2), 2)):
         Program(*arguments).kill_when(lambda least=threshold: stored(tmp_path / "db") >= least)
     end = Program(*arguments).end(2)
@@ -70,11 +79,9 @@ def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_a_picture
     store.close()
 
 
-def test_a_file_that_was_cut_anywhere_by_a_kill_has_every_line_once(
-    builtin: LiveServer, folder: Path, tmp_path: Path
-) -> None:
+def test_a_file_that_was_cut_anywhere_by_a_kill_has_every_line_once(slow: str, folder: Path, tmp_path: Path) -> None:
     sink = tmp_path / "out.jsonl"
-    arguments = (folder, "--to", sink, "--server", builtin.url, *asked(*INSTRUCTIONS[:2]), *SLOWLY)
+    arguments = (folder, "--to", sink, "--server", slow, *asked(*INSTRUCTIONS[:2]), *SLOWLY)
     Program(*arguments).kill_when(lambda: sink.exists() and sink.stat().st_size > 0)
     with sink.open("ab") as file:  # as if it had been killed within the next write
         file.write(b'{"point":"2d1cc2a6-0e22-5473-8e21-a7638eedf847","id":"00')
@@ -86,9 +93,9 @@ def test_a_file_that_was_cut_anywhere_by_a_kill_has_every_line_once(
     assert len(lines(sink)) == WANTED
 
 
-def test_parquet_parts_are_whole_or_not_there(builtin: LiveServer, folder: Path, tmp_path: Path) -> None:
+def test_parquet_parts_are_whole_or_not_there(slow: str, folder: Path, tmp_path: Path) -> None:
     sink = tmp_path / "out.parquet"
-    arguments = (folder, "--to", sink, "--server", builtin.url, *asked(), "--dimensions", "64")
+    arguments = (folder, "--to", sink, "--server", slow, *asked(), "--dimensions", "64", "--batch-inputs", "18")
     program = Program(*arguments)
     program.kill_when(lambda: len(program.events()) > 0)
     (sink / "part-00000.parquet").write_bytes(b"PAR1 of a run that was killed before its mark")
@@ -172,9 +179,9 @@ def test_lines_that_are_no_items_are_dead_letters_with_their_numbers_and_others_
 
 
 def test_a_signal_ends_it_between_two_batches_and_nothing_is_asked_twice(
-    builtin: LiveServer, folder: Path, tmp_path: Path
+    slow: str, folder: Path, tmp_path: Path
 ) -> None:
-    arguments = (folder, "--to", tmp_path / "out.jsonl", "--server", builtin.url, *asked(), *SLOWLY)
+    arguments = (folder, "--to", tmp_path / "out.jsonl", "--server", slow, *asked(), *SLOWLY)
     program = Program(*arguments)
     while not (tmp_path / "out.jsonl").exists():
         time.sleep(0.01)
