@@ -85,6 +85,18 @@ bench: $(VENV)/.test $(SENTENCE)/.installed ## measure the service against its l
 scorecard: $(VENV)/.serve ## measure the built-in model on scenes it never saw
 	$(BIN)/python -m service.model.builtin.score
 
+INGEST := .ingest
+$(INGEST)/.installed: tests/ingest/full/requirements.txt $(VENV)/.test
+	test -x $(INGEST)/bin/python || $(PYTHON) -m venv --without-pip $(INGEST)
+	$(BIN)/python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' > $(INGEST)/cenote.pth
+	cp $(INGEST)/cenote.pth "$$($(INGEST)/bin/python -c 'import site; print(site.getsitepackages()[0])')"  # what .venv has, too
+	$(BIN)/python -m pip --python $(INGEST)/bin/python install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+.PHONY: ingest-check
+ingest-check: $(INGEST)/.installed ## cenote ingest at full size: 2,000 pictures, kills, every store for real (under 6 minutes)
+	$(INGEST)/bin/python -m pytest tests/ingest/full -s $(ARGS)
+
 .PHONY: fuzz
 fuzz: $(VENV)/.test ## 2,000 requests that schemathesis makes from openapi.json, and what it finds
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
@@ -121,4 +133,4 @@ deploy-rules: $(VENV)/.test ## write the Prometheus operator's rules from deploy
 	$(BIN)/python -m tests.deploy.operator_rules
 
 clean: ## remove the virtual environments, those of the clients and of the bench
-	rm -rf $(VENV) .clients .sdks .scoreboard .bench .deploy
+	rm -rf $(VENV) .clients .sdks .scoreboard .bench .deploy .ingest

@@ -1,4 +1,4 @@
-"""`cenote serve`, `cenote key`, `cenote models`, `cenote openapi`, `cenote reference`."""
+"""`cenote serve`, `cenote ingest`, `cenote key`, `cenote models`, `cenote openapi`, `cenote reference`."""
 
 import argparse
 import asyncio
@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     models.add_argument("--family", help="whose prompts the model takes; its files say when not given")
     models.set_defaults(run=_models)
     _add_key_command(commands.add_parser("key", help="make API keys for the file of --api-keys"))
+    _add_ingest_command(commands.add_parser("ingest", help="embed a folder or a file into a file or a store"))
     document = commands.add_parser("openapi", help="print the OpenAPI document")
     document.add_argument("--profile", choices=DOCUMENTS, default="full", help="`sdk`: 3.0.3, for client generators")
     document.set_defaults(run=lambda options: _print(DOCUMENTS[options.profile](), options.check))
@@ -75,6 +76,23 @@ def _add_key_command(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--max-requests-per-s", type=float, metavar="N", help="requests a second")
     new.add_argument("--max-concurrent-requests", type=int, metavar="N", help="requests under way at once")
     new.set_defaults(run=_new_key)
+
+
+def _add_ingest_command(parser: argparse.ArgumentParser) -> None:
+    from service.ingest.arguments import add_arguments  # a client program: the server never imports it
+
+    add_arguments(parser)
+    parser.set_defaults(run=_ingest)
+
+
+def _ingest(options: argparse.Namespace) -> int:
+    from service.ingest.arguments import options_of
+
+    try:
+        from service.ingest.command import ingest
+    except ImportError as error:
+        return _complain(f"ingest: {error.name} is not installed: pip install 'cenote[ingest]'", 1)
+    return ingest(options_of(options))
 
 
 def _new_key(options: argparse.Namespace) -> int:

@@ -117,6 +117,7 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
         "service/decode/serve.py": {"socket"},
         "service/decode/worker_process.py": {"socket"},
         "service/model/checkpoint.py": {"huggingface_hub"},
+        "service/ingest/client.py": {"httpx"},  # the user's client program
         "service/engine/cache/valkey.py": {"redis"},  # to the operator's server, from an extra
     }
     whole = {path.name for path in sources() if {"urllib.request", "http.client"} & {*imports(path)}}

@@ -1,0 +1,126 @@
+"""The command line of `cenote ingest`. Imports nothing of a run, so that other commands do not pay for it."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.ingest.sinks.target import KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asks for; each attribute is the flag of its name."""
+
+    source: str
+    to: str
+    server: str | None
+    model: str | None
+    revision: str | None
+    device: str | None
+    api_key_env: str | None
+    instruction: list[str]
+    dimensions: int | None
+    raw: bool
+    truncate: bool
+    id_field: str | None
+    text_field: str | None
+    image_field: str | None
+    glob: str | None
+    ledger: Path | None
+    dead_letters: Path | None
+    retry_failed: bool
+    max_errors: int | None
+    concurrency: int
+    batch_inputs: int
+    batch_bytes: int
+    window_bytes: int
+    give_up_s: float
+    json: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """All flags, in the order of `--help`."""
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="folder of pictures, .jsonl, .csv, .tsv or .parquet file, or - for JSONL on stdin",
+    )
+    parser.add_argument("--to", required=True, metavar="SINK", help=f"where to: {', '.join(KINDS.values())}")
+    _add_server(parser.add_argument_group("the server"))
+    _add_vectors(parser.add_argument_group("the vectors"))
+    _add_records(parser.add_argument_group("the source"))
+    _add_run(parser.add_argument_group("the run"))
+
+
+def options_of(namespace: argparse.Namespace) -> Options:
+    """The parsed command line."""
+    return Options(**{name: getattr(namespace, name) for name in Options.__slots__})
+
+
+def _add_server(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--server", metavar="URL", help="its address; without it `cenote serve` runs along")
+    group.add_argument("--model", metavar="MODEL", help="a name of that server's, or what the own server is to serve")
+    group.add_argument("--revision", metavar="REVISION", help="own server: commit, tag or branch of a hub id")
+    group.add_argument("--device", metavar="DEVICE", help="own server: auto, cpu, cuda or cuda:N")
+    group.add_argument("--api-key-env", metavar="NAME", help="environment variable that holds the API key")
+
+
+def _add_vectors(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--instruction",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="what the vectors are for; given several times, each item has a vector for each, and is encoded once",
+    )
+    group.add_argument("--dimensions", type=_positive, metavar="N", help="length of the vectors (matryoshka)")
+    group.add_argument("--raw", action="store_true", help="do not scale vectors to length 1")
+    group.add_argument("--truncate", action="store_true", help="cut texts that are too long; else they fail")
+
+
+def _add_records(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--id-field", metavar="NAME", help="field of the id (default id; a digest where it is absent)")
+    group.add_argument("--text-field", metavar="NAME", help="field of the text (default text)")
+    group.add_argument(
+        "--image-field", metavar="NAME", help="field of the picture: path, URL, data URI (default image)"
+    )
+    group.add_argument("--glob", metavar="PATTERN", help="files of a folder, from the right (default: pictures)")
+
+
+def _add_run(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--ledger", type=Path, metavar="FILE", help="what is done (default: beside the sink, .ledger)")
+    group.add_argument(
+        "--dead-letters", type=Path, metavar="FILE", help="what failed (default: beside it, .dead.jsonl)"
+    )
+    group.add_argument("--retry-failed", action="store_true", help="try again what failed in former runs")
+    group.add_argument("--max-errors", type=_natural, metavar="N", help="stop when more items than this have failed")
+    group.add_argument("--concurrency", type=_positive, default=4, metavar="N", help="requests at once (default 4)")
+    group.add_argument("--batch-inputs", type=_positive, default=64, metavar="N", help="inputs a request (default 64)")
+    group.add_argument(
+        "--batch-bytes", type=_positive, default=8 << 20, metavar="N", help="bytes of a request (default 8 MiB)"
+    )
+    group.add_argument(
+        "--window-bytes", type=_positive, default=64 << 20, metavar="N", help="bytes under way at once (default 64 MiB)"
+    )
+    group.add_argument(
+        "--give-up-s",
+        type=float,
+        default=300.0,
+        metavar="S",
+        help="stop when nothing succeeds for so long (default 300)",
+    )
+    group.add_argument("--json", action="store_true", help="progress as JSON lines on stdout")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"got {value}, expected 1 or more")
+    return value
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"got {value}, expected 0 or more")
+    return value

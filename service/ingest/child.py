@@ -1,0 +1,77 @@
+"""A server of our own: `cenote serve` on a free loopback port, for as long as the run lasts."""
+
+import asyncio
+import ctypes
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from service.ingest.errors import IngestError
+
+LISTENING = "listening on "
+LOOK_EVERY_S = 0.1
+STOP_S = 30.0
+PR_SET_PDEATHSIG = 1
+"""Of `prctl`: the signal that a process gets when the one that started it has died.
+
+Source: linux/prctl.h.
+"""
+
+
+@asynccontextmanager
+async def own_server(settings: Sequence[str]) -> AsyncIterator[str]:
+    """The URL of a server that ends with the run.
+
+    On Linux it ends also when the run is killed; elsewhere it then stays.
+
+    Args:
+        settings: flags of `cenote serve`; the environment says the rest.
+
+    Raises:
+        IngestError: it does not start; the message has the end of its log.
+    """
+    with tempfile.NamedTemporaryFile(prefix="cenote-serve-", suffix=".log") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "service", "serve", "--port", "0", "--lame-duck-s", "0", *settings,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=log,
+            process_group=0,  # Ctrl-C is the run's to handle
+            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        )  # fmt: skip
+        try:
+            yield await _address(process, Path(log.name))
+        finally:
+            await _stop(process)
+
+
+async def _address(process: asyncio.subprocess.Process, log: Path) -> str:
+    while process.returncode is None:
+        for line in log.read_text(errors="replace").splitlines():
+            _, found, rest = line.partition(LISTENING)
+            if found:
+                return rest.split()[0]
+        await asyncio.sleep(LOOK_EVERY_S)
+    said = log.read_text(errors="replace").strip().splitlines()[-3:]
+    raise IngestError(f"`cenote serve` did not start: {' / '.join(said) or f'exit code {process.returncode}'}")
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), STOP_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+"""Looked up before the fork: little may be done between fork and exec."""
+
+
+def _die_with_parent() -> None:
+    if _LIBC is not None:
+        _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

@@ -1,0 +1,155 @@
+"""`cenote ingest` from its command line to its exit code: puts a run together out of its parts."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
+
+from service.ingest.arguments import Options
+from service.ingest.batching import Batcher
+from service.ingest.child import own_server
+from service.ingest.choosing import Chooser
+from service.ingest.client import Client, RefusedError
+from service.ingest.dead_letters import DeadLetters
+from service.ingest.errors import IngestError
+from service.ingest.ledger import Ledger
+from service.ingest.pause import Pause
+from service.ingest.pipeline import Pipeline, tell_now_and_then
+from service.ingest.probe import check_probe, probe_vector
+from service.ingest.progress import Counts, Progress, make_progress
+from service.ingest.reading import Reading
+from service.ingest.sending import Sender
+from service.ingest.server import ask_plan
+from service.ingest.sinks import make_sink
+from service.ingest.sinks.target import parse_target
+from service.ingest.sources import open_source
+from service.ingest.sources.record import Fields
+from service.ingest.sources.source import Source
+from service.ingest.window import Window
+from service.ingest.writing import TooManyFailuresError, Writer
+
+DONE, STOPPED, DEAD_LETTERS = 0, 1, 2
+"""Exit codes: all is in the sink; the run stopped before its end; items are in the dead-letter file."""
+
+
+class SignalledError(IngestError):
+    """Somebody stopped the run; what was under way is written."""
+
+
+def ingest(options: Options) -> int:
+    """Run, say how it ended, and give the exit code."""
+    counts = Counts()
+    progress: Progress | None = None
+    code, why = DONE, ""
+    try:
+        progress = make_progress(counts, json=options.json)
+        asyncio.run(_run(options, counts, progress))
+    except TooManyFailuresError as error:
+        code, why = DEAD_LETTERS, str(error)
+    except IngestError as error:
+        code, why = STOPPED, str(error)
+    except RefusedError as refused:
+        code, why = STOPPED, f"the server refuses what every request has: {refused.error.message}"
+    except KeyboardInterrupt:
+        code, why = STOPPED, "stopped by a signal; the same command goes on from here"
+    if code == DONE and counts.failed:
+        code = DEAD_LETTERS
+    if progress is None:
+        raise SystemExit(f"cenote ingest: {why}")
+    progress.end(counts, code, why)
+    return code
+
+
+async def _run(options: Options, counts: Counts, progress: Progress) -> None:
+    target = parse_target(options.to)
+    sink = make_sink(target)
+    fields = Fields(options.id_field, options.text_field, options.image_field)
+    source = open_source(options.source, fields, options.glob)
+    pause = Pause(options.give_up_s)
+    async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
+        model, plan, bounds = await ask_plan(client, options)
+        with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:
+            ledger.agree(plan, target.identity)
+            probe = await probe_vector(client, model, plan)
+            check_probe(ledger.fact("probe"), probe)
+            if options.retry_failed:
+                ledger.raise_the_dead()
+            dead = DeadLetters(options.dead_letters or Path(f"{target.beside}.dead.jsonl"), ledger)
+            counts.failed = dead.num_lines
+            chooser = Chooser(plan, options.instruction or [None], ledger, counts)
+            async with Writer(sink, ledger, dead, chooser, counts, options.max_errors) as writer:
+                await writer.open(plan.dimensions)
+                if ledger.position is None:
+                    ledger.made_by(plan, target.identity, probe)
+                sender = Sender(client, plan, model, bounds, counts)
+                async with _watched(source, options, counts, progress, pause) as reading:
+                    window = Window(options.window_bytes)
+                    await Pipeline(reading, chooser, Batcher(bounds), sender, writer, window).run(options.concurrency)
+
+
+@asynccontextmanager
+async def _watched(
+    source: Source, options: Options, counts: Counts, progress: Progress, pause: Pause
+) -> AsyncIterator[Reading]:
+    """The source being read, with somebody who tells how far it is, and a way to stop it.
+
+    Raises:
+        SignalledError: a signal has stopped it, and all that had been read before is done.
+    """
+    reading = Reading(source)
+    loop = asyncio.get_running_loop()
+    came = asyncio.Event()
+
+    def stop() -> None:
+        came.set()
+        reading.stop()
+        for each in (signal.SIGINT, signal.SIGTERM):  # the second one ends it at once
+            loop.remove_signal_handler(each)
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stop)
+    asides = [
+        asyncio.create_task(tell_now_and_then(progress, counts, pause)),
+        asyncio.create_task(_count(source, len(options.instruction) or 1, counts)),
+    ]
+    try:
+        yield reading
+    finally:
+        counts.waited_s = pause.waited_s
+        for aside in asides:
+            aside.cancel()
+    if came.is_set():
+        raise SignalledError("stopped by a signal; the same command goes on from here")
+
+
+async def _count(source: Source, num_instructions: int, counts: Counts) -> None:
+    with suppress(IngestError, OSError):  # whoever reads it will say so
+        num_items = await asyncio.to_thread(source.count)
+        counts.total = None if num_items is None else num_items * num_instructions
+
+
+@asynccontextmanager
+async def _server(options: Options) -> AsyncIterator[str]:
+    if options.server is not None:
+        yield options.server
+        return
+    wanted = {"model": options.model, "revision": options.revision, "device": options.device}
+    flags = [part for name, value in wanted.items() if value is not None for part in (f"--{name}", value)]
+    async with own_server(flags) as url:
+        yield url
+
+
+def _api_key(options: Options) -> str | None:
+    """The key out of the environment, where no other user of the machine reads it.
+
+    Raises:
+        IngestError: the variable is not there.
+    """
+    if options.api_key_env is None:
+        return None
+    key = os.environ.get(options.api_key_env)
+    if not key:
+        raise IngestError(f"--api-key-env {options.api_key_env}: there is no such environment variable, or it is empty")
+    return key

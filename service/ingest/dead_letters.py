@@ -1,0 +1,76 @@
+"""The dead-letter file: a line for each item that has no vector, with the reason.
+
+The ledger holds the truth, and a run that starts writes the file anew from it: a kill between the two costs nothing.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from service.ingest.errors import IngestError, Reason
+from service.ingest.item import Failure
+from service.ingest.ledger import Ledger
+
+Entry = tuple[str, str | None, Reason]
+"""Item, instruction, reason."""
+
+
+class DeadLetters:
+    """JSONL of `id`, `instructions`, `code`, `message`; not there while nothing has failed.
+
+    Attributes:
+        num_lines: items that are in it.
+    """
+
+    def __init__(self, path: Path, ledger: Ledger) -> None:
+        """Write the file anew from the ledger.
+
+        Raises:
+            IngestError: it cannot be written.
+        """
+        self.path = path
+        self._ledger = ledger
+        lines = _lines(ledger.dead())
+        self.num_lines = len(lines)
+        try:
+            _replace(path, b"".join(lines))
+        except OSError as error:
+            raise IngestError(f"--dead-letters {path}: {error.strerror}") from None
+
+    def add(self, failures: Iterable[Failure]) -> None:
+        """Bury failures in the ledger, then write their lines; blocks."""
+        failures = list(failures)
+        if not failures:
+            return
+        self._ledger.bury(failures)
+        lines = _lines((failure.ask.item.id, failure.ask.instruction, failure.reason) for failure in failures)
+        with self.path.open("ab") as file:
+            file.write(b"".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        self.num_lines += len(lines)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    if not content:
+        path.unlink(missing_ok=True)
+        return
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(content)
+    fresh.replace(path)
+
+
+def _lines(entries: Iterable[Entry]) -> list[bytes]:
+    """One line for each item and code, with all instructions that it holds for and the first message."""
+    messages: dict[tuple[str, str], str] = {}
+    instructions: dict[tuple[str, str], list[str]] = {}
+    for item, instruction, reason in entries:
+        messages.setdefault((item, reason.code), reason.message)
+        instructions.setdefault((item, reason.code), []).extend([] if instruction is None else [instruction])
+    lines = [
+        {"id": item, "instructions": instructions[item, code], "code": code, "message": message}
+        for (item, code), message in messages.items()
+    ]
+    return [msgspec.json.encode(line) + b"\n" for line in lines]

@@ -1,0 +1,81 @@
+"""When to ask again: one pause for all senders, as long as the server says, and an end to patience."""
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from service.ingest.errors import IngestError
+
+FIRST_WAIT_S = 0.5
+MAX_WAIT_S = 30.0
+"""Longest wait where the server says nothing."""
+MAX_TOLD_S = 600.0
+"""Longest that a server is believed."""
+JITTER = 0.25
+"""Part of a wait that is drawn, so that senders that were sent away together do not come back together."""
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds that an answer asks to wait; None where it does not say.
+
+    Source: RFC 9110, section 10.2.3 (seconds, or a date); `retry-after-ms` is OpenAI's.
+    """
+    try:
+        if told := headers.get("retry-after-ms"):
+            wait_s = float(told) / 1000
+        elif not (told := headers.get("retry-after")):
+            return None
+        elif told.replace(".", "", 1).isdigit():
+            wait_s = float(told)
+        else:
+            wait_s = (parsedate_to_datetime(told) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+    return min(max(wait_s, 0.0), MAX_TOLD_S)
+
+
+class Pause:
+    """What all senders wait for before they ask.
+
+    Attributes:
+        waited_s: seconds of pauses so far, those of all senders counted once.
+    """
+
+    def __init__(self, give_up_s: float) -> None:
+        """Have patience for `give_up_s` seconds in which nothing succeeds."""
+        self.waited_s = 0.0
+        self._give_up_s = give_up_s
+        self._until_s = 0.0
+        self._failing_since_s: float | None = None
+
+    async def over(self) -> None:
+        """Wait until one may ask."""
+        while (left_s := self._until_s - time.monotonic()) > 0:
+            await asyncio.sleep(left_s * (1 + JITTER * random.random()))  # noqa: S311  # spreads, hides nothing
+
+    def succeeded(self) -> None:
+        """Something was answered: patience begins anew."""
+        self._failing_since_s = None
+
+    def failed(self, attempt: int, told_s: float | None, why: str) -> None:
+        """Nobody asks for a while.
+
+        Args:
+            attempt: how often the same thing has failed before.
+            told_s: what the server says; None grows from `FIRST_WAIT_S` with the attempts.
+            why: for the message.
+
+        Raises:
+            IngestError: nothing has succeeded for too long.
+        """
+        now_s = time.monotonic()
+        self._failing_since_s = self._failing_since_s or now_s
+        if now_s - self._failing_since_s >= self._give_up_s:
+            raise IngestError(f"the server has taken nothing for {self._give_up_s:g} s (--give-up-s); last: {why}")
+        wait_s = min(FIRST_WAIT_S * 2 ** min(attempt, 8), MAX_WAIT_S) if told_s is None else told_s
+        until_s = now_s + wait_s
+        self.waited_s += max(0.0, until_s - max(self._until_s, now_s))
+        self._until_s = max(self._until_s, until_s)

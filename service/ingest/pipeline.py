@@ -1,0 +1,99 @@
+"""One run: the source's thread, the planner, the senders and the writer, with bounded queues between them.
+
+    source ─► choose ─► batch ─► window ─► senders ─► writer ─► sink, then ledger
+    (thread)  (ledger)           (bytes)   (HTTP)     (thread)
+
+Whatever is slower than what stands before it, holds it up: nothing piles up anywhere.
+"""
+
+import asyncio
+
+from service.ingest.batching import Batch, Batcher
+from service.ingest.choosing import Chooser
+from service.ingest.pause import Pause
+from service.ingest.progress import Counts, Progress
+from service.ingest.reading import Reading
+from service.ingest.sending import Sender
+from service.ingest.window import Window
+from service.ingest.writing import Writer
+
+LINGER_S = 0.2
+"""How long a batch waits for more items when the source gives none: a slow pipe is answered as it comes."""
+TELL_EVERY_S = 1.0
+
+
+class Pipeline:
+    """Runs once."""
+
+    def __init__(
+        self, reading: Reading, chooser: Chooser, batcher: Batcher, sender: Sender, writer: Writer, window: Window
+    ) -> None:
+        self._reading = reading
+        self._chooser = chooser
+        self._batcher = batcher
+        self._sender = sender
+        self._writer = writer
+        self._window = window
+        self._batches: asyncio.Queue[Batch | None] = asyncio.Queue(1)
+
+    async def run(self, num_senders: int) -> None:
+        """Embed and write everything that the source gives and the ledger lacks.
+
+        Args:
+            num_senders: requests at once.
+
+        Raises:
+            IngestError: the run cannot go on.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._writer.run())
+                await self._send_all(num_senders)
+                await self._writer.end()
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from None
+
+    async def _send_all(self, num_senders: int) -> None:
+        async with asyncio.TaskGroup() as senders:
+            for _ in range(num_senders):
+                senders.create_task(self._send())
+            await self._feed()
+            for _ in range(num_senders):
+                await self._batches.put(None)
+
+    async def _feed(self) -> None:
+        """Items to batches, as long as there are any."""
+        wait_s = None
+        while (read := await self._reading.take(wait_s)) is not None:
+            chosen, failures = self._chooser.choose(read)
+            if failures:
+                await self._writer.put(failures)
+            for asks in chosen:
+                await self._queue(self._batcher.add(asks))
+            if not read:
+                await self._queue(self._batcher.flush())
+            wait_s = LINGER_S if read else None
+        await self._queue(self._batcher.flush())
+
+    async def _queue(self, batch: Batch | None) -> None:
+        if batch is not None:
+            await self._window.enter(batch.num_bytes)
+            await self._batches.put(batch)
+
+    async def _send(self) -> None:
+        while (batch := await self._batches.get()) is not None:
+            outcomes = await self._sender.embed(batch.asks)
+            await self._writer.put(outcomes)
+            await self._window.leave(batch.num_bytes)
+
+
+async def tell_now_and_then(progress: Progress, counts: Counts, pause: Pause) -> None:
+    """Keep whoever watches informed, for ever."""
+    while True:
+        counts.waited_s = pause.waited_s
+        progress.tell(counts)
+        await asyncio.sleep(TELL_EVERY_S)
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,30 @@
+"""Where vectors go: one file a kind, chosen by `--to`."""
+
+from collections.abc import Callable
+
+from service.ingest.sinks.jsonl import JsonlFile
+from service.ingest.sinks.lancedb import LanceTable
+from service.ingest.sinks.milvus import MilvusCollection
+from service.ingest.sinks.parquet import ParquetFolder
+from service.ingest.sinks.pgvector import PgTable
+from service.ingest.sinks.qdrant import QdrantCollection
+from service.ingest.sinks.sink import Sink
+from service.ingest.sinks.target import Target
+
+SINKS: dict[str, Callable[[Target], Sink]] = {
+    "jsonl": JsonlFile,
+    "parquet": ParquetFolder,
+    "qdrant": QdrantCollection,
+    "lancedb": LanceTable,
+    "pgvector": PgTable,
+    "milvus": MilvusCollection,
+}
+
+
+def make_sink(target: Target) -> Sink:
+    """The sink that `--to` names.
+
+    Raises:
+        IngestError: its extra is not installed.
+    """
+    return SINKS[target.kind](target)

@@ -1,0 +1,74 @@
+"""JSONL: a line a point. What lies behind the last marked byte is cut off when a run starts."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import orjson
+
+from service.ingest.errors import IngestError
+from service.ingest.item import Point
+from service.ingest.sinks.sink import fields
+from service.ingest.sinks.target import Target
+
+
+class JsonlFile:
+    """`point`, `id`, `instruction`, `text`, `metadata`, `vector`; floats in the fewest digits that give them back."""
+
+    batch_points = 512
+    max_wait_s: float | None = 1.0
+
+    def __init__(self, target: Target) -> None:
+        self._path = Path(target.place)
+        self._file: BinaryIO | None = None
+
+    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
+        """Cut the file at `position`: a killed run may have left half a line, and whole ones that are not marked.
+
+        Raises:
+            IngestError: the file is not the ledger's.
+        """
+        try:
+            num_bytes = self._path.stat().st_size if self._path.exists() else 0
+            if num_bytes and position is None:
+                raise IngestError(f"--to {self._path}: there is a file, and no ledger that knows it; move it away")
+            if num_bytes < (position or 0):
+                raise IngestError(
+                    f"--to {self._path}: got {num_bytes} bytes, expected the {position} that the ledger knows; "
+                    "delete the ledger to start anew"
+                )
+            self._file = self._path.open("ab")
+            self._file.truncate(position or 0)
+        except OSError as error:
+            raise IngestError(f"--to {self._path}: {error.strerror}") from None
+
+    def write(self, points: Sequence[Point]) -> int:
+        """Append lines, to the disk.
+
+        Raises:
+            IngestError: the disk is full, for instance.
+        """
+        assert self._file is not None
+        try:
+            self._file.write(b"".join(_line(point) for point in points))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise IngestError(f"--to {self._path}: {error.strerror}") from None
+        return self._file.tell()
+
+    def refuses(self, point: Point) -> str | None:
+        """Nothing."""
+        return None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _line(point: Point) -> bytes:
+    line = {"point": str(point.ask.point)} | fields(point) | {"vector": np.frombuffer(point.vector, "<f4")}
+    return orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,91 @@
+"""PostgreSQL with pgvector: a table with one row a point, each write one transaction."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from service.ingest.errors import IngestError
+from service.ingest.extra import load
+from service.ingest.item import Point
+from service.ingest.sinks.target import Target
+
+CREATE = """
+CREATE TABLE IF NOT EXISTS {table} (point uuid PRIMARY KEY, id text NOT NULL, instruction text, text text,
+                                    metadata jsonb NOT NULL, vector vector({dimensions}) NOT NULL)
+"""
+UPSERT = """
+INSERT INTO {table} (point, id, instruction, text, metadata, vector) VALUES (%s, %s, %s, %s, %s, %s)
+ON CONFLICT (point) DO UPDATE SET id = EXCLUDED.id, instruction = EXCLUDED.instruction, text = EXCLUDED.text,
+                                  metadata = EXCLUDED.metadata, vector = EXCLUDED.vector
+"""
+DIMENSIONS = "SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'"
+"""pgvector keeps a column's number of components there."""
+
+
+class PgTable:
+    """Makes extension and table where they are not there; passwords come as libpq takes them, PGPASSWORD or a file."""
+
+    batch_points = 512
+    max_wait_s: float | None = 1.0
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._psycopg: Any = load("psycopg", "pgvector")
+        self._connection: Any = None
+        self._num_written = 0
+
+    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
+        """Connect, find the table or make it.
+
+        Raises:
+            IngestError: no connection, no pgvector, another length, or the rows have gone.
+        """
+        self._num_written = num_done
+        table, where = self._target.name, self._target.described
+        try:
+            self._connection = self._psycopg.connect(self._target.place, autocommit=True)
+            self._connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            self._connection.execute(CREATE.format(table=table, dimensions=int(dimensions)))
+            (found,) = self._connection.execute(DIMENSIONS, (table,)).fetchone()
+            (is_filled,) = self._connection.execute(f"SELECT EXISTS (SELECT FROM {table})").fetchone()  # noqa: S608
+        except self._psycopg.Error as error:
+            raise IngestError(f"--to {where}: {str(error).strip()}") from None
+        if found != dimensions:
+            raise IngestError(f"--to {where}: the column has {found} components, expected {dimensions}")
+        if num_done and not is_filled:
+            raise IngestError(f"--to {where}: it is empty, and the ledger knows {num_done} points")
+
+    def write(self, points: Sequence[Point]) -> int:
+        """Upsert in one transaction.
+
+        Raises:
+            IngestError: PostgreSQL refused, or is gone.
+        """
+        try:
+            with self._connection.transaction(), self._connection.cursor() as cursor:
+                cursor.executemany(UPSERT.format(table=self._target.name), [_row(point) for point in points])
+        except self._psycopg.Error as error:
+            raise IngestError(f"--to {self._target.described}: {str(error).strip()}") from None
+        self._num_written += len(points)
+        return self._num_written
+
+    def refuses(self, point: Point) -> str | None:
+        """A zero character, which PostgreSQL's texts cannot hold."""
+        item = point.ask.item
+        metadata = msgspec.json.encode(item.metadata)
+        held = "\0" in (item.text or "") or "\0" in item.id or b"\\u0000" in metadata
+        return "PostgreSQL's texts cannot hold a zero character" if held else None
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _row(point: Point) -> tuple[object, ...]:
+    item = point.ask.item
+    vector = ",".join(map(repr, np.frombuffer(point.vector, "<f4").tolist()))
+    metadata = msgspec.json.encode(item.metadata).decode()
+    return point.ask.point, item.id, point.ask.instruction, item.text, metadata, f"[{vector}]"

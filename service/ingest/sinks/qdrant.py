@@ -1,0 +1,110 @@
+"""Qdrant, embedded in a folder or at a URL: a collection of points, cosine distance."""
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from service.ingest.errors import IngestError
+from service.ingest.extra import load
+from service.ingest.item import Point
+from service.ingest.sinks.sink import fields
+from service.ingest.sinks.target import Target
+
+TIMEOUT_S = 60
+
+
+class QdrantCollection:
+    """Payload: `id`, `instruction`, `text`, `metadata`. A key for a URL comes from `QDRANT_API_KEY`."""
+
+    batch_points = 256
+    max_wait_s: float | None = 1.0
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._qdrant: Any = load("qdrant_client", "qdrant")
+        self._client: Any = None
+        self._num_written = 0
+
+    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
+        """Find the collection, or make it.
+
+        Raises:
+            IngestError: it has vectors of another length, or has gone; another program has the folder open.
+        """
+        models, name = self._qdrant.models, self._target.name
+        self._num_written = num_done
+        try:
+            self._client = self._connect()
+            if self._client.collection_exists(name):
+                _check(self._client.get_collection(name).config.params.vectors, dimensions, self._target)
+            elif num_done:
+                raise IngestError(f"--to {self._target.described}: not there, and the ledger knows {num_done} points")
+            else:
+                vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
+                self._client.create_collection(name, vectors_config=vectors)
+            if not self._target.is_url:
+                _log_ahead(Path(self._target.place, "collection", name, "storage.sqlite"))
+        except IngestError:
+            raise
+        except Exception as error:  # its two transports and its embedded form raise what they like
+            raise IngestError(f"--to {self._target.described}: {_first_line(error)}") from error
+
+    def write(self, points: Sequence[Point]) -> int:
+        """Upsert, and wait until they are applied.
+
+        Raises:
+            IngestError: Qdrant refused, or is gone.
+        """
+        structs = [
+            self._qdrant.models.PointStruct(
+                id=str(point.ask.point), vector=np.frombuffer(point.vector, "<f4").tolist(), payload=fields(point)
+            )
+            for point in points
+        ]
+        try:
+            self._client.upsert(self._target.name, structs, wait=True)
+        except Exception as error:  # as above
+            raise IngestError(f"--to {self._target.described}: {_first_line(error)}") from error
+        self._num_written += len(points)
+        return self._num_written
+
+    def refuses(self, point: Point) -> str | None:
+        """Nothing."""
+        return None
+
+    def close(self) -> None:
+        """Let another program have the folder."""
+        if self._client is not None:
+            self._client.close()
+
+    def _connect(self) -> Any:
+        if not self._target.is_url:
+            return self._qdrant.QdrantClient(path=self._target.place)
+        key = os.environ.get("QDRANT_API_KEY")
+        return self._qdrant.QdrantClient(url=self._target.place, api_key=key, timeout=TIMEOUT_S)
+
+
+def _log_ahead(database: Path) -> None:
+    """Let the embedded form's SQLite write a log: five times as fast, since it commits, and syncs, point by point.
+
+    The mode is kept in the file itself, and whoever opens it next goes along with it.
+    """
+    if database.is_file():
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _check(vectors: Any, dimensions: int, target: Target) -> None:
+    size = getattr(vectors, "size", None)
+    if size != dimensions:
+        got = f"vectors of {size}" if size else "named vectors"
+        raise IngestError(f"--to {target.described}: the collection has {got}, expected {dimensions} components")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,63 @@
+"""Parquet files: a record a row, in small batches. Pictures are bytes, paths, or Hugging Face's image columns."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from service.ingest.errors import IngestError
+from service.ingest.extra import load
+from service.ingest.item import BadRecord, Item
+from service.ingest.sources.record import Fields, read_record
+
+BATCH_ROWS = 64
+"""Rows that are held at once, on top of what pyarrow reads ahead."""
+
+
+class ParquetRows:
+    """The rows of one file, or of all files of a folder in the order of their names."""
+
+    def __init__(self, paths: Sequence[Path], base: Path, fields: Fields) -> None:
+        """Read `paths`; pictures' relative paths start at `base`.
+
+        Raises:
+            IngestError: pyarrow is not installed.
+        """
+        self._paths = paths
+        self._base = base
+        self._fields = fields
+        self._parquet = load("pyarrow.parquet", "parquet")
+
+    def items(self) -> Iterator[Item | BadRecord]:
+        """An item for each row.
+
+        Raises:
+            IngestError: a file is not Parquet, or broken.
+        """
+        for path in self._paths:
+            number = 0
+            with self._open(path) as file:
+                for batch in self._batches(file, path):
+                    for row in batch.to_pylist():
+                        number += 1
+                        place = f"{path.name} row {number}"
+                        yield read_record(row, self._fields, self._base, place)
+
+    def count(self) -> int:
+        """Rows, as the files' footers say."""
+        total = 0
+        for path in self._paths:
+            with self._open(path) as file:
+                total += file.metadata.num_rows
+        return total
+
+    def _open(self, path: Path) -> Any:
+        try:
+            return self._parquet.ParquetFile(path, memory_map=True)
+        except (OSError, ValueError) as error:  # pyarrow's own are both
+            raise IngestError(f"SOURCE {path}: {error}") from None
+
+    def _batches(self, file: Any, path: Path) -> Iterator[Any]:
+        try:
+            yield from file.iter_batches(batch_size=BATCH_ROWS)
+        except (OSError, ValueError) as error:
+            raise IngestError(f"SOURCE {path}: {error}") from None

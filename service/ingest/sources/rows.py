@@ -1,0 +1,107 @@
+"""JSONL and CSV: a record a line, read as it comes. A line that is none is told by its number, and the next is read."""
+
+import csv
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from service.ingest.errors import Reason
+from service.ingest.item import BadRecord, Item
+from service.ingest.sources.record import Fields, read_record
+
+MAX_LINE_BYTES = 64 << 20
+"""Longest line: more than any server takes, with a picture in it as a data URI. A longer one is a dead letter."""
+BLOCK_BYTES = 1 << 20
+
+
+class JsonLines:
+    """One JSON object a line, of a file or a stream; empty lines are passed over."""
+
+    def __init__(self, path: Path | None, fields: Fields, stream: BinaryIO | None = None) -> None:
+        """Read `path`, or `stream` where there is none."""
+        self._path = path
+        self._fields = fields
+        self._stream = stream
+
+    def items(self) -> Iterator[Item | BadRecord]:
+        """An item for each line."""
+        base = self._path.parent if self._path else Path()
+        file = self._stream if self._path is None else self._path.open("rb")
+        assert file is not None
+        with file:
+            for number, line in enumerate(_lines(file), 1):
+                if not line or not line.isspace():
+                    yield self._item(line, base, f"line {number}")
+
+    def count(self) -> int | None:
+        """Lines of the file; None for a stream."""
+        return None if self._path is None else _count_lines(self._path)
+
+    def _item(self, line: bytes, base: Path, place: str) -> Item | BadRecord:
+        if not line:
+            return BadRecord(place, Reason("invalid_record", f"{place}: more than {MAX_LINE_BYTES} bytes"))
+        try:
+            record = msgspec.json.decode(line, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return BadRecord(place, Reason("invalid_record", f"{place}: not a JSON object: {error}"))
+        return read_record(record, self._fields, base, place)
+
+
+class CsvRows:
+    """One record a row under a header; comma, or tab where the file is called `.tsv`. UTF-8, with or without a mark."""
+
+    def __init__(self, path: Path, fields: Fields) -> None:
+        self._path = path
+        self._fields = fields
+
+    def items(self) -> Iterator[Item | BadRecord]:
+        """An item for each row."""
+        csv.field_size_limit(min(MAX_LINE_BYTES, sys.maxsize))
+        delimiter = "\t" if self._path.suffix.lower() == ".tsv" else ","
+        with self._path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+            rows = csv.DictReader(file, delimiter=delimiter)
+            for number, row in enumerate(_rows(rows), 1):
+                place = f"row {number}"
+                if isinstance(row, str):
+                    yield BadRecord(place, Reason("invalid_record", f"{place}: {row}"))
+                elif None in row or None in row.values():
+                    count = len(rows.fieldnames or ())
+                    yield BadRecord(place, Reason("invalid_record", f"{place}: not the header's {count} fields"))
+                else:
+                    yield read_record(row, self._fields, self._path.parent, place)
+
+    def count(self) -> int:
+        """Lines under the header, about: a field may hold some."""
+        return max(0, _count_lines(self._path) - 1)
+
+
+def _rows(rows: "csv.DictReader[str]") -> Iterator[dict[Any, Any] | str]:
+    """Each row, or what the parser has against it."""
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            yield str(error)
+            continue
+        if row is None:
+            return
+        yield row
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Each line; nothing in place of one that is too long, of which no more than the limit is held."""
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        if len(line) <= MAX_LINE_BYTES:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(BLOCK_BYTES)
+        yield b""
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(BLOCK_BYTES), b""))

@@ -1,0 +1,194 @@
+"""`cenote ingest` against the live server: real processes, real kills, and what is in the sink afterwards."""
+
+import contextlib
+import json
+import random
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+import qdrant_client
+
+from tests.conftest import LiveServer, data_uri
+from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
+from tests.ingest.program import Program, dead_letters
+from tests.ingest.proxy import Proxy
+
+NUM_PICTURES = 40
+WANTED = NUM_PICTURES * len(INSTRUCTIONS)
+SLOWLY = ("--concurrency", "1", "--batch-inputs", "6")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures that the server has not seen."""
+    path = tmp_path_factory.mktemp("pictures")
+    fill(path, NUM_PICTURES, seed=time.time_ns() % 2**32)
+    return path
+
+
+@pytest.fixture(scope="module")
+def slow(builtin: LiveServer) -> Iterator[str]:
+    """The same server behind a proxy that takes a second's break now and then: a kill comes before the end."""
+    proxy = Proxy(builtin.url, max_body_bytes=1 << 30, retry_after_s=1, told_every=6)
+    yield proxy.url
+    proxy.stop()
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def stored(folder: Path, name: str = "cenote") -> int:
+    """Points of an embedded collection, about, as another process sees them while it grows."""
+    path = folder / "collection" / name / "storage.sqlite"
+    with contextlib.suppress(sqlite3.OperationalError), sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        return int(database.execute("SELECT max(rowid) FROM points").fetchone()[0] or 0)
+    return 0
+
+
+def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_a_picture(
+    builtin: LiveServer, slow: str, folder: Path, tmp_path: Path
+) -> None:
+    encoded = builtin.metric("cenote_vision_encodes_total")
+    arguments = (folder, "--to", f"qdrant:{tmp_path / 'db'}", "--server", slow, *asked(), *SLOWLY)
+    for threshold in sorted(random.sample(range(1, WANTED // 2), 2)):
+        Program(*arguments).kill_when(lambda least=threshold: stored(tmp_path / "db") >= least)
+    end = Program(*arguments).end(2)
+    assert end["points"] + end["already"] == WANTED
+    assert builtin.metric("cenote_vision_encodes_total") - encoded == NUM_PICTURES
+    letters = dead_letters(tmp_path / "db.cenote.dead.jsonl")
+    assert {name: line["code"] for name, line in letters.items()} == BROKEN
+    store = qdrant_client.QdrantClient(path=str(tmp_path / "db"))
+    assert store.count("cenote").count == WANTED
+    points, _ = store.scroll("cenote", limit=WANTED + 1, with_vectors=True)
+    pairs = {(point.payload["id"], point.payload["instruction"]) for point in points if point.payload}
+    assert len(pairs) == WANTED
+    some = points[0]
+    assert some.payload is not None
+    picture = data_uri((folder / some.payload["metadata"]["path"]).read_bytes())
+    content = [{"type": "image_url", "image_url": {"url": picture}}]
+    (want,) = builtin.vectors({"inputs": [{"content": content}], "instruction": some.payload["instruction"]})
+    np.testing.assert_allclose(some.vector, want, rtol=0, atol=1e-5)
+    store.close()
+
+
+def test_a_file_that_was_cut_anywhere_by_a_kill_has_every_line_once(slow: str, folder: Path, tmp_path: Path) -> None:
+    sink = tmp_path / "out.jsonl"
+    arguments = (folder, "--to", sink, "--server", slow, *asked(*INSTRUCTIONS[:2]), *SLOWLY)
+    Program(*arguments).kill_when(lambda: sink.exists() and sink.stat().st_size > 0)
+    with sink.open("ab") as file:  # as if it had been killed within the next write
+        file.write(b'{"point":"2d1cc2a6-0e22-5473-8e21-a7638eedf847","id":"00')
+    Program(*arguments).end(2)
+    pairs = [(line["id"], line["instruction"]) for line in lines(sink)]
+    assert len(pairs) == len(set(pairs)) == 2 * NUM_PICTURES
+    more = Program(*arguments, *asked(INSTRUCTIONS[2])).end(2)
+    assert (more["points"], more["already"]) == (NUM_PICTURES, 2 * NUM_PICTURES), "one more instruction adds its own"
+    assert len(lines(sink)) == WANTED
+
+
+def test_parquet_parts_are_whole_or_not_there(slow: str, folder: Path, tmp_path: Path) -> None:
+    sink = tmp_path / "out.parquet"
+    arguments = (folder, "--to", sink, "--server", slow, *asked(), "--dimensions", "64", "--batch-inputs", "18")
+    program = Program(*arguments)
+    program.kill_when(lambda: len(program.events()) > 0)
+    (sink / "part-00000.parquet").write_bytes(b"PAR1 of a run that was killed before its mark")
+    (sink / "part-00000.unfinished").write_bytes(b"PAR1")
+    Program(*arguments).end(2)
+    assert [path.name for path in sink.iterdir()] == ["part-00000.parquet"]
+    table = pyarrow.parquet.read_table(sink)
+    vectors = table.schema.field("vector").type
+    assert (table.num_rows, vectors.list_size, str(vectors.value_type)) == (WANTED, 64, "float")
+    np.testing.assert_allclose(np.linalg.norm(np.stack(table["vector"].to_numpy()), axis=1), 1, atol=1e-5)
+    assert len(set(table["point"].to_pylist())) == WANTED
+
+
+def test_what_waits_and_what_is_too_large_is_asked_again_as_it_is_told(
+    builtin: LiveServer, folder: Path, tmp_path: Path
+) -> None:
+    """Behind a proxy with a small limit for bodies, which the server knows nothing of, and with a temper."""
+    proxy = Proxy(builtin.url, max_body_bytes=12_000, retry_after_s=1, told_every=4)
+    arguments = (folder, "--to", tmp_path / "out.jsonl", "--server", proxy.url, *asked(INSTRUCTIONS[0]))
+    end = Program(*arguments, "--batch-bytes", "40000", "--concurrency", "1").end(2)
+    proxy.stop()
+    assert (end["points"], end["failed"]) == (NUM_PICTURES, len(BROKEN))
+    assert 0 < proxy.num_refused < 6, "the batches that follow are smaller"
+    assert len(proxy.waits_s) > 0
+    assert min(proxy.waits_s) >= 0.99
+    assert end["waited_s"] >= 0.99 * len(proxy.waits_s)
+
+
+def test_another_model_length_or_sink_is_refused_and_named(builtin: LiveServer, folder: Path, tmp_path: Path) -> None:
+    ledger = ("--ledger", tmp_path / "ledger", "--server", builtin.url)
+    records = tmp_path / "in.jsonl"
+    records.write_text('{"id": 1, "text": "a red door"}\n')
+    Program(records, "--to", tmp_path / "a.jsonl", *ledger).end()
+    other = Program(records, "--to", tmp_path / "a.jsonl", *ledger, "--dimensions", "64").end(1)
+    assert "dimensions was 256 and is 64" in other["why"]
+    elsewhere = Program(records, "--to", tmp_path / "b.jsonl", *ledger).end(1)
+    assert "the sink was jsonl:a.jsonl" in elsewhere["why"]
+    with sqlite3.connect(tmp_path / "ledger") as database:  # weights that were replaced under the same name
+        vector = np.random.default_rng(0).standard_normal(256).astype("<f4").tobytes()
+        database.execute("UPDATE fact SET value = ? WHERE name = 'probe'", (vector,))
+    database.close()
+    replaced = Program(records, "--to", tmp_path / "a.jsonl", *ledger).end(1)
+    assert "another one under the same name" in replaced["why"]
+    (tmp_path / "c.jsonl").write_text("mine\n")
+    stranger = Program(records, "--to", tmp_path / "c.jsonl", "--server", builtin.url).end(1)
+    assert "no ledger that knows it" in stranger["why"]
+    assert (tmp_path / "c.jsonl").read_text() == "mine\n"
+
+
+def test_lines_that_are_no_items_are_dead_letters_with_their_numbers_and_others_go_on(
+    builtin: LiveServer, folder: Path, tmp_path: Path
+) -> None:
+    picture = next(folder.rglob("0*.png"))
+    records = [
+        {"id": "t", "text": "a red door", "price": 3},
+        {"id": "p", "image": str(picture), "text": "with words"},
+        {"id": "u", "image": data_uri(picture.read_bytes())},
+        {"text": "no id"}, {"text": "no id"},
+        {"id": "t", "text": "a green door"},
+        {"id": "long", "text": "word " * 20_000},
+        {"id": "n"}, {"id": "far", "image": "nowhere.png"}, {"id": 7, "text": 7},
+    ]  # fmt: skip
+    sent = "\n".join([*map(json.dumps, records), "{broken", "", '["list"]', ""]).encode()
+    arguments = ("-", "--to", tmp_path / "out.jsonl", "--server", builtin.url, "--instruction", "x")
+    end = Program(*arguments, stdin=sent).end(2)
+    written = {line["id"]: line for line in lines(tmp_path / "out.jsonl")}
+    assert written["t"]["metadata"] == {"price": 3}
+    assert (written["p"]["text"], len(written)) == ("with words", 4)
+    assert end["points"] == 4, "the same record twice is one point"
+    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    assert {name: line["code"] for name, line in letters.items()} == {
+        "t": "content_changed", "long": "context_length_exceeded", "n": "invalid_record", "far": "invalid_record",
+        "7": "invalid_record", "line 11": "invalid_record", "line 13": "invalid_record",
+    }  # fmt: skip
+    assert Program(*arguments, stdin=sent).end(2)["failed"] == len(letters), "a second run adds none"
+    assert Program(*arguments, "--retry-failed", "--truncate", stdin=sent).end(1)["why"].count("truncate was") == 1
+    strict = Program(
+        *arguments, "--ledger", tmp_path / "l", "--to", tmp_path / "b.jsonl", "--max-errors", "2", stdin=sent
+    )
+    assert "more than --max-errors" in strict.end(2)["why"]
+
+
+def test_a_signal_ends_it_between_two_batches_and_nothing_is_asked_twice(
+    slow: str, folder: Path, tmp_path: Path
+) -> None:
+    arguments = (folder, "--to", tmp_path / "out.jsonl", "--server", slow, *asked(), *SLOWLY)
+    program = Program(*arguments)
+    while not (tmp_path / "out.jsonl").exists():
+        time.sleep(0.01)
+    time.sleep(0.3)
+    program.process.send_signal(signal.SIGTERM)
+    first = program.end(1)
+    assert "signal" in first["why"]
+    assert len(lines(tmp_path / "out.jsonl")) == first["points"]
+    second = Program(*arguments).end(2)
+    assert (second["already"], second["points"] + second["already"]) == (first["points"], WANTED)

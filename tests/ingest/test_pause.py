@@ -1,0 +1,67 @@
+"""Waiting: what a server may say, how senders share it, and the end of patience."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from service.ingest.errors import IngestError
+from service.ingest.pause import Pause, retry_after_s
+from service.ingest.window import Window
+
+
+def test_seconds_milliseconds_and_dates_are_understood_and_nonsense_is_not() -> None:
+    assert retry_after_s({"retry-after": "7"}) == 7
+    assert retry_after_s({"retry-after": "7", "retry-after-ms": "250"}) == 0.25
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+    assert 55 < (retry_after_s({"retry-after": date}) or 0) <= 60
+    assert retry_after_s({"retry-after": "-1"}) is None
+    assert retry_after_s({"retry-after": "soon"}) is None
+    assert retry_after_s({"retry-after": "9" * 30}) == 600
+    assert retry_after_s({}) is None
+
+
+def test_one_who_is_told_to_wait_holds_up_all() -> None:
+    async def run() -> list[float]:
+        pause, start_s = Pause(10), time.monotonic()
+        pause.failed(0, 0.3, "full")
+        pause.failed(0, 0.1, "full")  # a shorter one does not shorten it
+        await asyncio.gather(*(pause.over() for _ in range(3)))
+        assert 0.25 < pause.waited_s <= 0.31
+        return [time.monotonic() - start_s]
+
+    assert min(asyncio.run(run())) >= 0.29
+
+
+def test_patience_ends_only_when_nothing_succeeds() -> None:
+    pause = Pause(0.2)
+    for _ in range(3):
+        pause.failed(0, 0.0, "503 overloaded")
+        time.sleep(0.15)
+        pause.succeeded()
+    pause.failed(0, 0.0, "503 overloaded")
+    time.sleep(0.25)
+    with pytest.raises(IngestError, match=r"nothing for 0\.2 s .*503 overloaded"):
+        pause.failed(1, 0.0, "503 overloaded")
+
+
+def test_the_window_counts_bytes_and_lets_one_that_is_larger_than_all_go_alone() -> None:
+    async def run() -> None:
+        window = Window(100)
+        await window.enter(60)
+        large = asyncio.create_task(window.enter(500))
+        small = asyncio.create_task(window.enter(50))
+        await asyncio.sleep(0.01)
+        assert not large.done()
+        assert not small.done()
+        await window.leave(60)
+        await asyncio.sleep(0.01)
+        assert large.done()
+        assert not small.done()
+        await window.leave(500)
+        await small
+        assert window.num_bytes == 50
+
+    asyncio.run(run())

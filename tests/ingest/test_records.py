@@ -1,0 +1,97 @@
+"""What becomes of files: records to items, and what is no record to a reason."""
+
+import datetime
+import io
+import os
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from service.ingest.errors import IngestError
+from service.ingest.item import BadRecord, Item
+from service.ingest.sources import open_source
+from service.ingest.sources.record import Fields
+from service.ingest.sources.rows import JsonLines
+
+
+def items(path: Path, fields: Fields = Fields(), pattern: str | None = None) -> list[Item | BadRecord]:  # noqa: B008
+    return list(open_source(str(path), fields, pattern).items())
+
+
+def test_a_csv_may_quote_have_a_mark_and_be_wrong_in_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(
+        b'\xef\xbb\xbfid,text,color\n1,"a ""door"",\nred",x\n2,too,many,fields\n3,short\n4,\xff,y\n5,last,z\n'
+    )
+    first, many, short, bytes_, last = items(path)
+    assert isinstance(first, Item)
+    assert (first.id, first.text, first.metadata) == ("1", 'a "door",\nred', {"color": "x"})
+    assert [isinstance(bad, BadRecord) for bad in (many, short, bytes_, last)] == [True, True, True, False]
+    assert isinstance(bytes_, BadRecord)
+    assert "UTF-8" in bytes_.reason.message
+
+
+def test_records_without_an_id_have_a_digest_of_all_they_say(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"text":"a"}\n{"text":"a"}\n{"text":"a","n":1}\n\n  \n{"text":"b"}')
+    ids = [item.id for item in items(path)]
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3
+    (bad, *_) = items(path, Fields(id="sku"))
+    assert isinstance(bad, BadRecord)
+    assert "`sku`" in bad.reason.message
+
+
+def test_parquet_columns_come_as_json_holds_them_and_pictures_as_bytes(tmp_path: Path) -> None:
+    day = datetime.date(2026, 11, 22)
+    table = pyarrow.table(
+        {"id": [1, 2], "image": [{"bytes": b"abc", "path": None}, {"bytes": None, "path": "no.png"}], "day": [day, day]}
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
+    good, gone = items(tmp_path / "in.parquet")
+    assert isinstance(good, Item)
+    assert (good.id, good.picture, good.metadata) == ("1", b"abc", {"day": "2026-11-22"})
+    assert isinstance(gone, BadRecord)
+    assert "no.png" in gone.reason.message
+    assert open_source(str(tmp_path), Fields(), None).count() == 2
+    (tmp_path / "z.parquet").write_bytes(b"PAR1 but no more")
+    with pytest.raises(IngestError, match=r"z\.parquet"):
+        items(tmp_path)
+
+
+def test_a_line_longer_than_any_request_is_told_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.ingest.sources.rows.MAX_LINE_BYTES", 100)
+    stream = io.BytesIO(b'{"id":1,"text":"' + b"x" * 5000 + b'"}\n{"id":2,"text":"y"}\n')
+    long, after = JsonLines(None, Fields(), stream).items()
+    assert isinstance(long, BadRecord)
+    assert "more than 100 bytes" in long.reason.message
+    assert after.id == "2"
+
+
+def test_a_folder_takes_pictures_by_suffix_in_the_order_of_names_or_by_pattern(tmp_path: Path) -> None:
+    for name in ("b/2.JPG", "b/1.png", "a.webp", "notes.txt", "b/c/3.gif"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    assert [item.id for item in items(tmp_path)] == ["a.webp", "b/1.png", "b/2.JPG", "b/c/3.gif"]
+    assert [item.id for item in items(tmp_path, pattern="*.txt")] == ["notes.txt"]
+    (tmp_path / os.fsdecode(b"\xff.png")).write_bytes(b"x")
+    (bad,) = [item for item in items(tmp_path) if isinstance(item, BadRecord)]
+    assert bad.id == "\\udcff.png"
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in", "nowhere.jsonl"])
+def test_what_is_no_source_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "in.txt").touch()
+    (tmp_path / "in").touch()
+    with pytest.raises(IngestError, match="SOURCE"):
+        open_source(str(tmp_path / name), Fields(), None)
+
+
+def test_numbers_that_stores_cannot_hold_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(f'{{"id":1,"text":"a","n":{1 << 70},"deep":[{{"m":{-(1 << 64)}}}]}}\n')
+    (item,) = items(path)
+    assert isinstance(item, Item)
+    assert item.metadata == {"n": str(1 << 70), "deep": [{"m": str(-(1 << 64))}]}

@@ -1,0 +1,44 @@
+"""`--to`: kinds, names, and passwords that are not taken."""
+
+from pathlib import Path
+
+import pytest
+
+from service.ingest.errors import IngestError
+from service.ingest.extra import load
+from service.ingest.sinks.target import Target, parse_target
+
+
+@pytest.mark.parametrize(
+    ("written", "target", "beside"),
+    [
+        ("out.jsonl", Target("jsonl", "out.jsonl"), "out.jsonl"),
+        ("jsonl:out", Target("jsonl", "out"), "out"),
+        ("a/out.parquet", Target("parquet", "a/out.parquet"), "a/out.parquet"),
+        ("qdrant:db", Target("qdrant", "db", "cenote"), "db.cenote"),
+        ("qdrant:http://h:6333#docs", Target("qdrant", "http://h:6333", "docs"), "qdrant.docs"),
+        ("pgvector:postgresql://me@h/d#t", Target("pgvector", "postgresql://me@h/d", "t"), "pgvector.t"),
+        ("milvus:/x/m.db#c", Target("milvus", "/x/m.db", "c"), "/x/m.db.c"),
+    ],
+)
+def test_each_kind_and_what_lies_beside_it(written: str, target: Target, beside: str) -> None:
+    assert parse_target(written) == target
+    assert target.beside == Path(beside)
+
+
+@pytest.mark.parametrize("written", ["", "out", "out.csv", "redis:db", "qdrant:", "qdrant:db#a b", "pgvector:x#t;drop"])
+def test_what_is_no_sink_is_told(written: str) -> None:
+    with pytest.raises(IngestError, match="--to"):
+        parse_target(written)
+
+
+def test_a_password_is_refused_and_not_repeated() -> None:
+    with pytest.raises(IngestError) as error:
+        parse_target("pgvector:postgresql://me:hunter2@h/d#t")
+    assert "hunter2" not in str(error.value)
+    assert "PGPASSWORD" in str(error.value)
+
+
+def test_a_library_that_is_not_there_is_named_with_its_extra() -> None:
+    with pytest.raises(IngestError, match=r"no_such_store is not installed: pip install 'cenote\[qdrant\]'"):
+        load("no_such_store", "qdrant")
