@@ -1,0 +1,41 @@
+/**
+ * Where a similarity stands on the color ramp. The ramp itself is in the style sheet, between two colors of OKLab, whose
+ * steps look equal; here is only how far along it a value is, and on which side numbers must change their color.
+ */
+
+/** @typedef {import("./types.js").Matrix} Matrix */
+
+/** How far along the ramp white ink is read better than black, or the other way round, in light and in dark. */
+export const TURNS = { light: 0.68, dark: 0.5 };
+
+/**
+ * The least and the greatest similarity of two different rows.
+ * @param {Matrix} matrix
+ * @returns {[number, number]}
+ */
+export function domainOf({ size, values }) {
+  const others = values.filter((_, at) => at % (size + 1) !== 0);
+  if (!others.length) return [0, 1];
+  const [least, most] = [Math.min(...others), Math.max(...others)];
+  return most - least < 1e-6 ? [least - 0.5, most + 0.5] : [least, most];
+}
+
+/**
+ * @param {number} value
+ * @param {[number, number]} domain
+ * @returns {number} from 0 to 1
+ */
+export function along(value, [least, most]) {
+  return Math.min(1, Math.max(0, (value - least) / (most - least)));
+}
+
+/**
+ * Paint an element.
+ * @param {HTMLElement} cell
+ * @param {number} t from 0 to 1
+ */
+export function paint(cell, t) {
+  cell.style.setProperty("--t", `${(t * 100).toFixed(1)}%`);
+  cell.classList.toggle("past-light", t > TURNS.light);
+  cell.classList.toggle("past-dark", t > TURNS.dark);
+}
