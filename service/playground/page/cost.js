@@ -1,6 +1,5 @@
-/** The controls of size and format, and what the chosen pair costs in ranking: figures, and all pairs in a chart. */
+/** The controls of size and format, and figures of what the chosen pair costs in ranking. */
 
-import { drawChart } from "./chart.js";
 import { element } from "./element.js";
 import { numNeighbors } from "./ranking.js";
 import { FORMATS, FORMAT_NAMES, bytesOf } from "./sizes.js";
@@ -19,7 +18,7 @@ const percent = (part) => `${Math.round(part * 100)} %`;
  * @param {number[]} sizes ascending; the last is the model's own
  * @param {number} numRows
  * @param {(size: number, format: Format) => void} onChoice
- * @returns {(chosen: Mark, all: Mark[]) => void} shows what was found out
+ * @returns {(chosen: Mark) => void} shows what was found out
  */
 export function drawCost(place, sizes, numRows, onChoice) {
   const whole = sizes[sizes.length - 1];
@@ -32,8 +31,7 @@ export function drawCost(place, sizes, numRows, onChoice) {
   const size = element("div", { class: "size" }, element("label", { for: "size" }, "Dimensions"), slider, told);
   const format = element("fieldset", { class: "formats" }, element("legend", {}, "Format"), ...formats);
   const figures = element("dl", { class: "figures" });
-  const chart = element("div", { class: "chart" });
-  place.replaceChildren(element("div", { class: "controls" }, size, format), figures, chart);
+  place.replaceChildren(element("div", { class: "controls" }, size, format), figures);
 
   function choose() {
     const chosen = sizes[Number(slider.value)];
@@ -44,10 +42,7 @@ export function drawCost(place, sizes, numRows, onChoice) {
   }
 
   choose();
-  return (chosen, all) => {
-    figures.replaceChildren(...figuresOf(chosen, whole, numRows));
-    drawChart(chart, all, chosen);
-  };
+  return (chosen) => figures.replaceChildren(...figuresOf(chosen, whole, numRows));
 }
 
 /**

@@ -59,6 +59,16 @@ export function byId(id, kind) {
   return found;
 }
 
+const [LEAST_ROOM, MOST_ROOM] = [300, 832];
+
+/**
+ * How wide a drawing in `place` can be, in pixels of the screen, so that its letters keep their size.
+ * @param {HTMLElement} place
+ */
+export function roomOf(place) {
+  return Math.min(MOST_ROOM, Math.max(LEAST_ROOM, place.clientWidth));
+}
+
 /**
  * A picture's thumbnail, or the letter that stands for a text.
  * @param {import("./types.js").Item} item

@@ -31,7 +31,7 @@ export function rowName(row) {
  */
 export function drawHeatMap(place, rows, domain, onPair) {
   const told = element("p", { class: "told soft" }, "Arrow keys lead through the grid.");
-  const cells = rows.map((row, i) => rows.map((other, j) => cell(row, other, i, j)));
+  const cells = rows.map((_, i) => rows.map((__, j) => cell(i, j, begins(rows, j))));
   const head = element("tr", {}, element("td", {}), ...rows.map((row, j) => columnHead(row, rows, j)));
   const body = rows.map((row, i) => element("tr", { class: begins(rows, i) ? "begins" : "" }, rowHead(row), ...cells[i]));
   const table = element("table", { role: "grid", "aria-labelledby": "heat-title", class: rows.length > 24 ? "dense" : "" });
@@ -72,13 +72,12 @@ function fill(cells, { size, values }, domain) {
 }
 
 /**
- * @param {Row} row
- * @param {Row} other
  * @param {number} i
  * @param {number} j
+ * @param {boolean} isFirst whether another instruction begins with this column
  */
-function cell(row, other, i, j) {
-  const kind = `${i === j ? "self" : ""} ${row.tone === other.tone ? "" : "across"}`;
+function cell(i, j, isFirst) {
+  const kind = `${i === j ? "self" : ""} ${isFirst ? "parted" : ""}`;
   return element("td", { role: "gridcell", tabindex: -1, class: kind, "data-at": true, "data-i": i, "data-j": j });
 }
 
@@ -108,7 +107,7 @@ function rowHead(row) {
 function columnHead(row, rows, j) {
   const tone = element("span", { class: `tone tone-${row.tone % 6}`, "aria-hidden": "true" });
   const named = element("span", { class: "unseen" }, rowName(row));
-  const kind = begins(rows, j) ? "begins" : "";
+  const kind = begins(rows, j) ? "parted" : "";
   const shown = row.item.picture === null ? element("span", { class: "words", "aria-hidden": "true" }, row.item.text) : thumbnail(row.item);
   return element("th", { scope: "col", class: kind, title: rowName(row) }, element("span", {}, shown, named, tone));
 }
@@ -139,7 +138,7 @@ function move(event, cells) {
 /** @param {[number, number]} domain */
 function legend([least, most]) {
   const steps = STEPS.map((t) => {
-    const step = element("span", {}, (least + t * (most - least)).toFixed(2));
+    const step = element("span", {}, `${t ? "" : "≤ "}${(least + t * (most - least)).toFixed(2)}`);
     paint(step, t);
     return step;
   });

@@ -8,15 +8,18 @@
 /** How far along the ramp white ink is read better than black, or the other way round, in light and in dark. */
 export const TURNS = { light: 0.68, dark: 0.5 };
 
+/** So much of the lowest similarities shares the ramp's lowest color: what is alike is looked for, and needs the room. */
+const LOWEST = 0.1;
+
 /**
- * The least and the greatest similarity of two different rows.
+ * The similarities at the ramp's two ends: of different rows the lowest but for a tenth, and the greatest.
  * @param {Matrix} matrix
  * @returns {[number, number]}
  */
 export function domainOf({ size, values }) {
-  const others = values.filter((_, at) => at % (size + 1) !== 0);
+  const others = values.filter((_, at) => at % (size + 1) !== 0).sort();
   if (!others.length) return [0, 1];
-  const [least, most] = [Math.min(...others), Math.max(...others)];
+  const [least, most] = [others[Math.floor(LOWEST * others.length)], others[others.length - 1]];
   return most - least < 1e-6 ? [least - 0.5, most + 0.5] : [least, most];
 }
 

@@ -1,6 +1,7 @@
 /** Everything behind an answer: heat map, map, cost, facts and the request, kept together while size and format change. */
 
 import { ask as askServer } from "./api.js";
+import { drawChart } from "./chart.js";
 import { Cheaper } from "./cheaper.js";
 import { drawCost } from "./cost.js";
 import { byId, element } from "./element.js";
@@ -22,7 +23,7 @@ import { FORMATS, offeredSizes } from "./sizes.js";
  * @typedef {import("./chart.js").Mark} Mark
  */
 
-const PARTS = ["cost", "heat", "map", "facts", "request"];
+const PARTS = ["cost", "heat", "map", "chart", "facts", "request"];
 
 /**
  * The same rows in int8, from the server.
@@ -75,8 +76,11 @@ export async function showResults(card, answers, { say, fail }) {
     return one;
   }
 
-  /** Those that are known, each format by size. */
-  const marks = () => FORMATS.flatMap((format) => sizes.map((size) => found.get(`${format} ${size}`)).filter((one) => one !== undefined));
+  /** @param {Mark} one the chosen one, among all that are known */
+  function showChart(one) {
+    const marks = FORMATS.flatMap((format) => sizes.map((size) => found.get(`${format} ${size}`)).filter((mark) => mark !== undefined));
+    drawChart(byId("chart", HTMLElement), marks, one);
+  }
 
   /** @param {number} size @param {Format} format */
   async function choose(size, format) {
@@ -88,10 +92,11 @@ export async function showResults(card, answers, { say, fail }) {
       const { points, share } = scaled(matrix);
       map.show(aligned(points, whole.points), share);
       writeRequest();
-      show(one, marks());
+      showFigures(one);
+      showChart(one);
       for (const other of format === "int8" ? sizes : []) {
         await mark(other, format);
-        if (chosen[0] === size && chosen[1] === format) show(one, marks());
+        if (chosen[0] === size && chosen[1] === format) showChart(one);
       }
     } catch (error) {
       fail(error);
@@ -99,7 +104,7 @@ export async function showResults(card, answers, { say, fail }) {
   }
 
   for (const format of /** @type {const} */ (["float", "ubinary"])) for (const size of sizes) await mark(size, format);
-  const show = drawCost(byId("cost", HTMLElement), sizes, rows.length, (size, format) => void choose(size, format));
+  const showFigures = drawCost(byId("cost", HTMLElement), sizes, rows.length, (size, format) => void choose(size, format));
 }
 
 /** @param {Ask[]} asks */
