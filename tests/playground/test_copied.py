@@ -76,7 +76,7 @@ def test_the_screen_shortens_pictures_and_the_copy_does_not(visit: Visit) -> Non
 
 
 def test_what_is_typed_survives_every_language(visit: Visit, tmp_path: Path) -> None:
-    strange = ("it's \"quoted\" $HOME `date` \\ end", "JSON", "größe 漢字 🎉 </script>", "a\u2028b\tc")
+    strange = ('it\'s "quoted" $HOME `date` \\ end', "JSON", "größe 漢字 🎉 </script>", "a\u2028b\tc")
     visit.until_the_model_is_there()
     visit.type_texts("placeholder", "x", "y", "z")
     for i, text in enumerate(strange):

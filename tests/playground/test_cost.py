@@ -58,7 +58,7 @@ def test_the_chart_has_a_point_for_every_size_and_format(visit: Visit) -> None:
     visit.try_samples()
     assert visit.page.locator("#chart .curve circle").count() == 2 * len(SIZES), "int8 is asked for when it is chosen"
     visit.choose("int8", 64)
-    visit.page.wait_for_function("document.querySelectorAll('#chart .curve circle').length === 12")
+    visit.page.wait_for_function("() => document.querySelectorAll('#chart .curve circle').length === 12")
     rows = visit.page.locator("#chart tbody tr")
     assert rows.count() == 3 * len(SIZES)
     told = visit.page.get_by_role("img", name="Order kept").get_attribute("aria-label") or ""
@@ -72,4 +72,6 @@ def test_sizes_are_those_of_the_plan(visit: Visit) -> None:
     free = card | {"matryoshka_dimensions": None, "dimensions": 2048, "min_dimensions": 64}
     found = visit.run_module("sizes.js", offered, free)
     assert found == [64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048]
-    assert visit.run_module("sizes.js", offered, card | {"matryoshka_dimensions": [300, 12], "dimensions": 300}) == [300]
+    assert visit.run_module("sizes.js", offered, card | {"matryoshka_dimensions": [300, 12], "dimensions": 300}) == [
+        300
+    ]

@@ -60,9 +60,8 @@ def test_pictures_are_encoded_once_and_the_page_says_so(visit: Visit) -> None:
 def test_the_map_shows_the_first_two_principal_components(visit: Visit) -> None:
     vectors = embed_by_hand(visit, (7021, 7022))
     points, share = principal_components(vectors)
-    places = visit.page.evaluate(
-        "[...document.querySelectorAll('#map .mark')].map(m => m.getAttribute('transform').match(/[-\\d.]+/g).map(Number))"
-    )
+    marks = "[...document.querySelectorAll('#map .mark')]"
+    places = visit.page.evaluate(f"{marks}.map(m => m.getAttribute('transform').match(/[-\\d.]+/g).map(Number))")
     shown = np.array(places) * [1, -1]
     apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
     apart_shown = np.linalg.norm(shown[:, None] - shown[None], axis=-1)
@@ -88,12 +87,12 @@ def test_pictures_come_by_button_and_by_the_clipboard_too(visit: Visit) -> None:
     chosen.value.set_files([{"name": "a.png", "mimeType": "image/png", "buffer": png(7031)}])
     visit.until_said("1 picture added")
     visit.page.evaluate(
-        """content => { const data = new DataTransfer();
-        data.items.add(new File([Uint8Array.from(atob(content), c => c.charCodeAt(0))], "b.png", { type: "image/png" }));
+        """content => { const data = new DataTransfer(), bytes = Uint8Array.from(atob(content), c => c.charCodeAt(0));
+        data.items.add(new File([bytes], "b.png", { type: "image/png" }));
         dispatchEvent(new ClipboardEvent("paste", { clipboardData: data })); }""",
         base64.b64encode(png(7032)).decode(),
     )
-    visit.page.wait_for_function("document.querySelectorAll('#items li').length === 2")
+    visit.page.wait_for_function("() => document.querySelectorAll('#items li').length === 2")
     assert visit.page.locator("#items .name").all_inner_texts() == ["a.png", "b.png"]
     visit.page.get_by_role("button", name="Remove a.png").press("Enter")
     assert visit.page.locator("#items .name").all_inner_texts() == ["b.png"]
@@ -122,7 +121,5 @@ def test_too_few_and_too_many_rows_are_refused_before_anything_is_sent(
         num_texts,
     )
     visit.page.click("#embed")
-    visit.page.wait_for_function(
-        "words => document.querySelector('.foot').textContent.includes(words)", arg=words
-    )
+    visit.page.wait_for_function("words => document.querySelector('.foot').textContent.includes(words)", arg=words)
     assert not [url for url in sent if "embed" in url.rpartition("/")[2]]

@@ -9,7 +9,7 @@ GROUND = "getComputedStyle(document.body).backgroundColor"
 LIGHT, DARK = "rgb(251, 252, 252)", "rgb(14, 23, 25)"
 CELLS = """() => { const cells = [];
   return import("/playground/ramp.js").then(m => {
-    const cell = document.querySelector("#heat td:not(.self)");
+    const cell = document.querySelector("#heat tbody td:not(.self)");
     for (let i = 0; i <= 200; i++) {
       m.paint(cell, i / 200);
       const style = getComputedStyle(cell);
@@ -30,7 +30,9 @@ def luminance(color: str) -> float:
         parts = numbers / 255
         return float(weights @ np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4))
     assert color.startswith("oklab")
-    to_lms = np.array([[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.291485548]])
+    to_lms = np.array(
+        [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.291485548]]
+    )
     to_rgb = np.array(
         [
             [4.0767416621, -3.3077115913, 0.2309699292],

@@ -56,7 +56,9 @@ def test_a_server_that_has_gone_is_said_to_have_gone(visit: Visit) -> None:
 def locked(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
     path = tmp_path_factory.mktemp("keys") / "keys.jsonl"
     path.write_text(json.dumps({"tenant": "a", "sha256": hash_key(KEY.encode()).hex()}) + "\n")
-    return start_server("--model", str(CHECKPOINT), "--served-name", "builtin", "--api-keys", str(path)).wait_until_ready()
+    return start_server(
+        "--model", str(CHECKPOINT), "--served-name", "builtin", "--api-keys", str(path)
+    ).wait_until_ready()
 
 
 def test_with_keys_the_page_opens_and_asks_for_one_that_it_never_shows(
@@ -68,7 +70,9 @@ def test_with_keys_the_page_opens_and_asks_for_one_that_it_never_shows(
         assert not page.is_visible("text=API reference"), "a link would lead to a refusal"
         page.fill("#key", "wrong")
         page.keyboard.press("Enter")
-        page.wait_for_function("document.querySelector('#error').textContent.includes('not one that this server knows')")
+        page.wait_for_function(
+            "() => document.querySelector('#error').textContent.includes('not one that this server knows')"
+        )
         page.fill("#key", KEY)
         page.keyboard.press("Enter")
         visit.until_the_model_is_there()
@@ -81,7 +85,9 @@ def test_with_keys_the_page_opens_and_asks_for_one_that_it_never_shows(
             assert "API_KEY" in code
         ran = subprocess.run(["sh", "-c", code], env=os.environ | {"API_KEY": KEY}, capture_output=True, check=True)
         assert len(json.loads(ran.stdout)["data"]) == 3
-        kept = page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])")
+        kept = page.evaluate(
+            "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])"
+        )
         assert KEY not in kept
         page.reload()
         page.wait_for_selector("#key-form:not([hidden])")

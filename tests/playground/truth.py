@@ -36,4 +36,5 @@ def principal_components(vectors: np.ndarray) -> tuple[np.ndarray, float]:
     """Coordinates on the first two, and the part of the spread that they hold."""
     centered = vectors - vectors.mean(0)
     u, s, _ = np.linalg.svd(centered, full_matrices=False)
-    return u[:, :2] * s[:2], float((s[:2] ** 2).sum() / (s**2).sum())
+    spread = float((s**2).sum())
+    return u[:, :2] * s[:2], float((s[:2] ** 2).sum()) / spread if spread else 1.0

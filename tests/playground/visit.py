@@ -16,8 +16,9 @@ DROP = """files => {
     const bytes = Uint8Array.from(atob(content), c => c.charCodeAt(0));
     data.items.add(new File([bytes], name, { type }));
   }
+  const init = { dataTransfer: data, bubbles: true, cancelable: true };
   for (const kind of ["dragenter", "dragover", "drop"])
-    document.querySelector("#drop").dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+    document.querySelector("#drop").dispatchEvent(new DragEvent(kind, init));
 }"""
 
 
@@ -61,7 +62,7 @@ class Visit:
         """Let files fall on the page, as from a desktop; returns when they are in the form."""
         before = self.page.locator("#items li").count()
         self.page.evaluate(DROP, [(name, "image/png", base64.b64encode(data).decode()) for name, data in files])
-        self.page.wait_for_function(f"document.querySelectorAll('#items li').length === {before + len(files)}")
+        self.page.wait_for_function(f"() => document.querySelectorAll('#items li').length === {before + len(files)}")
 
     def type_texts(self, *texts: str) -> None:
         """With the keyboard alone: Enter makes the next row."""
@@ -106,10 +107,10 @@ class Visit:
 
     def matrix(self) -> np.ndarray:
         """The heat map's numbers, with four digits."""
-        rows = self.page.evaluate(
-            "[...document.querySelectorAll('#heat tbody tr')].map(r => [...r.querySelectorAll('td')].map(c => +c.dataset.exact))"
+        rows = "[...document.querySelectorAll('#heat tbody tr')]"
+        return np.array(
+            self.page.evaluate(f"{rows}.map(r => [...r.querySelectorAll('td')].map(c => +c.dataset.exact))")
         )
-        return np.array(rows)
 
     def figures(self) -> list[str]:
         return self.page.locator(".figures .value").all_inner_texts()

@@ -1,6 +1,6 @@
 /** Bytes of a vector against the order that is kept, one line a format: what each choice costs, at one glance. */
 
-import { drawn, element, roomOf } from "./element.js";
+import { drawn, element, roomOf, scrollable } from "./element.js";
 import { FORMATS, FORMAT_NAMES, bytesOf } from "./sizes.js";
 
 /**
@@ -80,5 +80,5 @@ function asTable(marks) {
     return element("tr", {}, ...cells.map((cell) => element("td", { class: "number" }, String(cell))));
   });
   const table = element("table", { class: "facts" }, element("thead", {}, head), element("tbody", {}, ...lines));
-  return element("details", {}, element("summary", {}, "As a table"), element("div", { class: "scroll" }, table));
+  return element("details", {}, element("summary", {}, "As a table"), scrollable("Sizes and formats", table));
 }

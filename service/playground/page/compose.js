@@ -29,6 +29,14 @@ function removeButton(label, remove) {
   return element("button", { type: "button", class: "remove", "aria-label": label, title: label, onclick: remove }, "×");
 }
 
+/**
+ * @param {HTMLButtonElement} button
+ * @param {string} label
+ */
+function rename(button, label) {
+  button.ariaLabel = button.title = label;
+}
+
 /** @param {Item} item */
 function itemRow(item) {
   const isText = item.picture === null;
@@ -38,6 +46,7 @@ function itemRow(item) {
     placeholder: isText ? "A text" : "Text beside it (optional)",
     oninput: () => {
       item.text = field.value;
+      if (isText) rename(remove, `Remove text “${item.text}”`);
     },
     onkeydown: (event) => onEnter(event, isText ? addText : null),
   });

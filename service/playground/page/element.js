@@ -59,6 +59,15 @@ export function byId(id, kind) {
   return found;
 }
 
+/**
+ * What may be wider than the screen, in a frame of its own that the keyboard can scroll.
+ * @param {string} name
+ * @param {Node} wide
+ */
+export function scrollable(name, wide) {
+  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, wide);
+}
+
 const [LEAST_ROOM, MOST_ROOM] = [300, 832];
 
 /**

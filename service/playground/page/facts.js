@@ -1,6 +1,6 @@
 /** What each request cost: pictures from the cache and through the vision tower, tokens, and where the time went. */
 
-import { element } from "./element.js";
+import { element, scrollable } from "./element.js";
 
 /** @typedef {import("./types.js").Answered} Answered */
 
@@ -28,7 +28,7 @@ export function drawFacts(place, answers) {
   const keys = STAGES.map(([name, words]) => element("li", {}, element("span", { class: `stage ${name}` }), words));
   keys.push(element("li", {}, element("span", { class: "stage rest" }), "The rest"));
   place.replaceChildren(element("p", { class: "soft" }, hits + misses ? told : "No pictures were asked for."));
-  place.append(element("div", { class: "scroll" }, table), element("ul", { class: "keys" }, ...keys));
+  place.append(scrollable("Requests", table), element("ul", { class: "keys" }, ...keys));
 }
 
 /**
