@@ -108,6 +108,16 @@ def test_the_samples_are_one_click_away_and_find_what_they_show(visit: Visit) ->
     ]  # fmt: skip
 
 
+def test_pressing_twice_sends_once(visit: Visit) -> None:
+    visit.until_the_model_is_there()
+    visit.type_texts("one", "two", "three")
+    sent: list[str] = []
+    visit.page.on("request", lambda request: sent.append(request.url))
+    visit.page.evaluate("() => [1, 2, 3].forEach(() => document.querySelector('#compose').requestSubmit())")
+    visit.until_said("vectors in")
+    assert sent == [f"{visit.server.url}/v1/embeddings"]
+
+
 @pytest.mark.parametrize(("num_texts", "words"), [(2, "at least three things"), (121, "at most 120")])
 def test_too_few_and_too_many_rows_are_refused_before_anything_is_sent(
     visit: Visit, num_texts: int, words: str

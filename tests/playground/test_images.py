@@ -44,7 +44,7 @@ SCENES: dict[str, Scene] = {
 
 
 def take(visit: Visit, name: str) -> None:
-    """Write a picture of few colors: those that cover the most, made finer, so that neither red dots nor cells change."""
+    """Write a picture of few colors, those that cover the most made finer: neither red dots nor cells change."""
     visit.page.wait_for_timeout(500)  # marks of the map have come to rest
     taken = Image.open(io.BytesIO(visit.page.screenshot(animations="disabled"))).convert("RGB")
     FOLDER.mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ import pytest
 
 from service.front.key_file import hash_key
 from tests.conftest import CHECKPOINT, LiveServer
+from tests.late_interaction.checkpoints import colqwen2
 from tests.playground.conftest import Visitor
 from tests.playground.visit import Visit
 
@@ -91,6 +92,22 @@ def test_with_keys_the_page_opens_and_asks_for_one_that_it_never_shows(
         assert KEY not in kept
         page.reload()
         page.wait_for_selector("#key-form:not([hidden])")
+
+
+def test_a_late_interaction_model_is_told_where_to_go(
+    visitor: Visitor, start_server: Callable[..., LiveServer], tmp_path: Path
+) -> None:
+    server = start_server("--model", str(colqwen2(tmp_path / "colqwen2-small"))).wait_until_ready()
+    try:
+        with visitor(server) as visit:
+            visit.until_the_model_is_there()
+            assert "multi_float" in visit.page.inner_text("#error")
+            visit.type_texts("one", "two", "three")
+            visit.page.keyboard.press("Control+Enter")
+            assert visit.page.is_disabled("#embed")
+            assert visit.page.is_visible("#error")
+    finally:
+        server.stop()
 
 
 def test_a_text_model_is_offered_texts_alone(visitor: Visitor, start_server: Callable[..., LiveServer]) -> None:

@@ -98,6 +98,8 @@ async function embedOne(model, one) {
 
 /** Send what is in the form, one instruction after the other, and show what comes back. */
 async function embed() {
+  const button = byId("embed", HTMLButtonElement);
+  if (button.disabled) return; // the keyboard asks again while an answer is under way, or where there is none
   const asks = planAsks(readyItems(), card?.takes_instructions ? inputs.instructions : [], inputs.textsOnce);
   const numRows = rowsOf(asks).length;
   byId("error", HTMLElement).hidden = true;
@@ -105,7 +107,6 @@ async function embed() {
   if (!card) return say("The model is not there yet.");
   if (numRows < 3) return say("Add at least three things to compare: pictures, texts, or one picture under several instructions.");
   if (numRows > MAX_ROWS) return fail(`${numRows} rows (items × instructions), and this page shows at most ${MAX_ROWS}.`);
-  const button = byId("embed", HTMLButtonElement);
   button.disabled = true;
   try {
     const answers = [];
