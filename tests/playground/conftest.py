@@ -36,7 +36,7 @@ def browser() -> Iterator[Browser]:
 Visitor = Callable[..., AbstractContextManager[Visit]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def visitor(browser: Browser) -> Visitor:
     """Opens the page of a server in a profile of its own; at the end nothing may have gone wrong behind the scenes."""
 

@@ -1,6 +1,7 @@
 """The page's arithmetic, in the browser, against numpy, scipy and the kernels' reference."""
 
 import ast
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -9,12 +10,21 @@ from scipy.stats import kendalltau
 
 from cenote_kernels.matryoshka import truncate_normalize
 from cenote_kernels.quantize import quantize
+from tests.conftest import LiveServer
+from tests.playground.conftest import Visitor
 from tests.playground.truth import bit_cosines, cosines, principal_components
 from tests.playground.visit import Visit
 
 RANDOM = np.random.default_rng(5)
 ROWS = RANDOM.normal(size=(12, 64)).astype(np.float32)
 LISTS = "rows.map(row => Float32Array.from(row))"
+
+
+@pytest.fixture(scope="module")
+def visit(visitor: Visitor, served: LiveServer) -> Iterator[Visit]:
+    """One for all: modules that hold nothing from one call to the next."""
+    with visitor(served) as visit:
+        yield visit
 
 
 def test_vectors_are_cut_and_scaled_as_the_kernels_do(visit: Visit) -> None:
