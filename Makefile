@@ -50,6 +50,10 @@ openapi: $(VENV)/.serve ## write openapi.json and openapi-sdk.json from the sche
 reference: $(VENV)/.serve ## write docs/reference.md from the schemas
 	$(BIN)/cenote reference > docs/reference.md
 
+.PHONY: map
+map: ## write docs/map.md from the modules' docstrings
+	$(PYTHON) -m tests.code_map
+
 lint-openapi: ## both documents against the strict rules of tests/lint/redocly.yaml (needs Node.js)
 	npm ci --prefix tests/lint --no-audit --no-fund
 	cd tests/lint && REDOCLY_TELEMETRY=off npx --no-install redocly lint

@@ -4,11 +4,11 @@ In: the text of a `msgspec.ValidationError` and the type that was wanted. Out: a
 field is the only word of the client's that gets into a sentence, and only if it is short and printable.
 """
 
-import difflib
 import re
 
 from schemas.errors import ErrorCode
 from schemas.paths import expectation, field_names, types_at
+from schemas.renamed import meant_by
 from schemas.rule_error import RuleError
 
 # A client can write a field name that looks like msgspec's own ending. The narrow pattern keeps such a path harmless.
@@ -65,10 +65,10 @@ def explain(text: str, type_: object) -> RuleError:
 
 def _unknown_field(name: str, path: str, type_: object) -> RuleError:
     known = field_names(types_at(type_, path))
-    close = difflib.get_close_matches(name[:_MAX_NAME_CHARS], known, n=1)
+    meant = meant_by(name, known)
     shown = name if len(name) <= _MAX_NAME_CHARS and name.isprintable() and "`" not in name else "…"
     param = f"{path}.{shown}".removeprefix(".")
-    hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known)}"
+    hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(known)}"
     if name in known:  # several kinds of object may stand there
         hint = "objects of this `type` do not have it"
     return RuleError("unknown_field", f"`{param}`: unknown field; {hint}", param=param, index=_index(param))

@@ -108,6 +108,10 @@ class LiveServer:
     def stop(self) -> int:
         """End it as an orchestrator would; its exit code."""
         self.process.send_signal(signal.SIGTERM)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait until it has ended; its exit code."""
         try:
             return self.process.wait(STOP_S)
         except subprocess.TimeoutExpired:
@@ -180,9 +184,7 @@ def text_part(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-@pytest.fixture(scope="session")
-def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., LiveServer]]:
-    """Starts servers; those that still run at the end of the session are stopped."""
+def _servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., LiveServer]]:
     started: list[LiveServer] = []
 
     def start(*flags: str, env: dict[str, str] | None = None) -> LiveServer:
@@ -190,25 +192,34 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
         return started[-1]
 
     yield start
-    for server in started:
-        if server.process.poll() is None:
-            server.stop()
+    running = [server for server in started if server.process.poll() is None]
+    for server in running:
+        server.process.send_signal(signal.SIGTERM)
+    for server in running:
+        server.ended()
+
+
+start_server = pytest.fixture(_servers, scope="module", name="start_server")
+"""Starts servers, which end with the tests of their file: one that idles still asks its engine how it is."""
+
+start_for_all = pytest.fixture(_servers, scope="session", name="start_for_all")
+"""The same for those that many files ask."""
 
 
 @pytest.fixture(scope="session")
-def server(start_server: Callable[..., LiveServer]) -> LiveServer:
+def server(start_for_all: Callable[..., LiveServer]) -> LiveServer:
     """The oracle's weights with every default, under the name that the document's examples use."""
-    return start_server("--model", str(CHECKPOINT), "--served-name", "builtin").wait_until_ready()
+    return start_for_all("--model", str(CHECKPOINT), "--served-name", "builtin").wait_until_ready()
 
 
 @pytest.fixture(scope="session")
-def bare_server(start_server: Callable[..., LiveServer]) -> LiveServer:
+def bare_server(start_for_all: Callable[..., LiveServer]) -> LiveServer:
     """The same without an encoder cache, and lenient about unknown fields."""
     flags = ("--model", str(CHECKPOINT), "--encoder-cache-bytes", "0", "--unknown-fields", "ignore")
-    return start_server(*flags).wait_until_ready()
+    return start_for_all(*flags).wait_until_ready()
 
 
 @pytest.fixture(scope="session")
-def builtin(start_server: Callable[..., LiveServer]) -> LiveServer:
+def builtin(start_for_all: Callable[..., LiveServer]) -> LiveServer:
     """The built-in model, as the README serves it."""
-    return start_server("--model", "builtin").wait_until_ready()
+    return start_for_all("--model", "builtin").wait_until_ready()

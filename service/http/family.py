@@ -22,6 +22,9 @@ FAMILIES: dict[str, Family] = {
 }
 """The routes that clients of others call, each with its family. Of two with the same ending, the first is the hint."""
 
+_OTHER_NAMES = {"/pooling": "/v1/embeddings", "/invocations": "/v1/embeddings"}
+"""vLLM's other routes for vectors, which take the bodies of the one that they stand for."""
+
 _ADVICE: dict[Family, str] = {
     "openai": "the base URL of an OpenAI client is this server's address with /v1 after it",
     "cohere": "the base URL of a Cohere client is this server's address alone",
@@ -52,6 +55,8 @@ def hint(path: str) -> str | None:
         A sentence that names a route of ours and nothing of the path; None when no route is near.
     """
     path = path.rstrip("/")
+    if (same := _OTHER_NAMES.get(path)) is not None:
+        return f"did you mean {same}? It takes the same body"
     meant = next((known for known in FAMILIES if path.endswith(known)), None) or _meant_by_end(path)
     if meant is None:
         return None

@@ -53,6 +53,11 @@ def test_a_wrong_base_url_is_told_the_right_one(path: str, meant: str, advice: s
     assert advice in said
 
 
+@pytest.mark.parametrize("path", ["/pooling", "/invocations", "/pooling/"])
+def test_vllms_other_routes_are_told_where_their_bodies_go(path: str) -> None:
+    assert hint(path) == "did you mean /v1/embeddings? It takes the same body"
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/v1", "/v1/", "/v1/embedding", "/v1/chat/completions", "/favicon.ico", "/v10/embed"]
 )

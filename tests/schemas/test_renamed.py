@@ -1,0 +1,32 @@
+"""What fields of other servers' APIs are called here."""
+
+import pytest
+
+from schemas.embed import EmbedRequest
+from schemas.embeddings import EmbeddingRequest
+from schemas.renamed import RENAMED, meant_by
+
+V1, V2 = EmbeddingRequest.__struct_fields__, EmbedRequest.__struct_fields__
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("use_activation", V1, "normalize"),
+        ("media_io_kwargs", V1, "image_background"),
+        ("output_dimension", V1, "dimensions"),
+        ("dimensions", V2, "output_dimension"),
+        ("encoding_format", V2, "embedding_types"),
+        ("task", V1, "instruction"),
+        ("task", V2, "input_type"),
+        ("use_activation", V2, None),
+        ("dimension", V1, "dimensions"),
+        ("mm_processor_kwargs", V1, None),
+    ],
+)
+def test_a_field_of_another_server_is_told_its_name_here(name: str, known: tuple[str, ...], meant: str | None) -> None:
+    assert meant_by(name, known) == meant
+
+
+def test_every_name_here_is_a_field() -> None:
+    assert {ours for names in RENAMED.values() for ours in names} <= {*V1, *V2}
