@@ -105,6 +105,16 @@ fuzz: $(VENV)/.test ## 2,000 requests that schemathesis makes from openapi.json,
 check-gpu: $(VENV)/.test ## build, check and time the CUDA kernels and the model on a GPU, under eight minutes; says why without one
 	$(BIN)/python -m tests.gpu --write docs/gpu.md $(ARGS)
 
+.PHONY: playground
+$(VENV)/.playground: $(VENV)/.test tests/playground/package-lock.json
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[playground]'
+	npm ci --prefix tests/playground --no-audit --no-fund
+	command -v chromium || { apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core; }
+	@touch $@
+
+playground: $(VENV)/.playground ## drive the page at / in Debian's Chromium (its pictures again: ARGS=--write-images)
+	$(BIN)/python -m pytest tests/playground $(ARGS)
+
 .PHONY: scoreboard scoreboard-nightly sabotage
 scoreboard: $(VENV)/.test ## try what the reliability specification lists, under 15 minutes on two cores (one: ARGS="--only ssrf")
 	$(BIN)/python -m tests.scoreboard --write docs/scoreboard.md $(ARGS)

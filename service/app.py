@@ -13,7 +13,7 @@ from service.front.loop_lag import watch_loop
 from service.front.serving import Serving
 from service.http.access import AccessLog
 from service.http.disconnect import CancelOnDisconnect
-from service.http.document import get_docs, get_front_page, get_openapi, get_openapi_sdk
+from service.http.document import get_docs, get_openapi, get_openapi_sdk
 from service.http.drain import CloseWhileDraining
 from service.http.embed import embed
 from service.http.embed_v1 import embed_v1
@@ -25,6 +25,7 @@ from service.http.health import get_metrics, livez, readyz
 from service.http.hosts import AllowedHosts
 from service.http.image_embeds import create_image_embeds
 from service.http.models import get_model, list_models
+from service.http.playground import get_playground, get_playground_file
 from service.http.tokenize import detokenize, tokenize
 from service.http.tracing import open_tracing
 from service.settings import Settings
@@ -44,7 +45,8 @@ ROUTE_HANDLERS = [
     get_openapi,
     get_openapi_sdk,
     get_docs,
-    get_front_page,
+    get_playground,
+    get_playground_file,
 ]
 
 

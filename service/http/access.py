@@ -11,11 +11,13 @@ from service.http.exchange import HUNG_UP, Exchange
 from service.http.finished import Finished
 from service.http.probes import PROBES
 from service.openapi.statuses import CODES
+from service.playground.files import FILES, PREFIX
 
 logger = logging.getLogger("cenote.access")
 
 OTHER = "other"
 MODEL_ROUTE = "/v1/models/{id}"
+PAGE_ROUTE = f"{PREFIX}{{file}}"
 ROUTES = frozenset(
     {
         "/", "/docs", "/health", "/livez", "/metrics", "/openapi-sdk.json", "/openapi.json", "/readyz",
@@ -25,9 +27,9 @@ ROUTES = frozenset(
 )  # fmt: skip
 """Paths that may be label values; anything else counts as `other`, so that no client can make series."""
 
-STATUSES = frozenset({200, HUNG_UP, *CODES})
+STATUSES = frozenset({200, 304, HUNG_UP, *CODES})
 
-for _route in (*ROUTES, MODEL_ROUTE, OTHER):
+for _route in (*ROUTES, MODEL_ROUTE, PAGE_ROUTE, OTHER):
     metrics.REQUEST_SECONDS.labels(_route)
     for _status in (*STATUSES, OTHER):
         metrics.REQUESTS.labels(_route, str(_status))
@@ -74,4 +76,6 @@ class AccessLog:
 
 def route_of(path: str) -> str:
     """The label of a path: its route's template, or `other`."""
-    return path if path in ROUTES else MODEL_ROUTE if path.startswith("/v1/models/") else OTHER
+    if path in ROUTES:
+        return path
+    return PAGE_ROUTE if path in FILES else MODEL_ROUTE if path.startswith("/v1/models/") else OTHER

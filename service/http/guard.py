@@ -2,7 +2,7 @@
 
 A ring around the app and not a rule about its routes: what is not named as open is closed, whether or not there is a
 route of that path, and with every method. Open are the operations that the route table of the document calls
-unprotected, by their exact paths. It runs before any byte of the body is read.
+unprotected, and the files of the playground, all by their exact paths. It runs before any byte of the body is read.
 
 Source: reference/security-reliability.md section 3, "route gaps": an exclusion by pattern opened routes beside it.
 """
@@ -19,9 +19,10 @@ from service.http.caller import mark
 from service.http.errors import retry_headers
 from service.http.refusal import refuse
 from service.openapi.routes import ROUTES
+from service.playground.files import FILES
 
-OPEN_PATHS = frozenset(route.path for route in ROUTES if not route.protected)
-"""What needs no key: the probes and `/metrics`."""
+OPEN_PATHS = frozenset(route.path for route in ROUTES if not route.protected) | frozenset(FILES)
+"""What needs no key: the probes, `/metrics`, and the playground, whose files are the same for everybody."""
 
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="cenote"'}
 """What RFC 9110 section 15.5.2 wants beside every 401."""

@@ -1,4 +1,4 @@
-"""Probes for orchestrators, which need no key, and pages for people, which do. Part of the table in `routes`."""
+"""Probes and the playground, which need no key, and other pages, which do. Part of the table in `routes`."""
 
 from schemas.health import Health
 from service.openapi import examples_models
@@ -98,11 +98,13 @@ PLAIN_ROUTES = (
         path="/",
         operation_id="getPlayground",
         tag="Pages",
-        summary="The first page",
-        description="What this server answers, with links into the reference. Needs no script and no other host.",
+        summary="The playground, as a page",
+        description="Pictures and texts under several instructions: their similarities, a map, what each size and "
+        "number format costs, cache hits and times, and the request to copy. Needs no other host. The page and its "
+        "files, below `/playground/`, are the same for everybody and need no key; what they ask this server for does.",
         media_type="text/html",
-        error_statuses=PAGE_STATUSES,
         error_examples=ERRORS,
+        protected=False,
     ),
 )
 """Every operation that has nothing to do with vectors."""

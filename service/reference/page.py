@@ -21,7 +21,7 @@ def _style() -> str:
 
 
 def policy() -> str:
-    """The Content-Security-Policy of both pages."""
+    """The Content-Security-Policy of the page."""
     digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -40,20 +40,6 @@ def render_page() -> str:
         f"</section>{_tables(reference)}"
     )
     return _frame(f"{reference.title} API reference", f"{_navigation(reference)}<main id=content>{main}</main>")
-
-
-@cache
-def render_front_page() -> str:
-    """The page of `GET /`: what this server is, and where to read on."""
-    reference = read()
-    rows = [
-        (f"<div class=call>{method(o)}<a href='/docs#{o.id}'>{html.escape(o.path)}</a></div>", inline(o.summary))
-        for o in reference.operations
-    ]
-    operations = table(("Operation", "What it does"), ("", ""), rows)
-    link = "<p class=files><a href=/docs>Read the API reference</a></p>"
-    main = f"<h1>{html.escape(reference.title)}</h1>{_lead(reference)}{operations}{link}"
-    return _frame(reference.title, f"<main id=content class=front>{main}</main>")
 
 
 def _frame(title: str, body: str) -> str:

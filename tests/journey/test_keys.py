@@ -95,18 +95,19 @@ def test_a_refused_body_is_not_waited_for_and_the_connection_survives(locked: Li
     assert ask(locked, A, GOOD).status_code == 200
 
 
-def test_only_the_probes_and_metrics_are_open(locked: LiveServer) -> None:
+def test_only_the_probes_metrics_and_the_playground_are_open(locked: LiveServer) -> None:
     """Of everything in the document, everything that is not in it, and every method."""
     paths = build()["paths"]
-    inside = [path.replace("{model_id}", "builtin") for path in paths]
+    inside = [path.replace("{model_id}", "builtin") for path in paths] + ["/playground/main.js"]
     near = ["/livez/", "//livez", "/livez/x", "/livezz", "/health/../v1/models", "/%6civez/x", "/metrics.json", "/none"]
+    near += ["/playground", "/playground/", "/playground/main.js/", "/playground/../v1/models", "/playground/files.py"]
     open_: set[str] = set()
     for path in [*inside, *near]:
         for method in ("GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "TRACE", "PROPFIND"):
             answer = locked.http.request(method, path)
             if answer.status_code != 401:
                 open_.add(httpx.URL(path).path)
-    assert open_ == {"/livez", "/readyz", "/health", "/metrics"}
+    assert open_ == {"/livez", "/readyz", "/health", "/metrics", "/", "/playground/main.js"}
 
 
 def test_a_tenant_never_meets_what_another_has_computed(locked: LiveServer) -> None:

@@ -14,6 +14,7 @@ from service.openapi import build
 from service.openapi.route import Route
 from service.openapi.routes import ROUTES
 from service.openapi.statuses import CODES
+from service.playground.files import FILES
 from tests.conftest import ROOT, LiveServer
 
 DOCUMENT = build()
@@ -61,7 +62,8 @@ def check(route: Route, answer: httpx.Response) -> None:
 
 
 def test_the_apps_routes_are_the_documents() -> None:
-    assert served() == {(route.method, route.path) for route in ROUTES}
+    """But for the files that the playground's page loads: they are parts of it, and no operations for clients."""
+    assert served() == {(route.method, route.path) for route in ROUTES} | {("GET", path) for path in FILES}
 
 
 def test_every_error_code_has_one_status() -> None:
@@ -115,8 +117,7 @@ def test_a_model_that_is_not_there_is_refused_as_documented(server: LiveServer) 
     check(route, answer)
 
 
-def test_the_pages_need_no_other_host(server: LiveServer) -> None:
-    for path in ("/", "/docs"):
-        page = server.http.get(path).text
-        assert re.findall(r"(?:src|href)\s*=\s*['\"]?(?:https?:)?//", page) == []
-        assert all(route.path in page for route in ROUTES)
+def test_the_reference_needs_no_other_host(server: LiveServer) -> None:
+    page = server.http.get("/docs").text
+    assert re.findall(r"(?:src|href)\s*=\s*['\"]?(?:https?:)?//", page) == []
+    assert all(route.path in page for route in ROUTES)

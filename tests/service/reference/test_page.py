@@ -8,11 +8,11 @@ from html.parser import HTMLParser
 import pytest
 
 from service.openapi.routes import ROUTES
-from service.reference import policy, render_front_page, render_markdown, render_page, typescript_snippets
+from service.reference import policy, render_markdown, render_page, typescript_snippets
 from tests.conftest import ROOT
 
 VOID = {"meta", "input", "br", "link"}
-PAGES = {"/docs": render_page(), "/": render_front_page()}
+PAGES = {"/docs": render_page()}
 
 
 class Outline(HTMLParser):

@@ -1,0 +1,83 @@
+/** The server, asked with the key that is typed into the page. The key is in memory and nowhere else. */
+
+/**
+ * @typedef {import("./types.js").Body} Body
+ * @typedef {import("./types.js").Facts} Facts
+ */
+
+/** A refusal in the server's own words. */
+export class ApiError extends Error {
+  /**
+   * @param {number} status HTTP status; 0 when nobody answered
+   * @param {Record<string, unknown>} error the body's `error`
+   * @param {number} retryAfterS what `Retry-After` says; 0 when it says nothing
+   */
+  constructor(status, error, retryAfterS) {
+    super(typeof error.message === "string" ? error.message : `the server answered ${status}`);
+    this.status = status;
+    this.retryAfterS = retryAfterS;
+    this.code = typeof error.code === "string" ? error.code : "";
+    this.param = typeof error.param === "string" ? error.param : "";
+    this.index = typeof error.index === "number" ? error.index : null;
+    this.requestId = typeof error.request_id === "string" ? error.request_id : "";
+  }
+}
+
+let key = "";
+
+/** @param {string} typed an empty one is none */
+export function useKey(typed) {
+  key = typed.trim();
+}
+
+/** Whether requests carry a key. */
+export function hasKey() {
+  return key !== "";
+}
+
+/** The server's address as this page was reached, without a slash at its end. */
+export const BASE = new URL(".", document.baseURI).href.replace(/\/$/, "");
+
+/**
+ * @param {string} path without a slash in front
+ * @param {Body} [body] for a POST
+ * @returns {Promise<{answer: any, facts: Facts}>}
+ * @throws {ApiError} when it is refused, or nobody answers
+ */
+export async function ask(path, body) {
+  const began = performance.now();
+  const headers = { ...(body ? { "content-type": "application/json" } : {}), ...(key ? { authorization: `Bearer ${key}` } : {}) };
+  const options = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
+  let response;
+  let answer;
+  try {
+    response = await fetch(`${BASE}/${path}`, options);
+    answer = await response.json();
+  } catch {
+    throw new ApiError(response?.status ?? 0, { message: "The server did not answer." }, 0);
+  }
+  if (!response.ok) throw new ApiError(response.status, answer.error ?? answer, Number(response.headers.get("retry-after")));
+  return { answer, facts: factsOf(response.headers, answer, performance.now() - began) };
+}
+
+/**
+ * @param {Headers} headers
+ * @param {any} answer
+ * @param {number} roundTripMs
+ * @returns {Facts}
+ */
+function factsOf(headers, answer, roundTripMs) {
+  const [, hits, misses] = /hit=(\d+), miss=(\d+)/.exec(headers.get("x-encoder-cache") ?? "") ?? [];
+  /** @param {string} name */
+  const ms = (name) => parseFloat(headers.get(name) ?? "NaN");
+  return {
+    hits: Number(hits ?? 0),
+    misses: Number(misses ?? 0),
+    tokens: answer.usage?.total_tokens ?? answer.meta?.tokens?.input_tokens ?? 0,
+    mediaMs: ms("x-media-time"),
+    queueMs: ms("x-queue-time"),
+    inferenceMs: ms("x-inference-time"),
+    totalMs: ms("x-total-time"),
+    roundTripMs,
+  };
+}

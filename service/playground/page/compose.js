@@ -1,0 +1,196 @@
+/** The form: items and instructions as rows that can be typed into, added to and taken away, by hand or by keyboard. */
+
+import { byId, element, thumbnail } from "./element.js";
+import { inputs, pictureItem, textItem } from "./items.js";
+
+/**
+ * @typedef {import("./types.js").Item} Item
+ * @typedef {import("./types.js").ModelCard} ModelCard
+ */
+
+/** @type {ModelCard | null} */
+let card = null;
+
+const items = () => byId("items", HTMLUListElement);
+const instructions = () => byId("instructions", HTMLUListElement);
+
+/** Draw the form as `inputs` has it. */
+export function drawForm() {
+  items().replaceChildren(...inputs.items.map(itemRow));
+  instructions().replaceChildren(...inputs.instructions.map(instructionRow));
+  byId("texts-once", HTMLInputElement).checked = inputs.textsOnce;
+}
+
+/**
+ * @param {string} label
+ * @param {() => void} remove
+ */
+function removeButton(label, remove) {
+  return element("button", { type: "button", class: "remove", "aria-label": label, title: label, onclick: remove }, "×");
+}
+
+/**
+ * @param {HTMLButtonElement} button
+ * @param {string} label
+ */
+function rename(button, label) {
+  button.ariaLabel = button.title = label;
+}
+
+/** @param {Item} item */
+function itemRow(item) {
+  const isText = item.picture === null;
+  const field = element("input", {
+    type: "text",
+    "aria-label": isText ? "Text" : `Text beside ${item.name}`,
+    placeholder: isText ? "A text" : "Text beside it (optional)",
+    oninput: () => {
+      item.text = field.value;
+      if (isText) rename(remove, `Remove text “${item.text}”`);
+    },
+    onkeydown: (event) => onEnter(event, isText ? addText : null),
+  });
+  field.value = item.text;
+  const name = isText ? null : element("span", { class: "name", title: item.name }, item.name);
+  const remove = removeButton(`Remove ${isText ? `text “${item.text}”` : item.name}`, () => {
+    inputs.items = inputs.items.filter((other) => other !== item);
+    drawForm();
+    byId("add-text", HTMLButtonElement).focus();
+  });
+  const hasField = isText || card?.mixes_modalities;
+  const middle = element("span", { class: "middle" }, name, hasField ? field : null);
+  return element("li", { "data-item": item.id }, thumbnail(item), middle, remove);
+}
+
+/**
+ * @param {string} text
+ * @param {number} at
+ */
+function instructionRow(text, at) {
+  const field = element("input", {
+    type: "text",
+    list: "known-instructions",
+    "aria-label": `Instruction ${at + 1}`,
+    placeholder: card?.default_instruction ?? "None",
+    oninput: () => {
+      inputs.instructions[at] = field.value;
+    },
+    onkeydown: (event) => onEnter(event, addInstruction),
+  });
+  field.value = text;
+  const remove = removeButton(`Remove instruction ${at + 1}`, () => {
+    inputs.instructions.splice(at, 1);
+    if (!inputs.instructions.length) inputs.instructions.push("");
+    drawForm();
+    byId("add-instruction", HTMLButtonElement).focus();
+  });
+  return element("li", {}, element("span", { class: `tone tone-${at % 6}`, "aria-hidden": "true" }), field, remove);
+}
+
+/**
+ * Enter adds a row and does not send the form; with Control or Command the page sends it.
+ * @param {Event} event
+ * @param {(() => void) | null} add
+ */
+function onEnter(event, add) {
+  if (!(event instanceof KeyboardEvent) || event.key !== "Enter") return;
+  event.preventDefault();
+  if (!event.ctrlKey && !event.metaKey) add?.();
+}
+
+function addText() {
+  inputs.items.push(textItem(""));
+  drawForm();
+  focusLast(items());
+}
+
+function addInstruction() {
+  inputs.instructions.push("");
+  drawForm();
+  focusLast(instructions());
+}
+
+/** @param {HTMLUListElement} list */
+function focusLast(list) {
+  const field = list.querySelector("li:last-child input");
+  if (field instanceof HTMLInputElement) field.focus();
+}
+
+/** @param {Iterable<File>} files */
+async function addPictures(files) {
+  const read = await Promise.all([...files].map((file) => pictureItem(file, file.name)));
+  inputs.items = [...inputs.items.filter((item) => item.picture !== null), ...read, ...inputs.items.filter((item) => item.picture === null)];
+  drawForm();
+  byId("status", HTMLElement).textContent = `${read.length} ${read.length === 1 ? "picture" : "pictures"} added.`;
+}
+
+/**
+ * Offer what the model takes, and nothing else.
+ * @param {ModelCard} plan
+ */
+export function offer(plan) {
+  card = plan;
+  byId("pictures-part", HTMLElement).hidden = !plan.modalities.includes("image");
+  byId("instructions-part", HTMLElement).hidden = !plan.takes_instructions;
+  byId("texts-once-line", HTMLElement).hidden = !plan.modalities.includes("image");
+  const known = new Set(Object.values(plan.input_types).filter(Boolean));
+  const options = [...known].map((text) => element("option", { value: text }));
+  byId("known-instructions", HTMLDataListElement).replaceChildren(...options);
+  drawForm();
+}
+
+/** Listen to the form's own buttons, to drops and to pastes. */
+export function startForm() {
+  const files = byId("files", HTMLInputElement);
+  byId("add-pictures", HTMLButtonElement).addEventListener("click", () => files.click());
+  files.addEventListener("change", async () => {
+    await addPictures(files.files ?? []);
+    files.value = "";
+  });
+  byId("add-text", HTMLButtonElement).addEventListener("click", addText);
+  byId("add-instruction", HTMLButtonElement).addEventListener("click", addInstruction);
+  const once = byId("texts-once", HTMLInputElement);
+  once.addEventListener("change", () => {
+    inputs.textsOnce = once.checked;
+  });
+  startDrops();
+}
+
+function startDrops() {
+  const takes = () => card?.modalities.includes("image");
+  addEventListener("dragover", (event) => {
+    event.preventDefault();
+    document.body.classList.toggle("dragging", takes());
+  });
+  addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) document.body.classList.remove("dragging");
+  });
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    document.body.classList.remove("dragging");
+    if (takes()) void addPictures(event.dataTransfer?.files ?? []);
+  });
+  addEventListener("paste", (event) => {
+    const pasted = event.clipboardData?.files;
+    if (takes() && pasted?.length) void addPictures(pasted);
+  });
+}
+
+/**
+ * Say at an item what the server said of it.
+ * @param {number} id
+ * @param {string} message
+ */
+export function blame(id, message) {
+  const row = items().querySelector(`[data-item="${id}"]`);
+  row?.classList.add("at-fault");
+  row?.querySelector(".middle")?.append(element("span", { class: "fault" }, message));
+}
+
+/** Forget what was said at items. */
+export function forgive() {
+  for (const row of items().children) {
+    row.classList.remove("at-fault");
+    row.querySelector(".fault")?.remove();
+  }
+}

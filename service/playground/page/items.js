@@ -1,0 +1,60 @@
+/** What is to be embedded: pictures and texts, and the instructions. Their place on the page is `compose`. */
+
+/** @typedef {import("./types.js").Item} Item */
+
+/** The page's one set of inputs; `compose` edits it, `main` reads it. */
+export const inputs = {
+  /** @type {Item[]} */
+  items: [],
+  /** @type {string[]} */
+  instructions: [""],
+  textsOnce: true,
+};
+
+let lastId = 0;
+
+/**
+ * @param {string} text
+ * @returns {Item}
+ */
+export function textItem(text) {
+  return { id: ++lastId, name: "text", picture: null, text };
+}
+
+/**
+ * Read a picture. Whether it is one, the server decides: it reads the bytes and not the name.
+ * @param {Blob} file
+ * @param {string} name
+ * @returns {Promise<Item>}
+ */
+export async function pictureItem(file, name) {
+  const type = file.type.startsWith("image/") ? file.type : "image/png";
+  return { id: ++lastId, name, picture: `data:${type};base64,${await base64(file)}`, text: "" };
+}
+
+/**
+ * @param {Blob} file
+ * @returns {Promise<string>}
+ */
+function base64(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^data:[^,]*,/, ""));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
+
+/**
+ * A row's item in a few words.
+ * @param {Item} item
+ */
+export function nameOf(item) {
+  if (item.picture === null) return `“${item.text}”`;
+  return item.text ? `${item.name} with “${item.text}”` : item.name;
+}
+
+/** Those that are there to be embedded: a text that is still empty is not. */
+export function readyItems() {
+  return inputs.items.filter((item) => item.picture !== null || item.text.trim() !== "");
+}

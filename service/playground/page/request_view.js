@@ -1,0 +1,101 @@
+/** The request to copy, for one instruction, in one of three languages. */
+
+import { BASE, hasKey } from "./api.js";
+import { element } from "./element.js";
+import { curl, forTheScreen, python, typescript } from "./snippets.js";
+
+/**
+ * @typedef {import("./types.js").Ask} Ask
+ * @typedef {import("./types.js").Call} Call
+ */
+
+const LANGUAGES = /** @type {const} */ ([
+  ["curl", curl],
+  ["Python", python],
+  ["TypeScript", typescript],
+]);
+
+/** What is looked at; kept from one answer to the next. */
+let language = 0;
+
+/**
+ * @param {HTMLElement} place
+ * @param {Ask[]} asks
+ * @param {(ask: Ask) => Call} callOf the call that gives what is shown
+ * @param {(message: string) => void} say
+ * @returns {() => void} writes the code again, after another size or format was chosen
+ */
+export function drawRequest(place, asks, callOf, say) {
+  const which = element("select", { id: "which", onchange: () => write() });
+  which.append(...asks.map((ask, i) => element("option", { value: i }, ask.instruction ?? "The model’s own instruction")));
+  const tabs = LANGUAGES.map(([name], i) => tab(name, i));
+  const code = element("pre", { id: "code", role: "tabpanel", tabindex: 0, "aria-label": "Code" });
+  const copy = element("button", { type: "button", id: "copy", onclick: () => void copyCode() }, "Copy");
+  const list = element("div", { role: "tablist", "aria-label": "Language", onkeydown: (event) => turn(event) }, ...tabs);
+  const choice = element("p", { class: "line", hidden: asks.length < 2 }, element("label", { for: "which" }, "Instruction"), which);
+  place.replaceChildren(choice, element("div", { class: "bar-line" }, list, copy), code);
+  place.append(element("p", { class: "soft" }, note()));
+
+  /** @param {string} name @param {number} i */
+  function tab(name, i) {
+    return element("button", { type: "button", role: "tab", id: `tab-${i}`, "aria-controls": "code", onclick: () => choose(i) }, name);
+  }
+
+  /** @param {number} i */
+  function choose(i) {
+    language = i;
+    write();
+    tabs[i].focus();
+  }
+
+  /** @param {Event} event */
+  function turn(event) {
+    const step = event instanceof KeyboardEvent ? { ArrowRight: 1, ArrowLeft: -1 }[event.key] : undefined;
+    if (step) choose((language + step + LANGUAGES.length) % LANGUAGES.length);
+  }
+
+  function whole() {
+    return LANGUAGES[language][1](BASE, callOf(asks[Number(which.value)]), hasKey());
+  }
+
+  function write() {
+    tabs.forEach((one, i) => {
+      one.setAttribute("aria-selected", String(i === language));
+      one.tabIndex = i === language ? 0 : -1;
+    });
+    code.setAttribute("aria-labelledby", `tab-${language}`);
+    code.textContent = forTheScreen(whole());
+  }
+
+  async function copyCode() {
+    await copyText(whole());
+    say(`Copied the request as ${LANGUAGES[language][0]}.`);
+    copy.textContent = "Copied";
+    setTimeout(() => (copy.textContent = "Copy"), 2000);
+  }
+
+  write();
+  return write;
+}
+
+function note() {
+  const shortened = "Pictures are shortened on the screen; what is copied is whole and runs as it stands.";
+  return hasKey() ? `${shortened} The key is read from the environment variable API_KEY.` : shortened;
+}
+
+/**
+ * The clipboard is for pages of this machine and of https; on others an old command does it.
+ * @param {string} text
+ */
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const field = element("textarea", { class: "unseen", "aria-hidden": "true" });
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+}

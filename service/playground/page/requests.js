@@ -1,0 +1,67 @@
+/** From what is on the page to the bodies that go over the wire. The bodies shown are made here too: they are the same. */
+
+/**
+ * @typedef {import("./types.js").Ask} Ask
+ * @typedef {import("./types.js").Body} Body
+ * @typedef {import("./types.js").Call} Call
+ * @typedef {import("./types.js").Format} Format
+ * @typedef {import("./types.js").Item} Item
+ * @typedef {import("./types.js").Row} Row
+ */
+
+/**
+ * One request an instruction, each with every item; but texts alone, where `textsOnce`, in one request of their own
+ * without an instruction, as documents are embedded.
+ * @param {Item[]} items
+ * @param {string[]} instructions those that are empty mean the model's own
+ * @param {boolean} textsOnce only where pictures are there too
+ * @returns {Ask[]}
+ */
+export function planAsks(items, instructions, textsOnce) {
+  const names = [...new Set(instructions.map((one) => one.trim()).filter(Boolean))];
+  const wanted = names.length ? names : [null];
+  const pictures = items.filter((item) => item.picture !== null);
+  const apart = textsOnce && names.length > 0 && pictures.length > 0 && pictures.length < items.length;
+  const asks = wanted.map((instruction) => ({ instruction, items: apart ? pictures : items }));
+  const texts = { instruction: null, items: items.filter((item) => item.picture === null) };
+  return (apart ? [...asks, texts] : asks).filter((ask) => ask.items.length > 0);
+}
+
+/**
+ * The rows of the answers, in the order of the requests.
+ * @param {Ask[]} asks
+ * @returns {Row[]}
+ */
+export function rowsOf(asks) {
+  return asks.flatMap(({ instruction, items }, tone) => items.map((item) => ({ item, instruction, tone })));
+}
+
+/**
+ * The request for vectors of a length in a format: `/v1/embeddings` for floats, `/v2/embed` for the others.
+ * @param {string} model
+ * @param {Ask} ask
+ * @param {number | null} size null for the model's own length
+ * @param {Format} format
+ * @returns {Call}
+ */
+export function callOf(model, ask, size, format) {
+  const isPlain = ask.items.every((item) => item.picture === null);
+  const isFloat = format === "float";
+  const texts = { [isFloat ? "input" : "texts"]: ask.items.map((item) => item.text) };
+  /** @type {Body} */
+  const body = {
+    model,
+    ...(ask.instruction === null ? {} : { instruction: ask.instruction }),
+    ...(size === null ? {} : { [isFloat ? "dimensions" : "output_dimension"]: size }),
+    ...(isFloat ? {} : { embedding_types: [format] }),
+    ...(isPlain ? texts : { inputs: ask.items.map((item) => ({ content: parts(item) })) }),
+  };
+  return { path: isFloat ? "v1/embeddings" : "v2/embed", body };
+}
+
+/** @param {Item} item */
+function parts(item) {
+  const picture = item.picture === null ? [] : [{ type: "image_url", image_url: { url: item.picture } }];
+  const hasText = item.picture === null || item.text !== "";
+  return [...picture, ...(hasText ? [{ type: "text", text: item.text }] : [])];
+}

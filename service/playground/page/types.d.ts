@@ -1,0 +1,90 @@
+/** Shapes that several modules share. Only the type checker reads this file: the server does not serve it. */
+
+/** What the page reads of `GET /v1/models`; the whole card is in the reference, `ModelCard`. */
+export interface ModelCard {
+  id: string;
+  root: string;
+  pooling: string;
+  dimensions: number;
+  min_dimensions: number;
+  matryoshka_dimensions: number[] | null;
+  modalities: string[];
+  default_instruction: string | null;
+  takes_instructions: boolean;
+  input_types: Record<string, string>;
+  mixes_modalities: boolean;
+  dtype: string;
+  device: string;
+}
+
+/** One thing to embed: a picture, a text, or a picture with a text beside it. */
+export interface Item {
+  id: number;
+  name: string;
+  /** A data URI; null for a text. */
+  picture: string | null;
+  text: string;
+}
+
+/** One request: items under one instruction; null is the model's own. */
+export interface Ask {
+  instruction: string | null;
+  items: Item[];
+}
+
+/** One row of the matrix: an item under an instruction. */
+export interface Row {
+  item: Item;
+  instruction: string | null;
+  /** Which color the instruction has, counted from 0. */
+  tone: number;
+}
+
+/** What an answer's headers and usage say. */
+export interface Facts {
+  hits: number;
+  misses: number;
+  tokens: number;
+  /** Milliseconds that the server named; NaN for a header that is not there. */
+  mediaMs: number;
+  queueMs: number;
+  inferenceMs: number;
+  totalMs: number;
+  /** Milliseconds from the call to the whole answer, as the browser saw it. */
+  roundTripMs: number;
+}
+
+/** A request that was answered. */
+export interface Answered {
+  ask: Ask;
+  vectors: Float32Array[];
+  facts: Facts;
+}
+
+/** How vectors are stored: `float` is float32, `ubinary` one bit a component. */
+export type Format = "float" | "int8" | "ubinary";
+
+/** A square table of similarities, row by row. */
+export interface Matrix {
+  size: number;
+  values: Float64Array;
+}
+
+/** Where a row lies on the map. */
+export type Point = [number, number];
+
+/** What a shorter vector keeps of the ranking that whole float vectors give; each from 0 (tau: -1) to 1. */
+export interface Kept {
+  nearest: number;
+  neighbors: number;
+  tau: number;
+}
+
+/** The body of a request, as JSON.stringify writes it. */
+export type Body = Record<string, unknown>;
+
+/** A request as it goes over the wire. */
+export interface Call {
+  path: "v1/embeddings" | "v2/embed";
+  body: Body;
+}
