@@ -19,7 +19,7 @@ MODEL_ROUTE = "/v1/models/{id}"
 ROUTES = frozenset(
     {
         "/", "/docs", "/health", "/livez", "/metrics", "/openapi-sdk.json", "/openapi.json", "/readyz",
-        "/detokenize", "/tokenize", "/v1/embed", "/v1/embeddings", "/v1/image_embeds",
+        "/detokenize", "/tokenize", "/v1/embed", "/v1/embeddings", "/v1/embeddings/stream", "/v1/image_embeds",
         "/v1/models", "/v2/embed",
     }
 )  # fmt: skip

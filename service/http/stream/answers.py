@@ -1,0 +1,129 @@
+"""The lines of a stream's answer, and the count of what they tell.
+
+In: what became of a line. Out: structs of `schemas.stream`, whose vectors are printed while they are sent.
+"""
+
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+from msgspec import UNSET
+
+from schemas.embeddings import Embedding, Usage
+from schemas.errors import ErrorBody
+from schemas.rule_error import RuleError
+from schemas.stream import StreamEnd, StreamFailure, StreamVector
+from service import metrics
+from service.errors import ServiceError
+from service.front.job import Answered
+from service.http.errors import error_body
+from service.http.stream.items import Item
+from service.http.vector_format import VectorFormat
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a stream has come to.
+
+    Attributes:
+        request_id: of the request.
+        vector_format: how vectors are written.
+        num_lines: lines that were read.
+        num_answered: lines answered with a vector.
+        num_failed: lines answered with an error.
+    """
+
+    request_id: str
+    vector_format: VectorFormat
+    num_lines: int = 0
+    num_answered: int = 0
+    num_failed: int = 0
+    _num_tokens: int = 0
+    _num_image_tokens: int = 0
+    _num_hits: int = 0
+    _num_misses: int = 0
+    _num_precomputed: int = 0
+
+    def vector(self, item: Item, one: Answered) -> StreamVector:
+        """The line of an item that has its vector."""
+        prompt, vector = one.prompt, one.vector
+        self._count(one)
+        written = cast(Embedding, self.vector_format.json(vector.rows[self.vector_format.dtype]))
+        return StreamVector(
+            index=item.index,
+            id=UNSET if item.id is None else item.id,
+            embedding=written,
+            truncated=prompt.truncated,
+            prompt_tokens=len(prompt.token_ids),
+            image_tokens=prompt.num_image_tokens,
+            encoder_cache_hits=vector.num_hits,
+            encoder_cache_misses=vector.num_misses,
+        )
+
+    def failure(self, item: Item, error: ServiceError | RuleError) -> StreamFailure:
+        """The line of an item that has none."""
+        self.num_failed += 1
+        metrics.STREAM_LINES.labels("error").inc()
+        body = line_error(error, item.index, self.request_id)
+        return StreamFailure(index=item.index, id=UNSET if item.id is None else item.id, error=body)
+
+    def end(self, model: str, error: ServiceError | None) -> StreamEnd:
+        """The last line.
+
+        Args:
+            model: its name as the query gave it.
+            error: why the body was not read to its end, or None.
+        """
+        return StreamEnd(
+            complete=error is None,
+            num_lines=self.num_lines,
+            num_answered=self.num_answered,
+            num_failed=self.num_failed,
+            model=model,
+            usage=self._usage(),
+            error=UNSET if error is None else error_body(error, self.request_id),
+        )
+
+    def told(self) -> dict[str, object]:
+        """What the log line tells."""
+        return {"lines": self.num_lines, "answered": self.num_answered, "failed": self.num_failed}
+
+    def _count(self, one: Answered) -> None:
+        self.num_answered += 1
+        self._num_tokens += len(one.prompt.token_ids)
+        self._num_image_tokens += one.prompt.num_image_tokens
+        self._num_hits += one.vector.num_hits
+        self._num_misses += one.vector.num_misses
+        num_precomputed = sum(place.item.dtype is not None for place in one.prompt.placeholders)
+        self._num_precomputed += num_precomputed
+        metrics.STREAM_LINES.labels("embedding").inc()
+        metrics.PRECOMPUTED.inc(num_precomputed)
+        metrics.TRUNCATED.inc(one.prompt.truncated)
+
+    def _usage(self) -> Usage:
+        return Usage(
+            prompt_tokens=self._num_tokens,
+            total_tokens=self._num_tokens,
+            num_inputs=self.num_answered + self.num_failed,
+            image_tokens=self._num_image_tokens,
+            encoder_cache_hits=self._num_hits,
+            encoder_cache_misses=self._num_misses,
+            precomputed_images=self._num_precomputed,
+        )
+
+
+def line_error(error: ServiceError | RuleError, index: int, request_id: str) -> ErrorBody:
+    """What a client is told of a line's error: paths begin at the line, and the index is the line's.
+
+    Args:
+        error: which a group of lines may share, so it is left as it is.
+        index: of the line in the body.
+        request_id: of the stream.
+    """
+    body = error_body(error, request_id)
+    missing = body.missing
+    if missing is not UNSET:
+        missing = [msgspec.structs.replace(one, index=index) for one in missing]
+    # An item's own path is empty, for its parts are the line's: what concerns all of them is told of `content`.
+    param = "content" if body.param == "" else body.param
+    return msgspec.structs.replace(body, index=index, param=param, missing=missing)

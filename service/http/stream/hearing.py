@@ -1,0 +1,104 @@
+"""The body of a stream as it comes, piece by piece, for as long as there is a reason to go on hearing.
+
+In: what the server receives. Out: pieces, the end, or the reason to stop before it: the client is slow, the service
+goes, the key is no more. Not called means not read: what the client sends then stays in its own buffers.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from litestar.types import Receive
+
+from service.errors import InputError, ServiceError
+from service.settings import Settings
+
+TICK_S = 0.25
+"""How often somebody who waits for bytes looks whether to go on."""
+
+LINGER_S = 2.0
+"""After a stream was cut, its client is heard for so long: it may still send, and closing at once would take the last
+line from it (a TCP reset drops what the other side has not read)."""
+
+
+@dataclass(slots=True)
+class Hearing:
+    """One request's body.
+
+    Attributes:
+        receive: the server's.
+        settings: its patience.
+        reason_to_stop: the service's own, or None.
+        is_over: the body has ended.
+    """
+
+    receive: Receive
+    settings: Settings
+    reason_to_stop: Callable[[], ServiceError | None]
+    is_over: bool = False
+    _line_began_s: float | None = None
+    _early: bytes = b""
+
+    async def open(self) -> None:
+        """Ask for bytes without waiting for any: who sent `Expect: 100-continue` is told to go on."""
+        self._early = await self._within(0) or b""
+
+    async def piece(self, num_held: int, *, is_inside_line: bool) -> bytes | None:
+        """The next bytes; None at the end of the body.
+
+        A line that has begun has the time that a whole body has elsewhere: a fixed one, and longer while it comes at
+        the least rate. Between two lines the stream may be idle.
+
+        Args:
+            num_held: bytes of the line that has begun.
+            is_inside_line: whether one has.
+
+        Raises:
+            ServiceError: there is a reason not to go on.
+        """
+        if self.is_over and not self._early:
+            return None
+        until_s = self._until_s(num_held, is_inside_line=is_inside_line)
+        while (reason := self.reason_to_stop()) is None:
+            left_s = until_s - self._now_s()
+            piece = self._take_early() or await self._within(min(TICK_S, left_s))
+            if piece is not None:
+                return piece
+            if left_s <= TICK_S:
+                what = "a line came too slowly" if is_inside_line else "no line came for too long"
+                raise InputError("body_timeout", f"the stream: {what}")
+        raise reason
+
+    async def linger(self) -> None:
+        """Pass over what still comes, for a while or until it ends."""
+        until_s = self._now_s() + LINGER_S
+        while not self.is_over and self._now_s() < until_s:
+            await self._within(until_s - self._now_s())
+
+    def _until_s(self, num_held: int, *, is_inside_line: bool) -> float:
+        settings, now_s = self.settings, self._now_s()
+        if not is_inside_line:
+            self._line_began_s = None
+            return now_s + settings.stream_idle_s
+        self._line_began_s = self._line_began_s or now_s
+        fair_s = settings.body_timeout_s + num_held / settings.min_bytes_per_s
+        return self._line_began_s + min(fair_s, settings.request_timeout_s)
+
+    def _take_early(self) -> bytes:
+        early, self._early = self._early, b""
+        return early
+
+    async def _within(self, seconds: float) -> bytes | None:
+        """What comes in that time; nothing is lost when it is over, since the server keeps what has come."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                message = await self.receive()
+                assert message["type"] == "http.request"  # a client that has gone is `CancelOnDisconnect`'s
+                self.is_over = not message.get("more_body")
+                return message["body"]
+        return None
+
+    @staticmethod
+    def _now_s() -> float:
+        return asyncio.get_running_loop().time()
