@@ -3,6 +3,7 @@
 In: the query string, or one line. Out: an `EmbeddingRequest` with one input, or one refusal. Knows no stream.
 """
 
+from typing import cast
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -40,10 +41,9 @@ def read_options(query: bytes, *, ignore_unknown: bool = False) -> StreamOptions
         raise RuleError("invalid_request", "the query: expected each parameter once, got one twice")
     type_ = lenient(StreamOptions) if ignore_unknown else StreamOptions
     try:
-        options: StreamOptions = msgspec.convert(dict(pairs), type_, strict=False)
+        return cast(StreamOptions, msgspec.convert(dict(pairs), type_, strict=False))
     except msgspec.ValidationError as error:
         raise explain(str(error), StreamOptions) from None
-    return options
 
 
 def base_request(options: StreamOptions) -> EmbeddingRequest:

@@ -10,8 +10,8 @@ TINY_BYTES = 64
 
 LINES = b"application/x-ndjson"
 LINE_BYTES = 12
-"""The shortest line that asks for anything, `{"input":""}`. A body of lines may come in a chunk for each, and a chunk as
-long as that pays for a tiny one: for the newline that some clients send by itself."""
+"""The shortest line that asks for anything, `{"input":""}`. A body of lines may come in a chunk for each, and a chunk
+as long as that pays for a tiny one: for the newline that some clients send by itself."""
 
 
 class StrictConnection(h11.Connection):
