@@ -31,12 +31,14 @@ class Hearing:
         settings: its patience.
         reason_to_stop: the service's own, or None.
         is_over: the body has ended.
+        is_silent: nothing came of it for too long.
     """
 
     receive: Receive
     settings: Settings
     reason_to_stop: Callable[[], ServiceError | None]
     is_over: bool = False
+    is_silent: bool = False
     _line_began_s: float | None = None
     _early: bytes = b""
 
@@ -66,6 +68,7 @@ class Hearing:
             if piece is not None:
                 return piece
             if left_s <= TICK_S:
+                self.is_silent = True
                 what = "a line came too slowly" if is_inside_line else "no line came for too long"
                 raise InputError("body_timeout", f"the stream: {what}")
         raise reason

@@ -104,7 +104,8 @@ class EmbeddingStream:
                 scope["cenote_told"] |= tally.told()  # type: ignore[typeddict-item]  # ASGI lets rings add keys
             last = b"".join(lines_in_parts([end]).pieces())
             await send({"type": "http.response.body", "body": last, "more_body": True})
-            await hearing.linger()
+            if not hearing.is_silent:
+                await hearing.linger()
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _reason_to_stop(self) -> ServiceError | None:
