@@ -60,7 +60,7 @@ def stream_calls(url: str, line: Any) -> tuple[tuple[str, str, str], ...]:
         url: of the operation.
         line: what to send.
     """
-    curl = f"curl {url} -N -X POST -T - -H 'content-type: application/x-ndjson' <<'LINES'\n{json.dumps(line)}\nLINES"
+    curl = f"curl {url} -N -X POST -T . -H 'content-type: application/x-ndjson' <<'LINES'\n{json.dumps(line)}\nLINES"
     return (
         ("sh", "curl", curl),
         ("python", "Python, http.client", _PYTHON.format(line=python_literal(line, indent=4), url=url).rstrip()),
