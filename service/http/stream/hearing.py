@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from litestar.types import Receive
 
 from service.errors import InputError, ServiceError
+from service.http.stream.lines import LineBegun
 from service.settings import Settings
 
 TICK_S = 0.25
@@ -39,29 +40,34 @@ class Hearing:
     reason_to_stop: Callable[[], ServiceError | None]
     is_over: bool = False
     is_silent: bool = False
-    _line_began_s: float | None = None
+    _line: int = 0
+    _waited_s: float = 0.0
     _early: bytes = b""
 
     async def open(self) -> None:
         """Ask for bytes without waiting for any: who sent `Expect: 100-continue` is told to go on."""
         self._early = await self._within(0) or b""
 
-    async def piece(self, num_held: int, *, is_inside_line: bool) -> bytes | None:
+    async def piece(self, line: LineBegun) -> bytes | None:
         """The next bytes; None at the end of the body.
 
-        A line that has begun has the time that a whole body has elsewhere: a fixed one, and longer while it comes at
-        the least rate. Between two lines the stream may be idle.
-
         Args:
-            num_held: bytes of the line that has begun.
-            is_inside_line: whether one has.
+            line: the one that has begun.
 
         Raises:
             ServiceError: there is a reason not to go on.
         """
         if self.is_over and not self._early:
             return None
-        until_s = self._until_s(num_held, is_inside_line=is_inside_line)
+        if line.index != self._line:
+            self._line, self._waited_s = line.index, 0.0
+        began_s = self._now_s()
+        try:
+            return await self._piece_until(began_s + self._patience_s(line) - self._waited_s, line)
+        finally:
+            self._waited_s += self._now_s() - began_s  # and not the time in which nothing was read
+
+    async def _piece_until(self, until_s: float, line: LineBegun) -> bytes:
         while (reason := self.reason_to_stop()) is None:
             left_s = until_s - self._now_s()
             piece = self._take_early() or await self._within(min(TICK_S, left_s))
@@ -69,24 +75,22 @@ class Hearing:
                 return piece
             if left_s <= TICK_S:
                 self.is_silent = True
-                what = "a line came too slowly" if is_inside_line else "no line came for too long"
+                what = "a line came too slowly" if line.is_inside else "no line came for too long"
                 raise InputError("body_timeout", f"the stream: {what}")
         raise reason
+
+    def _patience_s(self, line: LineBegun) -> float:
+        """A line that has begun has what a whole body has elsewhere: a fixed time, and longer while it comes fast
+        enough. Between two lines the stream may be idle."""
+        settings = self.settings
+        fair_s = settings.body_timeout_s + line.num_bytes / settings.min_bytes_per_s
+        return min(fair_s, settings.request_timeout_s) if line.is_inside else settings.stream_idle_s
 
     async def linger(self) -> None:
         """Pass over what still comes, for a while or until it ends."""
         until_s = self._now_s() + LINGER_S
         while not self.is_over and self._now_s() < until_s:
             await self._within(until_s - self._now_s())
-
-    def _until_s(self, num_held: int, *, is_inside_line: bool) -> float:
-        settings, now_s = self.settings, self._now_s()
-        if not is_inside_line:
-            self._line_began_s = None
-            return now_s + settings.stream_idle_s
-        self._line_began_s = self._line_began_s or now_s
-        fair_s = settings.body_timeout_s + num_held / settings.min_bytes_per_s
-        return self._line_began_s + min(fair_s, settings.request_timeout_s)
 
     def _take_early(self) -> bytes:
         early, self._early = self._early, b""

@@ -20,6 +20,21 @@ class Line:
     raw: bytes | None
 
 
+@dataclass(frozen=True, slots=True)
+class LineBegun:
+    """The line that comes next, or has begun to.
+
+    Attributes:
+        index: which line of the body.
+        num_bytes: of it so far.
+        is_inside: it has begun.
+    """
+
+    index: int
+    num_bytes: int
+    is_inside: bool
+
+
 class LineSplitter:
     """The state between two pieces of a body.
 
@@ -29,7 +44,6 @@ class LineSplitter:
     Attributes:
         num_lines: lines that have begun and ended, and a too long one as soon as it is known to be.
         num_held: bytes of the line that has begun and not ended.
-        is_inside: a line has begun and not ended.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -40,9 +54,9 @@ class LineSplitter:
         self.num_held = 0
 
     @property
-    def is_inside(self) -> bool:
-        """A line has begun and not ended."""
-        return self._is_skipping or bool(self._begun)
+    def begun(self) -> LineBegun:
+        """The line that comes next, or has begun to."""
+        return LineBegun(self.num_lines, self.num_held, self._is_skipping or bool(self._begun))
 
     def feed(self, piece: bytes) -> Iterator[Line]:
         """The lines that end in the next piece of the body, and the one that becomes too long in it.
@@ -57,7 +71,7 @@ class LineSplitter:
 
     def finish(self) -> Iterator[Line]:
         """The last line, where the body ends without a newline."""
-        if self.is_inside:
+        if self.begun.is_inside:
             yield from self._end(b"")
 
     def drop(self) -> None:

@@ -88,7 +88,7 @@ class StreamSession:
     async def _read(self, answering: asyncio.TaskGroup) -> ServiceError | None:
         """Hand lines over as the window takes them; why the rest of the body was not read, or None."""
         try:
-            while (piece := await self._piece()) is not None:
+            while (piece := await self.hearing.piece(self.splitter.begun)) is not None:
                 await self._hand_over(answering, self.splitter.feed(piece))
                 await self._hold_begun(answering)
             await self._hand_over(answering, self.splitter.finish())
@@ -96,9 +96,6 @@ class StreamSession:
             return error
         self.tally.num_lines = self.splitter.num_lines
         return None
-
-    async def _piece(self) -> bytes | None:
-        return await self.hearing.piece(self.splitter.num_held, is_inside_line=self.splitter.is_inside)
 
     async def _hand_over(self, answering: asyncio.TaskGroup, lines: Iterable[Line]) -> None:
         async for group in self.reader.groups(lines):

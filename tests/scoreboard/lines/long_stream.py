@@ -1,7 +1,7 @@
 """A stream of many short texts: answers begin at once, memory stays where it was, and an engine may die under it.
 
-`size` is in lines. Beside it stands the rate of `/v1/embeddings` with as many texts as one request may have, on the same
-server just before and just after: a stream has to feed the engine as well.
+`size` is in lines. Beside it stands the rate of `/v1/embeddings` with as many texts as one request may have, on the
+same server just before and just after: a stream has to feed the engine as well.
 """
 
 import json
@@ -42,6 +42,7 @@ class Row(msgspec.Struct):
     index: int = -1
     complete: bool = False
     num_lines: int = 0
+    error: dict[str, object] | None = None
 
 
 class Watch:
