@@ -40,7 +40,7 @@ class Hearing:
     reason_to_stop: Callable[[], ServiceError | None]
     is_over: bool = False
     is_silent: bool = False
-    _line: int = 0
+    _waited_for: tuple[int, bool] = (0, False)
     _waited_s: float = 0.0
     _early: bytes = b""
 
@@ -59,8 +59,8 @@ class Hearing:
         """
         if self.is_over and not self._early:
             return None
-        if line.index != self._line:
-            self._line, self._waited_s = line.index, 0.0
+        if (line.index, line.is_inside) != self._waited_for:
+            self._waited_for, self._waited_s = (line.index, line.is_inside), 0.0
         began_s = self._now_s()
         try:
             return await self._piece_until(began_s + self._patience_s(line) - self._waited_s, line)
@@ -80,8 +80,7 @@ class Hearing:
         raise reason
 
     def _patience_s(self, line: LineBegun) -> float:
-        """A line that has begun has what a whole body has elsewhere: a fixed time, and longer while it comes fast
-        enough. Between two lines the stream may be idle."""
+        """Seconds for a line that has begun, which are those of a whole body elsewhere, or for one that has not."""
         settings = self.settings
         fair_s = settings.body_timeout_s + line.num_bytes / settings.min_bytes_per_s
         return min(fair_s, settings.request_timeout_s) if line.is_inside else settings.stream_idle_s

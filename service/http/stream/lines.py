@@ -50,13 +50,15 @@ class LineSplitter:
         self._max_bytes = max_bytes
         self._begun: list[bytes] = []
         self._is_skipping = False
+        self._num_skipped = 0
         self.num_lines = 0
         self.num_held = 0
 
     @property
     def begun(self) -> LineBegun:
         """The line that comes next, or has begun to."""
-        return LineBegun(self.num_lines, self.num_held, self._is_skipping or bool(self._begun))
+        num_bytes = self.num_held + self._num_skipped
+        return LineBegun(self.num_lines, num_bytes, self._is_skipping or bool(self._begun))
 
     def feed(self, piece: bytes) -> Iterator[Line]:
         """The lines that end in the next piece of the body, and the one that becomes too long in it.
@@ -82,7 +84,10 @@ class LineSplitter:
             self.num_lines += 1
 
     def _add(self, part: bytes) -> Iterator[Line]:
-        if not part or self._is_skipping:
+        if not part:
+            return
+        if self._is_skipping:
+            self._num_skipped += len(part)
             return
         self._begun.append(part)
         self.num_held += len(part)
@@ -93,7 +98,7 @@ class LineSplitter:
     def _end(self, part: bytes) -> Iterator[Line]:
         yield from self._add(part)
         if self._is_skipping:
-            self._is_skipping = False
+            self._is_skipping, self._num_skipped = False, 0
             return
         raw = b"".join(self._begun)
         self._begun, self.num_held = [], 0
