@@ -99,5 +99,9 @@ scoreboard-nightly: $(VENV)/.test ## the same at its larger sizes: hours
 sabotage: $(VENV)/.test ## break a copy of the product in every listed way, and see that the scoreboard notices
 	$(BIN)/python -m tests.scoreboard --sabotage $(ARGS)
 
+.PHONY: stream-check
+stream-check: $(VENV)/.test ## 100,000 lines through one stream: memory, rate, and an engine that dies (two minutes)
+	$(BIN)/python -m tests.scoreboard --only long_stream $(ARGS)
+
 clean: ## remove the virtual environments, those of the clients and of the bench
 	rm -rf $(VENV) .clients .sdks .scoreboard .bench

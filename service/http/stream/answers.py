@@ -3,6 +3,7 @@
 In: what became of a line. Out: structs of `schemas.stream`, whose vectors are printed while they are sent.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,7 +16,7 @@ from schemas.rule_error import RuleError
 from schemas.stream import StreamEnd, StreamFailure, StreamVector
 from service import metrics
 from service.errors import ServiceError
-from service.front.job import Answered
+from service.front.job import Answered, Outcome
 from service.http.errors import error_body
 from service.http.stream.items import Item
 from service.http.vector_format import VectorFormat
@@ -44,10 +45,22 @@ class Tally:
     _num_misses: int = 0
     _num_precomputed: int = 0
 
-    def vector(self, item: Item, one: Answered) -> StreamVector:
-        """The line of an item that has its vector."""
+    def lines(self, group: Sequence[Item], ends: Sequence[Outcome | RuleError]) -> list[StreamVector | StreamFailure]:
+        """The lines of a group, which are counted from here on.
+
+        Args:
+            group: items.
+            ends: what became of each.
+        """
+        answered = [end for end in ends if isinstance(end, Answered)]
+        self._count(answered, len(group) - len(answered))
+        return [
+            self._vector(item, end) if isinstance(end, Answered) else self._failure(item, end)
+            for item, end in zip(group, ends, strict=True)
+        ]
+
+    def _vector(self, item: Item, one: Answered) -> StreamVector:
         prompt, vector = one.prompt, one.vector
-        self._count(one)
         written = cast(Embedding, self.vector_format.json(vector.rows[self.vector_format.dtype]))
         return StreamVector(
             index=item.index,
@@ -60,10 +73,7 @@ class Tally:
             encoder_cache_misses=vector.num_misses,
         )
 
-    def failure(self, item: Item, error: ServiceError | RuleError) -> StreamFailure:
-        """The line of an item that has none."""
-        self.num_failed += 1
-        metrics.STREAM_LINES.labels("error").inc()
+    def _failure(self, item: Item, error: ServiceError | RuleError) -> StreamFailure:
         body = line_error(error, item.index, self.request_id)
         return StreamFailure(index=item.index, id=UNSET if item.id is None else item.id, error=body)
 
@@ -88,17 +98,19 @@ class Tally:
         """What the log line tells."""
         return {"lines": self.num_lines, "answered": self.num_answered, "failed": self.num_failed}
 
-    def _count(self, one: Answered) -> None:
-        self.num_answered += 1
-        self._num_tokens += len(one.prompt.token_ids)
-        self._num_image_tokens += one.prompt.num_image_tokens
-        self._num_hits += one.vector.num_hits
-        self._num_misses += one.vector.num_misses
-        num_precomputed = sum(place.item.dtype is not None for place in one.prompt.placeholders)
+    def _count(self, answered: Sequence[Answered], num_failed: int) -> None:
+        num_precomputed = sum(place.item.dtype is not None for one in answered for place in one.prompt.placeholders)
+        self.num_answered += len(answered)
+        self.num_failed += num_failed
+        self._num_tokens += sum(len(one.prompt.token_ids) for one in answered)
+        self._num_image_tokens += sum(one.prompt.num_image_tokens for one in answered)
+        self._num_hits += sum(one.vector.num_hits for one in answered)
+        self._num_misses += sum(one.vector.num_misses for one in answered)
         self._num_precomputed += num_precomputed
-        metrics.STREAM_LINES.labels("embedding").inc()
+        metrics.STREAM_LINES.labels("embedding").inc(len(answered))
+        metrics.STREAM_LINES.labels("error").inc(num_failed)
         metrics.PRECOMPUTED.inc(num_precomputed)
-        metrics.TRUNCATED.inc(one.prompt.truncated)
+        metrics.TRUNCATED.inc(sum(one.prompt.truncated for one in answered))
 
     def _usage(self) -> Usage:
         return Usage(

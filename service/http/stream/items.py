@@ -6,7 +6,7 @@ is an item with its error.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
 from schemas.embeddings import EmbeddingRequest
@@ -120,14 +120,12 @@ def _of_line(error: RuleError, index: int) -> RuleError:
     return RuleError(error.code, message, param=error.param)
 
 
-def load_of(group: Iterable[Item], vector_bytes: int) -> Load:
+def load_of(group: Sequence[Item], vector_bytes: int) -> Load:
     """What a group weighs while it is under way.
 
     Args:
         group: items.
         vector_bytes: of one answer, which may have to wait for its reader.
     """
-    load = Load()
-    for item in group:
-        load.add(Load(1, item.num_tokens, item.num_bytes + vector_bytes))
-    return load
+    num_bytes = sum(item.num_bytes for item in group)
+    return Load(len(group), sum(item.num_tokens for item in group), num_bytes + len(group) * vector_bytes)

@@ -20,7 +20,7 @@ from service import metrics
 from service.errors import ModelError, ServiceError, UnavailableError
 from service.front.admission import Load
 from service.front.bulk import embed_in_time
-from service.front.job import Answered, Outcome
+from service.front.job import Outcome
 from service.front.line_toll import LineToll
 from service.front.serving import Online
 from service.front.stream_window import StreamWindow
@@ -159,10 +159,6 @@ class StreamSession:
     async def _write(self, group: Sequence[Item], ends: Sequence[Outcome | RuleError]) -> None:
         """Write a group's lines behind those that were done before; while the client takes none, wait."""
         async with self._writing:
-            lines = [
-                self.tally.vector(item, end) if isinstance(end, Answered) else self.tally.failure(item, end)
-                for item, end in zip(group, ends, strict=True)
-            ]
-            slices = lines_in_parts(lines).slices(SLICE_BYTES)
+            slices = lines_in_parts(self.tally.lines(group, ends)).slices(SLICE_BYTES)
             while (body := await self.turns.take(partial(next, slices, None))) is not None:
                 await self.send({"type": "http.response.body", "body": body, "more_body": True})

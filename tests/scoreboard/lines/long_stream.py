@@ -1,7 +1,8 @@
 """A stream of many short texts: answers begin at once, memory stays where it was, and an engine may die under it.
 
-`size` is in lines. Beside it stands the rate of `/v1/embeddings` with as many texts as one request may have, on the
-same server just before and just after: a stream has to feed the engine as well.
+`size` is in lines, which are sent in parts: between two parts, while the stream stays open, stands a full request of
+`/v1/embeddings` on the same server. A stream has to feed the engine as well, and a machine that is busier for a while
+is so for both.
 """
 
 import json
@@ -20,11 +21,11 @@ from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.vitals import Vitals, processes_of
 from tests.stream_client import StreamClient
 
-WINDOW = 1024
-NUM_REQUESTS = 3
-"""Of `/v1/embeddings`, before and after."""
+MOST_INPUTS = MAX_INPUTS
+"""Under way at once: those of a request; a stream's window is half as many."""
+NUM_PARTS = 10
 LEAST_RATIO = 0.8
-MOST_GROWN_MIB = 8.0
+MOST_GROWN_MIB = 16.0
 """Between the first and the last fifth of the stream, once warm."""
 MOST_ABOVE_MIB = 48.0
 """Between the requests before and the highest point of the stream: its window and its buffers."""
@@ -71,53 +72,54 @@ class Watch:
 
 
 class Stream:
-    """One stream, sent by a thread as fast as it is taken.
+    """One stream, sent by a thread as fast as it is taken, part by part.
 
     Attributes:
-        num_sent: lines so far.
-        num_sent_at_first: how many of them were sent when the first answer came.
         seen: how often each line was answered with a vector.
         end: the last line.
     """
 
-    def __init__(self, server: LiveServer, size: int) -> None:
-        self.num_sent = 0
-        self.num_sent_at_first = 0
+    def __init__(self, server: LiveServer, size: int, kill: "Kill | None" = None) -> None:
         self.seen = bytearray(size)
         self.end = Row("")
         self._client = StreamClient(server, QUERY)
-        self._thread = threading.Thread(target=self._send, args=(size,), daemon=True)
+        self._read = msgspec.json.Decoder(Row).decode
+        self._kill = kill
+        self._num_sent = 0
 
-    def _send(self, size: int) -> None:
-        for start in range(0, size, LINES_A_CHUNK):
-            lines = [{"input": f"a short text, number {i}"} for i in range(start, min(size, start + LINES_A_CHUNK))]
-            self._client.send(*lines)
-            self.num_sent += len(lines)
-        self._client.finish()
-
-    def run(self, kill: "Kill | None" = None) -> float:
-        """Answers in a second, from the first byte to the last."""
+    def part(self, num_lines: int) -> float:
+        """Send so many lines and read their answers; lines in a second."""
         began_s = time.monotonic()
-        read = msgspec.json.Decoder(Row).decode
-        with self._client:
-            self._thread.start()
-            for number, raw in enumerate(self._client.answer):
-                row = read(raw)
-                if number == 0:
-                    self.num_sent_at_first = self.num_sent
-                if row.type == "embedding":
-                    self.seen[row.index] += 1
+        sending = threading.Thread(target=self._send, args=(self._num_sent, self._num_sent + num_lines), daemon=True)
+        sending.start()
+        for number in range(num_lines):
+            row = self._read(self._client.answer.readline())
+            if row.type != "embedding":
                 self.end = row
-                if kill is not None:
-                    kill.when(number)
-        return len(self.seen) / (time.monotonic() - began_s)
+                break
+            self.seen[row.index] += 1
+            if self._kill is not None:
+                self._kill.when(number)
+        sending.join()
+        self._num_sent += num_lines
+        return num_lines / (time.monotonic() - began_s)
 
-    def failures(self, what: str) -> list[str]:
+    def finish(self, what: str) -> list[str]:
+        """End the body; what was wrong with the answer."""
+        if not self.end.type:
+            self._client.finish()
+            self.end = self._read(self._client.answer.readline())
+        self._client.socket.close()
         wrong = sum(times != 1 for times in self.seen)
         found = [f"{what}: {wrong} lines were not answered once, with a vector"] if wrong else []
         if not (self.end.type == "end" and self.end.complete and self.end.num_lines == len(self.seen)):
             found.append(f"{what}: it ended with {self.end}")
         return found
+
+    def _send(self, start: int, end: int) -> None:
+        for first in range(start, end, LINES_A_CHUNK):
+            numbers = range(first, min(end, first + LINES_A_CHUNK))
+            self._client.send(*({"input": f"a short text, number {number}"} for number in numbers))
 
 
 class Kill:
@@ -141,25 +143,27 @@ def _run(size: int, folder: Path) -> Result:
 
 
 def _measure(server: LiveServer, size: int) -> Result:
-    _request(server, "warm")
-    rates = [_request(server, f"before {i}") for i in range(NUM_REQUESTS)]
+    for name in ("warm", "warmer"):
+        last = _request(server, name)
     before = processes_of(server.process.pid)
     for process in before:
         process.sample()
     stream = Stream(server, size)
+    rates, ratios = [], []
     with Watch(server) as watch:
-        rate = stream.run()
-    rates += [_request(server, f"after {i}") for i in range(NUM_REQUESTS)]
-    failures = stream.failures("the stream") + _memory(before, watch)
-    if stream.num_sent_at_first >= size:
-        failures.append("the first answer came after the last line")
-    ratio = rate / median(rates)
-    if ratio < LEAST_RATIO:
+        for number in range(NUM_PARTS):
+            rates.append(stream.part(size // NUM_PARTS))
+            beside = _request(server, f"beside {number}")
+            ratios.append(rates[-1] * (1 / last + 1 / beside) / 2)
+            last = beside
+    failures = stream.finish("the stream") + _memory(before, watch)
+    if (ratio := median(ratios)) < LEAST_RATIO:
         failures.append(f"{ratio:.2f} of the rate of one request")
-    doomed = Stream(server, NUM_UNDER_A_DEATH)
-    doomed.run(Kill(server, NUM_UNDER_A_DEATH // 4))
-    failures += doomed.failures("with an engine that died")
-    return Result(size + NUM_UNDER_A_DEATH, len(failures), [*failures[:5], *_told(before, watch, stream, rate, ratio)])
+    doomed = Stream(server, NUM_UNDER_A_DEATH, Kill(server, NUM_UNDER_A_DEATH // 4))
+    doomed.part(NUM_UNDER_A_DEATH)
+    failures += doomed.finish("with an engine that died")
+    told = f"{median(rates):.0f} lines/s, {ratio:.2f} of one request's"
+    return Result(size + NUM_UNDER_A_DEATH, len(failures), [*failures[:5], told, _memory_told(before, watch)])
 
 
 def _request(server: LiveServer, name: str) -> float:
@@ -172,7 +176,7 @@ def _request(server: LiveServer, name: str) -> float:
 
 
 def _memory(before: list[Vitals], watch: Watch) -> list[str]:
-    found = [] if watch.most_inputs <= WINDOW else [f"{watch.most_inputs:.0f} inputs were under way"]
+    found = [] if watch.most_inputs <= MOST_INPUTS else [f"{watch.most_inputs:.0f} inputs were under way"]
     for was, now in zip(before, watch.processes, strict=True):
         grown, above = now.grown_mib(WARM), _peak_mib(now) - _mib(was)
         if grown > MOST_GROWN_MIB or above > MOST_ABOVE_MIB:
@@ -188,15 +192,12 @@ def _peak_mib(process: Vitals) -> float:
     return max(value for _, value in process.rss) / (1 << 20)
 
 
-def _told(before: list[Vitals], watch: Watch, stream: Stream, rate: float, ratio: float) -> list[str]:
+def _memory_told(before: list[Vitals], watch: Watch) -> str:
     memory = ", ".join(
         f"{_mib(was):.0f} before, {_peak_mib(now):.0f} at most, {_mib(now):.0f} after ({now.grown_mib(WARM):+.1f})"
         for was, now in zip(before, watch.processes, strict=True)
     )
-    return [
-        f"{rate:.0f} lines/s, {ratio:.2f} of one request's; first answer when {stream.num_sent_at_first} were sent",
-        f"MiB of front and engine: {memory}; at most {watch.most_inputs:.0f} inputs under way",
-    ]
+    return f"MiB of front and engine: {memory}; at most {watch.most_inputs:.0f} inputs under way"
 
 
 LINE = Line(
