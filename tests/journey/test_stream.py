@@ -216,7 +216,7 @@ def test_a_client_that_hangs_up_leaves_nothing_under_way(streaming: Streaming) -
     streaming.wait_until(lambda: streaming.server.metric("cenote_queue_inputs") == 0)
     assert streaming.server.metric("cenote_queue_bytes") == 0
     told = [json.loads(row) for row in streaming.server.log.read_text().splitlines() if '"lines":' in row][-1]
-    assert (told["route"], told["answered"] < 2000) == ("/v1/embeddings/stream", True)
+    assert (told["route"], told["complete"], told["answered"] < 2000) == ("/v1/embeddings/stream", False, True)
 
 
 def send_until_it_stalls(client: StreamClient, piece: bytes) -> int:

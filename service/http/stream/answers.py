@@ -32,6 +32,7 @@ class Tally:
         num_lines: lines that were read.
         num_answered: lines answered with a vector.
         num_failed: lines answered with an error.
+        is_complete: the body was read to its end.
     """
 
     request_id: str
@@ -39,6 +40,7 @@ class Tally:
     num_lines: int = 0
     num_answered: int = 0
     num_failed: int = 0
+    is_complete: bool = False
     _num_tokens: int = 0
     _num_image_tokens: int = 0
     _num_hits: int = 0
@@ -84,8 +86,9 @@ class Tally:
             model: its name as the query gave it.
             error: why the body was not read to its end, or None.
         """
+        self.is_complete = error is None
         return StreamEnd(
-            complete=error is None,
+            complete=self.is_complete,
             num_lines=self.num_lines,
             num_answered=self.num_answered,
             num_failed=self.num_failed,
@@ -96,7 +99,12 @@ class Tally:
 
     def told(self) -> dict[str, object]:
         """What the log line tells."""
-        return {"lines": self.num_lines, "answered": self.num_answered, "failed": self.num_failed}
+        return {
+            "lines": self.num_lines,
+            "answered": self.num_answered,
+            "failed": self.num_failed,
+            "complete": self.is_complete,
+        }
 
     def _count(self, answered: Sequence[Answered], num_failed: int) -> None:
         num_precomputed = sum(place.item.dtype is not None for one in answered for place in one.prompt.placeholders)

@@ -124,6 +124,7 @@ class StreamSession:
             load = load_of([item], self.vector_bytes)
             await self.window.enter(load)
             answering.create_task(self._answer([item], load))
+            self.tally.num_lines = item.index + 1
 
     async def _answer(self, group: Sequence[Item], load: Load) -> None:
         stages = open_stages()  # of this group's task alone: those of all lines of a stream would never end
