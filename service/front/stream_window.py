@@ -29,6 +29,10 @@ class StreamWindow:
         self._num_begun = 0
         self._has_left = asyncio.Event()
 
+    def is_used(self) -> bool:
+        """Whether any lines are under way."""
+        return self._under_way.num_inputs > 0
+
     async def enter(self, load: Load) -> None:
         """Wait for room, and take it; a stream with nothing under way never waits for others.
 
@@ -38,7 +42,7 @@ class StreamWindow:
         while not self._under_way.has_room(load, self._limits):
             self._has_left.clear()
             await self._has_left.wait()
-        while self._under_way.num_inputs and not self._admission.has_bulk_room(self._place.tenant):
+        while self.is_used() and not self._admission.has_bulk_room(self._place.tenant):
             await asyncio.sleep(POLL_S)
         self._under_way.add(load)
         self._admission.hold(self._place, load.num_bytes)

@@ -31,6 +31,7 @@ class Hearing:
         receive: the server's.
         settings: its patience.
         reason_to_stop: the service's own, or None.
+        is_busy: lines of the stream are under way, so that a client which sends none may be waiting for their answers.
         is_over: the body has ended.
         is_silent: nothing came of it for too long.
     """
@@ -38,6 +39,7 @@ class Hearing:
     receive: Receive
     settings: Settings
     reason_to_stop: Callable[[], ServiceError | None]
+    is_busy: Callable[[], bool]
     is_over: bool = False
     is_silent: bool = False
     _waited_for: tuple[int, bool] = (0, False)
@@ -69,6 +71,8 @@ class Hearing:
 
     async def _piece_until(self, until_s: float, line: LineBegun) -> bytes:
         while (reason := self.reason_to_stop()) is None:
+            if not line.is_inside and self.is_busy():
+                until_s = self._now_s() + self.settings.stream_idle_s
             left_s = until_s - self._now_s()
             piece = self._take_early() or await self._within(min(TICK_S, left_s))
             if piece is not None:

@@ -9,7 +9,7 @@ from schemas.embeddings import EmbeddingRequest
 from schemas.stream_request import base_request, read_options
 from service import metrics
 from service.errors import KeyRefusedError, ServiceError, UnavailableError
-from service.front.admission import Place, QueueLimits
+from service.front.admission import QueueLimits
 from service.front.inputs import embedding_truncation
 from service.front.line_toll import LineToll
 from service.front.serving import Online, Serving, serving_of
@@ -92,14 +92,15 @@ class EmbeddingStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Begin the answer before the body has ended, and end it with the line that says how it went."""
-        hearing = Hearing(receive, self.serving.settings, self._reason_to_stop)
         tally = Tally(request_id(scope), VectorFormat.of(self.base))
         with self.serving.admission.stream(self.caller.tenant) as place, metrics.STREAMS.track_inprogress():
+            window = StreamWindow(self._limits(), self.serving.admission, place)
+            hearing = Hearing(receive, self.serving.settings, self._reason_to_stop, window.is_used)
             await hearing.open()
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
             await send({"type": "http.response.body", "body": b"", "more_body": True})  # so that the head goes out
             try:
-                end = await self._session(place, hearing, tally, send).run(self.name)
+                end = await self._session(window, hearing, tally, send).run(self.name)
             finally:
                 scope["cenote_told"] |= tally.told()  # type: ignore[typeddict-item]  # ASGI lets rings add keys
             last = b"".join(lines_in_parts([end]).pieces())
@@ -113,9 +114,12 @@ class EmbeddingStream:
             return UnavailableError("server_draining", GOING, retry_after_s=DRAINING_RETRY_S)
         return KeyRefusedError(REVOKED) if self.toll.is_void else None
 
-    def _session(self, place: Place, hearing: Hearing, tally: Tally, send: Send) -> StreamSession:
+    def _limits(self) -> QueueLimits:
         settings = self.serving.settings
-        limits = QueueLimits(settings.max_stream_lines, BATCHES * settings.max_batch_tokens, settings.max_body_bytes)
+        return QueueLimits(settings.max_stream_lines, BATCHES * settings.max_batch_tokens, settings.max_body_bytes)
+
+    def _session(self, window: StreamWindow, hearing: Hearing, tally: Tally, send: Send) -> StreamSession:
+        settings = self.serving.settings
         return StreamSession(
             online=self.online,
             output=self.output,
@@ -123,7 +127,7 @@ class EmbeddingStream:
             hearing=hearing,
             splitter=LineSplitter(settings.max_body_bytes),
             reader=ItemReader(self.base, settings.max_body_bytes, self.serving.ignores_unknown_fields),
-            window=StreamWindow(limits, self.serving.admission, place),
+            window=window,
             toll=self.toll,
             tally=tally,
             turns=self.serving.turns,
