@@ -142,5 +142,9 @@ deploy-lock: ## write the image's lock files, deploy/requirements/*.txt, from py
 deploy-rules: $(VENV)/.test ## write the Prometheus operator's rules from deploy/prometheus/rules.yml
 	$(BIN)/python -m tests.deploy.operator_rules
 
+.PHONY: stream-check
+stream-check: $(VENV)/.test ## 100,000 lines through one stream: memory, rate, and an engine that dies (two minutes)
+	$(BIN)/python -m tests.scoreboard --only long_stream $(ARGS)
+
 clean: ## remove the virtual environments, those of the clients and of the bench
 	rm -rf $(VENV) .clients .sdks .scoreboard .bench .deploy .ingest

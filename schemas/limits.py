@@ -39,3 +39,6 @@ MAX_GRID_NUMBERS = 3 * 1024
 
 MAX_IMAGES = 64
 """Pictures of one `/v1/image_embeds` request: an answer holds megabytes for each."""
+
+MAX_LINE_ID_CHARS = 256
+"""The longest `id` of a line of `/v1/embeddings/stream`."""

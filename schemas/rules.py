@@ -14,6 +14,7 @@ from schemas.image_embeds import ImageEmbedsRequest
 from schemas.limits import MAX_INPUTS
 from schemas.messages import Message, MessageOrConversation, conversations
 from schemas.rule_error import RuleError
+from schemas.stream import StreamLine
 from schemas.token_arrays import IDS_REFUSED, Item, check_token_arrays
 from schemas.tokenize import TokenizeRequest, as_embedding_request
 
@@ -39,6 +40,17 @@ def check_embedding_request(request: EmbeddingRequest, *, accepts_token_arrays: 
     _check_template_flags(request)
     if request.messages is not None:
         _check_messages(request.messages, request)
+
+
+def check_stream_line(line: StreamLine) -> None:
+    """Check the rules of a line of `POST /v1/embeddings/stream` that one field alone cannot state.
+
+    Raises:
+        RuleError: with `missing_input`, `conflicting_input`, `empty_input` or `invalid_request`.
+    """
+    _check_one_source({"input": line.input, "content": line.content, "messages": line.messages})
+    if line.messages is not None:
+        _check_conversation(line.messages, "messages", None, EmbeddingRequest(instruction=line.instruction))
 
 
 def check_embed_request(request: EmbedRequest) -> None:

@@ -26,12 +26,14 @@ from service.http.hosts import AllowedHosts
 from service.http.image_embeds import create_image_embeds
 from service.http.models import get_model, list_models
 from service.http.playground import get_playground, get_playground_file
+from service.http.stream.route import create_embedding_stream
 from service.http.tokenize import detokenize, tokenize
 from service.http.tracing import open_tracing
 from service.settings import Settings
 
 ROUTE_HANDLERS = [
     create_embedding,
+    create_embedding_stream,
     embed,
     create_image_embeds,
     embed_v1,

@@ -36,6 +36,8 @@ STAGE_SECONDS = Histogram(
 INPUTS = Histogram("cenote_inputs_per_request", "Inputs of a request", buckets=SIZES, registry=REGISTRY)
 TRUNCATED = Counter("cenote_truncated_inputs_total", "Inputs whose text was cut", registry=REGISTRY)
 ERRORS = Counter("cenote_errors_total", "Error answers by code", ["code"], registry=REGISTRY)
+STREAMS = Gauge("cenote_streams", "Streams of lines that are open", registry=REGISTRY)
+STREAM_LINES = Counter("cenote_stream_lines_total", "Lines of streams that were answered", ["end"], registry=REGISTRY)
 
 REFUSED_CONNECTIONS = Counter(
     "cenote_refused_connections_total", "Connections ended before a request was heard", ["code"], registry=REGISTRY
@@ -126,6 +128,8 @@ for _outcome in ("fetched", "failed", "refused"):
     MEDIA_FETCHES.labels(_outcome)
 for _code in ("invalid_request", "target_too_long", "head_too_large", "too_many_connections"):
     REFUSED_CONNECTIONS.labels(_code)
+for _end in ("embedding", "error"):
+    STREAM_LINES.labels(_end)
 for _phase in ("head", "drain", "write"):
     SLOW_CONNECTIONS.labels(_phase)
 for _kind in ("encode", "language"):

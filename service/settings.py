@@ -157,6 +157,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     min_bytes_per_s: Annotated[Positive, _about("least rate of a slow body, and of a client that reads its answer")] = (
         16_000
     )
+    stream_idle_s: Annotated[
+        PositiveSeconds, _about("how long a stream of lines may stay open without a new byte; a blank line is one")
+    ] = 60.0
+    max_stream_lines: Annotated[
+        Positive, _about("lines of one stream under way at once; the rest of it is not read before")
+    ] = 1024
     head_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("time for a request's line and headers")] = 10.0
     keep_alive_s: Annotated[
         Annotated[int, Meta(ge=1)],

@@ -18,6 +18,10 @@ from service.front.tenant import SERVICE, Tenant
 EVERYBODY = SERVICE.tenant
 """The one tenant of a server without keys: it has no share, only the bounds of all."""
 
+BULK_SHARE = 0.5
+"""Streams take more only while the queue, and the tenant's part of it, is less full than this: they can wait, and who
+asks for one vector is never refused because of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
@@ -57,6 +61,14 @@ class Load:
         is_alone = next((now == 0 for now, new, _ in pairs if new), True)
         return is_alone or not any(now + new > most for now, new, most in pairs)
 
+    def is_below(self, limits: QueueLimits) -> bool:
+        """Whether it is less than each limit."""
+        return (
+            self.num_inputs < limits.max_inputs
+            and self.num_tokens < limits.max_tokens
+            and self.num_bytes < limits.max_bytes
+        )
+
     def __str__(self) -> str:
         return f"{self.num_inputs} inputs, {self.num_tokens} tokens and {self.num_bytes} bytes"
 
@@ -84,6 +96,8 @@ class Admission:
     ) -> None:
         self._limits = limits
         self._tenant_limits = limits.part(tenant_share)
+        self._bulk_limits = limits.part(BULK_SHARE)
+        self._tenant_bulk_limits = self._tenant_limits.part(BULK_SHARE)
         self._all = Load()
         self._by_tenant: dict[str, Load] = {}
         self._rate = QueueRate(now)
@@ -117,6 +131,39 @@ class Admission:
         """
         with self._held(Load(num_inputs=num_inputs), tenant) as mine:
             yield mine
+
+    @contextmanager
+    def stream(self, tenant: Tenant = EVERYBODY) -> Iterator[Place]:
+        """Room for what a stream holds, which `hold` counts, for the length of the `with`.
+
+        Raises:
+            UnavailableError: the queue is full.
+        """
+        self._check(ONE_MORE, tenant)
+        with self._held(Load(), tenant) as mine:
+            yield mine
+
+    def has_bulk_room(self, tenant: Tenant) -> bool:
+        """Whether a stream may take more: the queue has room to spare for everybody else."""
+        mine_is_below = not tenant.name or self._mine(tenant).is_below(self._tenant_bulk_limits)
+        return mine_is_below and self._all.is_below(self._bulk_limits)
+
+    def hold(self, mine: Place, num_bytes: int, *, is_checked: bool = False) -> None:
+        """Count bytes of a stream that are held; a negative number gives them back.
+
+        Args:
+            mine: the stream's.
+            num_bytes: how many.
+            is_checked: refuse what is too much; without it, `has_bulk_room` was asked before.
+
+        Raises:
+            UnavailableError: too many bytes are held already.
+        """
+        more = Load(num_bytes=num_bytes)
+        if is_checked:
+            self._check(more, mine.tenant)
+        mine.load.add(more)
+        self._count(more, mine.tenant, 1)
 
     def add_tokens(self, mine: Place, num_tokens: int, num_bytes: int = 0) -> None:
         """Weigh a request that is in: its tokens are known now, and the bytes of an answer that is worth counting.

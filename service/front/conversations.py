@@ -13,7 +13,7 @@ from service.errors import InputError
 from service.front.pictures import PictureReader
 from service.front.place import Place, SoundPart, VideoPart
 from service.front.sounds import read_sound
-from service.front.sources import Parts, Source, part_places
+from service.front.sources import Parts, Source, content_path, part_places
 from service.front.videos import read_video
 from service.media.picture import Picture
 from service.media.video import Video
@@ -90,7 +90,7 @@ def _instruction(message: Message, param: str, index: int) -> str:
 
 def _turn(pictures: PictureReader, source: Source, param: str, index: int) -> Turn:
     if isinstance(source, Content):
-        return Turn.of_parts("user", _parts(pictures, source.content, f"{param}.content", index))
+        return Turn.of_parts("user", _parts(pictures, source.content, content_path(param), index))
     assert not isinstance(source, list | TokenArray)  # `_conversation` reads the one, `_build` the other
     return Turn.of_parts("user", _parts(pictures, source, param, index))
 

@@ -18,7 +18,7 @@ from service.front.pictures import PictureReader
 from service.front.place import Place
 from service.front.served_model import ServedModel
 from service.front.sounds import SoundOpener
-from service.front.sources import Source, embed_sources, embedding_sources, is_short, places_of
+from service.front.sources import Source, embed_sources, embedding_sources, is_short, line_source, places_of
 from service.front.tenant import Tenant
 from service.front.uuids import UuidStore
 from service.ipc.messages import OutputSpec
@@ -96,7 +96,7 @@ class InputReader:
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         self.model.check_instruction(request.instruction)
-        truncation = _embedding_truncation(request, self.model.profile.max_tokens)
+        truncation = embedding_truncation(request, self.model.profile.max_tokens)
         read = partial(embedding_conversation, request)
         pictures = self.pictures(tenant, request.image_background)
         job = partial(self._job, embedding_sources(request), request.instruction, read, truncation, output, pictures)
@@ -111,6 +111,25 @@ class InputReader:
         pictures = self.pictures(tenant, request.image_background)
         job = partial(self._job, embed_sources(request), instruction, read, truncation, output, pictures)
         return job(per_item=request.on_error == "per_item")
+
+    def lines_job(self, lines: Sequence[EmbeddingRequest], output: OutputSpec, tenant: Tenant) -> Job:
+        """What some lines of a stream want embedded; a line's error stands in its place.
+
+        Args:
+            lines: each as a request of one input, alike in everything but that and the instruction.
+            output: what is wanted of each.
+            tenant: whose they are.
+        """
+        truncation = embedding_truncation(lines[0], self.model.profile.max_tokens)
+
+        def read(pictures: PictureReader, source: Source, param: str, index: int) -> Conversation:
+            self.model.check_instruction(lines[index].instruction)
+            return embedding_conversation(lines[index], pictures, source, param, index)
+
+        longest = max((line.instruction or "" for line in lines), key=len)
+        pictures = self.pictures(tenant, lines[0].image_background)
+        sources = [line_source(line) for line in lines]
+        return self._job(sources, longest, read, truncation, output, pictures, per_item=True)
 
     def _job(
         self,
@@ -181,7 +200,16 @@ def _bind_answered(pictures: PictureReader, embedded: Embedded) -> None:
     pictures.bind({i for i, outcome in enumerate(embedded.outcomes) if isinstance(outcome, Answered)})
 
 
-def _embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:
+def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:
+    """How a request of `/v1/embeddings` wants texts cut.
+
+    Args:
+        request: its `truncate_prompt_tokens` and `truncation_side` count.
+        max_tokens: of the model.
+
+    Raises:
+        InputError: more tokens than the model has, or none.
+    """
     wanted = request.truncate_prompt_tokens
     if wanted is None:
         return Truncation(max_tokens)

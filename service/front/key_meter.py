@@ -20,10 +20,12 @@ class KeyMeter:
 
     Attributes:
         key: the limits, as the file has them now.
+        is_revoked: the file has the key no more; only who came before, and stays long, has to ask.
     """
 
     def __init__(self, key: ApiKey, now: Callable[[], float] = time.monotonic) -> None:
         self.key = key
+        self.is_revoked = False
         self._now = now
         self._credit = self._most
         self._credited_s = now()
@@ -52,14 +54,24 @@ class KeyMeter:
         """A second's worth, and never less than one request."""
         return max(1.0, self.key.max_requests_per_s or 1.0)
 
-    def _pay(self) -> None:
+    def due_s(self) -> float:
+        """Pay for a request, if there is credit.
+
+        Returns:
+            Seconds until there is; 0 when it is paid.
+        """
         rate = self.key.max_requests_per_s
         if rate is None:
-            return
+            return 0.0
         now_s = self._now()
         self._credit = min(self._most, self._credit + (now_s - self._credited_s) * rate)
         self._credited_s = now_s
         if self._credit < 1.0:
-            message = f"this key may send {rate:g} requests a second"
-            raise UnavailableError("rate_limit_exceeded", message, retry_after_s=(1.0 - self._credit) / rate)
+            return (1.0 - self._credit) / rate
         self._credit -= 1.0
+        return 0.0
+
+    def _pay(self) -> None:
+        if wait_s := self.due_s():
+            message = f"this key may send {self.key.max_requests_per_s:g} requests a second"
+            raise UnavailableError("rate_limit_exceeded", message, retry_after_s=wait_s)

@@ -90,6 +90,9 @@ class Keyring:
     def _take(self, keys: tuple[ApiKey, ...]) -> None:
         meters = {known.digest: known.meter for known in self._known}
         self._known = tuple(_known(key, meters) for key in keys)
+        left = {known.digest for known in self._known}
+        for digest, meter in meters.items():
+            meter.is_revoked = digest not in left
 
 
 def _known(key: ApiKey, meters: dict[bytes, KeyMeter]) -> Known:

@@ -50,6 +50,18 @@ def embed_sources(request: EmbedRequest) -> list[tuple[str, Source]]:
     return [(f"inputs[{i}]", item) for i, item in enumerate(request.inputs or [])]
 
 
+def line_source(request: EmbeddingRequest) -> tuple[str, Source]:
+    """The one source of a line of `/v1/embeddings/stream`, with its path in that line.
+
+    Args:
+        request: the line, as `schemas.stream_request` makes it.
+    """
+    if request.inputs is not None:
+        return "", request.inputs[0]
+    (source,) = embedding_sources(request)
+    return source
+
+
 def is_short(sources: Sequence[tuple[str, Source]], instruction: str | None) -> bool:
     """Whether all of it is plain text of a few words, which is tokenized sooner than a thread is reached."""
     texts = [source for _, source in sources[:MAX_SHORT_INPUTS] if isinstance(source, str)]
@@ -69,9 +81,18 @@ def places_of(source: Source, param: str, index: int) -> Iterator[Place]:
         for i, message in enumerate(source):
             yield from part_places(message.content, f"{param}[{i}].content", index)
     elif isinstance(source, Content):
-        yield from part_places(source.content, f"{param}.content", index)
+        yield from part_places(source.content, content_path(param), index)
     elif not isinstance(source, TokenArray):
         yield from part_places(source, param, index)
+
+
+def content_path(param: str) -> str:
+    """The path of an item's content.
+
+    Args:
+        param: of the item; empty where the item is a line of its own.
+    """
+    return f"{param}.content".removeprefix(".")
 
 
 def part_places(parts: Parts, param: str, index: int) -> Iterator[Place]:

@@ -51,8 +51,7 @@ async def read_body(request: AnyRequest, type_: type[W], room: Place, *, ignore_
         InputError: the body is not marked as JSON in UTF-8, is compressed, comes too slowly, or ends too early.
         RuleError: the body is not what the schema says.
     """
-    _check_media_type(", ".join(request.headers.getall("content-type", [])))
-    _check_coding(", ".join(request.headers.getall("content-encoding", ["identity"])))
+    check_kind(request, "application/json")
     with stage("body"):
         raw = await _read(request, serving_of(request.app), room)
 
@@ -89,12 +88,24 @@ async def _read(request: AnyRequest, serving: Serving, room: Place) -> bytes:
     return b"".join(chunks)
 
 
-def _check_media_type(header: str) -> None:
+def check_kind(request: AnyRequest, media_type: str) -> None:
+    """Pass where a body is said to be of the right kind.
+
+    Args:
+        request: whose body.
+        media_type: what the route takes.
+
+    Raises:
+        InputError: it is marked as something else, is compressed, or is not in UTF-8.
+    """
+    _check_media_type(", ".join(request.headers.getall("content-type", [])), media_type)
+    _check_coding(", ".join(request.headers.getall("content-encoding", ["identity"])))
+
+
+def _check_media_type(header: str, wanted: str) -> None:
     media_type, *parameters = (part.strip() for part in header.split(";"))
-    if media_type.lower() != "application/json":
-        raise InputError(
-            "unsupported_media_type", f"Content-Type: got {_shown(media_type)}, expected 'application/json'"
-        )
+    if media_type.lower() != wanted:
+        raise InputError("unsupported_media_type", f"Content-Type: got {_shown(media_type)}, expected '{wanted}'")
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in CHARSETS:

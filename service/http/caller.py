@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.errors import InputError
+from service.front.key_meter import KeyMeter
 from service.front.tenant import Caller, Tenant
 from service.http.errors import AnyRequest
 from service.openapi.statuses import MIN_TIMEOUT_S
@@ -15,14 +16,21 @@ TIMEOUT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?")
 """A JSON number without a sign, which is what clients print: 30, 0.25, 1e-3."""
 
 
-def mark(scope: Mapping[str, Any], tenant: Tenant) -> dict[str, Any]:
-    """The scope with what `caller_of` needs.
+def mark(scope: Mapping[str, Any], tenant: Tenant, meter: KeyMeter | None = None) -> dict[str, Any]:
+    """The scope with what `caller_of` and `meter_of` need.
 
     Args:
         scope: of an HTTP request that has just come.
         tenant: whose it is.
+        meter: of its key, where there are keys.
     """
-    return {**scope, "cenote_tenant": tenant, "cenote_arrived_s": time.monotonic()}
+    return {**scope, "cenote_tenant": tenant, "cenote_meter": meter, "cenote_arrived_s": time.monotonic()}
+
+
+def meter_of(request: AnyRequest) -> KeyMeter | None:
+    """The meter of a request's key; None where nobody is asked for one."""
+    meter: KeyMeter | None = request.scope["cenote_meter"]  # type: ignore[typeddict-item]  # ASGI lets rings add keys
+    return meter
 
 
 def caller_of(request: AnyRequest, max_timeout_s: float) -> Caller:

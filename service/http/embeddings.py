@@ -41,7 +41,7 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: P
     name = online.model.check_name(body.model)
     online.model.check_single_vector("`/v1/embeddings`")
     vector_format = VectorFormat.of(body)
-    output = _output(body, vector_format, online.model)
+    output = output_spec(body, vector_format, online.model)
     embedded = await online.embedder.embed(online.reader.embedding_job(body, output, caller.tenant), caller)
     observe(embedded)
     if is_raw:
@@ -50,7 +50,17 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: P
     return await answer(serving.turns, write, embedded, VARY)
 
 
-def _output(body: EmbeddingRequest, vector_format: VectorFormat, model: ServedModel) -> OutputSpec:
+def output_spec(body: EmbeddingRequest, vector_format: VectorFormat, model: ServedModel) -> OutputSpec:
+    """What the engine is asked for.
+
+    Args:
+        body: the request.
+        vector_format: what it comes to.
+        model: which is asked.
+
+    Raises:
+        InputError: the model does not offer vectors of that length.
+    """
     return OutputSpec(
         dimensions=model.check_dimensions(body.dimensions, "dimensions"),
         kinds=(vector_format.dtype,),

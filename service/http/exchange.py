@@ -26,6 +26,7 @@ class Exchange:
         to_client: what the server takes.
         id: the request's.
         stages: where its time goes.
+        told: what a route that goes on after its answer has begun tells of itself, for the log line; empty for others.
         status: of the answer; until there is one, that of a request that nobody answers.
     """
 
@@ -34,6 +35,7 @@ class Exchange:
     to_client: Send
     id: str = field(init=False)
     stages: Stages = field(default_factory=open_stages)
+    told: dict[str, object] = field(default_factory=dict)
     status: int = 500
     _began_s: float = field(default_factory=time.perf_counter)
     _began_ns: int = field(default_factory=time.time_ns)
@@ -43,6 +45,7 @@ class Exchange:
         """Choose the id, and leave it where the answer is made."""
         self.id = choose_request_id(list(self.scope["headers"]))
         self.scope["cenote_request_id"] = self.id  # type: ignore[typeddict-unknown-key]  # ASGI lets servers add keys
+        self.scope["cenote_told"] = self.told  # type: ignore[typeddict-unknown-key]
 
     async def receive(self) -> HTTPReceiveMessage | WebSocketReceiveMessage:
         """Hear the client, and whether it has gone."""
@@ -73,7 +76,7 @@ class Exchange:
             other: label of a method that HTTP does not have.
         """
         ended_s = time.perf_counter()
-        if self._answering_s:
+        if self._answering_s and not self.told:
             self.stages.intervals.append(("write", self._answering_s, ended_s))
         method = str(self.scope.get("method"))
         return Finished(
@@ -86,4 +89,5 @@ class Exchange:
             request_id=self.id,
             trace=trace_context(list(self.scope["headers"])),
             stages=self.stages,
+            told=self.told,
         )

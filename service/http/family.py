@@ -14,6 +14,7 @@ Family = Literal["openai", "cohere"]
 
 FAMILIES: dict[str, Family] = {
     "/v1/embeddings": "openai",
+    "/v1/embeddings/stream": "openai",
     "/v1/models": "openai",
     "/v2/embed": "cohere",
     "/v1/embed": "cohere",

@@ -1,6 +1,7 @@
 """What is known of a request once it is over: what its log line and its span are made of."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from service.http.trace_context import TraceContext
 from service.stages import Stages
@@ -20,6 +21,7 @@ class Finished:
         request_id: its id.
         trace: the trace that it belongs to, if it said so.
         stages: where the time went.
+        told: what the route has told of itself: numbers and flags.
     """
 
     method: str
@@ -31,6 +33,7 @@ class Finished:
     request_id: str
     trace: TraceContext | None
     stages: Stages
+    told: Mapping[str, object] = field(default_factory=dict)
 
     def line(self, trace_id: str | None) -> dict[str, object]:
         """What its log line tells: never a body, a query, a key or a vector."""
@@ -42,4 +45,5 @@ class Finished:
             "request_id": self.request_id,
         }
         said |= {f"{name}_ms": round(ms, 1) for name, ms in self.stages.ms().items()}
+        said |= self.told
         return said | ({"trace_id": trace_id} if trace_id else {})

@@ -52,7 +52,7 @@ class Guard:
         try:
             known = self._known(scope)
             with known.meter.request():
-                await self._app(mark(scope, known.tenant), receive, send)  # type: ignore[arg-type]  # a scope
+                await self._app(mark(scope, known.tenant, known.meter), receive, send)  # type: ignore[arg-type]  # a scope
         except KeyRefusedError as error:
             await refuse(scope, send, error, CHALLENGE)
         except UnavailableError as error:

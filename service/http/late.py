@@ -82,6 +82,21 @@ def in_parts(answer: object) -> Parts:
         answer: what msgspec can encode, with a `Late` for any value.
     """
     late_ones: list[Late] = []
+    return _parted(_encoder(late_ones).encode(answer), late_ones)
+
+
+def lines_in_parts(answers: Sequence[object]) -> Parts:
+    """Answers as lines of JSON, but for what is `Late` in them.
+
+    Args:
+        answers: each as `in_parts` takes it.
+    """
+    late_ones: list[Late] = []
+    return _parted(_encoder(late_ones).encode_lines(answers), late_ones)
+
+
+def _encoder(late_ones: list[Late]) -> msgspec.json.Encoder:
+    """An encoder that leaves a mark for each `Late`, and the `Late` in the list."""
 
     def put_off(value: object) -> msgspec.Raw:
         if not isinstance(value, Late):
@@ -89,7 +104,11 @@ def in_parts(answer: object) -> Parts:
         late_ones.append(value)
         return _RAW_MARK
 
-    first, *texts = msgspec.json.Encoder(enc_hook=put_off).encode(answer).split(MARK)
+    return msgspec.json.Encoder(enc_hook=put_off)
+
+
+def _parted(text: bytes, late_ones: Sequence[Late]) -> Parts:
+    first, *texts = text.split(MARK)
     return Parts([first, *(part for pair in zip(late_ones, texts, strict=True) for part in pair)])
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from schemas.errors import CohereErrorResponse, ErrorResponse
 from service.openapi.components import REF, build_components, component_of
+from service.openapi.parameters import parameters_of
 from service.openapi.route import Route
 from service.openapi.routes import RAW_HEADERS, ROUTES, TAGS
-from service.openapi.statuses import CODES, MIN_TIMEOUT_S, REASONS, RETRY_AFTER
+from service.openapi.statuses import CODES, REASONS, RETRY_AFTER
 
 API_VERSION = "0.1.0"
 """Version of the document; equal to the package's."""
@@ -79,17 +80,6 @@ HEADER_EXAMPLES = {
 """What those headers look like whose value has a form of its own."""
 
 
-TIMEOUT = {
-    "name": "X-Request-Timeout",
-    "in": "header",
-    "required": False,
-    "description": "Seconds, from the request's arrival, after which its answer is of no use: then it is 504, and what "
-    "has not begun never will. The server's own limit holds when it is shorter, or when the header is absent.",
-    "schema": {"type": "number", "format": "float", "minimum": MIN_TIMEOUT_S},
-    "example": 2.5,
-}
-"""The one header of requests that counts here, beside the standard ones."""
-
 SECURITY_SCHEMES = {
     "bearerAuth": {"type": "http", "scheme": "bearer", "description": "An API key, where the server has keys."},
     "apiKeyHeader": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same key."},
@@ -103,10 +93,18 @@ def build() -> dict[str, Any]:
     Returns:
         OpenAPI 3.1.0, with keys in a fixed order.
     """
-    types = [kind for route in ROUTES for kind in (route.request, route.response, route.error) if kind is not None]
+    types = [
+        kind
+        for route in ROUTES
+        for kind in (route.query, route.request, route.response, route.error)
+        if kind is not None
+    ]
+    schemas = build_components(list(dict.fromkeys(types)))
+    queries = {route.query: schemas.pop(route.query.__name__) for route in ROUTES if route.query is not None}
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        operation = _operation(route, queries[route.query] if route.query else {})
+        paths.setdefault(route.path, {})[route.method.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": _info(),
@@ -115,7 +113,7 @@ def build() -> dict[str, Any]:
         "security": [{}, *({name: []} for name in SECURITY_SCHEMES)],
         "paths": paths,
         "components": {
-            "schemas": build_components(list(dict.fromkeys(types))) | {"OpenApiDocument": _SELF},
+            "schemas": schemas | {"OpenApiDocument": _SELF},
             "headers": {name: _header(name) for name in HEADERS},
             "securitySchemes": SECURITY_SCHEMES,
         },
@@ -153,7 +151,8 @@ def _header(name: str) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route, query: dict[str, Any]) -> dict[str, Any]:
+    """What is said of a route; `query` is the schema of the type whose fields are its query parameters."""
     operation: dict[str, Any] = {
         "operationId": route.operation_id,
         "tags": [route.tag],
@@ -162,40 +161,23 @@ def _operation(route: Route) -> dict[str, Any]:
     }
     if not route.protected:
         operation["security"] = []
-    if parameters := _parameters(route):
+    if parameters := parameters_of(route, query):
         operation["parameters"] = parameters
     if route.request is not None:
-        body = _content(route.request, dict(route.request_examples))
+        body = _content(route.request, dict(route.request_examples), route.request_media_type)
         operation["requestBody"] = {"required": True, "content": body}
     operation["responses"] = {"200": _success(route)} | {str(s): _error(route, s) for s in route.error_statuses}
     return operation
 
 
-def _parameters(route: Route) -> list[dict[str, Any]]:
-    timeout = [TIMEOUT] if route.takes_timeout else []
-    return [_parameter(name, text) for name, text in route.parameters.items()] + timeout
-
-
-def _parameter(name: str, description: str) -> dict[str, Any]:
-    schema = {"type": "string"}
-    return {
-        "name": name,
-        "in": "path",
-        "required": True,
-        "description": description,
-        "schema": schema,
-        "example": "builtin",
-    }
-
-
-def _content(kind: type | UnionType, examples: dict[str, Any]) -> dict[str, Any]:
+def _content(kind: type | UnionType, examples: dict[str, Any], media_type: str = "application/json") -> dict[str, Any]:
     body: dict[str, Any] = {"schema": {"$ref": REF + component_of(kind)}}
-    return {"application/json": body | ({"examples": examples} if examples else {})}
+    return {media_type: body | ({"examples": examples} if examples else {})}
 
 
 def _success(route: Route) -> dict[str, Any]:
     if route.response is not None:
-        content = _content(route.response, dict(route.response_examples))
+        content = _content(route.response, dict(route.response_examples), route.media_type)
     else:
         schema = {"$ref": REF + "OpenApiDocument"} if "json" in route.media_type else {"type": "string"}
         content = {route.media_type: {"schema": schema}}

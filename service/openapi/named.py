@@ -27,6 +27,7 @@ from schemas.image_embeds import FeaturesFormat
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
 from schemas.messages import Conversation, MessageOrConversation, Role
 from schemas.models import InputTypes, Modality, Pooling
+from schemas.stream import StreamAnswer
 from schemas.video import VideoSource
 
 
@@ -136,5 +137,6 @@ NAMED = (
         sdk_branch="Numbers",
         sdk_description="A vector, as numbers.",
     ),
+    Named("StreamAnswer", StreamAnswer, "A line of a stream's answer; `type` says which."),
 )
 """Leaves first: a later entry may hold copies of an earlier one."""

@@ -24,11 +24,15 @@ class Route:
     summary: str
     description: str
     response: type[Answer] | UnionType | None = None
-    """The success type; None for a text of `media_type`."""
+    """The success type, of an answer in lines that of each; None for a text of `media_type`."""
     media_type: str = "application/json"
     """Media type of the success answer."""
     request: type[Wire] | None = None
-    """The body, always JSON."""
+    """The body; of a body of lines, each."""
+    request_media_type: str = "application/json"
+    """Media type of the body."""
+    query: type[Wire] | None = None
+    """The query parameters, as a type whose fields they are."""
     error: type[Answer] = ErrorResponse
     """The one error type of the operation."""
     error_statuses: tuple[int, ...] = (500,)

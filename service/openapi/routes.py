@@ -9,8 +9,16 @@ from schemas.embeddings import EmbeddingRequest, EmbeddingResponse
 from schemas.errors import CohereErrorResponse
 from schemas.image_embeds import ImageEmbedsRequest, ImageEmbedsResponse
 from schemas.models import ModelCard, ModelList
+from schemas.stream import StreamAnswer, StreamLine, StreamOptions
 from schemas.tokenize import DetokenizeRequest, DetokenizeResponse, TokenizeRequest, TokenizeResponse
-from service.openapi import examples, examples_embed_v1, examples_image_embeds, examples_models, examples_tokens
+from service.openapi import (
+    examples,
+    examples_embed_v1,
+    examples_image_embeds,
+    examples_models,
+    examples_stream,
+    examples_tokens,
+)
 from service.openapi.route import KEY_STATUSES, Route
 from service.openapi.routes_plain import PLAIN_ROUTES
 
@@ -61,6 +69,33 @@ ROUTES = (
         request_examples=examples.EMBEDDING_REQUESTS,
         response_examples=examples.EMBEDDING_RESPONSES,
         raw_examples=examples.RAW_EMBEDDINGS,
+        error_examples=examples.ERRORS,
+    ),
+    Route(
+        method="POST",
+        path="/v1/embeddings/stream",
+        operation_id="createEmbeddingStream",
+        takes_timeout=True,
+        tag="Embeddings",
+        summary="Vectors of any number of lines, as they are done",
+        description=(
+            "The body is lines of JSON, one `StreamLine` each, and so is the answer, one `StreamAnswer` each, in the "
+            "order in which they are done: `index` and `id` say which line an answer is of. Both schemas here are of "
+            "one line. What holds for all lines stands in the query. The vectors are those of `/v1/embeddings`. The "
+            "answer begins before the body has ended, and the body is read only as fast as answers are taken: send "
+            "and read at the same time. A line that is malformed, too long or refused is answered by an error, and the "
+            "stream goes on. The last line has `type` `end`; an answer without it was cut off. `X-Request-Timeout` "
+            "counts for each line, from its reading."
+        ),
+        query=StreamOptions,
+        request=StreamLine,
+        request_media_type="application/x-ndjson",
+        response=StreamAnswer,
+        media_type="application/x-ndjson",
+        error_statuses=(400, 401, 404, 414, 415, 429, 431, 500, 503),
+        headers=("x-total-time",),
+        request_examples=examples_stream.STREAM_LINES,
+        response_examples=examples_stream.STREAM_ANSWERS,
         error_examples=examples.ERRORS,
     ),
     Route(

@@ -29,7 +29,7 @@ def build_sdk() -> Document:
     aliases = _aliases(components["schemas"])
     info = document["info"] | {"description": f"{document['info']['description']} {ABOUT}"}
     schemas = components | {"schemas": _narrow(components["schemas"])}
-    narrowed = document | {"info": info, "paths": _without_headers(document["paths"]), "components": schemas}
+    narrowed = document | {"info": info, "paths": _without_options(document["paths"]), "components": schemas}
     return to_openapi30(_without_leftovers(map_references(narrowed, lambda ref: aliases.get(ref, ref))))
 
 
@@ -38,13 +38,13 @@ def render_sdk() -> bytes:
     return (json.dumps(build_sdk(), indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _without_headers(paths: Document) -> Document:
-    """The operations without optional headers: generators for Java make each a positional argument of every call."""
-    return {path: {method: _headless(operation) for method, operation in each.items()} for path, each in paths.items()}
+def _without_options(paths: Document) -> Document:
+    """The operations without parameters that may be absent: generators for Java make each a positional argument."""
+    return {path: {method: _bare(operation) for method, operation in each.items()} for path, each in paths.items()}
 
 
-def _headless(operation: Document) -> Document:
-    kept = [one for one in operation.get("parameters", []) if one["in"] != "header" or one.get("required")]
+def _bare(operation: Document) -> Document:
+    kept = [one for one in operation.get("parameters", []) if one.get("required")]
     rest = {key: value for key, value in operation.items() if key != "parameters"}
     return rest | ({"parameters": kept} if kept else {})
 

@@ -12,11 +12,13 @@ from service.reference.literal import json_literal, python_literal
 from service.reference.model import Example, Operation
 from service.reference.read import read
 from service.reference.sdk_snippets import sdk_call
+from service.reference.stream_snippets import stream_calls
 
 BASE_URL = "http://127.0.0.1:8000"
 """Where the snippets find the server: the address that `cenote serve` listens on unless told otherwise."""
 
 JSON = "application/json"
+LINES = "application/x-ndjson"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ def snippets(operation: Operation, example: Example | None) -> tuple[Snippet, ..
         operation: what to call.
         example: of its request; None when it takes no body.
     """
+    if example is not None and operation.answers[0].media_type == LINES:
+        return tuple(Snippet(*call) for call in stream_calls(BASE_URL + operation.path, example.value))
     sdk = sdk_call(operation, example, BASE_URL)
     return (
         Snippet("sh", "curl", _curl(operation, example)),

@@ -8,12 +8,20 @@ from typing import Any
 
 Schema = dict[str, Any]
 
+LINES = "application/x-ndjson"
+
 
 def as_stated(document: Schema) -> Schema:
     """The same document, with null beside the type of every optional request field."""
     components = document["components"]
     schemas = {name: _with_null(schema) for name, schema in components["schemas"].items()}
-    return document | {"components": components | {"schemas": schemas}}
+    paths = {path: methods for path, methods in document["paths"].items() if not _takes_lines(methods)}
+    return document | {"paths": paths, "components": components | {"schemas": schemas}}
+
+
+def _takes_lines(methods: Schema) -> bool:
+    """Whether a body is lines of JSON, of which such a machine can make none."""
+    return any(LINES in operation.get("requestBody", {}).get("content", {}) for operation in methods.values())
 
 
 def _with_null(schema: Schema) -> Schema:

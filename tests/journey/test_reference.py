@@ -7,6 +7,7 @@ Driven by the route table, so that a new request, field or content part is cover
 
 import contextlib
 import io
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -82,8 +83,12 @@ def refusals(builtin: LiveServer, route: Route, alternatives: list[Any], *, is_s
     """Empty when one of the bodies is answered, or refused for being a sound alone; else every refusal."""
     found = []
     for body in alternatives:
-        answer: httpx.Response = builtin.http.request(route.method, route.path, json=body)
-        if answer.status_code == 200 or (is_sound and '"unsupported_modality"' in answer.text):
+        headers = {"content-type": route.request_media_type}
+        answer: httpx.Response = builtin.http.request(
+            route.method, route.path, content=json.dumps(body), headers=headers
+        )
+        is_answered = answer.status_code == 200 and '"type":"error"' not in answer.text
+        if is_answered or (is_sound and '"unsupported_modality"' in answer.text):
             return []
         found.append(answer.text)
     return found

@@ -22,8 +22,10 @@ from schemas.rules import (
     check_embed_v1_request,
     check_embedding_request,
     check_image_embeds_request,
+    check_stream_line,
     check_tokenize_request,
 )
+from schemas.stream import StreamLine
 from schemas.tokenize import TokenizeRequest
 from service.openapi import build, render
 from service.openapi.routes import ROUTES
@@ -49,6 +51,7 @@ CHECKS: dict[type, Callable[[Any], None]] = {
     EmbedV1Request: check_embed_v1_request,
     TokenizeRequest: check_tokenize_request,
     ImageEmbedsRequest: check_image_embeds_request,
+    StreamLine: check_stream_line,
 }
 """The rules of each request that has some."""
 
@@ -79,7 +82,8 @@ def operations() -> Iterator[tuple[str, dict[str, Any]]]:
 def contents() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, operation in operations():
         if "requestBody" in operation:
-            yield f"{name} request", operation["requestBody"]["content"]["application/json"]
+            (body,) = operation["requestBody"]["content"].values()
+            yield f"{name} request", body
         for status, response in operation["responses"].items():
             for content in response["content"].values():
                 yield f"{name} {status}", content
@@ -223,6 +227,7 @@ def test_every_discriminator_leads_to_the_branches_of_its_union() -> None:
 def test_the_routes_of_the_release_are_there() -> None:
     assert {name for name, _ in operations()} == {
         "createEmbedding",
+        "createEmbeddingStream",
         "embed",
         "createImageEmbeds",
         "embedV1",

@@ -7,11 +7,13 @@ from schemas.embed import EmbedRequest
 from schemas.embed_v1 import EmbedV1Request
 from schemas.embeddings import EmbeddingRequest
 from schemas.image_embeds import ImageEmbedsRequest
+from schemas.stream import StreamLine
 from schemas.tokenize import DetokenizeRequest, TokenizeRequest
 from service.openapi.routes import ROUTES
 
 TYPES: tuple[type[Wire], ...] = (
-    EmbeddingRequest, EmbedRequest, ImageEmbedsRequest, EmbedV1Request, TokenizeRequest, DetokenizeRequest,
+    EmbeddingRequest, EmbedRequest, ImageEmbedsRequest, EmbedV1Request, TokenizeRequest, StreamLine,
+    DetokenizeRequest,
 )  # fmt: skip
 
 MAX_SEED_BYTES = 2048

@@ -15,6 +15,7 @@ from schemas.rules import (
     check_embed_v1_request,
     check_embedding_request,
     check_image_embeds_request,
+    check_stream_line,
     check_tokenize_request,
 )
 from schemas.structure import check_structure
@@ -34,7 +35,7 @@ def _embedding(body: Any) -> None:
 
 RULES: tuple[Callable[[Any], None], ...] = (
     _embedding, check_embed_request, check_image_embeds_request, check_embed_v1_request, check_tokenize_request,
-    lambda body: None,
+    check_stream_line, lambda body: None,
 )  # fmt: skip
 
 

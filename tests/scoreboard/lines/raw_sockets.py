@@ -123,7 +123,7 @@ LINE = Line(
         Sabotage(
             name="a media type is not looked at, and its fault is not caught",
             file="service/http/body.py",
-            old='    _check_media_type(", ".join(request.headers.getall("content-type", [])))\n',
+            old='    _check_media_type(", ".join(request.headers.getall("content-type", [])), media_type)\n',
             new='    assert request.headers["content-type"] == "application/json"\n',
             size=1_500,
         ),

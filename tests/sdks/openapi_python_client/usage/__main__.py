@@ -4,7 +4,8 @@
 one that is not needed. Run as `python -m usage URL PICTURE`, it holds the answers against each other.
 
 Not used are raw bytes (`Accept: application/octet-stream`): of an answer with two media types the generator knows
-JSON alone, and reads every answer as that.
+JSON alone, and reads every answer as that. Nor are streams: of those it makes the types of a line, and a function that
+would send one.
 """
 
 import base64

@@ -1,0 +1,131 @@
+"""Lines as requests, and which of them go to the engine together.
+
+In: lines of a body. Out: groups of items. Short texts that came together are one job, since they run in one batch; what
+is longer or has pictures is a job of its own, so that nothing quick waits for something slow. A line that is no request
+is an item with its error.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+
+from schemas.embeddings import EmbeddingRequest
+from schemas.rule_error import RuleError
+from schemas.stream import StreamLine
+from schemas.stream_request import line_request, read_line
+from service.errors import InputError, ServiceError
+from service.front.admission import Load
+from service.http.body import LARGE_BODIES, MAX_BYTES_ON_LOOP
+from service.http.stream.lines import Line
+
+GROUP_LINES = 64
+"""Lines of one job at most: what a job costs by itself is little for each of them, and four fill a batch."""
+
+SHORT_BYTES = 1024
+"""A text whose line is no longer may share a job."""
+
+PICTURE_TOKENS = 256
+"""What a line that is no plain text counts for, before anything is known of it."""
+
+BYTES_PER_TOKEN = 3
+"""Of text, on the low side: a guess may be too high and not too low."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A line that is to be answered.
+
+    Attributes:
+        index: which line of the body.
+        id: the client's name for it, or None.
+        num_bytes: of the line.
+        request: what it asks for, or why it asks for nothing.
+    """
+
+    index: int
+    id: str | None
+    num_bytes: int
+    request: EmbeddingRequest | RuleError | ServiceError
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it may share a job: a short text, or no work at all."""
+        if not isinstance(self.request, EmbeddingRequest):
+            return True
+        return self.num_bytes <= SHORT_BYTES and self.request.input is not None
+
+    @property
+    def num_tokens(self) -> int:
+        """How many there are, roughly."""
+        if not isinstance(self.request, EmbeddingRequest):
+            return 0
+        is_text = self.request.input is not None
+        return self.num_bytes // BYTES_PER_TOKEN if is_text else PICTURE_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class ItemReader:
+    """Makes items of lines.
+
+    Attributes:
+        base: what all lines have in common.
+        max_bytes: longest line, for the error that says so.
+        ignore_unknown: pass over fields that there are none of.
+    """
+
+    base: EmbeddingRequest
+    max_bytes: int
+    ignore_unknown: bool
+
+    async def groups(self, lines: Iterable[Line]) -> AsyncIterator[list[Item]]:
+        """The items of some lines, in order, as jobs."""
+        group: list[Item] = []
+        for line in lines:
+            item = await self._item(line)
+            if group and (len(group) == GROUP_LINES or not item.is_short):
+                yield group
+                group = []
+            group.append(item)
+            if not item.is_short:
+                yield group
+                group = []
+        if group:
+            yield group
+
+    async def _item(self, line: Line) -> Item:
+        if line.raw is None:
+            message = f"line {line.index + 1}: expected at most {self.max_bytes} bytes, got more"
+            return Item(line.index, None, 0, InputError("body_too_large", message))
+        try:
+            read = await self._read(line.raw)
+        except RuleError as error:
+            return Item(line.index, None, len(line.raw), _of_line(error, line.index))
+        try:
+            return Item(line.index, read.id, len(line.raw), line_request(read, self.base))
+        except RuleError as error:
+            return Item(line.index, read.id, len(line.raw), error)
+
+    async def _read(self, raw: bytes) -> StreamLine:
+        if len(raw) <= MAX_BYTES_ON_LOOP:
+            return read_line(raw, ignore_unknown=self.ignore_unknown)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(LARGE_BODIES, lambda: read_line(raw, ignore_unknown=self.ignore_unknown))
+
+
+def _of_line(error: RuleError, index: int) -> RuleError:
+    """The refusal of a whole body, said of a line."""
+    message = error.message
+    if message.startswith("the body:"):
+        message = f"line {index + 1}:{message.removeprefix('the body:')}"
+    return RuleError(error.code, message, param=error.param)
+
+
+def load_of(group: Sequence[Item], vector_bytes: int) -> Load:
+    """What a group weighs while it is under way.
+
+    Args:
+        group: items.
+        vector_bytes: of one answer, which may have to wait for its reader.
+    """
+    num_bytes = sum(item.num_bytes for item in group)
+    return Load(len(group), sum(item.num_tokens for item in group), num_bytes + len(group) * vector_bytes)
