@@ -52,7 +52,9 @@ class Embedder:
                     num_tokens = sum(len(prompt.token_ids) for prompt in prompts)
                     self._admission.add_tokens(place, num_tokens, num_tokens * job.answer_token_bytes)
                     prepare_ms = (time.perf_counter() - began_s) * 1e3
-                    embedded = await self._engine.run(prepared, job.output, caller, per_item=job.per_item)
+                    embedded = await self._engine.run(
+                        dict(enumerate(prepared)), job.output, caller, per_item=job.per_item
+                    )
         except TimeoutError:
             raise self._too_late(caller) from None
         embedded = replace(embedded, media_ms=prepare_ms + embedded.media_ms)
@@ -84,7 +86,7 @@ class Embedder:
         """
         self._engine.check_open(is_probe=True)
         async with asyncio.timeout(self._timeout_s):
-            return await self._engine.run(prompts, output, SERVICE, per_item=False)
+            return await self._engine.run(dict(enumerate(prompts)), output, SERVICE, per_item=False)
 
     def _left_s(self, caller: Caller) -> float:
         """Seconds until the deadline; the service's own limit holds for everybody."""

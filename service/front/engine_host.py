@@ -4,7 +4,7 @@ In: prompts, as the front has read and tokenized them, with their pictures as th
 Whoever hosts engines also says when they answer, and keeps them. Knows no host: `local_engine.py` is the usual one.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -33,12 +33,12 @@ class PromptEngine(Protocol):
         ...
 
     async def run(
-        self, prepared: Sequence[Prompt | ServiceError], output: Wanted, caller: Caller, *, per_item: bool
+        self, prepared: Mapping[int, Prompt | ServiceError], output: Wanted, caller: Caller, *, per_item: bool
     ) -> Embedded:
         """Every prompt's outcome, in order; errors that came in the place of a prompt stay there.
 
         Args:
-            prepared: of one request.
+            prepared: of one request, by input; errors name those.
             output: what is wanted of each.
             caller: who waits, and until when.
             per_item: an input that fails leaves the others alone.

@@ -1,6 +1,6 @@
 """What a route wants embedded, and what became of it: data between the routes and `Embedder`."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from service.errors import ServiceError
@@ -102,7 +102,7 @@ class Embedded:
         return max((one.vector.inference_ms for one in self.answered), default=0.0)
 
 
-def raise_first(ends: Sequence[Prompt | Outcome]) -> None:
+def raise_first(ends: Iterable[Prompt | Outcome]) -> None:
     """Raise the first error among what inputs have come to.
 
     Raises:

@@ -57,12 +57,12 @@ class LocalEngine:
         self._client.check_open(is_probe=is_probe)
 
     async def run(
-        self, prepared: Sequence[Prompt | ServiceError], output: Wanted, caller: Caller, *, per_item: bool
+        self, prepared: Mapping[int, Prompt | ServiceError], output: Wanted, caller: Caller, *, per_item: bool
     ) -> Embedded:
         """Every prompt's outcome; see `PromptEngine.run`."""
         began_s = time.perf_counter()
-        ends = [self._check_pixels(one, index) for index, one in enumerate(prepared)]
-        raise_first(() if per_item else ends)
+        ends = {index: self._check_pixels(one, index) for index, one in prepared.items()}
+        raise_first(() if per_item else ends.values())
         tickets: dict[int, Ticket] = {}
         try:
             with stage("media"):
@@ -73,12 +73,12 @@ class LocalEngine:
                 vectors = await _settled(tickets, per_item=per_item)
         finally:
             self._client.abandon(tickets.values())  # whoever is answered is passed over
-        return Embedded([_outcome(end, vectors.get(index)) for index, end in enumerate(ends)], media_ms)
+        return Embedded([_outcome(end, vectors.get(index)) for index, end in ends.items()], media_ms)
 
     async def _submit_group(
         self,
         group: Sequence[int],
-        ends: list[Prompt | ServiceError],
+        ends: dict[int, Prompt | ServiceError],
         output: Wanted,
         caller: Caller,
         *,
@@ -91,17 +91,17 @@ class LocalEngine:
         try:
             for index, prompt in prompts.items():
                 ends[index] = loaded.error_of(_pictures(prompt)) or prompt
-            raise_first(() if per_item else ends)
+            raise_first(() if per_item else ends.values())
             well = [index for index, prompt in prompts.items() if ends[index] is prompt]
             pairs = [(prompts[index], [loaded.take(item) for item in _pictures(prompts[index])]) for index in well]
         finally:
             loaded.release()
         return dict(zip(well, self._client.submit(pairs, output, caller), strict=True)) if pairs else {}
 
-    def _groups(self, ends: Sequence[Prompt | ServiceError]) -> Iterator[list[int]]:
+    def _groups(self, ends: Mapping[int, Prompt | ServiceError]) -> Iterator[list[int]]:
         group: list[int] = []
         num_bytes = 0
-        for index, end in enumerate(ends):
+        for index, end in ends.items():
             size = _pixel_bytes(end) if isinstance(end, Prompt) else 0
             if num_bytes and num_bytes + size > self._arena.num_bytes // ARENA_SHARE:
                 yield group

@@ -28,6 +28,7 @@ from service.front.known_answer import KnownAnswer
 from service.front.local_engine import LocalEngine
 from service.front.served_model import ServedModel, load_served_model
 from service.front.shared_cache import check_shared_cache
+from service.front.shared_vectors import with_shared_vectors
 from service.front.supervisor import EngineBrokenError
 from service.front.turns import Turns
 from service.front.uuids import UuidStore
@@ -160,7 +161,8 @@ class Serving:
         settings, cores = self.settings, self.settings.threads or available_cores()
         clips = start_clip_decoder(settings, cores)
         sounds = start_sound_decoder(settings, cores)
-        host = self.open_host(HostNeeds(settings, model, cores, clips, sounds, self.admission.observe))
+        needs = HostNeeds(settings, model, cores, clips, sounds, self.admission.observe)
+        host = await with_shared_vectors(self.open_host(needs), needs)
         embedder = Embedder(host, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s)
         known = KnownAnswer(model, embedder, hears=sounds is not None)
         uuids = UuidStore(settings.uuid_store_bytes)
