@@ -31,7 +31,8 @@ def build(arguments: Mapping[str, Any]) -> serve.Application:
 
     Args:
         arguments: `settings`, by name as flags have them (`model`, `max_batch_tokens`, ...). How many replicas there
-            are, on what, and how they scale stands in the Serve config under the deployments' names.
+            are, on what, and how they scale stands in the Serve config under the deployments' names. `affinity: false`
+            sends inputs anywhere, for models whose inputs never come again.
 
     Raises:
         SettingsError: a setting is unknown or has a value that it cannot have.
@@ -39,8 +40,9 @@ def build(arguments: Mapping[str, Any]) -> serve.Application:
     settings = {name: str(value) for name, value in dict(arguments.get("settings") or {}).items()}
     load_settings(settings, os.environ)  # what is wrong stops the deployment here, and not in each replica
     ring = RequestRouterConfig(request_router_class=RING, request_router_kwargs={"fallback_replicas": FALLBACKS})
+    router = ring if arguments.get("affinity", True) else RequestRouterConfig()
     embedder = serve.deployment(
-        EmbedderReplica, name=EMBEDDER, max_ongoing_requests=MAX_EMBEDDER_CALLS, request_router_config=ring
+        EmbedderReplica, name=EMBEDDER, max_ongoing_requests=MAX_EMBEDDER_CALLS, request_router_config=router
     )
     ingress = serve.deployment(IngressWithApp, name=INGRESS, max_ongoing_requests=MAX_INGRESS_REQUESTS)
     return ingress.bind(settings, embedder.bind(settings))

@@ -9,6 +9,7 @@ from ray import serve
 from ray.serve.handle import DeploymentHandle
 
 from cenote_ray.mirror import Mirror
+from cenote_ray.one_id import OneId
 from cenote_ray.replicas import Replicas
 from service import logs
 from service.app import create_app
@@ -35,7 +36,7 @@ class Ingress:
         loaded = load_settings(settings, os.environ)
         logs.configure(loaded.log_format, loaded.log_level)
         app, self._serving = create_app(loaded, partial(Replicas, embedder))
-        _built.append(app)
+        _built.append(OneId(app))
         Mirror().start()
 
     def check_health(self) -> None:

@@ -8,10 +8,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import Context
 
 from ray import exceptions as lost
 from ray.serve.exceptions import BackPressureError
-from ray.serve.handle import DeploymentHandle
+from ray.serve.handle import DeploymentHandle, DeploymentResponse
 
 from cenote_ray.routing import Call, calls_of
 from cenote_ray.watch import Watch
@@ -89,7 +90,7 @@ class Replicas:
 
     async def _ask(self, call: Call, ask: Ask) -> bytes:
         for _ in range(MAX_TRIES):
-            response = self._handle.options(method_name="embed", session_id=call.key).remote(ask)
+            response = self._remote(call, ask)
             try:
                 answer: bytes = await response
             except LOST as error:
@@ -104,3 +105,12 @@ class Replicas:
                 return answer
         message = "the replicas that were asked have ended; send the request again"
         raise UnavailableError("engine_restarting", message, retry_after_s=RETRY_AFTER_S)
+
+    def _remote(self, call: Call, ask: Ask) -> DeploymentResponse:
+        """Begin a call, in a context without the HTTP request that it belongs to.
+
+        Ray 2.60 gives all calls of one request that request's internal id, by which its router then tells waiting calls
+        apart: two at once are given each other's replicas, or none ever. Without a context each has an id of its own.
+        """
+        remote = self._handle.options(method_name="embed", session_id=call.key).remote
+        return Context().run(remote, ask)

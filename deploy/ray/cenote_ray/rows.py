@@ -1,7 +1,7 @@
-"""Rows of a table to vectors, on an engine of its own: what Ray Data keeps as an actor and gives one batch after another.
+"""Rows of a table to vectors, on an engine of its own: an actor that Ray Data gives one batch after another.
 
-In: `id`, and any of `text`, `image` and `instruction`. Out: `id`, `embedding` (float32), `error_code`, `error`. No HTTP:
-rows become the request that `/v1/embeddings` takes, and go the way of its inputs.
+In: `id`, and any of `text`, `image` and `instruction`. Out: `id`, `embedding` (float32), `error_code`, `error`.
+No HTTP: rows become the request that `/v1/embeddings` takes, and go the way of its inputs.
 """
 
 import asyncio
