@@ -72,8 +72,10 @@ class Cluster:
         deployment |= embedder
         path = self._folder / f"serve-{time.monotonic_ns()}.yaml"
         path.write_text(yaml.safe_dump(config))
+        before = set(self.embedders())
         command = self._start("serve", "run", "--non-blocking", str(path))
         assert command.wait(READY_S) == 0, self.log()
+        self._wait(lambda: not before & set(self.embedders()), "replace the embedders")
         self._wait(lambda: self.status("/readyz") == 200, "become ready")
 
     def status(self, path: str) -> int:

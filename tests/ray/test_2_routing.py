@@ -11,7 +11,7 @@ from tests.conftest import image_part, picture, text_part
 from tests.ray.cluster import Cluster
 from tests.ray.conftest import MAX_ONGOING
 
-NUM_PICTURES = 60
+NUM_PICTURES = 100
 CROWD = 8 * MAX_ONGOING
 METRICS_S = 30
 
@@ -45,7 +45,9 @@ def wait_for(cluster: Cluster, series: str, least: float) -> Counter[str]:
 
 
 def test_repeated_pictures_land_where_they_are_cached(cluster: Cluster) -> None:
-    assert hit_rate_of_repeats(cluster) >= 0.95
+    rate = hit_rate_of_repeats(cluster)
+    print(f"hit rate of repeats: {rate:.2f}")
+    assert rate >= 0.95
 
 
 def test_each_replica_tells_its_own_hits_and_misses(cluster: Cluster) -> None:
@@ -65,10 +67,9 @@ def test_one_picture_under_many_instructions_in_one_request_is_encoded_once(clus
 
 
 def test_a_crowd_for_one_picture_spills_to_the_other_replica(cluster: Cluster) -> None:
-    before = cluster.by_replica("cenote_vision_encodes_total")
     url = picture(next(seeds), 640, 480)
     with ThreadPoolExecutor(CROWD) as pool:
         answers = list(pool.map(lambda number: cluster.ask(body(url, text=f"{number} word" * 60)), range(CROWD)))
-    assert len(answers) == CROWD  # `ask` has seen that each is 200
-    after = wait_for(cluster, "cenote_vision_encodes_total", before.total() + 2)
-    assert {replica: after[replica] - before[replica] for replica in after} == dict.fromkeys(after, 1)
+    usages = [answer.json()["usage"] for answer in answers]  # each was 200
+    assert sum(usage["encoder_cache_misses"] for usage in usages) == 2  # once at its owner, once at the other
+    assert sum(usage["encoder_cache_hits"] for usage in usages) == CROWD - 2

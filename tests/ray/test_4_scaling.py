@@ -59,10 +59,8 @@ def scaling(cluster: Cluster) -> Cluster:
 
 
 def test_queued_tokens_bring_another_embedder(scaling: Cluster) -> None:
+    assert len(scaling.embedders()) == 1
     deadline_s = time.monotonic() + SCALED_S
-    while len(scaling.embedders()) > 1:  # those of the deployment before
-        assert time.monotonic() < deadline_s
-        time.sleep(0.5)
     body = {"input": [f"{number} long text " * 60 for number in range(NUM_TEXTS)]}
     with ThreadPoolExecutor(8) as pool:
         while len(scaling.embedders()) < 2:
@@ -75,4 +73,6 @@ def test_without_affinity_about_half_of_the_repeats_hit(scaling: Cluster) -> Non
     while len(scaling.by_replica("cenote_engine_ready")) < 2:
         assert time.monotonic() < deadline_s
         time.sleep(0.5)
-    assert 0.3 <= hit_rate_of_repeats(scaling) <= 0.7
+    rate = hit_rate_of_repeats(scaling)
+    print(f"hit rate of repeats without affinity: {rate:.2f}")
+    assert 0.3 <= rate <= 0.7

@@ -32,7 +32,7 @@ def build(arguments: Mapping[str, Any]) -> serve.Application:
     Args:
         arguments: `settings`, by name as flags have them (`model`, `max_batch_tokens`, ...). How many replicas there
             are, on what, and how they scale stands in the Serve config under the deployments' names. `affinity: false`
-            sends inputs anywhere, for models whose inputs never come again.
+            sends each input anywhere, for those whose inputs never come again.
 
     Raises:
         SettingsError: a setting is unknown or has a value that it cannot have.
@@ -40,9 +40,8 @@ def build(arguments: Mapping[str, Any]) -> serve.Application:
     settings = {name: str(value) for name, value in dict(arguments.get("settings") or {}).items()}
     load_settings(settings, os.environ)  # what is wrong stops the deployment here, and not in each replica
     ring = RequestRouterConfig(request_router_class=RING, request_router_kwargs={"fallback_replicas": FALLBACKS})
-    router = ring if arguments.get("affinity", True) else RequestRouterConfig()
     embedder = serve.deployment(
-        EmbedderReplica, name=EMBEDDER, max_ongoing_requests=MAX_EMBEDDER_CALLS, request_router_config=router
+        EmbedderReplica, name=EMBEDDER, max_ongoing_requests=MAX_EMBEDDER_CALLS, request_router_config=ring
     )
     ingress = serve.deployment(IngressWithApp, name=INGRESS, max_ongoing_requests=MAX_INGRESS_REQUESTS)
-    return ingress.bind(settings, embedder.bind(settings))
+    return ingress.bind(settings, embedder.bind(settings), has_affinity=bool(arguments.get("affinity", True)))

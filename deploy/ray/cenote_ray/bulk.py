@@ -87,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     settings = dict(one.partition("=")[::2] for one in options.set)
     if not ray.is_initialized():
-        ray.init(num_cpus=None if "RAY_ADDRESS" in os.environ else MIN_LOGICAL_CPUS + options.engines)
+        is_here = "RAY_ADDRESS" not in os.environ
+        ray.init(**({"address": "local", "num_cpus": MIN_LOGICAL_CPUS + options.engines} if is_here else {}))
     num_dead = embed_data_set(
         options.source,
         options.target,

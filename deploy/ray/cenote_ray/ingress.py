@@ -10,6 +10,7 @@ from ray.serve.handle import DeploymentHandle
 
 from cenote_ray.mirror import Mirror
 from cenote_ray.one_id import OneId
+from cenote_ray.ready_first import ReadyFirst
 from cenote_ray.replicas import Replicas
 from service import logs
 from service.app import create_app
@@ -26,17 +27,18 @@ class IngressFailedError(Exception):
 class Ingress:
     """What Ray Serve makes of each replica. It holds the tokenizer and no weights."""
 
-    def __init__(self, settings: Mapping[str, str], embedder: DeploymentHandle) -> None:
+    def __init__(self, settings: Mapping[str, str], embedder: DeploymentHandle, *, has_affinity: bool = True) -> None:
         """Make the app; `serve_app` hands it over.
 
         Args:
             settings: as flags have them; this machine's environment fills in the others.
             embedder: the deployment of engines.
+            has_affinity: inputs go where their content went before.
         """
         loaded = load_settings(settings, os.environ)
         logs.configure(loaded.log_format, loaded.log_level)
-        app, self._serving = create_app(loaded, partial(Replicas, embedder))
-        _built.append(OneId(app))
+        app, self._serving = create_app(loaded, partial(Replicas, embedder, has_affinity=has_affinity))
+        _built.append(ReadyFirst(OneId(app), self._serving))
         Mirror().start()
 
     def check_health(self) -> None:

@@ -36,8 +36,9 @@ LOST = (lost.RayActorError, lost.WorkerCrashedError, lost.ObjectLostError, lost.
 class Replicas:
     """An `EngineHost` whose engines are elsewhere."""
 
-    def __init__(self, handle: DeploymentHandle, needs: HostNeeds) -> None:
-        """Ask the deployment behind `handle`."""
+    def __init__(self, handle: DeploymentHandle, needs: HostNeeds, *, has_affinity: bool = True) -> None:
+        """Ask the deployment behind `handle`, each input's owner or, without affinity, anyone."""
+        self._has_affinity = has_affinity
         self._handle = handle
         self._needs = needs
         self._watch: Watch | None = None
@@ -112,5 +113,5 @@ class Replicas:
         Ray 2.60 gives all calls of one request that request's internal id, by which its router then tells waiting calls
         apart: two at once are given each other's replicas, or none ever. Without a context each has an id of its own.
         """
-        remote = self._handle.options(method_name="embed", session_id=call.key).remote
-        return Context().run(remote, ask)
+        key = call.key if self._has_affinity else ""  # without one the ring takes the call's own id
+        return Context().run(self._handle.options(method_name="embed", session_id=key).remote, ask)
