@@ -20,6 +20,7 @@ from ray.data.checkpoint import CheckpointConfig
 from cenote_ray.rows import RowEmbedder
 
 DEAD_LETTERS = "dead_letters.jsonl"
+ROWS_PER_PART = 4096
 MIN_LOGICAL_CPUS = 4
 """A run that goes on has a filter of its own, which takes a CPU of Ray's account: with two of them it would wait for
 ever (`backpressured: ResourceBudget`). They are an account and no cores; one machine of two is enough."""
@@ -33,6 +34,7 @@ def embed_data_set(
     *,
     num_engines: int = 1,
     batch_size: int = 64,
+    rows_per_part: int = ROWS_PER_PART,
     dimensions: int | None = None,
 ) -> int:
     """Embed every row that is not done yet.
@@ -44,6 +46,7 @@ def embed_data_set(
         settings: of the service, by name as flags have them.
         num_engines: engines side by side.
         batch_size: rows of one request to an engine.
+        rows_per_part: rows of one file of results; a run that was ended does again what had not made a file.
         dimensions: leading dimensions to keep; None keeps all.
 
     Returns:
@@ -53,13 +56,17 @@ def embed_data_set(
     context.checkpoint_config = CheckpointConfig(
         id_column="id", checkpoint_path=checkpoint, delete_checkpoint_on_success=False
     )
-    rows = ray.data.read_parquet(source).map_batches(
-        RowEmbedder,
-        fn_constructor_args=(dict(settings), dimensions),
-        batch_size=batch_size,
-        batch_format="pyarrow",
-        concurrency=num_engines,
-        num_cpus=1,
+    rows = (
+        ray.data.read_parquet(source)
+        .repartition(target_num_rows_per_block=rows_per_part)
+        .map_batches(
+            RowEmbedder,
+            fn_constructor_args=(dict(settings), dimensions),
+            batch_size=batch_size,
+            batch_format="pyarrow",
+            concurrency=num_engines,
+            num_cpus=1,
+        )
     )
     rows.write_parquet(target)
     return write_dead_letters(target)
@@ -82,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--checkpoint", required=True, help="folder that remembers what is done")
     parser.add_argument("--engines", type=int, default=1, help="engines side by side")
     parser.add_argument("--batch-size", type=int, default=64, help="rows of one request to an engine")
+    parser.add_argument("--rows-per-part", type=int, default=ROWS_PER_PART, help="rows of a file of results")
     parser.add_argument("--dimensions", type=int, help="leading dimensions to keep")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the service")
     options = parser.parse_args(arguments)
@@ -96,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings,
         num_engines=options.engines,
         batch_size=options.batch_size,
+        rows_per_part=options.rows_per_part,
         dimensions=options.dimensions,
     )
     print(f"{num_dead} rows have no vector")

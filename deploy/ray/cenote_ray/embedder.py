@@ -34,7 +34,7 @@ class EngineFailedError(Exception):
 class EmbedderReplica:
     """What Ray Serve makes of each replica."""
 
-    async def __init__(self, settings: Mapping[str, str]) -> None:
+    async def __init__(self, settings: Mapping[str, str]) -> None:  # type: ignore[misc]  # Serve awaits it
         """Start an engine and wait until it has answered.
 
         Args:

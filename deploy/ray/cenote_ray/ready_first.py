@@ -5,7 +5,7 @@ So a new deployment takes over from the old one without a moment of "the model i
 
 import asyncio
 
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, LifeSpanSendMessage, Message, Receive, Scope, Send
 
 from service.front.serving import Serving
 
@@ -22,10 +22,10 @@ class ReadyFirst:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass requests through; hold the end of the start back."""
 
-        async def say(message: Message) -> None:
+        async def say(message: Message | LifeSpanSendMessage) -> None:
             if message["type"] == "lifespan.startup.complete":
                 while self._serving.health().status not in ("ok", "failed"):
                     await asyncio.sleep(TICK_S)
-            await send(message)
+            await send(message)  # type: ignore[arg-type]  # of whichever scope it is
 
         await self._app(scope, receive, say)
