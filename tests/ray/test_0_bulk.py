@@ -20,9 +20,9 @@ from PIL import Image
 from tests.conftest import LiveServer, children_of, data_uri, image_part, text_part
 from tests.ray.cluster import ROOT, SETTINGS, plain_environ
 
-NUM_ROWS = 1200
+NUM_ROWS = 600
 NUM_FILES = 12
-ROWS_PER_PART = 20
+ROWS_PER_PART = 40
 BROKEN = ("11", "77")
 EMPTY = "120"
 TOLERANCE = 1e-5
