@@ -4,10 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.conftest import LiveServer, start_server
+from tests.conftest import LiveServer
 from tests.ray.cluster import Cluster, running_cluster
-
-__all__ = ["start_server"]
 
 MAX_ONGOING = 8
 """Calls that an embedder takes at once, here: few, so that a crowd makes one full."""
