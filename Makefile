@@ -101,6 +101,17 @@ ingest-check: $(INGEST)/.installed ## cenote ingest at full size: 2,000 pictures
 fuzz: $(VENV)/.test ## 2,000 requests that schemathesis makes from openapi.json, and what it finds
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
 
+.PHONY: ray
+RAY := .ray
+$(RAY)/.installed: tests/ray/requirements.txt $(VENV)/.test
+	test -x $(RAY)/bin/python || $(PYTHON) -m venv $(RAY)
+	$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > $$($(RAY)/bin/python -c 'import site; print(site.getsitepackages()[0])')/base.pth
+	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+ray: $(RAY)/.installed ## two embedders on Ray Serve and a Ray Data job, on this machine alone (five minutes)
+	PYTHONPATH=$(CURDIR):$(CURDIR)/kernels:$(CURDIR)/deploy/ray $(RAY)/bin/python -m pytest tests/ray $(ARGS)
+
 .PHONY: check-gpu
 check-gpu: $(VENV)/.test ## build, check and time the CUDA kernels and the model on a GPU, under eight minutes; says why without one
 	$(BIN)/python -m tests.gpu --write docs/gpu.md $(ARGS)
@@ -147,4 +158,4 @@ stream-check: $(VENV)/.test ## 100,000 lines through one stream: memory, rate, a
 	$(BIN)/python -m tests.scoreboard --only long_stream $(ARGS)
 
 clean: ## remove the virtual environments, those of the clients and of the bench
-	rm -rf $(VENV) .clients .sdks .scoreboard .bench .deploy .ingest
+	rm -rf $(VENV) .clients .sdks .scoreboard .bench .deploy .ingest .ray

@@ -9,6 +9,8 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from service import metrics
+from service.front.engine_host import OpenHost
+from service.front.local_engine import LocalEngine
 from service.front.loop_lag import watch_loop
 from service.front.serving import Serving
 from service.http.access import AccessLog
@@ -52,12 +54,16 @@ ROUTE_HANDLERS = [
 ]
 
 
-def create_app(settings: Settings) -> tuple[ASGIApp, Serving]:
+def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[ASGIApp, Serving]:
     """The ASGI app, and the service whose state its routes answer from.
 
     Litestar's own OpenAPI is off: ours is built from the schemas (see DECISIONS.md).
+
+    Args:
+        settings: what to serve, and how.
+        open_host: makes what runs prompts; by default the engine process beside this one.
     """
-    serving = Serving(settings)
+    serving = Serving(settings, open_host)
     tracing = open_tracing(settings.otlp_endpoint) if settings.otlp_endpoint else None
     metrics.show_limits(settings)
 

@@ -101,6 +101,12 @@ RESULT_EVICTIONS = Counter("cenote_result_cache_evictions_total", "Kept vectors 
 DEDUPLICATED = Counter(
     "cenote_requests_deduplicated_total", "Inputs that shared another's run of the model", registry=REGISTRY
 )
+SHARED_VECTOR_HITS = Counter(
+    "cenote_shared_vector_hits_total", "Inputs whose vector the shared server had", registry=REGISTRY
+)
+SHARED_VECTOR_MISSES = Counter(
+    "cenote_shared_vector_misses_total", "Inputs whose vector it did not have", registry=REGISTRY
+)
 TIER_COUNTERS = {
     f"num_{name}": Counter(f"cenote_encoder_cache_tier_{name}_total", about, ["tier"], registry=REGISTRY)
     for name, about in (

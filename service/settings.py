@@ -88,7 +88,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 2 << 30
     disk_cache: Annotated[str | None, _about("directory that features are kept in as well")] = None
     disk_cache_bytes: Annotated[Positive, _about("cap of that directory, of all who share it")] = 10 << 30
-    valkey_url: Annotated[str | None, _about("server that features are kept on as well; extra `valkey`")] = None
+    valkey_url: Annotated[str | None, _about("Valkey or Redis server that processes share; extra `valkey`")] = None
+    valkey_keeps: Annotated[
+        Literal["both", "vectors", "features"],
+        _about("what that server keeps: finished vectors (unless --result-cache-bytes is 0), features, or both"),
+    ] = "both"
     uuid_store_bytes: Annotated[
         NotNegative, _about("cap of the pictures kept for clients' uuids; 0 knows a uuid only within its request")
     ] = 256 << 20

@@ -103,6 +103,11 @@ class Admission:
         self._rate = QueueRate(now)
         self._num_bodies = 0
 
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of everything that is under way."""
+        return self._all.num_tokens
+
     @contextmanager
     def body(self, announced_bytes: int, tenant: Tenant = EVERYBODY) -> Iterator[Place]:
         """Room for a request's body, from before it is read until it is answered.

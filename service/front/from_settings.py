@@ -127,7 +127,7 @@ def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
         host_cache_bytes=settings.host_cache_bytes,
         disk_cache=settings.disk_cache,
         disk_cache_bytes=settings.disk_cache_bytes,
-        valkey_url=settings.valkey_url,
+        valkey_url=None if settings.valkey_keeps == "vectors" else settings.valkey_url,
         max_tenant_share=settings.max_tenant_share,
         result_cache_bytes=0 if model.is_multi_vector else settings.result_cache_bytes,  # see DECISIONS.md
         max_batch_tokens=settings.max_batch_tokens,

@@ -1,6 +1,6 @@
 """What a route wants embedded, and what became of it: data between the routes and `Embedder`."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from service.errors import ServiceError
@@ -100,3 +100,14 @@ class Embedded:
     def inference_ms(self) -> float:
         """The longest language step of an input."""
         return max((one.vector.inference_ms for one in self.answered), default=0.0)
+
+
+def raise_first(ends: Iterable[Prompt | Outcome]) -> None:
+    """Raise the first error among what inputs have come to.
+
+    Raises:
+        ServiceError: there is one.
+    """
+    for end in ends:
+        if isinstance(end, ServiceError):
+            raise end

@@ -14,24 +14,24 @@ from litestar import Litestar
 
 from schemas.health import Health
 from service import metrics
-from service.decode.start import start_clip_decoder, start_decoder, start_sound_decoder
+from service.decode.start import start_clip_decoder, start_sound_decoder
 from service.errors import UnavailableError
 from service.front.admission import Admission, QueueLimits
-from service.front.client import EngineClient
 from service.front.cores import available_cores
 from service.front.embedder import Embedder
+from service.front.engine_host import HostNeeds, Keeper, OpenHost
 from service.front.fetching import Fetching
-from service.front.from_settings import input_reader, patience, start_message
+from service.front.from_settings import input_reader
 from service.front.inputs import InputReader
 from service.front.keyring import Keyring
 from service.front.known_answer import KnownAnswer
-from service.front.pixels import PixelLoader
+from service.front.local_engine import LocalEngine
 from service.front.served_model import ServedModel, load_served_model
 from service.front.shared_cache import check_shared_cache
-from service.front.supervisor import EngineBrokenError, Supervisor
+from service.front.shared_vectors import with_shared_vectors
+from service.front.supervisor import EngineBrokenError
 from service.front.turns import Turns
 from service.front.uuids import UuidStore
-from service.ipc.arena import PixelArena
 from service.ipc.messages import Ready
 from service.media.local_file import LocalFiles
 from service.model.checkpoint import find_checkpoint
@@ -65,7 +65,8 @@ class Serving:
 
     Attributes:
         settings: what it was started with.
-        supervisor: keeps the engine; None until the model's files are here.
+        open_host: makes what runs prompts.
+        keeper: keeps the engine; None until the model's files are here.
         failure: why it can never be ready, or None.
         ended: set when `failure` is.
         is_draining: a signal has come; requests are still taken, but better sent elsewhere.
@@ -77,7 +78,8 @@ class Serving:
     """
 
     settings: Settings
-    supervisor: Supervisor | None = None
+    open_host: OpenHost = LocalEngine
+    keeper: Keeper | None = None
     failure: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_draining: bool = False
@@ -129,15 +131,15 @@ class Serving:
             return Health(status="failed", detail=self.failure)
         if self.is_draining:
             return Health(status="draining", detail="the server is going; send requests to another")
-        if self.supervisor is None:
+        if self.keeper is None:
             return Health(status="loading", detail="the model's files are being found")
-        state = self.supervisor.state
-        return Health(status="ok" if state == "ready" else state, detail=self.supervisor.detail)
+        state = self.keeper.state
+        return Health(status="ok" if state == "ready" else state, detail=self.keeper.detail)
 
     def give_up(self) -> None:
         """The drain's time is over: who still waits is told, and the engine ends."""
-        if self.supervisor is not None:
-            self.supervisor.end()
+        if self.keeper is not None:
+            self.keeper.end()
 
     async def run(self) -> None:
         """Find the model, start its engine and keep it; returns only when that can never work."""
@@ -157,37 +159,27 @@ class Serving:
 
     async def _keep_engine(self, model: ServedModel) -> None:
         settings, cores = self.settings, self.settings.threads or available_cores()
-        arena = PixelArena(settings.pixel_arena_bytes)
-        metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
-        decoder = start_decoder(settings, cores)
         clips = start_clip_decoder(settings, cores)
         sounds = start_sound_decoder(settings, cores)
-        budgets = [one.budget for one in (decoder, clips, sounds) if one is not None]
-        metrics.DECODE_BYTES.set_function(lambda: sum(budget.num_bytes_taken for budget in budgets))
-        loader = PixelLoader(arena, model.fingerprint, decoder, clips, sounds, num_threads=cores)
-        client = EngineClient(arena, loader, self.admission.observe)
-        embedder = Embedder(
-            client, loader, arena, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s
-        )
+        needs = HostNeeds(settings, model, cores, clips, sounds, self.admission.observe)
+        host = await with_shared_vectors(self.open_host(needs), needs)
+        embedder = Embedder(host, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s)
         known = KnownAnswer(model, embedder, hears=sounds is not None)
         uuids = UuidStore(settings.uuid_store_bytes)
         metrics.UUID_STORE_BYTES.set_function(lambda: uuids.num_bytes)
 
         async def become_ready() -> None:
             await known.ask()
-            assert supervisor.ready is not None  # the supervisor asks after the engine has said Ready
-            if self._online is not None and self._online.engine is supervisor.ready:
+            assert keeper.ready is not None  # the keeper asks after an engine has said Ready
+            if self._online is not None and self._online.engine is keeper.ready:
                 return
             reader = input_reader(settings, model, uuids, self.fetching, self.local_files, clips, sounds)
             keep_out_of_collections()
-            self._online = Online(model, supervisor.ready, embedder, reader)
+            self._online = Online(model, keeper.ready, embedder, reader)
 
-        start = start_message(settings, model, cores)
-        supervisor = self.supervisor = Supervisor(
-            start=start, arena=arena, client=client, known_answer=become_ready, patience=patience(settings)
-        )
+        keeper = self.keeper = host.keeper(become_ready)
         logger.info("loading %s", model.name, extra={"folder": str(model.checkpoint.folder), "threads": cores})
-        await supervisor.run()
+        await keeper.run()
 
 
 def keep_out_of_collections() -> None:

@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from service import metrics
 from service.errors import ModelError, ServiceError
 from service.front.breaker import Breaker
 from service.front.client import EngineClient
+from service.front.engine_host import EngineState
 from service.front.engine_process import start_engine
 from service.front.patience import Patience
 from service.front.refusal import DRAINING, RESTARTING, Refusal
@@ -26,8 +26,6 @@ from service.ipc.channel import AsyncChannel
 from service.ipc.messages import Broken, EngineMessage, Ready, Start, StepStarted
 
 logger = logging.getLogger("cenote.supervisor")
-
-EngineState = Literal["loading", "ready", "restarting", "crash_loop", "failed"]
 
 MIN_BACKOFF_S = 0.5
 MAX_BACKOFF_S = 30.0

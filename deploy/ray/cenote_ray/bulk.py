@@ -1,0 +1,115 @@
+"""Bulk embedding of a Parquet data set with Ray Data: `python -m cenote_ray.bulk SOURCE TARGET --checkpoint FOLDER`.
+
+In: rows with `id` (unique) and any of `text`, `image` (the bytes of a file) and `instruction`. Out: Parquet with `id`,
+`embedding`, `error_code` and `error`; and `dead_letters.jsonl` beside it, with a line for each row that has no vector.
+A row that fails never fails its batch. A run that was ended goes on where it was, by Ray Data's own checkpoints.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+import ray
+from ray.data.checkpoint import CheckpointConfig
+
+from cenote_ray.rows import RowEmbedder
+
+DEAD_LETTERS = "dead_letters.jsonl"
+ROWS_PER_PART = 4096
+MIN_LOGICAL_CPUS = 4
+"""A run that goes on has a filter of its own, which takes a CPU of Ray's account: with two of them it would wait for
+ever (`backpressured: ResourceBudget`). They are an account and no cores; one machine of two is enough."""
+
+
+def embed_data_set(
+    source: str,
+    target: str,
+    checkpoint: str,
+    settings: Mapping[str, str],
+    *,
+    num_engines: int = 1,
+    batch_size: int = 64,
+    rows_per_part: int = ROWS_PER_PART,
+    dimensions: int | None = None,
+) -> int:
+    """Embed every row that is not done yet.
+
+    Args:
+        source: Parquet file or folder; a path or URI that every node can read.
+        target: folder for the results, likewise.
+        checkpoint: folder that remembers which ids are done, likewise.
+        settings: of the service, by name as flags have them.
+        num_engines: engines side by side.
+        batch_size: rows of one request to an engine.
+        rows_per_part: rows of one file of results; a run that was ended does again what had not made a file.
+        dimensions: leading dimensions to keep; None keeps all.
+
+    Returns:
+        How many rows of `target` have no vector.
+    """
+    context = ray.data.DataContext.get_current()
+    context.checkpoint_config = CheckpointConfig(
+        id_column="id", checkpoint_path=checkpoint, delete_checkpoint_on_success=False
+    )
+    rows = (
+        ray.data.read_parquet(source)
+        .repartition(target_num_rows_per_block=rows_per_part)
+        .map_batches(
+            RowEmbedder,
+            fn_constructor_args=(dict(settings), dimensions),
+            batch_size=batch_size,
+            batch_format="pyarrow",
+            concurrency=num_engines,
+            num_cpus=1,
+        )
+    )
+    rows.write_parquet(target)
+    return write_dead_letters(target)
+
+
+def write_dead_letters(target: str) -> int:
+    """Write a line for each row of the results that has no vector; returns how many there are."""
+    found = pads.dataset(target, format="parquet", exclude_invalid_files=True)
+    dead: pa.Table = found.to_table(["id", "error_code", "error"], filter=pads.field("error_code").is_valid())
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in dead.sort_by("id").to_pylist()]
+    Path(target, DEAD_LETTERS).write_text("".join(lines))
+    return len(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it on the cluster that `RAY_ADDRESS` names, or on this machine; 2 when there are dead letters."""
+    parser = argparse.ArgumentParser(prog="cenote_ray.bulk", description="Embed a Parquet data set with Ray Data.")
+    parser.add_argument("source", help="Parquet file or folder with `id`, `text`, `image`, `instruction`")
+    parser.add_argument("target", help="folder for the results")
+    parser.add_argument("--checkpoint", required=True, help="folder that remembers what is done")
+    parser.add_argument("--engines", type=int, default=1, help="engines side by side")
+    parser.add_argument("--batch-size", type=int, default=64, help="rows of one request to an engine")
+    parser.add_argument("--rows-per-part", type=int, default=ROWS_PER_PART, help="rows of a file of results")
+    parser.add_argument("--dimensions", type=int, help="leading dimensions to keep")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the service")
+    options = parser.parse_args(arguments)
+    settings = dict(one.partition("=")[::2] for one in options.set)
+    if not ray.is_initialized():
+        is_here = "RAY_ADDRESS" not in os.environ
+        ray.init(**({"address": "local", "num_cpus": MIN_LOGICAL_CPUS + options.engines} if is_here else {}))
+    num_dead = embed_data_set(
+        options.source,
+        options.target,
+        options.checkpoint,
+        settings,
+        num_engines=options.engines,
+        batch_size=options.batch_size,
+        rows_per_part=options.rows_per_part,
+        dimensions=options.dimensions,
+    )
+    print(f"{num_dead} rows have no vector")
+    return 2 if num_dead else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""A process's own series as metrics of Ray, which every node's agent serves to Prometheus with the replica's name.
+
+All counters and gauges of `service.metrics`; histograms stay, for Ray's own cannot be given what was counted elsewhere.
+A series `cenote_x` is `ray_cenote_x` there.
+"""
+
+import threading
+import time
+
+from prometheus_client.metrics_core import Metric
+from ray.serve import metrics as serve_metrics
+
+from service import metrics
+
+EVERY_S = 2.0
+KINDS = ("counter", "gauge")
+
+
+class Mirror:
+    """Ray's gauges beside the registry's series, set by a thread."""
+
+    def __init__(self) -> None:
+        self._gauges: dict[str, serve_metrics.Gauge] = {}
+
+    def start(self) -> None:
+        """Copy for as long as the process lives."""
+        threading.Thread(target=self._run, name="mirror", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            for family in metrics.REGISTRY.collect():
+                if family.type in KINDS:
+                    self._copy(family)
+            time.sleep(EVERY_S)
+
+    def _copy(self, family: Metric) -> None:
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            if sample.name not in self._gauges:
+                self._gauges[sample.name] = serve_metrics.Gauge(sample.name, family.documentation, tuple(labels))
+            self._gauges[sample.name].set(sample.value, tags=labels)

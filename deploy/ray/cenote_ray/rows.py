@@ -1,0 +1,142 @@
+"""Rows of a table to vectors, on an engine of its own: an actor that Ray Data gives one batch after another.
+
+In: `id`, and any of `text`, `image` and `instruction`. Out: `id`, `embedding` (float32), `error_code`, `error`.
+No HTTP: rows become the request that `/v1/embeddings` takes, and go the way of its inputs.
+"""
+
+import asyncio
+import base64
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.content import Content, ContentPart, ImageUrl, ImageUrlPart, TextPart
+from schemas.embeddings import EmbeddingRequest
+from service import logs
+from service.errors import ServiceError, UnavailableError
+from service.front.job import Embedded
+from service.front.serving import Serving
+from service.front.tenant import Caller, Tenant
+from service.ipc.messages import OutputSpec
+from service.setting_sources import load_settings
+
+TICK_S = 0.05
+MAX_WAITS = 60
+"""How often a batch waits for an engine that is restarting, before the job ends and may be started again."""
+
+RESULT = pa.schema(
+    [
+        ("id", pa.string()),
+        ("embedding", pa.list_(pa.float32())),
+        ("error_code", pa.string()),
+        ("error", pa.string()),
+    ]
+)
+EMPTY = ("invalid_request", "expected `text` or `image`, got neither")
+EVERYBODY = Tenant.without_key()
+
+Row = Mapping[str, Any]
+Result = dict[str, Any]
+
+
+class EngineFailedError(Exception):
+    """The engine can never start."""
+
+
+class RowEmbedder:
+    """One engine, and the event loop that it is spoken to from."""
+
+    def __init__(self, settings: Mapping[str, str], dimensions: int | None = None) -> None:
+        """Start the engine and wait until it has answered its known question.
+
+        Args:
+            settings: by name as flags have them; this machine's environment fills in the others.
+            dimensions: leading dimensions to keep; None keeps all.
+
+        Raises:
+            EngineFailedError: it never will.
+        """
+        loaded = load_settings(settings, os.environ)
+        logs.configure(loaded.log_format, loaded.log_level)
+        self._dimensions = dimensions
+        self._serving = Serving(loaded)
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="engine", daemon=True).start()
+        self._running = asyncio.run_coroutine_threadsafe(self._serving.run(), self._loop)
+        while self._serving.health().status != "ok":
+            if self._serving.failure is not None:
+                raise EngineFailedError(self._serving.failure)
+            time.sleep(TICK_S)
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        """The rows' vectors, in order.
+
+        Args:
+            batch: some rows of the data set.
+        """
+        rows: list[Row] = batch.to_pylist()
+        results: list[Result | None] = [None] * len(rows)
+        by_instruction: dict[str | None, list[int]] = {}
+        for index, row in enumerate(rows):
+            if row.get("text") is None and row.get("image") is None:
+                results[index] = _dead(row, *EMPTY)
+            else:
+                by_instruction.setdefault(row.get("instruction"), []).append(index)
+        for instruction, indices in by_instruction.items():
+            mine = [rows[index] for index in indices]
+            for index, result in zip(indices, self._embedded(mine, instruction), strict=True):
+                results[index] = result
+        return pa.Table.from_pylist([one for one in results if one is not None], RESULT)
+
+    def _embedded(self, rows: Sequence[Row], instruction: str | None) -> list[Result]:
+        request = EmbeddingRequest(
+            inputs=[Content(content=_parts(row)) for row in rows], instruction=instruction, on_error="per_item"
+        )
+        try:
+            embedded = asyncio.run_coroutine_threadsafe(self._ask(request), self._loop).result()
+        except UnavailableError:
+            raise
+        except ServiceError as error:  # of all rows: an instruction that the model does not take
+            return [_dead(row, error.code, error.message) for row in rows]
+        return [
+            _dead(row, one.code, one.message)
+            if isinstance(one, ServiceError)
+            else _alive(row, np.frombuffer(one.vector.rows["float32"], np.float32))
+            for row, one in zip(rows, embedded.outcomes, strict=True)
+        ]
+
+    async def _ask(self, request: EmbeddingRequest) -> Embedded:
+        for wait in range(MAX_WAITS + 1):
+            try:
+                online = self._serving.online()
+                dimensions = online.model.check_dimensions(self._dimensions, "dimensions")
+                output = OutputSpec(dimensions=dimensions, normalize=online.model.profile.normalize)
+                job = online.reader.embedding_job(request, output, EVERYBODY)
+                return await online.embedder.embed(job, Caller(EVERYBODY))
+            except UnavailableError as error:
+                if wait == MAX_WAITS:
+                    raise
+                await asyncio.sleep(error.retry_after_s)
+        raise AssertionError("the last wait returns or raises")
+
+
+def _parts(row: Row) -> list[ContentPart]:
+    parts: list[ContentPart] = []
+    if row.get("image") is not None:
+        parts.append(ImageUrlPart(image_url=ImageUrl(url=base64.b64encode(row["image"]).decode())))
+    if row.get("text") is not None:
+        parts.append(TextPart(text=row["text"]))
+    return parts
+
+
+def _alive(row: Row, vector: np.ndarray) -> Result:
+    return {"id": str(row["id"]), "embedding": vector}
+
+
+def _dead(row: Row, code: str, message: str) -> Result:
+    return {"id": str(row["id"]), "error_code": code, "error": message}

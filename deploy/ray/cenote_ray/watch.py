@@ -1,0 +1,72 @@
+"""Whether replicas answer, as the ingress sees it: the known question, asked through the ring over and over.
+
+Each replica asks its own engine too, before Ray gives it any request; this is the question of `/readyz` at the ingress.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from ray.serve.handle import DeploymentHandle
+
+from service import metrics
+from service.errors import ModelError
+from service.front.engine_host import EngineState
+from service.ipc.messages import Ready
+
+logger = logging.getLogger("cenote.ray")
+
+ANSWER_S = 15.0
+"""A known question that is not answered by then says that there is no replica to ask."""
+AGAIN_S = 0.5
+
+
+class Watch:
+    """A `Keeper` that keeps nothing: Ray does.
+
+    Attributes:
+        state: what `/readyz` tells.
+        detail: one sentence on it, or None.
+        ready: a replica's engine's own facts.
+    """
+
+    def __init__(
+        self, handle: DeploymentHandle, known_answer: Callable[[], Awaitable[None]], known_answer_s: float
+    ) -> None:
+        """Ask every `known_answer_s`."""
+        self.state: EngineState = "loading"
+        self.detail: str | None = "no replica has answered yet"
+        self.ready: Ready | None = None
+        self._handle = handle
+        self._known_answer = known_answer
+        self._known_answer_s = known_answer_s
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        while True:
+            is_right = await self._is_right()
+            metrics.ENGINE_READY.set(is_right)
+            if is_right:
+                self.state, self.detail = "ready", None
+            elif self.state == "ready":
+                self.state, self.detail = "restarting", "no replica answers the known question"
+            await asyncio.sleep(self._known_answer_s if is_right else AGAIN_S)
+
+    def end(self) -> None:
+        """Nothing is kept here; Serve lets requests finish before it ends a replica."""
+
+    async def _is_right(self) -> bool:
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                if self.ready is None:
+                    self.ready = msgspec.msgpack.decode(await self._handle.facts.remote(), type=Ready)
+                await self._known_answer()
+        except ModelError as error:
+            metrics.WRONG_ANSWERS.inc()
+            logger.error("a replica gave a wrong answer: %s", error)
+        except Exception as error:  # noqa: BLE001  # Ray has dozens, and each means the same here
+            logger.warning("the known question was not answered: %s", type(error).__name__)
+        else:
+            return True
+        return False
