@@ -6,6 +6,7 @@ YAML_RULES = """
 extends: default
 rules:
   document-start: disable
+  comments: {min-spaces-from-content: 1}
   line-length: {max: 140}
   truthy: {check-keys: false}
 """
