@@ -109,9 +109,9 @@ class Client:
         """A 200, whenever it comes. `may_blame`: a request that keeps failing is at fault once another is answered."""
         attempt = 0
         while True:
-            await self.pause.over()
             try:
-                response = await self._http.request(method, path, content=body, headers=JSON if body else {})
+                async with self.pause.turn():
+                    response = await self._http.request(method, path, content=body, headers=JSON if body else {})
             except httpx.TransportError as error:
                 why = f"{type(error).__name__}: {error}"
                 if may_blame and attempt + 1 >= MAX_ATTEMPTS and await self._is_well():

@@ -67,7 +67,7 @@ async def _run(options: Options, counts: Counts, progress: Progress) -> None:
     sink = make_sink(target)
     fields = Fields(options.id_field, options.text_field, options.image_field)
     source = open_source(options.source, fields, options.glob)
-    pause = Pause(options.give_up_s)
+    pause = Pause(options.give_up_s, options.concurrency)
     async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
         model, plan, bounds = await ask_plan(client, options)
         with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:

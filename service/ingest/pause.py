@@ -3,7 +3,8 @@
 import asyncio
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -14,6 +15,8 @@ MAX_WAIT_S = 30.0
 """Longest wait where the server says nothing."""
 MAX_TOLD_S = 600.0
 """Longest that a server is believed."""
+GROWTH = 0.25
+"""Of the limit, with each success."""
 JITTER = 0.25
 """Part of a wait that is drawn, so that senders that were sent away together do not come back together."""
 
@@ -42,23 +45,41 @@ class Pause:
 
     Attributes:
         waited_s: seconds of pauses so far, those of all senders counted once.
+        limit: how many may ask at once: half as many after each pause, slowly more with each success. Else those that a
+            full server has no room for would hold up the others time and again.
     """
 
-    def __init__(self, give_up_s: float) -> None:
-        """Have patience for `give_up_s` seconds in which nothing succeeds."""
+    def __init__(self, give_up_s: float, max_at_once: int) -> None:
+        """Have patience for `give_up_s` seconds in which nothing succeeds, and let at most so many ask at once."""
         self.waited_s = 0.0
+        self.limit = float(max_at_once)
+        self._max_at_once = max_at_once
+        self._num_asking = 0
+        self._has_asked = asyncio.Event()
         self._give_up_s = give_up_s
         self._until_s = 0.0
         self._failing_since_s: float | None = None
 
-    async def over(self) -> None:
-        """Wait until one may ask."""
-        while (left_s := self._until_s - time.monotonic()) > 0:
-            await asyncio.sleep(left_s * (1 + JITTER * random.random()))  # noqa: S311  # spreads, hides nothing
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait until one may ask; asking lasts as long as the context."""
+        while (left_s := self._until_s - time.monotonic()) > 0 or self._num_asking >= self.limit:
+            if left_s > 0:
+                await asyncio.sleep(left_s * (1 + JITTER * random.random()))  # noqa: S311  # spreads, hides nothing
+            else:
+                self._has_asked.clear()
+                await self._has_asked.wait()
+        self._num_asking += 1
+        try:
+            yield
+        finally:
+            self._num_asking -= 1
+            self._has_asked.set()
 
     def succeeded(self) -> None:
         """Something was answered: patience begins anew."""
         self._failing_since_s = None
+        self.limit = min(self.limit + GROWTH, self._max_at_once)
 
     def failed(self, attempt: int, told_s: float | None, why: str) -> None:
         """Nobody asks for a while.
@@ -75,6 +96,8 @@ class Pause:
         self._failing_since_s = self._failing_since_s or now_s
         if now_s - self._failing_since_s >= self._give_up_s:
             raise IngestError(f"the server has taken nothing for {self._give_up_s:g} s (--give-up-s); last: {why}")
+        if now_s >= self._until_s:  # once a pause, however many it sends away
+            self.limit = max(self.limit / 2, 1.0)
         wait_s = min(FIRST_WAIT_S * 2 ** min(attempt, 8), MAX_WAIT_S) if told_s is None else told_s
         until_s = now_s + wait_s
         self.waited_s += max(0.0, until_s - max(self._until_s, now_s))

@@ -24,19 +24,51 @@ def test_seconds_milliseconds_and_dates_are_understood_and_nonsense_is_not() -> 
 
 
 def test_one_who_is_told_to_wait_holds_up_all() -> None:
+    async def ask(pause: Pause) -> None:
+        async with pause.turn():
+            pass
+
     async def run() -> list[float]:
-        pause, start_s = Pause(10), time.monotonic()
+        pause, start_s = Pause(10, 8), time.monotonic()
         pause.failed(0, 0.3, "full")
         pause.failed(0, 0.1, "full")  # a shorter one does not shorten it
-        await asyncio.gather(*(pause.over() for _ in range(3)))
+        await asyncio.gather(*(ask(pause) for _ in range(3)))
         assert 0.25 < pause.waited_s <= 0.31
         return [time.monotonic() - start_s]
 
     assert min(asyncio.run(run())) >= 0.29
 
 
+def test_after_a_pause_half_as_many_ask_at_once_and_slowly_more_again() -> None:
+    async def most_at_once(pause: Pause) -> int:
+        most = now = 0
+
+        async def ask() -> None:
+            nonlocal most, now
+            async with pause.turn():
+                now += 1
+                most = max(most, now)
+                await asyncio.sleep(0.001)
+                now -= 1
+
+        await asyncio.gather(*(ask() for _ in range(40)))
+        return most
+
+    async def run() -> None:
+        pause = Pause(10, 8)
+        assert await most_at_once(pause) == 8
+        pause.failed(0, 0.02, "full")
+        pause.failed(0, 0.02, "full")
+        assert await most_at_once(pause) == 4
+        for _ in range(100):
+            pause.succeeded()
+        assert pause.limit == 8
+
+    asyncio.run(run())
+
+
 def test_patience_ends_only_when_nothing_succeeds() -> None:
-    pause = Pause(0.2)
+    pause = Pause(0.2, 8)
     for _ in range(3):
         pause.failed(0, 0.0, "503 overloaded")
         time.sleep(0.15)

@@ -111,12 +111,12 @@ def _batches(client: Any, fields: list[str]) -> Iterator[list[dict[str, Any]]]:
         yield client.query("docs", filter=f'metadata["color"] == "{i}"', output_fields=fields, limit=16_000)
 
 
-def test_a_store_with_vectors_of_another_length_is_refused(
-    live: LiveServer, source: Path, tmp_path: Path, postgres: str
-) -> None:
+def test_a_store_with_vectors_of_another_length_is_refused(live: LiveServer, tmp_path: Path, postgres: str) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"id":1,"text":"a door"}\n')
     targets = {"qdrant": tmp_path / "q", "lancedb": tmp_path / "l", "milvus": tmp_path / "m.db", "pgvector": postgres}
     for kind, place in targets.items():
-        arguments = (source, "--to", f"{kind}:{place}#other", "--server", live.url, "--id-field", "key")
+        arguments = (source, "--to", f"{kind}:{place}#other", "--server", live.url)
         Program(*arguments, "--ledger", tmp_path / f"{kind}.1", "--dimensions", "64").end()
         why = Program(*arguments, "--ledger", tmp_path / f"{kind}.2").end(1)["why"]
         assert "64" in why, why
