@@ -100,7 +100,7 @@ sabotage: $(VENV)/.test ## break a copy of the product in every listed way, and 
 	$(BIN)/python -m tests.scoreboard --sabotage $(ARGS)
 
 .PHONY: stream-check
-stream-check: $(VENV)/.test ## 100,000 lines through one stream: memory, rate, and an engine that dies (two minutes)
+stream-check: $(VENV)/.test ## 100,000 lines through one stream: memory, rate, and engines that die (two minutes)
 	$(BIN)/python -m tests.scoreboard --only long_stream $(ARGS)
 
 clean: ## remove the virtual environments, those of the clients and of the bench
