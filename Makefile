@@ -154,7 +154,7 @@ deploy-rules: $(VENV)/.test ## write the Prometheus operator's rules from deploy
 	$(BIN)/python -m tests.deploy.operator_rules
 
 .PHONY: stream-check
-stream-check: $(VENV)/.test ## 100,000 lines through one stream: memory, rate, and an engine that dies (two minutes)
+stream-check: $(VENV)/.test ## 100,000 lines through one stream: memory, rate, and engines that die (two minutes)
 	$(BIN)/python -m tests.scoreboard --only long_stream $(ARGS)
 
 clean: ## remove the virtual environments, those of the clients and of the bench

@@ -11,6 +11,9 @@ from tests.raw_socket import address
 
 PATH = "/v1/embeddings/stream"
 
+TIMEOUT_S = 180
+"""An engine may be started again meanwhile, on a busy machine."""
+
 
 class StreamClient:
     """One stream.
@@ -26,7 +29,7 @@ class StreamClient:
         self.socket = socket.socket()
         if receive_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-        self.socket.settimeout(60)
+        self.socket.settimeout(TIMEOUT_S)
         self.socket.connect(address(server))
         head = [f"POST {PATH}{query} HTTP/1.1", "host: a", "content-type: application/x-ndjson", *headers]
         self.socket.sendall("\r\n".join([*head, "transfer-encoding: chunked", "", ""]).encode())
