@@ -26,8 +26,12 @@ $(VENV)/.check: $(VENV)/.test
 serve: $(VENV)/.serve ## serve the built-in model on 127.0.0.1:8000 (more flags: make serve ARGS="--port 9000")
 	$(BIN)/cenote serve $(ARGS)
 
-test: $(VENV)/.test ## install with the test extra and run every test, two files at a time
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+test: $(VENV)/.test ## install with the test extra and run the tests, two files at a time, under ten minutes
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" $(ARGS)
+
+.PHONY: test-slow
+test-slow: $(VENV)/.test ## the other tests: engines that die, hang and lie, caches that servers share
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m slow --durations 15 $(ARGS)
 
 clients: $(VENV)/.test ## run the clients that people use, each in its own environment (one: make clients ARGS=cohere)
 	$(BIN)/python -m tests.clients.run $(ARGS)

@@ -17,6 +17,8 @@ import pytest
 
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image_part, picture, text_part
 
+pytestmark = pytest.mark.slow
+
 NUM_CLIENTS = 40
 NUM_ITEMS = 120
 NUM_KILLS = 2

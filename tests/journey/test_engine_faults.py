@@ -15,6 +15,8 @@ from tests.conftest import CHECKPOINT, LiveServer
 from tests.faults.server import faulty_environ
 from tests.faults.troubled import KILLER_TOKENS
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 30
 FLAGS = ("--engine-stuck-s", "2", "--known-answer-s", "0.5", "--encoder-cache-bytes", "0")
 KEEPING = ("--result-cache-bytes", "1MiB")

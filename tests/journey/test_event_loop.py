@@ -17,6 +17,8 @@ import pytest
 
 from tests.conftest import LiveServer, image_part, picture
 
+pytestmark = pytest.mark.slow
+
 BAR_S = 0.02
 SHARE = 0.99
 LOAD_S = 12.0

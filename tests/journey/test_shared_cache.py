@@ -16,6 +16,8 @@ from service.engine.cache.disk import FOLDER
 from tests.conftest import CHECKPOINT, LiveServer, image_part, picture, plain_environ
 from tests.service.engine.cache.redis_server import PASSWORD, RedisServer
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., LiveServer]
 WRITTEN_S = 20
 NUM_KNOWN = 1

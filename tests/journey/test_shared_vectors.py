@@ -10,6 +10,8 @@ import pytest
 from tests.conftest import CHECKPOINT, LiveServer, image_part, picture, text_part
 from tests.service.engine.cache.redis_server import PASSWORD, RedisServer
 
+pytestmark = pytest.mark.slow
+
 PICTURE = picture(60_001)
 BODY = {"inputs": [{"content": [image_part(PICTURE), text_part("shared")]}, {"content": [text_part("alone")]}]}
 NAMES = "cenote_shared_vector_hits_total", "cenote_shared_vector_misses_total", "cenote_pictures_decoded_total"

@@ -26,6 +26,7 @@ def test_every_line_has_a_sabotage(line) -> None:
     assert line.ci <= line.nightly
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [line for line in LINES if line.name in QUICK], ids=lambda line: line.name)
 def test_a_quick_line_notices_what_is_broken(line) -> None:
     for sabotage in line.sabotages:

@@ -8,8 +8,8 @@ import qdrant_client
 
 from tests.conftest import LiveServer
 from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
+from tests.ingest.full.test_ingest import lines, stored
 from tests.ingest.program import Program, dead_letters
-from tests.ingest.test_ingest import lines, stored
 
 NUM_PICTURES = 2000
 NUM_KILLS = 3

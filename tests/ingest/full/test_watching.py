@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.conftest import ROOT, LiveServer, plain_environ
 from tests.ingest.folder import INSTRUCTIONS, asked, fill
+from tests.ingest.full.test_ingest import lines
 from tests.ingest.program import Program
-from tests.ingest.test_ingest import lines
 
 NUM_PICTURES = 200
 COMMAND = (sys.executable, "-m", "service", "ingest")
