@@ -55,9 +55,9 @@ def visitor(browser: Browser) -> Visitor:
 
 
 @pytest.fixture(scope="session")
-def served(start_server: Callable[..., LiveServer]) -> LiveServer:
+def served(start_for_all: Callable[..., LiveServer]) -> LiveServer:
     """The built-in model with every default; vectors are kept, as they are for who runs it."""
-    return start_server("--result-cache-bytes", "67108864").wait_until_ready()
+    return start_for_all("--result-cache-bytes", "67108864").wait_until_ready()
 
 
 @pytest.fixture

@@ -20,6 +20,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def plain(start_server: Callable[..., LiveServer]) -> LiveServer:
+def plain(start_for_all: Callable[..., LiveServer]) -> LiveServer:
     """`cenote serve` with the same settings, and no Ray."""
-    return start_server("--model", "builtin").wait_until_ready()
+    return start_for_all("--model", "builtin").wait_until_ready()

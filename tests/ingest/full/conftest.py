@@ -8,6 +8,6 @@ from tests.conftest import LiveServer
 
 
 @pytest.fixture(scope="session")
-def live(start_server: Callable[..., LiveServer]) -> LiveServer:
+def live(start_for_all: Callable[..., LiveServer]) -> LiveServer:
     """The built-in model on every core that there is."""
-    return start_server("--threads", "0").wait_until_ready()
+    return start_for_all("--threads", "0").wait_until_ready()
