@@ -10,6 +10,7 @@ from tests.conftest import ROOT, children_of
 SCRIPT = Path(__file__).with_name("confined.sh")
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc")
 UID = 10001
+UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private")
 
 
 def image_environment() -> dict[str, str]:
@@ -49,10 +50,18 @@ def _linked_environments() -> set[str]:
     return {place for place in places if not place.startswith(known)}
 
 
+def why_not() -> str | None:
+    """Why nothing can be confined here, if so: not every sandbox lets its root mount."""
+    if os.geteuid() != 0:
+        return "mounts and another user need root"
+    probe = [*UNSHARE, "mount", "-t", "tmpfs", "tmpfs", "/tmp"]
+    is_allowed = subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    return None if is_allowed else "no mounts are allowed here"
+
+
 def command(root: Path, mounts: list[str], *arguments: str) -> list[str]:
     """The command line that runs something confined."""
-    unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
-    return [*unshare, str(SCRIPT), str(root), *mounts, "--", *arguments]
+    return [*UNSHARE, str(SCRIPT), str(root), *mounts, "--", *arguments]
 
 
 def first_process(process: "subprocess.Popen[bytes]") -> int:
