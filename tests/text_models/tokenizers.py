@@ -1,9 +1,10 @@
-"""Small tokenizers of each kind that text models have, trained on the texts of `texts.py`."""
+"""Small tokenizers of each kind that text models have, out of the texts of `texts.py`."""
 
 from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, trainers
 from tokenizers.models import BPE, Unigram, WordPiece
 from tokenizers.processors import TemplateProcessing
 
+from tests.pieces import count_words, unigram_scores, word_pieces
 from tests.text_models.texts import TEXTS
 
 NUM_TOKENS = 400
@@ -16,22 +17,26 @@ LLAMA_SPLIT = Regex(
 def word_piece(specials: list[str], head: str, tail: str) -> Tokenizer:
     """BERT's: lower case, split at white space and signs, `[UNK]` for a word that has no pieces."""
     unk = next(token for token in specials if "unk" in token.lower())
-    tokenizer = Tokenizer(WordPiece(unk_token=unk))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    pieces = [*specials, *word_pieces(count_words(TEXTS, normalizer, splitter), NUM_TOKENS)]
+    tokenizer = Tokenizer(WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token=unk))
+    tokenizer.add_special_tokens(specials)
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = splitter
     tokenizer.decoder = decoders.WordPiece()
-    tokenizer.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=NUM_TOKENS, special_tokens=specials))
     return with_ends(tokenizer, head, tail)
 
 
 def unigram(specials: list[str], head: str, tail: str) -> Tokenizer:
     """SentencePiece's as XLM-R has it: compatibility forms, one blank for many, `▁` before each word."""
-    tokenizer = Tokenizer(Unigram())
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    splitter = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    scores = unigram_scores(count_words(TEXTS, normalizer, splitter), NUM_TOKENS)
+    tokenizer = Tokenizer(Unigram([*((name, 0.0) for name in specials), *scores], unk_id=specials.index("<unk>")))
+    tokenizer.add_special_tokens(specials)
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = splitter
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=NUM_TOKENS, special_tokens=specials, unk_token="<unk>")
-    tokenizer.train_from_iterator(TEXTS, trainer)
     return with_ends(tokenizer, head, tail)
 
 

@@ -45,6 +45,7 @@ class Recipe:
         vision: likewise.
         others: of the configuration itself.
         padding: how the reference pads texts.
+        spread: standard deviation of its weights: large enough that different texts have different vectors.
     """
 
     config: type[PreTrainedConfig]
@@ -55,6 +56,7 @@ class Recipe:
     vision: dict[str, Any] = field(default_factory=dict)
     others: dict[str, Any] = field(default_factory=dict)
     padding: str | bool = True
+    spread: float = 0.25
 
 
 SQUARE = {"image_size": 32}
@@ -95,6 +97,7 @@ RECIPES: dict[str, Recipe] = {
         {"max_position_embeddings": 64, "hidden_dropout_prob": 0.0},
         SQUARE,
         PROJECTED,
+        spread=0.5,  # a norm behind each layer shrinks what tells texts apart
     ),
     "siglip": Recipe(
         SiglipConfig,
@@ -137,7 +140,7 @@ def make_checkpoint(name: str, folder: Path) -> Path:
     model = AutoModel.from_config(config)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.normal_(0, 0.25)
+            parameter.normal_(0, recipe.spread)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     recipe.processor(**recipe.pictures).save_pretrained(folder)

@@ -1,9 +1,9 @@
-"""Small tokenizers of each kind that two-tower models have, trained on the captions of `captions.py`."""
+"""Small tokenizers of each kind that two-tower models have, out of the captions of `captions.py`."""
 
 import json
 
 from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, trainers
-from tokenizers.models import BPE, Unigram, WordPiece
+from tokenizers.models import BPE, Unigram
 from tokenizers.processors import TemplateProcessing
 from transformers import (
     BertTokenizer,
@@ -13,6 +13,7 @@ from transformers import (
     Siglip2Tokenizer,
 )
 
+from tests.pieces import byte_pairs, count_words, unigram_scores, word_pieces
 from tests.two_towers.captions import CAPTIONS
 
 NUM_TOKENS = 700
@@ -21,32 +22,23 @@ CLIP_SPLIT = Regex(r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[
 
 def clip() -> PreTrainedTokenizerBase:
     """CLIP's: bytes, lower case, `</w>` behind a word; the end token has the largest number, as in the original."""
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    learner = Tokenizer(BPE(end_of_word_suffix="</w>"))
-    learner.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
-    learner.pre_tokenizer = pre_tokenizers.Sequence(
+    splitter = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(CLIP_SPLIT, "removed", invert=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
-    trainer = trainers.BpeTrainer(vocab_size=NUM_TOKENS, initial_alphabet=alphabet, end_of_word_suffix="</w>")
-    learner.train_from_iterator(CAPTIONS, trainer)
-    learned = json.loads(learner.to_str())["model"]
-    vocab = {token: i for i, token in enumerate([*alphabet, *(f"{one}</w>" for one in alphabet)])}
-    for token in learned["vocab"]:
-        vocab.setdefault(token, len(vocab))
-    for token in ("<|startoftext|>", "<|endoftext|>"):
-        vocab[token] = len(vocab)
-    merges = [tuple(pair) for pair in learned["merges"]]
-    return CLIPTokenizer(vocab=vocab, merges=merges, model_max_length=77)
+    normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    merges = byte_pairs(count_words(CAPTIONS, normalizer, splitter), "</w>", num_merges=250)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    learned = ["".join(pair) for pair in merges]
+    pieces = [*alphabet, *(f"{one}</w>" for one in alphabet), *learned, "<|startoftext|>", "<|endoftext|>"]
+    return CLIPTokenizer(vocab={piece: i for i, piece in enumerate(pieces)}, merges=merges, model_max_length=77)
 
 
 def wordpiece() -> PreTrainedTokenizerBase:
     """BERT's, with a piece for each Chinese character, as Chinese-CLIP has it."""
-    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    learner = Tokenizer(WordPiece(unk_token="[UNK]"))
-    learner.normalizer = normalizers.BertNormalizer(lowercase=True)
-    learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    learner.train_from_iterator(CAPTIONS, trainers.WordPieceTrainer(vocab_size=NUM_TOKENS, special_tokens=specials))
-    return BertTokenizer(vocab=learner.get_vocab(), model_max_length=52)
+    normalizer = normalizers.BertNormalizer(lowercase=True)
+    words = count_words(CAPTIONS, normalizer, pre_tokenizers.BertPreTokenizer())
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *word_pieces(words, NUM_TOKENS)]
+    return BertTokenizer(vocab={piece: i for i, piece in enumerate(pieces)}, model_max_length=52)
 
 
 def xlm() -> PreTrainedTokenizerBase:
@@ -80,7 +72,6 @@ def gemma() -> PreTrainedTokenizerBase:
 
 
 def _unigram(specials: list[str], *, lower_case: bool) -> Tokenizer:
-    tokenizer = Tokenizer(Unigram())
     steps = [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " ")]
     if lower_case:
         steps = [
@@ -89,11 +80,13 @@ def _unigram(specials: list[str], *, lower_case: bool) -> Tokenizer:
             *steps,
             normalizers.Strip(),
         ]
-    tokenizer.normalizer = normalizers.Sequence(steps)
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    normalizer, splitter = normalizers.Sequence(steps), pre_tokenizers.Metaspace()
+    scores = unigram_scores(count_words(CAPTIONS, normalizer, splitter), NUM_TOKENS)
+    tokenizer = Tokenizer(Unigram([*((name, 0.0) for name in specials), *scores], unk_id=specials.index("<unk>")))
+    tokenizer.add_special_tokens(specials)
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = splitter
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=NUM_TOKENS, special_tokens=specials, unk_token="<unk>")
-    tokenizer.train_from_iterator(CAPTIONS, trainer)
     return tokenizer
 
 
