@@ -14,6 +14,7 @@ import yaml
 from tests.deploy.tools import DEPLOY, program
 
 READY_S = 30
+SEEN_S = 30
 
 
 class Prometheus:
@@ -59,6 +60,13 @@ class Prometheus:
         assert answer["status"] == "success", f"{expression}: {answer.get('error')}"
         samples: list[dict[str, Any]] = answer["data"]["result"]
         return samples
+
+    def wait_for(self, expression: str) -> None:
+        """Until an expression gives a sample, which a comparison does once it holds."""
+        deadline_s = time.monotonic() + SEEN_S
+        while not self.ask(expression):
+            assert time.monotonic() < deadline_s, f"never seen: {expression}"
+            time.sleep(0.1)
 
     def get(self, path: str) -> Any:
         """What its API says of itself."""

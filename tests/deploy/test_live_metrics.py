@@ -18,6 +18,11 @@ from tests.deploy.tools import DEPLOY, run
 NUM_ROUNDS = 12
 QUIET = {"Pictures by URL", "Alerts that fire", "Failures on our side"}
 """Panels that may be empty, or without a number, after this traffic: nothing is fetched, nothing fires or fails."""
+COUNTED = {
+    "cenote:inputs:rate5m": "cenote_inputs_per_request_sum",
+    "cenote:tokens:rate5m": "cenote_batch_tokens_sum",
+}
+"""Rates that the rules record, with the sum on the page that each is the rate of."""
 OF_PROMETHEUS = {"job", "instance", "alertname", "alertstate", "severity"}
 """Labels that a scrape or a rule adds."""
 
@@ -25,23 +30,38 @@ Series = dict[str, set[str]]
 
 
 @pytest.fixture(scope="module")
-def page(confined: ConfinedServer, prometheus: Prometheus) -> str:
-    """The metrics page behind the traffic."""
+def watching(confined: ConfinedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """Prometheus, as soon as it has scraped the server once."""
+    target = confined.metrics_url.removeprefix("http://").removesuffix("/metrics")
+    one = Prometheus(tmp_path_factory.mktemp("prometheus"), target)
+    one.wait_for('up{job="cenote"} == 1')
+    yield one
+    one.stop()
+
+
+@pytest.fixture(scope="module")
+def page_before(confined: ConfinedServer, watching: Prometheus) -> str:
+    """The metrics page when the first scrape was made: what other files asked before is on it."""
     return httpx.get(confined.metrics_url).text
 
 
 @pytest.fixture(scope="module")
-def prometheus(confined: ConfinedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """Prometheus, after it has watched a dozen busy seconds."""
-    target = confined.metrics_url.removeprefix("http://").removesuffix("/metrics")
-    one = Prometheus(tmp_path_factory.mktemp("prometheus"), target)
+def page(confined: ConfinedServer, page_before: str) -> str:
+    """The metrics page behind a dozen busy seconds."""
     for number in range(NUM_ROUNDS):
         traffic.one_round(confined, 100 + number)
         traffic.one_video(confined)
         time.sleep(1)
-    time.sleep(3)  # two more scrapes and an evaluation
-    yield one
-    one.stop()
+    return httpx.get(confined.metrics_url).text
+
+
+@pytest.fixture(scope="module")
+def prometheus(watching: Prometheus, page: str) -> Prometheus:
+    """Prometheus, when it has seen what the page counts and evaluated its rules on it."""
+    for name in COUNTED.values():
+        watching.wait_for(f"{name} == {_samples(page)[name]}")
+    time.sleep(2)  # rules are evaluated every second
+    return watching
 
 
 @pytest.fixture(scope="module")
@@ -89,16 +109,23 @@ def test_a_panel_shows_numbers_after_traffic(panel: Panel, prometheus: Prometheu
         assert any(map(math.isfinite, numbers)), "nothing but NaN"
 
 
-def test_what_is_recorded_is_what_the_page_counts(prometheus: Prometheus, page: str) -> None:
-    totals = {line.split()[0]: float(line.split()[1]) for line in page.splitlines() if not line.startswith("#")}
+def test_what_is_recorded_is_what_the_page_counts(prometheus: Prometheus, page_before: str, page: str) -> None:
+    before, after = _samples(page_before), _samples(page)
     value = {name: float(prometheus.ask(name)[0]["value"][1]) for name in _recorded() if "requests" not in name}
-    for name, total in (("inputs", "cenote_inputs_per_request_sum"), ("tokens", "cenote_batch_tokens_sum")):
-        counted = value[f"cenote:{name}:rate5m"] * 300  # all that Prometheus saw is within five minutes
-        assert 0.5 * totals[total] < counted < 1.1 * totals[total]
+    for recorded, name in COUNTED.items():
+        seen = after[name] - before[name]
+        assert seen > 50
+        # All that Prometheus saw is within the five minutes; rate() adds up to a scrape's time at either end of it.
+        assert 0.99 * seen < value[recorded] * 300 < 1.2 * seen
     assert 0 < value["cenote:engine_seconds_per_token:rate30m"] < 1
     assert 0.2 < value["cenote:encoder_cache_hits:ratio_rate5m"] < 1
     assert 0 < value["cenote:result_cache_hits:ratio_rate5m"] < 1
     assert 0 <= value["cenote:queue_seconds"] < 30
+
+
+def _samples(page: str) -> dict[str, float]:
+    """The page's samples by name and labels."""
+    return {line.split()[0]: float(line.split()[1]) for line in page.splitlines() if not line.startswith("#")}
 
 
 def _recorded() -> Series:
