@@ -1,4 +1,4 @@
-"""A reverse proxy with a temper, before the real server: it refuses large bodies, and tells some requests to wait."""
+"""A reverse proxy with a temper, before the real server: refuses large bodies, tells some requests to wait, dawdles."""
 
 import asyncio
 import socket
@@ -9,9 +9,19 @@ from typing import Any
 import httpx
 import uvicorn
 
+FOR_EVER_S = 3600
+
 
 class Proxy:
     """Forwards everything else.
+
+    Args:
+        behind: the server.
+        max_body_bytes: answers 413 to larger ones.
+        told_every: each so-manieth request is told to wait.
+        retry_after_s: for so long.
+        dawdle_s: how long a request lies here before it is forwarded.
+        num_forwarded: later requests are never answered, so whoever asks does not come to an end.
 
     Attributes:
         url: where it listens.
@@ -19,18 +29,32 @@ class Proxy:
         waits_s: how long each that was told to wait stayed away, all requests taken together.
     """
 
-    def __init__(self, behind: str, max_body_bytes: int, retry_after_s: int, told_every: int) -> None:
+    def __init__(
+        self,
+        behind: str,
+        *,
+        max_body_bytes: int = 1 << 30,
+        told_every: int = 1 << 30,
+        retry_after_s: int = 1,
+        dawdle_s: float = 0,
+        num_forwarded: int = 1 << 30,
+    ) -> None:
         self._behind = httpx.AsyncClient(base_url=behind, timeout=60)
         self._max_body_bytes = max_body_bytes
         self._retry_after_s = retry_after_s
         self._told_every = told_every
+        self._dawdle_s = dawdle_s
+        self._num_forwarded = num_forwarded
         self.num_refused = 0
         self.num_asked = 0
         self.waits_s: list[float] = []
         self._told_at_s: float | None = None
         listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        self._server = uvicorn.Server(uvicorn.Config(self._app, log_level="error", lifespan="off", interface="asgi3"))
+        config = uvicorn.Config(
+            self._app, log_level="critical", lifespan="off", interface="asgi3", timeout_graceful_shutdown=1
+        )
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([listening])), daemon=True)
         self._thread.start()
 
@@ -61,6 +85,7 @@ class Proxy:
             if self.num_asked % self._told_every == 0:
                 self._told_at_s = time.monotonic()
                 return 429, [(b"retry-after", str(self._retry_after_s).encode())], b"slow down"
+            await asyncio.sleep(self._dawdle_s if self.num_asked <= self._num_forwarded else FOR_EVER_S)
         answer = await self._behind.request(scope["method"], scope["path"], content=body or None, headers=_kept(scope))
         return answer.status_code, [(b"content-type", answer.headers["content-type"].encode())], answer.content
 

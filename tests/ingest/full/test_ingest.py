@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def slow(builtin: LiveServer) -> Iterator[str]:
     """The same server behind a proxy that takes a second's break now and then: a kill comes before the end."""
-    proxy = Proxy(builtin.url, max_body_bytes=1 << 30, retry_after_s=1, told_every=6)
+    proxy = Proxy(builtin.url, told_every=6)
     yield proxy.url
     proxy.stop()
 
@@ -113,7 +113,7 @@ def test_what_waits_and_what_is_too_large_is_asked_again_as_it_is_told(
     builtin: LiveServer, folder: Path, tmp_path: Path
 ) -> None:
     """Behind a proxy with a small limit for bodies, which the server knows nothing of, and with a temper."""
-    proxy = Proxy(builtin.url, max_body_bytes=12_000, retry_after_s=1, told_every=4)
+    proxy = Proxy(builtin.url, max_body_bytes=12_000, told_every=4)
     arguments = (folder, "--to", tmp_path / "out.jsonl", "--server", proxy.url, *asked(INSTRUCTIONS[0]))
     end = Program(*arguments, "--batch-bytes", "40000", "--concurrency", "1").end(2)
     proxy.stop()

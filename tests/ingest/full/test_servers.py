@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import LiveServer, children_of, command_of
-from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
+from tests.ingest.folder import BROKEN, asked, fill
 from tests.ingest.program import Program
 
 NUM_PICTURES = 300
@@ -57,7 +57,7 @@ def test_a_server_that_goes_ends_the_run_and_the_next_goes_on(
     start_server: Callable[..., LiveServer], pictures: Path, tmp_path: Path
 ) -> None:
     server = start_server().wait_until_ready()
-    arguments = (pictures, "--to", tmp_path / "out.jsonl", *asked(INSTRUCTIONS[0]), "--batch-inputs", "9")
+    arguments = (pictures, "--to", tmp_path / "out.jsonl", *asked(), "--batch-inputs", "9", "--concurrency", "1")
     run = Program(*arguments, "--server", server.url, "--give-up-s", "3")
     while not (tmp_path / "out.jsonl").exists():
         time.sleep(0.01)
@@ -65,7 +65,7 @@ def test_a_server_that_goes_ends_the_run_and_the_next_goes_on(
     first = run.end(1)
     assert "has taken nothing for 3 s" in first["why"]
     second = Program(*arguments).end(2)  # a server of its own, of the same model
-    assert (second["already"], second["already"] + second["points"]) == (first["points"], NUM_PICTURES)
+    assert (second["already"], second["already"] + second["points"]) == (first["points"], 3 * NUM_PICTURES)
     assert second["failed"] == len(BROKEN)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import LiveServer
 from tests.ingest.program import Program
+from tests.ingest.proxy import Proxy
 
 NUM_TEXTS = 1200
 INSTRUCTIONS = ("for search", "for clusters")
@@ -45,24 +46,15 @@ def postgres() -> Iterator[str]:
 
 def run(live: LiveServer, source: Path, target: str, tmp_path: Path) -> None:
     """Kill it when the store holds something, then resume, then run once more for nothing."""
-    arguments = (
-        source,
-        "--to",
-        target,
-        "--server",
-        live.url,
-        "--ledger",
-        tmp_path / "ledger",
-        "--id-field",
-        "key",
-        *ASKED,
-    )
-    killed = Program(*arguments, "--concurrency", "1")
+    arguments = (source, "--to", target, "--ledger", tmp_path / "ledger", "--id-field", "key", *ASKED)
+    slow = Proxy(live.url, dawdle_s=0.05, num_forwarded=30)
+    killed = Program(*arguments, "--server", slow.url, "--concurrency", "1")
     killed.kill_when(lambda: any(event["points"] for event in killed.events()))
-    end = Program(*arguments).end()
+    slow.stop()
+    end = Program(*arguments, "--server", live.url).end()
     assert end["points"] + end["already"] == WANTED
     assert 0 < end["already"] < WANTED
-    assert Program(*arguments).end()["points"] == 0
+    assert Program(*arguments, "--server", live.url).end()["points"] == 0
 
 
 def check(live: LiveServer, rows: list[Row]) -> None:
