@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.nn.functional import normalize
 
 from service.engine.runner import ModelRunner
@@ -16,14 +17,22 @@ from service.model.embedding_model import EmbeddingModel, Probe
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
 
 
-def check_forward(model: EmbeddingModel, *, is_multi_vector: bool = False) -> None:
-    """Embed the model's probes packed together and the first alone, and each through the stock module's forward.
+def known_answers(model: EmbeddingModel) -> list[NDArray[np.float32]]:
+    """The unit vectors of the model's probes by the stock module's own forward, one by one."""
+    return [normalize(model.stock_vector(probe).float(), dim=-1).cpu().numpy() for probe in model.probes()]
+
+
+def check_forward(
+    model: EmbeddingModel, answers: Sequence[NDArray[np.float32]] | None = None, *, is_multi_vector: bool = False
+) -> None:
+    """Embed the model's probes packed together and the first alone, and hold them against the stock module's vectors.
 
     Nothing is shared between the two but the weights. Pictures lie in a buffer of their own, never in the arena: the
     front may hold decoded pictures there.
 
     Args:
         model: just loaded.
+        answers: `known_answers` of a stock module that cannot be run any more; asked for here when not given.
         is_multi_vector: a prompt has a vector for each token; the worst of them counts.
 
     Raises:
@@ -35,7 +44,7 @@ def check_forward(model: EmbeddingModel, *, is_multi_vector: bool = False) -> No
     waiting = _waiting(runner, probes)
     raw = torch.cat([runner.embed(waiting), runner.embed(waiting[:1])])
     rows = runner.finish(raw, [one.request for one in (*waiting, waiting[0])])
-    stock = [normalize(model.stock_vector(probe).float(), dim=-1).cpu().numpy() for probe in probes]
+    stock = known_answers(model) if answers is None else answers
     for row, want in zip(rows, [*stock, stock[0]], strict=True):
         if row is None:
             raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")

@@ -22,16 +22,18 @@ import transformers
 
 from cenote_kernels import PoolingMode
 from service import logs
+from service.engine.bf16_choice import use_bfloat16
 from service.engine.cache.codec import FeaturesCodec
 from service.engine.cache.look_ups import LookUps
 from service.engine.cache.looked_up import LookedUp
 from service.engine.cache.open import open_cache, open_codec, open_shared
+from service.engine.heap import settle_heap
 from service.engine.int8_check import use_int8
 from service.engine.loop import EngineLoop
 from service.engine.result_cache import ResultCache
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import MAX_HELD_ROUNDS, Scheduler, nobody
-from service.engine.self_check import check_forward
+from service.engine.self_check import check_forward, known_answers
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.tensor_dtype import TensorDtype
@@ -77,12 +79,14 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     dtype, pooling = choose_dtype(start.dtype, device), cast(PoolingMode, start.pooling)
     model = ARCHITECTURES[start.architecture](Path(start.folder), device, dtype, pooling)
     is_multi_vector = start.pooling == MULTI_VECTOR
-    check_forward(model, is_multi_vector=is_multi_vector)
-    codec = open_codec(start, model)
+    answers, codec = known_answers(model), open_codec(start, model)
+    use_bfloat16(model, with_decoder=start.weights != "int8")
+    check_forward(model, answers, is_multi_vector=is_multi_vector)
     if start.weights == "int8":
         use_int8(model)
     runner = ModelRunner(model, pixels, start.int8_ranges, is_multi_vector=is_multi_vector)
     gc.collect()
+    settle_heap()
     gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
     ready = Ready(
         device=str(device),

@@ -12,8 +12,9 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLay
 
 from cenote_kernels import scatter
 from service.model.attention import attend, attend_last
-from service.model.decoder_layer import Angles, DecoderLayer, MakeProduct
+from service.model.decoder_layer import Angles, DecoderLayer
 from service.model.placement import Placement
+from service.model.product import MakeProduct
 from service.model.rms_norm import rms_norm
 
 

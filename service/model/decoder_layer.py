@@ -5,21 +5,20 @@ Rows go through projections and feed-forward a block at a time, so that what lie
 cache and needs no new memory.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch.nn.functional import silu
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
-from service.model.linear import Linear, Product, fuse
+from service.model.linear import fuse
+from service.model.product import MakeProduct
 from service.model.rms_norm import rms_norm
 from service.model.rotary import rotate
 
 BLOCK_ROWS = 1024
 """About so many at once: with 256 the matrix product is 10 % slower, with all the fresh pages between cost 15 %."""
 
-MakeProduct = Callable[[Linear], Product]
-"""How a product over the checkpoint's weights is run."""
 Angles = tuple[torch.Tensor, torch.Tensor]
 
 

@@ -8,15 +8,10 @@ from transformers import Qwen3VLModel
 
 from cenote_kernels import scatter
 from service.model.decoder import Decoder
-from service.model.decoder_layer import MakeProduct
-from service.model.linear import Linear
 from service.model.packed_batch import PackedBatch
 from service.model.placement import place
+from service.model.product import MakeProduct, as_it_is
 from service.model.segments import Index, plan_segments
-
-
-def _as_it_is(linear: Linear) -> Linear:
-    return linear
 
 
 class LanguageModel:
@@ -31,7 +26,7 @@ class LanguageModel:
         may_share: compute a beginning that prompts of a batch have in common once.
     """
 
-    def __init__(self, model: Qwen3VLModel, *, may_share: bool = True, make: MakeProduct = _as_it_is) -> None:
+    def __init__(self, model: Qwen3VLModel, *, may_share: bool = True, make: MakeProduct = as_it_is) -> None:
         self.may_share = may_share
         self.embed_tokens = model.language_model.embed_tokens
         self.device = self.embed_tokens.weight.device

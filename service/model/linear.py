@@ -1,29 +1,8 @@
-"""Matrix products of the decoder, all behind one class, so that another way to multiply has one place to go.
-
-In: rows and a weight that stays the checkpoint's. Out: rows, written where the caller says. Knows no layer.
-"""
+"""The matrix product as torch has it, over a weight that stays the checkpoint's."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
-
-
-class Product(Protocol):
-    """What the decoder needs of a matrix product."""
-
-    @property
-    def num_outputs(self) -> int:
-        """Width of what comes out."""
-        ...
-
-    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """Write the product of `x` to `out`."""
-        ...
-
-    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """Add the product of `x` to `out`."""
-        ...
 
 
 class Linear:

@@ -11,6 +11,8 @@ from transformers import Qwen3VLModel
 from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
 
 from cenote_kernels import PoolingMode, pool
+from service.model.bf16_gemm import Gemm
+from service.model.bf16_weights import MakeBf16x3, keep_bfloat16
 from service.model.embedding_model import Grid, Probe, Tower
 from service.model.language import LanguageModel
 from service.model.load import load_stock
@@ -51,6 +53,29 @@ class Qwen3VLEmbedding:
     ) -> "Qwen3VLEmbedding":
         """From a checkpoint's folder; see `load_stock`."""
         return cls(load_stock(Qwen3VLModel, folder, device, dtype), pooling)
+
+    def multiply_in_bfloat16(self, gemm: Gemm, *, with_decoder: bool) -> float:
+        """Keep matrices in the checkpoint's bfloat16 and multiply by parts, as exactly as before.
+
+        The stock module's own forward cannot be run any more.
+
+        Args:
+            gemm: the product of parts.
+            with_decoder: the decoder's matrices too; the tower's in any case.
+
+        Returns:
+            the share of their numbers that are kept so; the rest stays as it was.
+        """
+        make = MakeBf16x3(gemm)
+        del self.vision  # it holds the matrices that are about to be given back
+        if not with_decoder:
+            share = keep_bfloat16(self.stock.visual)
+        else:
+            del self.language
+            share = keep_bfloat16(self.stock)
+            self.language = LanguageModel(self.stock, make=make)
+        self.vision = VisionTower(self.stock, make=make)
+        return share
 
     @property
     def tower(self) -> Tower:

@@ -11,6 +11,8 @@ import torch
 from torch.nn import functional
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock
 
+from service.model.linear import fuse
+from service.model.product import MakeProduct
 from service.model.tower_tables import GridTables
 
 CHUNK_ROWS = 2048
@@ -47,37 +49,53 @@ class Workspace:
         )
 
 
-def run_block(block: Qwen3VLVisionBlock, states: torch.Tensor, tables: GridTables, space: Workspace) -> None:
-    """``states += attention(norm(states)); states += mlp(norm(states))``, in place.
+class TowerBlock:
+    """``states += attention(norm(states)); states += mlp(norm(states))``.
 
     Args:
-        block: of the stock tower; its weights are used as they are.
-        states: `[patches, hidden]`.
-        tables: of the picture's grid.
-        space: written over.
+        block: of the stock tower, whose weights these are.
+        make: how its products are run.
 
     Source: transformers `Qwen3VLVisionBlock.forward`.
     """
-    chunks = [slice(start, start + space.chunk) for start in range(0, len(states), space.chunk)]
-    for rows in chunks:
-        _project(block, states[rows], tables, rows, space)
-    query, key, value = space.query_key_value
-    attended = functional.scaled_dot_product_attention(query, key, value)[0].transpose(0, 1)
-    for rows in chunks:
-        _finish(block, states[rows], attended[rows], space)
 
+    def __init__(self, block: Qwen3VLVisionBlock, make: MakeProduct) -> None:
+        self._norms = (block.norm1, block.norm2)
+        self._num_heads = block.attn.num_heads
+        self._qkv, self._out = make(fuse([block.attn.qkv])), make(fuse([block.attn.proj]))
+        self._widen, self._narrow = make(fuse([block.mlp.linear_fc1])), make(fuse([block.mlp.linear_fc2]))
 
-def _project(
-    block: Qwen3VLVisionBlock, states: torch.Tensor, tables: GridTables, rows: slice, space: Workspace
-) -> None:
-    """Queries, keys and values of some rows, the first two rotated, to where attention reads them."""
-    qkv = block.attn.qkv
-    projected = torch.addmm(qkv.bias, block.norm1(states), qkv.weight.t(), out=space.projected[: len(states)])
-    query, key, value = projected.view(len(states), 3, block.attn.num_heads, -1).unbind(1)
-    into = space.query_key_value[:, 0, :, rows]
-    _rotate(query, tables.cos[rows], tables.sin[rows], into[0])
-    _rotate(key, tables.cos[rows], tables.sin[rows], into[1])
-    into[2].copy_(value.transpose(0, 1))
+    def run(self, states: torch.Tensor, tables: GridTables, space: Workspace) -> None:
+        """Change `states` in place.
+
+        Args:
+            states: `[patches, hidden]`.
+            tables: of the picture's grid.
+            space: written over.
+        """
+        chunks = [slice(start, start + space.chunk) for start in range(0, len(states), space.chunk)]
+        for rows in chunks:
+            self._project(states[rows], tables, rows, space)
+        query, key, value = space.query_key_value
+        attended = functional.scaled_dot_product_attention(query, key, value)[0].transpose(0, 1)
+        for rows in chunks:
+            self._finish(states[rows], attended[rows], space)
+
+    def _project(self, states: torch.Tensor, tables: GridTables, rows: slice, space: Workspace) -> None:
+        """Queries, keys and values of some rows, the first two rotated, to where attention reads them."""
+        projected = self._qkv.write(self._norms[0](states), space.projected[: len(states)])
+        query, key, value = projected.view(len(states), 3, self._num_heads, -1).unbind(1)
+        into = space.query_key_value[:, 0, :, rows]
+        _rotate(query, tables.cos[rows], tables.sin[rows], into[0])
+        _rotate(key, tables.cos[rows], tables.sin[rows], into[1])
+        into[2].copy_(value.transpose(0, 1))
+
+    def _finish(self, states: torch.Tensor, attended: torch.Tensor, space: Workspace) -> None:
+        """What follows attention, for some rows."""
+        self._out.add(attended.flatten(1), states)
+        wide = self._widen.write(self._norms[1](states), space.widened[: len(states)])
+        torch.ops.aten.gelu_(wide, approximate="tanh")
+        self._narrow.add(wide, states)
 
 
 def _rotate(vectors: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Tensor) -> None:
@@ -98,13 +116,3 @@ def _rotate(vectors: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: to
     torch.mul(second, cos, out=below).addcmul_(first, sin)
     if rotated is not out:
         out.copy_(rotated)
-
-
-def _finish(block: Qwen3VLVisionBlock, states: torch.Tensor, attended: torch.Tensor, space: Workspace) -> None:
-    """What follows attention, for some rows."""
-    proj, mlp, num_rows = block.attn.proj, block.mlp, len(states)
-    states.addmm_(attended.reshape(num_rows, -1), proj.weight.t()).add_(proj.bias)
-    fc1, fc2 = mlp.linear_fc1, mlp.linear_fc2
-    wide = torch.addmm(fc1.bias, block.norm2(states), fc1.weight.t(), out=space.widened[:num_rows])
-    torch.ops.aten.gelu_(wide, approximate="tanh")
-    states.addmm_(wide, fc2.weight.t()).add_(fc2.bias)

@@ -1,12 +1,17 @@
 """The vision half: pixels of one picture to the features that the language model takes in."""
 
+from typing import cast
+
 import torch
 from transformers import Qwen3VLModel
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Qwen3VLVisionPatchMerger
 
 from cenote_kernels import patchify
 from service.errors import ModelError
 from service.model.patchify import MERGE, PATCH
-from service.model.tower_block import Workspace, run_block
+from service.model.product import MakeProduct, as_it_is
+from service.model.tower_block import TowerBlock, Workspace
+from service.model.tower_merger import TowerMerger
 from service.model.tower_tables import TowerTables
 
 ACTIVATION = "gelu_pytorch_tanh"
@@ -19,8 +24,12 @@ class VisionTower:
     projection a matrix product, tables kept per grid, results written over those no longer needed.
     """
 
-    def __init__(self, model: Qwen3VLModel) -> None:
+    def __init__(self, model: Qwen3VLModel, *, make: MakeProduct = as_it_is) -> None:
         """Keep the stock tower, and what is made of its weights once.
+
+        Args:
+            model: the stock model.
+            make: how matrix products are run; as the checkpoint has them when not given.
 
         Raises:
             ModelError: the tower's activation is not the one that is built in.
@@ -35,8 +44,12 @@ class VisionTower:
         self._patch_weight = fold_still(projection).t()
         self._pair_weight = lay_halves(projection).t()
         self._tables = TowerTables(model.visual)
-        levels = zip(model.visual.config.deepstack_visual_indexes, model.visual.deepstack_merger_list, strict=True)
-        self._mergers = dict(levels)
+        blocks, levels = list(model.visual.blocks), list(model.visual.deepstack_merger_list)
+        self._blocks = [TowerBlock(cast(Qwen3VLVisionBlock, block), make) for block in blocks]
+        self._merger = TowerMerger(model.visual.merger, make)
+        level_indexes = model.visual.config.deepstack_visual_indexes
+        merge = [TowerMerger(cast(Qwen3VLVisionPatchMerger, level), make) for level in levels]
+        self._levels = dict(zip(level_indexes, merge, strict=True))
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -57,11 +70,11 @@ class VisionTower:
         config = self.visual.config
         space = Workspace.for_patches(states, config.num_heads, config.intermediate_size)
         levels = []
-        for index, block in enumerate(self.visual.blocks):
-            run_block(block, states, tables, space)
-            if index in self._mergers:
-                levels.append(self._mergers[index](states))
-        features = torch.cat([self.visual.merger(states), *levels], dim=-1)
+        for index, block in enumerate(self._blocks):
+            block.run(states, tables, space)
+            if index in self._levels:
+                levels.append(self._levels[index].merge(states))
+        features = torch.cat([self._merger.merge(states), *levels], dim=-1)
         if features.shape[0] != height * width // (PATCH * MERGE) ** 2:
             raise RuntimeError("the vision tower gave another number of tokens than the grid says. This is a bug.")
         return features

@@ -66,25 +66,36 @@ def _options() -> argparse.Namespace:
 
 def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Measured], dict[str, object]]:
     scale = QUICK if options.quick else FULL
-    folder = random_checkpoint(options.model, FOLDER) if options.model in SIZES else Path(options.model)
+    folder = _folder(options.model)
     extra = {"model": options.against_model} if options.against_model else {}
     against = OverHttp(options.against, extra, options.against_key) if options.against else None
     sentence = SENTENCE_PYTHON if SENTENCE_PYTHON.exists() else None
-    large = Stage(folder, threads, scale, FOLDER / "logs", sentence_python=sentence, against=against)
-    small = Stage(CHECKPOINT, threads, scale, FOLDER / "logs" / "small")
+    asked = Stage(folder, threads, scale, FOLDER / "logs", sentence_python=sentence, against=against)
     names = options.only.split(",") if options.only else list(PARTS)
     try:
-        found = [_one(name, small if PARTS[name].is_small else large) for name in names]
-        peers = large.sentence.facts if "text" in names and large.sentence else {}
+        found = [_one(name, asked) for name in names]
+        peers = asked.sentence.facts if "text" in names and asked.sentence else {}
         return found, {"sentence-transformers": peers["sentence-transformers"]} if peers else {}
     finally:
-        large.close()
-        small.close()
+        asked.close()
+
+
+def _folder(model: str) -> Path:
+    if model == "builtin":
+        return CHECKPOINT
+    return random_checkpoint(model, FOLDER) if model in SIZES else Path(model)
 
 
 def _one(name: str, stage: Stage) -> Measured:
     began_s = time.monotonic()
-    measured = PARTS[name].run(stage)
+    model = PARTS[name].model
+    if model is not None:
+        stage = Stage(_folder(model), stage.num_threads, stage.scale, FOLDER / "logs" / model)
+    try:
+        measured = PARTS[name].run(stage)
+    finally:
+        if model is not None:
+            stage.close()
     print(f"\n{name}: {PARTS[name].what}, {time.monotonic() - began_s:.0f} s", flush=True)
     print("\n".join(map(told, measured.figures)), flush=True)
     return measured

@@ -1,6 +1,7 @@
 """A checkpoint of any size with random weights, from a seed: what work costs does not depend on what was learned.
 
-Tokenizer, template and settings are the built-in model's. Written once into a folder that git ignores.
+It is stored in bfloat16, as the released ones are. Tokenizer, template and settings are the built-in model's. Written
+once into a folder that git ignores.
 """
 
 import json
@@ -28,8 +29,13 @@ SIZES: Final[dict[str, dict[str, dict[str, Any]]]] = {
         "text": {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 14, "num_attention_heads": 16},
         "vision": {"depth": 12, "hidden_size": 512, "intermediate_size": 2048, "num_heads": 8},
     },
+    "tower-2b": {
+        "text": {"hidden_size": 2048, "intermediate_size": 1536, "num_hidden_layers": 3, "num_attention_heads": 16},
+        "vision": {"depth": 24, "hidden_size": 1024, "intermediate_size": 4096, "num_heads": 16},
+    },
 }
-"""Language halves of 38 and 180 million parameters, towers of 14 and 38 million; groups of two queries a key."""
+"""Language halves of 38 and 180 million parameters, towers of 14 and 38 million; groups of two queries a key. The last
+has the vision tower of Qwen3-VL-Embedding-2B, block for block, and hardly any language half."""
 
 
 def random_checkpoint(size: str, parent: Path) -> Path:
@@ -39,7 +45,7 @@ def random_checkpoint(size: str, parent: Path) -> Path:
         size: a key of `SIZES`.
         parent: where checkpoints lie.
     """
-    folder = parent / f"{size}-{SEED}"
+    folder = parent / f"{size}-bf16-{SEED}"
     if not folder.exists():
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
@@ -65,7 +71,7 @@ def _write(folder: Path, config: Qwen3VLConfig) -> None:
     torch.manual_seed(SEED)
     model = Qwen3VLForConditionalGeneration(config)
     _spread_weights(model)
-    model.save_pretrained(folder)
+    model.to(torch.bfloat16).save_pretrained(folder)
     written = json.loads((folder / "config.json").read_text())
     written.pop("transformers_version", None)
     write_json(folder / "config.json", written)

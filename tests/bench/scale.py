@@ -9,6 +9,7 @@ class Scale:
 
     Attributes:
         num_rounds: of everything that takes a second and more.
+        num_tower_rounds: of the vision tower of the 2B shape.
         num_short_rounds: of single short queries.
         num_texts: of a batch of mixed lengths.
         num_pictures: of a batch of pictures.
@@ -29,6 +30,7 @@ class Scale:
     """
 
     num_rounds: int = 7
+    num_tower_rounds: int = 3
     num_short_rounds: int = 60
     num_texts: int = 24
     num_pictures: int = 8
@@ -50,13 +52,15 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    num_rounds=3, num_short_rounds=20, num_texts=12, num_pictures=4, picture_px=230, tower_px=512, num_documents=20,
+    num_rounds=3, num_tower_rounds=1, num_short_rounds=20,
+    num_texts=12, num_pictures=4, picture_px=230, tower_px=512, num_documents=20,
     num_vectors=512, curve_rounds=1, batch_sizes=(1, 8, 32), concurrencies=(1, 4, 16), picture_sides=(128, 320, 640),
     batch_tokens=(512, 1024, 2048), hit_shares=(0.0, 0.5, 1.0), num_distinct=1000,
 )  # fmt: skip
 """A look in about a tenth of the time; its figures say less."""
 TINY = Scale(
-    num_rounds=2, num_short_rounds=3, num_texts=5, num_pictures=2, num_instructions=4, picture_px=70, tower_px=96,
+    num_rounds=2, num_tower_rounds=2, num_short_rounds=3,
+    num_texts=5, num_pictures=2, num_instructions=4, picture_px=70, tower_px=96,
     num_documents=10, document_tokens=300, num_vectors=70, curve_rounds=1, batch_sizes=(1, 2), concurrencies=(1, 3),
     picture_sides=(64, 96), batch_tokens=(256, 512, 768), hit_shares=(0.0, 0.5, 1.0), num_distinct=120,
     concurrency_levels=(4,),

@@ -9,6 +9,7 @@ from tests.bench.parts import (
     image_size,
     instructions,
     short,
+    small_tower,
     text,
     tokens,
     tower,
@@ -20,7 +21,7 @@ from tests.bench.parts.part import Part
 PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (
-        text, short, instructions, tower, tokens, distinct, unique_images, traffic, answers,
+        text, short, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers,
         batch_size, concurrency, image_size, hit_rate,
     )
 }  # fmt: skip

@@ -35,4 +35,4 @@ def _figure(stage: Stage, spent: dict[str, list[float]], form: str) -> Figure:
     return Figure(f"answer_{form}", words, value, "×", None, stage.scale.num_rounds, notes, both)
 
 
-PART = Part("answers", "2,048 vectors in one answer (built-in model)", run, is_small=True)
+PART = Part("answers", "2,048 vectors in one answer (built-in model)", run, model="builtin")

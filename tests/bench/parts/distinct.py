@@ -59,4 +59,4 @@ def _curve(memory: MemoryWatch) -> Curve:
     return Curve("distinct", "memory while different pictures are sent", "share of the run", "MiB", series)
 
 
-PART = Part("distinct", "10,000 different pictures (built-in model)", run, is_small=True)
+PART = Part("distinct", "10,000 different pictures (built-in model)", run, model="builtin")

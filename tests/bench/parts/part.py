@@ -15,10 +15,11 @@ class Part:
         name: of its module.
         what: in a few words.
         run: measures it.
-        is_small: it runs on the built-in model: what it shows does not depend on the model, and it asks very often.
+        model: what it runs on whatever the run was asked for: `builtin`, where what it shows does not depend on the
+            model and it asks very often, or a key of `checkpoint.SIZES`. None takes the run's.
     """
 
     name: str
     what: str
     run: Callable[[Stage], Measured]
-    is_small: bool = False
+    model: str | None = None
