@@ -6,7 +6,7 @@ so that one alone can never fill the queue for all. Knows neither HTTP nor the o
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from schemas.errors import ErrorCode
@@ -53,13 +53,17 @@ class Load:
 
     def has_room(self, more: "Load", limits: QueueLimits) -> bool:
         """Whether `more` still fits; what is over a limit by itself fits when nobody else has any of its kind."""
-        pairs = (
-            (self.num_inputs, more.num_inputs, limits.max_inputs),
-            (self.num_tokens, more.num_tokens, limits.max_tokens),
-            (self.num_bytes, more.num_bytes, limits.max_bytes),
-        )
-        is_alone = next((now == 0 for now, new, _ in pairs if new), True)
-        return is_alone or not any(now + new > most for now, new, most in pairs)
+        if (
+            self.num_inputs + more.num_inputs <= limits.max_inputs
+            and self.num_tokens + more.num_tokens <= limits.max_tokens
+            and self.num_bytes + more.num_bytes <= limits.max_bytes
+        ):
+            return True
+        if more.num_inputs:
+            return self.num_inputs == 0
+        if more.num_tokens:
+            return self.num_tokens == 0
+        return self.num_bytes == 0 or not more.num_bytes
 
     def is_below(self, limits: QueueLimits) -> bool:
         """Whether it is less than each limit."""
@@ -102,6 +106,9 @@ class Admission:
         self._by_tenant: dict[str, Load] = {}
         self._rate = QueueRate(now)
         self._num_bodies = 0
+        metrics.QUEUE_INPUTS.set_function(lambda: self._all.num_inputs)
+        metrics.QUEUE_TOKENS.set_function(lambda: self._all.num_tokens)
+        metrics.QUEUE_BYTES.set_function(lambda: self._all.num_bytes)
 
     @property
     def num_tokens(self) -> int:
@@ -127,26 +134,22 @@ class Admission:
         finally:
             self._num_bodies -= 1
 
-    @contextmanager
-    def place(self, num_inputs: int, tenant: Tenant = EVERYBODY) -> Iterator[Place]:
+    def place(self, num_inputs: int, tenant: Tenant = EVERYBODY) -> AbstractContextManager[Place]:
         """A place in the queue for the length of the `with`.
 
         Raises:
             UnavailableError: the queue is full.
         """
-        with self._held(Load(num_inputs=num_inputs), tenant) as mine:
-            yield mine
+        return self._held(Load(num_inputs=num_inputs), tenant)
 
-    @contextmanager
-    def stream(self, tenant: Tenant = EVERYBODY) -> Iterator[Place]:
+    def stream(self, tenant: Tenant = EVERYBODY) -> AbstractContextManager[Place]:
         """Room for what a stream holds, which `hold` counts, for the length of the `with`.
 
         Raises:
             UnavailableError: the queue is full.
         """
         self._check(ONE_MORE, tenant)
-        with self._held(Load(), tenant) as mine:
-            yield mine
+        return self._held(Load(), tenant)
 
     def has_bulk_room(self, tenant: Tenant) -> bool:
         """Whether a stream may take more: the queue has room to spare for everybody else."""
@@ -235,6 +238,3 @@ class Admission:
             mine.add(load, sign)
             if mine == Load():  # tenants that have left take no memory
                 del self._by_tenant[tenant.name]
-        metrics.QUEUE_INPUTS.set(self._all.num_inputs)
-        metrics.QUEUE_TOKENS.set(self._all.num_tokens)
-        metrics.QUEUE_BYTES.set(self._all.num_bytes)

@@ -4,7 +4,6 @@ Runs in a worker thread, as pictures are read. Knows no prompt and no model.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from schemas.content import Content, TextPart
 from schemas.embeddings import EmbeddingRequest
@@ -47,20 +46,24 @@ def embedding_conversation(
     Raises:
         InputError: a picture or video is at fault, or a system message holds one.
     """
-    if isinstance(source, list):
-        conversation = _conversation(pictures, source, param, index)
-    else:
-        conversation = Conversation(None, (_turn(pictures, source, param, index),))
-    return replace(
-        conversation,
-        instruction=conversation.instruction if request.instruction is None else request.instruction,
+    instruction, turns = (
+        _messages(pictures, source, param, index)
+        if isinstance(source, list)
+        else (None, [_turn(pictures, source, param, index)])
+    )
+    return Conversation(
+        instruction if request.instruction is None else request.instruction,
+        tuple(turns),
         add_generation_prompt=request.add_generation_prompt,
         continue_final_message=request.continue_final_message,
         add_special_tokens=request.add_special_tokens,
     )
 
 
-def _conversation(pictures: PictureReader, messages: list[Message], param: str, index: int) -> Conversation:
+def _messages(
+    pictures: PictureReader, messages: list[Message], param: str, index: int
+) -> tuple[str | None, list[Turn]]:
+    """The instruction, if there is one, and the turns behind it."""
     has_system = messages[0].role == "system"
     instruction = _instruction(messages[0], param, index) if has_system else None
     turns = [
@@ -71,7 +74,7 @@ def _conversation(pictures: PictureReader, messages: list[Message], param: str, 
         for place, message in enumerate(messages)
         if message.role != "system"
     ]
-    return Conversation(instruction, tuple(turns))
+    return instruction, turns
 
 
 def _instruction(message: Message, param: str, index: int) -> str:
@@ -91,7 +94,7 @@ def _instruction(message: Message, param: str, index: int) -> str:
 def _turn(pictures: PictureReader, source: Source, param: str, index: int) -> Turn:
     if isinstance(source, Content):
         return Turn.of_parts("user", _parts(pictures, source.content, content_path(param), index))
-    assert not isinstance(source, list | TokenArray)  # `_conversation` reads the one, `_build` the other
+    assert not isinstance(source, list | TokenArray)  # `_messages` reads the one, `_build` the other
     return Turn.of_parts("user", _parts(pictures, source, param, index))
 
 

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 
 from service.errors import DeadlineError, ServiceError
@@ -57,7 +56,7 @@ class Embedder:
                     )
         except TimeoutError:
             raise self._too_late(caller) from None
-        embedded = replace(embedded, media_ms=prepare_ms + embedded.media_ms)
+        embedded.media_ms += prepare_ms
         if job.settle is not None:
             job.settle(embedded)
         return embedded

@@ -1,7 +1,7 @@
 """What a route wants embedded, and what became of it: data between the routes and `Embedder`."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from service.errors import ServiceError
 from service.ipc.messages import Vector, Wanted
@@ -49,57 +49,52 @@ Outcome = Answered | ServiceError
 """What became of one input. Errors stand here only for a `per_item` job; otherwise the first was raised."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Embedded:
     """What a request's inputs became.
 
     Attributes:
         outcomes: one per input, in order.
         media_ms: preparing prompts and pixels, wall clock.
+        answered: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
+            these.
+        num_hits: pictures whose features were there already.
+        num_misses: pictures that the vision tower had to encode for this request.
+        num_precomputed: pictures that came as features.
+        num_tokens: of all prompts: text, template and pictures.
+        num_image_tokens: those of `num_tokens` that stand for pictures.
+        queue_ms: the longest wait of an input between engine and batch.
+        inference_ms: the longest language step of an input.
     """
 
     outcomes: Sequence[Outcome]
     media_ms: float
+    answered: list[Answered] = field(default_factory=list, init=False)
+    num_hits: int = field(default=0, init=False)
+    num_misses: int = field(default=0, init=False)
+    num_precomputed: int = field(default=0, init=False)
+    num_tokens: int = field(default=0, init=False)
+    num_image_tokens: int = field(default=0, init=False)
+    queue_ms: float = field(default=0.0, init=False)
+    inference_ms: float = field(default=0.0, init=False)
 
-    @property
-    def answered(self) -> list[Answered]:
-        """The inputs that have vectors, in order: all of them unless the job was `per_item`."""
-        return [outcome for outcome in self.outcomes if isinstance(outcome, Answered)]
+    def __post_init__(self) -> None:
+        """Sum up once what headers, body and metrics tell."""
+        for one in self.outcomes:
+            if isinstance(one, Answered):
+                self._add(one)
 
-    @property
-    def num_hits(self) -> int:
-        """Pictures whose features were there already."""
-        return sum(one.vector.num_hits for one in self.answered)
-
-    @property
-    def num_misses(self) -> int:
-        """Pictures that the vision tower had to encode for this request."""
-        return sum(one.vector.num_misses for one in self.answered)
-
-    @property
-    def num_precomputed(self) -> int:
-        """Pictures that came as features."""
-        return sum(place.item.dtype is not None for one in self.answered for place in one.prompt.placeholders)
-
-    @property
-    def num_tokens(self) -> int:
-        """Tokens of all answered prompts: text, template and pictures."""
-        return sum(len(one.prompt.token_ids) for one in self.answered)
-
-    @property
-    def num_image_tokens(self) -> int:
-        """Those of `num_tokens` that stand for pictures."""
-        return sum(one.prompt.num_image_tokens for one in self.answered)
-
-    @property
-    def queue_ms(self) -> float:
-        """The longest wait of an input between engine and batch."""
-        return max((one.vector.queue_ms for one in self.answered), default=0.0)
-
-    @property
-    def inference_ms(self) -> float:
-        """The longest language step of an input."""
-        return max((one.vector.inference_ms for one in self.answered), default=0.0)
+    def _add(self, one: Answered) -> None:
+        self.answered.append(one)
+        vector, prompt = one.vector, one.prompt
+        self.num_hits += vector.num_hits
+        self.num_misses += vector.num_misses
+        self.queue_ms = max(self.queue_ms, vector.queue_ms)
+        self.inference_ms = max(self.inference_ms, vector.inference_ms)
+        self.num_tokens += len(prompt.token_ids)
+        if prompt.placeholders:
+            self.num_image_tokens += prompt.num_image_tokens
+            self.num_precomputed += sum(place.item.dtype is not None for place in prompt.placeholders)
 
 
 def raise_first(ends: Iterable[Prompt | Outcome]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from service import metrics
 from service.decode.start import start_decoder
@@ -126,8 +127,7 @@ async def _settled(tickets: Mapping[int, Ticket], *, per_item: bool) -> dict[int
     """Each input's vector, or with `per_item` the error that concerns it alone."""
     if not tickets:
         return {}
-    until = asyncio.ALL_COMPLETED if per_item else asyncio.FIRST_EXCEPTION
-    await asyncio.wait([ticket.future for ticket in tickets.values()], return_when=until)
+    await _ended([ticket.future for ticket in tickets.values()], per_item=per_item)
     settled: dict[int, Vector | ModelError] = {}
     for index, ticket in tickets.items():
         error = ticket.future.exception() if ticket.future.done() else None
@@ -138,6 +138,15 @@ async def _settled(tickets: Mapping[int, Ticket], *, per_item: bool) -> dict[int
         if ticket.future.done():
             settled[index] = error if isinstance(error, ModelError) else ticket.future.result()
     return settled
+
+
+async def _ended(futures: Sequence[asyncio.Future[Vector]], *, per_item: bool) -> None:
+    """Wait for all, or without `per_item` until one fails. One alone is heard of a turn of the loop earlier."""
+    if len(futures) == 1:
+        with suppress(ServiceError):
+            await futures[0]
+        return
+    await asyncio.wait(futures, return_when=asyncio.ALL_COMPLETED if per_item else asyncio.FIRST_EXCEPTION)
 
 
 def _outcome(end: Prompt | ServiceError, settled: Vector | ModelError | None) -> Outcome:

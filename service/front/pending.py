@@ -36,10 +36,16 @@ class Pending:
         self.request = msgspec.structs.replace(self.request, media=media)
         self.place = "held"
 
+    def answer(self, vector: Vector) -> None:
+        """Tell whoever waits; who was cancelled in this very turn of the loop has not said so yet."""
+        if not self.future.done():
+            self.future.set_result(vector)
+
     def fail(self, error: Exception) -> None:
         """Tell whoever waits."""
-        self.future.set_exception(error)
-        self.future.exception()  # read once: whoever waited may have gone, and asyncio would complain
+        if not self.future.done():
+            self.future.set_exception(error)
+            self.future.exception()  # read once: whoever waited may have gone, and asyncio would complain
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,13 +158,16 @@ class Supervisor:
         watchdog = Watchdog(self.patience.stuck_s, times=self._times)
         self.client.attach(channel)
         minders = [asyncio.create_task(self._watch(watchdog)), asyncio.create_task(self._ask_forever())]
+
+        def take(message: EngineMessage) -> None:
+            if isinstance(message, StepStarted):
+                watchdog.started(message.kind, message.num_tokens, time.monotonic())
+            else:
+                watchdog.heard(time.monotonic())
+            self.client.receive(message)
+
         try:
-            while (message := await channel.receive()) is not None:
-                if isinstance(message, StepStarted):
-                    watchdog.started(message.kind, message.num_tokens, time.monotonic())
-                else:
-                    watchdog.heard(time.monotonic())
-                self.client.receive(message)
+            await channel.each(take)
         finally:
             for minder in minders:
                 minder.cancel()

@@ -4,6 +4,9 @@ import hashlib
 import math
 from dataclasses import dataclass
 
+NO_CREDENTIALS = hashlib.sha256(b"").digest()
+"""The scope of names for pictures of all who send no Authorization header."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
@@ -32,7 +35,7 @@ class Tenant:
         Args:
             header: the Authorization header that came, for a proxy in front that checks it.
         """
-        return cls("", b"", hashlib.sha256(header).digest())
+        return cls("", b"", hashlib.sha256(header).digest() if header else NO_CREDENTIALS)
 
 
 @dataclass(frozen=True, slots=True)

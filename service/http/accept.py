@@ -29,7 +29,8 @@ def prefers_bytes(accept: Iterable[str]) -> bool:
 
     Source: RFC 9110, section 12.5.1 (q values; the most specific range that matches a type speaks for it).
     """
-    ranges = list(_ranges(accept))
+    if not (ranges := list(_ranges(accept))):
+        return False
     return _preference(BYTES, ranges) > _preference(JSON, ranges)
 
 
@@ -44,7 +45,7 @@ def _preference(media_type: str, ranges: list[tuple[str, float]]) -> Preference:
 
 def _ranges(accept: Iterable[str]) -> Iterator[tuple[str, float]]:
     """Media ranges in lower case with their qualities; what is malformed is passed over, other parameters too."""
-    for member in ",".join(accept).split(","):
+    for member in filter(None, ",".join(accept).split(",")):
         name, *parameters = (part.strip().lower() for part in member.split(";"))
         quality = next((value for key, _, value in (p.partition("=") for p in parameters) if key.strip() == "q"), "1")
         if (q := _quality(quality.strip())) is not None:

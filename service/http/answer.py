@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable
 
 import msgspec
-from litestar import MediaType, Response
+from litestar import MediaType
 
 from service import metrics
 from service.front.job import Embedded
 from service.front.turns import Turns
 from service.http.late import in_parts
-from service.http.streamed import reply
+from service.http.reply import Reply, reply
 from service.stages import note_inside, stage
 
 MAX_VECTORS_ON_LOOP = 64
@@ -24,7 +24,7 @@ async def answer(
     headers: dict[str, str] | None = None,
     *,
     in_thread: bool = False,
-) -> Response[bytes]:
+) -> Reply:
     """What `write` makes, as JSON, with the timing and cache headers of DESIGN.md section 3.
 
     Args:
@@ -51,9 +51,13 @@ def timing_headers(embedded: Embedded) -> dict[str, str]:
 
 
 def observe(embedded: Embedded) -> None:
-    """Count a request's inputs and where its time went."""
+    """Count a request's inputs and where its time went: the first once it is answered, for that can wait."""
+    note_inside("queue", embedded.queue_ms)
+    note_inside("inference", embedded.inference_ms)
+    asyncio.get_running_loop().call_soon(_count, embedded)
+
+
+def _count(embedded: Embedded) -> None:
     metrics.INPUTS.observe(len(embedded.outcomes))
     metrics.PRECOMPUTED.inc(embedded.num_precomputed)
     metrics.TRUNCATED.inc(sum(one.prompt.truncated for one in embedded.answered))
-    note_inside("queue", embedded.queue_ms)
-    note_inside("inference", embedded.inference_ms)

@@ -76,6 +76,8 @@ async def _read(request: AnyRequest, serving: Serving, room: Place) -> bytes:
     try:
         async with asyncio.timeout(settings.body_timeout_s) as deadline:
             async for chunk in request.stream():
+                if not chunk:  # Litestar's last one
+                    continue
                 serving.admission.add_bytes(room, len(chunk))
                 chunks.append(chunk)
                 num_bytes += len(chunk)

@@ -24,17 +24,16 @@ class CancelOnDisconnect:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the app in a task of its own, and cancel that when the client has gone."""
+        """Run the app, and cancel the task that it runs in when the client has gone."""
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        exchange = Exchange(receive, send)
-        exchange.work = asyncio.ensure_future(self._app(scope, exchange.hear, exchange.say))
+        exchange = Exchange(receive, send, asyncio.current_task())
         try:
-            await exchange.work
+            await self._app(scope, exchange.hear, exchange.say)
         except asyncio.CancelledError:
-            if not exchange.has_gone:
-                raise
+            if exchange.work is None or not exchange.has_gone or exchange.work.uncancel():
+                raise  # somebody else has cancelled it too: the server, which goes
             await exchange.close()
         finally:
             exchange.end()
@@ -47,13 +46,13 @@ class Exchange:
     Attributes:
         receive: the server's.
         send: the server's.
-        work: what makes the answer.
+        work: the task that makes the answer.
         has_gone: the client hung up before it had its answer.
     """
 
     receive: Receive
     send: Send
-    work: asyncio.Future[None] | None = None
+    work: asyncio.Task[None] | None
     has_gone: bool = False
     _watcher: asyncio.Task[None] | None = None
     _has_begun: bool = False

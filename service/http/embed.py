@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from litestar import Response, post
+from litestar import post
 from msgspec import UNSET
 
 from schemas.embed import (
@@ -30,12 +30,13 @@ from service.http.body import announced_bytes, read_body
 from service.http.caller import caller_of
 from service.http.embed_types import engine_kind, is_packed, types_of, written
 from service.http.errors import AnyRequest, error_body
+from service.http.reply import Reply
 from service.http.request_id import request_id
 from service.ipc.messages import OutputSpec, Row
 
 
 @post("/v2/embed", status_code=200)
-async def embed(request: AnyRequest) -> Response[bytes]:
+async def embed(request: AnyRequest) -> Reply:
     """One vector for each input, in every number format asked for."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
@@ -43,7 +44,7 @@ async def embed(request: AnyRequest) -> Response[bytes]:
         return await _embed(request, serving, caller, room)
 
 
-async def _embed(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+async def _embed(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Reply:
     body = await read_body(request, EmbedRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     check_embed_request(body)
     return await answer_embed(request, serving, caller, body)
@@ -59,7 +60,7 @@ async def answer_embed(
     caller: Caller,
     body: EmbedRequest,
     shape: Callable[[EmbedResponse], msgspec.Struct] = _as_it_is,
-) -> Response[bytes]:
+) -> Reply:
     """Embed what `body` holds; `/v1/embed` comes this way too and gives the answer another shape.
 
     Args:

@@ -4,7 +4,7 @@ from functools import partial
 from typing import cast
 
 import msgspec
-from litestar import Response, post
+from litestar import post
 
 from schemas.embed import EmbedApiVersion, EmbedRequest, EmbedResponse
 from schemas.embed_v1 import EmbedByType, EmbedFloats, EmbedV1Request, EmbedV1Response
@@ -16,12 +16,13 @@ from service.http.body import announced_bytes, read_body
 from service.http.caller import caller_of
 from service.http.embed import answer_embed
 from service.http.errors import AnyRequest
+from service.http.reply import Reply
 
 V1 = EmbedApiVersion(version="1")
 
 
 @post("/v1/embed", status_code=200)
-async def embed_v1(request: AnyRequest) -> Response[bytes]:
+async def embed_v1(request: AnyRequest) -> Reply:
     """One vector for each input: a bare list, or by number format when formats are named."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
@@ -29,7 +30,7 @@ async def embed_v1(request: AnyRequest) -> Response[bytes]:
         return await _embed(request, serving, caller, room)
 
 
-async def _embed(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+async def _embed(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Reply:
     body = await read_body(request, EmbedV1Request, room, ignore_unknown=serving.ignores_unknown_fields)
     check_embed_v1_request(body)
     if body.embedding_types is None:

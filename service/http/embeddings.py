@@ -4,7 +4,7 @@ import time
 from functools import partial
 from typing import cast
 
-from litestar import Response, post
+from litestar import post
 
 from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
 from schemas.rules import check_embedding_request
@@ -19,13 +19,14 @@ from service.http.body import announced_bytes, read_body
 from service.http.caller import caller_of
 from service.http.errors import AnyRequest, error_body
 from service.http.raw_answer import VARY, raw_answer, wants_raw
+from service.http.reply import Reply
 from service.http.request_id import request_id
 from service.http.vector_format import VectorFormat
 from service.ipc.messages import OutputSpec
 
 
 @post("/v1/embeddings", status_code=200)
-async def create_embedding(request: AnyRequest) -> Response[bytes]:
+async def create_embedding(request: AnyRequest) -> Reply:
     """One vector for each input, in OpenAI's form."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
@@ -33,7 +34,7 @@ async def create_embedding(request: AnyRequest) -> Response[bytes]:
         return await _create(request, serving, caller, room)
 
 
-async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Reply:
     body = await read_body(request, EmbeddingRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     check_embedding_request(body, accepts_token_arrays=serving.accepts_token_arrays)
     is_raw = wants_raw(request.headers.getall("accept", []), body)

@@ -8,6 +8,9 @@ Source: RFC 9110 section 9.3.2.
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+WITH_ALLOW = (204, 405)
+"""Statuses of answers that name methods: to OPTIONS, and to a method that a route does not take."""
+
 
 class HeadAsGet:
     """An ASGI app around another."""
@@ -24,7 +27,7 @@ class HeadAsGet:
         asked: Scope = {**scope, "method": "GET"} if is_head else scope
 
         async def send_as_asked(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            if message["type"] == "http.response.start" and message["status"] in WITH_ALLOW:
                 message = {**message, "headers": [_with_head(*header) for header in message["headers"]]}
             elif is_head and message["type"] == "http.response.body":
                 message = {**message, "body": b""}

@@ -41,17 +41,18 @@ def check_head(raw: bytes, max_head_bytes: int) -> None:
         raise _refused(400, "bare line feed or folded line")
 
 
-def check_request(request: h11.Request) -> None:
-    """Refuse a request whose length is said twice, or whose Host is no name.
+def checked_fields(request: h11.Request) -> dict[bytes, bytes]:
+    """The header fields by name in lower case; of one that came twice, the last.
 
     Raises:
         h11.RemoteProtocolError: both Content-Length and Transfer-Encoding are there, or Host is malformed.
     """
-    values = dict(request.headers)
+    values = {name.lower(): value for name, value in request.headers.raw_items()}
     if b"content-length" in values and b"transfer-encoding" in values:
         raise _refused(400, "two lengths")
     if not _HOST.fullmatch(values.get(b"host", b"")):
         raise _refused(400, "a malformed Host")
+    return values
 
 
 def _refused(status: int, why: str) -> h11.RemoteProtocolError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from litestar import Response, post
+from litestar import post
 
 from schemas.content import ImageEmbeds, ImageEmbedsPart
 from schemas.image_embeds import (
@@ -29,6 +29,7 @@ from service.http.body import announced_bytes, read_body
 from service.http.caller import caller_of
 from service.http.errors import AnyRequest, error_body
 from service.http.late_file import late_file
+from service.http.reply import Reply
 from service.http.request_id import request_id
 from service.ipc.messages import FeaturesSpec, Row
 from service.media.key import features_digest
@@ -41,7 +42,7 @@ HEADS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": safe
 
 
 @post("/v1/image_embeds", status_code=200)
-async def create_image_embeds(request: AnyRequest) -> Response[bytes]:
+async def create_image_embeds(request: AnyRequest) -> Reply:
     """The features of each picture."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
@@ -49,7 +50,7 @@ async def create_image_embeds(request: AnyRequest) -> Response[bytes]:
         return await _create(request, serving, caller, room)
 
 
-async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Reply:
     body = await read_body(request, ImageEmbedsRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     check_image_embeds_request(body)
     online = serving.online()

@@ -6,8 +6,6 @@ few numbers each, however many vectors there are, so that no proxy's limit is me
 
 from collections.abc import Iterable
 
-from litestar import Response
-
 from schemas.embeddings import EmbeddingRequest
 from service.errors import InputError
 from service.front.job import Embedded
@@ -15,7 +13,7 @@ from service.front.turns import Turns
 from service.http.accept import BYTES, prefers_bytes
 from service.http.answer import timing_headers
 from service.http.late import Parts
-from service.http.streamed import reply
+from service.http.reply import Reply, reply
 from service.http.vector_format import VectorFormat
 from service.stages import stage
 
@@ -43,7 +41,7 @@ def wants_raw(accept: Iterable[str], request: EmbeddingRequest) -> bool:
     return True
 
 
-def raw_answer(turns: Turns, embedded: Embedded, vector_format: VectorFormat, dimensions: int) -> Response[bytes]:
+def raw_answer(turns: Turns, embedded: Embedded, vector_format: VectorFormat, dimensions: int) -> Reply:
     """The vectors of a request as bytes.
 
     Args:

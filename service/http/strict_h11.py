@@ -2,7 +2,7 @@
 
 import h11
 
-from service.http.head_rules import check_head, check_request
+from service.http.head_rules import check_head, checked_fields
 
 MAX_TINY_CHUNKS = 4096
 TINY_BYTES = 64
@@ -42,9 +42,8 @@ class StrictConnection(h11.Connection):
             check_head(self.trailing_data[0], self._max_head_bytes)
         event = super().next_event()
         if isinstance(event, h11.Request):
-            check_request(event)
             self._num_tiny = 0
-            self._has_lines = any(name == b"content-type" and value == LINES for name, value in event.headers)
+            self._has_lines = checked_fields(event).get(b"content-type") == LINES
         elif isinstance(event, h11.Data):
             self._count(len(event.data))
             if self._num_tiny > MAX_TINY_CHUNKS:

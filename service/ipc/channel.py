@@ -2,6 +2,7 @@
 
 import asyncio
 import socket  # noqa: TID251  # a socket pair
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import msgspec
@@ -67,6 +68,14 @@ class AsyncChannel(Generic[T]):
         """The next message, or None when the other end has gone."""
         body = await self._frames.next()
         return None if body is None else self._decoder.decode(body)
+
+    async def each(self, take: Callable[[T], None]) -> None:
+        """Hand over each message in the turn of the loop that reads it, until the other end has gone.
+
+        A task that waited for the next one would have it a turn later, and a query's vector is one of them.
+        """
+        decode = self._decoder.decode
+        await self._frames.each(lambda body: take(decode(body)))
 
     def send(self, message: msgspec.Struct) -> None:
         """Hand a message to the other end; never waits. What is under way is bounded by admission."""

@@ -11,7 +11,7 @@ encode = msgspec.msgpack.Encoder().encode
 
 
 def prompt_digest(request: Request, *, salt: str = "") -> bytes:
-    """SHA-256, the same for two requests exactly when the model would do the same for both.
+    """BLAKE2b, the same for two requests exactly when the model would do the same for both.
 
     Args:
         request: its token ids count, and its pictures' keys in order with their places and grids, and whether it wants
@@ -23,4 +23,4 @@ def prompt_digest(request: Request, *, salt: str = "") -> bytes:
     """
     media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
     wants_vector = isinstance(request.output, OutputSpec)
-    return hashlib.sha256(encode((salt, wants_vector, request.token_ids, media))).digest()
+    return hashlib.blake2b(encode((salt, wants_vector, request.token_ids, media)), digest_size=32).digest()

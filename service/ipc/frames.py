@@ -1,4 +1,4 @@
-"""Frames out of a stream, on the event loop: each is read into the memory that it is decoded from, and never copied.
+"""Frames out of a stream, on the event loop: a large one is read into the memory that it is decoded from, never copied.
 
 A stream reader would hold a picture's features three times, and the loop for 20 ms while it copies them. Knows no
 message.
@@ -7,6 +7,7 @@ message.
 import asyncio
 import struct
 from collections import deque
+from collections.abc import Callable
 
 PREFIX = struct.Struct("<I")
 MAX_FRAME_BYTES = 1 << 30
@@ -14,6 +15,9 @@ MAX_FRAME_BYTES = 1 << 30
 
 SMALL_BYTES = 1 << 16
 """Frames up to this length are read together."""
+
+COPIED_BYTES = 20 << 10
+"""A frame up to here is copied out, a vector of 4096 numbers for one, so that the next is read where it was."""
 
 
 def body_length(prefix: bytes | memoryview) -> int:
@@ -32,9 +36,30 @@ class Frames(asyncio.BufferedProtocol):
         self._num_filled = 0
         self._ready: deque[memoryview] = deque()
         self._has_ended = False
-        self._error: RuntimeError | None = None
+        self._error: Exception | None = None
         self._transport: asyncio.BaseTransport | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._take: Callable[[memoryview], None] | None = None
+
+    async def each(self, take: Callable[[memoryview], None]) -> None:
+        """Hand over each frame in the turn of the loop that reads it, until the stream ends.
+
+        Args:
+            take: is called with a frame without its prefix. What it raises ends the stream.
+
+        Raises:
+            RuntimeError: the stream is out of step.
+            Exception: what `take` raised.
+        """
+        self._take = take
+        try:
+            self._hand_over()
+            while not (self._error or self._has_ended):
+                await self._woken()
+        finally:
+            self._take = None
+        if self._error is not None:
+            raise self._error
 
     async def next(self) -> memoryview | None:
         """The next frame without its prefix, or None when the stream has ended.
@@ -47,8 +72,7 @@ class Frames(asyncio.BufferedProtocol):
                 raise self._error
             if self._has_ended:
                 return None
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+            await self._woken()
         return self._ready.popleft()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -70,26 +94,49 @@ class Frames(asyncio.BufferedProtocol):
         try:
             self._cut()
         except RuntimeError as error:
-            self._error = error
-            assert self._transport is not None  # else nothing had come
-            self._transport.close()
-        if self._ready or self._error:
+            self._break(error)
+        if self._take is not None:
+            self._hand_over()
+        elif self._ready or self._error:
             self._wake()
+
+    def _hand_over(self) -> None:
+        """Give what is ready to whoever takes each frame; a failure is theirs to hear where they wait."""
+        try:
+            while self._ready and self._take is not None:
+                self._take(self._ready.popleft())
+        except Exception as error:  # noqa: BLE001  # `each` raises it
+            self._break(error)
+
+    def _break(self, error: Exception) -> None:
+        self._error = error
+        assert self._transport is not None  # else nothing had come
+        self._transport.close()
+        self._wake()
 
     def _cut(self) -> None:
         """Take whole frames; what is left of the next one goes to memory that has room for all of it."""
-        start, num_needed = 0, PREFIX.size
+        start, num_needed, is_lent = 0, PREFIX.size, False
         while self._num_filled - start >= PREFIX.size:
             num_needed = PREFIX.size + body_length(self._buffer[start : start + PREFIX.size])
             if self._num_filled - start < num_needed:
                 break
-            self._ready.append(self._buffer[start + PREFIX.size : start + num_needed])
+            body = self._buffer[start + PREFIX.size : start + num_needed]
+            is_copied = len(body) <= COPIED_BYTES
+            self._ready.append(memoryview(bytes(body)) if is_copied else body)
+            is_lent |= not is_copied
             start, num_needed = start + num_needed, PREFIX.size
-        if start or num_needed > len(self._buffer):
-            left = self._buffer[start : self._num_filled]
+        if not start and num_needed <= len(self._buffer):
+            return
+        left = self._buffer[start : self._num_filled]
+        if is_lent or num_needed > len(self._buffer):
             self._buffer = memoryview(bytearray(max(SMALL_BYTES, num_needed)))
-            self._buffer[: len(left)] = left
-            self._num_filled = len(left)
+        self._buffer[: len(left)] = left
+        self._num_filled = len(left)
+
+    async def _woken(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -5,7 +5,6 @@ placeholder per picture and pair of frames; or an error. Nothing is decoded befo
 Knows no model family (the profile's layout does) and no route.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -110,8 +109,9 @@ class PromptBuilder:
 
     def _refuse_hopeless(self, pieces: Sequence[Piece], side: Side | None, budget: Budget) -> None:
         """Refuse by length in bytes what cannot fit in tokens, so that a huge text costs nothing."""
-        num_chars = sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece))
-        if num_chars * COMPOSED_BYTES <= budget.limit and not any(isinstance(piece, ImagePiece) for piece in pieces):
+        texts = [piece.text for piece in pieces if isinstance(piece, TextPiece)]
+        has_pictures = ImagePiece in map(type, pieces)
+        if sum(map(len, texts)) * COMPOSED_BYTES <= budget.limit and not has_pictures:
             return  # too short to be hopeless, whatever it says
         kept = [_kept(piece, side) for piece in pieces]
         self._refuse_huge(kept, budget)
@@ -184,7 +184,7 @@ class PromptBuilder:
 
     def _checked(self, prompt: Prompt) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
-        num_visual = Counter[int]()
+        num_visual = dict.fromkeys(self._profile.media_tokens, 0)
         for place in prompt.placeholders:
             num_visual[self._profile.pad_of(place.item.num_frames)] += place.length
         if any(prompt.token_ids.count(pad_id) != num_visual[pad_id] for pad_id in self._profile.media_tokens):

@@ -43,10 +43,17 @@ class Turn:
 
         Source: reference/qwen3-vl-embedding.md section 2.2: all videos, then all images, then all texts.
         """
-        listed = tuple(parts)
-        videos = tuple(part for part in listed if isinstance(part, Video))
-        images = tuple(part for part in listed if not isinstance(part, str | Video))
-        return cls(role, images, "".join(part for part in listed if isinstance(part, str)), videos)
+        texts: list[str] = []
+        images: list[Picture] = []
+        videos: list[Video] = []
+        for part in parts:
+            if isinstance(part, str):
+                texts.append(part)
+            elif isinstance(part, Video):
+                videos.append(part)
+            else:
+                images.append(part)
+        return cls(role, tuple(images), "".join(texts), tuple(videos))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ from tokenizers.decoders import DecodeStream
 from service.prompt.profile import UnsupportedModelError
 from service.prompt.tokenizer_file import TokenizerFile
 
+MAX_CHARS_LOCKED = 128
+"""Of a query: sooner tokenized than Python's global lock is given up and had again."""
+
 
 class PromptTokenizer:
     """Tokenizes single texts; the head and tail of a whole prompt are known apart.
@@ -50,6 +53,8 @@ class PromptTokenizer:
         """
         tokenizer = self._parsing if parse_special else self._plain
         # encode() holds Python's global lock, half a second per million characters; encode_batch() gives it up
+        if len(text) <= MAX_CHARS_LOCKED:
+            return tokenizer.encode(text, add_special_tokens=False)
         return tokenizer.encode_batch([text], add_special_tokens=False)[0]
 
     def encode_after(self, text: str, start: int, *, parse_special: bool = False) -> tuple[list[int], int]:

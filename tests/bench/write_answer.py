@@ -22,7 +22,7 @@ from schemas.embeddings import EmbeddingData, EmbeddingResponse, EmbedDtype, Usa
 from service.front.job import Answered, Embedded
 from service.http.embeddings import embedding_response
 from service.http.late import Parts, in_parts
-from service.http.streamed import SLICE_BYTES
+from service.http.reply import SLICE_BYTES
 from service.http.vector_format import VectorFormat
 from service.ipc.messages import Vector
 from service.prompt.prompt import Prompt

@@ -28,11 +28,11 @@ from service.front.tenant import Caller
 from service.front.turns import Turns
 from service.http.errors import BUG
 from service.http.late import lines_in_parts
+from service.http.reply import SLICE_BYTES
 from service.http.stream.answers import Tally
 from service.http.stream.hearing import TICK_S, Hearing
 from service.http.stream.items import Item, ItemReader, load_of
 from service.http.stream.lines import Line, LineSplitter
-from service.http.streamed import SLICE_BYTES
 from service.ipc.messages import OutputSpec
 from service.stages import note_inside, open_stages, stage
 

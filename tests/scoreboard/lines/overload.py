@@ -174,8 +174,8 @@ LINE = Line(
         Sabotage(
             "nothing is ever refused",
             "service/front/admission.py",
-            "        return is_alone or not any(now + new > most for now, new, most in pairs)",
-            "        return True",
+            "        if not self._all.has_room(more, self._limits):",
+            "        if False:",
             8,
         ),
         Sabotage(

@@ -128,6 +128,21 @@ async def test_a_late_answer_to_the_abandoned_is_passed_over(stage: Stage) -> No
 
 
 @played
+async def test_an_answer_to_who_was_cancelled_in_the_same_turn_is_passed_over(stage: Stage) -> None:
+    await stage.connect()
+    gone, other = await stage.submit(), await stage.submit()
+    waiting = asyncio.create_task(_wait_for(gone))
+    await asyncio.sleep(0)
+    waiting.cancel()  # its `finally`, which abandons, has not run yet
+    stage.client.receive(StepDone(vectors=[vector(gone.id), vector(other.id)], cache=CACHE))
+    assert (await other.future).id == other.id
+
+
+async def _wait_for(ticket: Ticket) -> None:
+    await ticket.future
+
+
+@played
 async def test_pixels_are_sent_again_when_the_engine_asks(stage: Stage) -> None:
     engine = await stage.connect()
     await stage.submit(item(1))

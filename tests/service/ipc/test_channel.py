@@ -7,14 +7,20 @@ import threading
 import pytest
 
 from service.ipc.channel import AsyncChannel, BlockingChannel, frame
-from service.ipc.frames import PREFIX, SMALL_BYTES
-from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, Request, StepDone, Submit, Vector
+from service.ipc.frames import COPIED_BYTES, PREFIX, SMALL_BYTES
+from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, Pong, Request, StepDone, Submit, Vector
 from service.ipc.reports import CacheReport
 
 
 def submit(num_requests: int) -> Submit:
     output = OutputSpec(dimensions=8, kinds=("float32", "int8"))
     return Submit(requests=[Request(id=i, token_ids=list(range(500)), output=output) for i in range(num_requests)])
+
+
+def step(i: int, num_bytes: int) -> StepDone:
+    row = bytes([i]) * num_bytes
+    vector = Vector(id=i, rows={"int8": row}, num_hits=0, num_misses=0, queue_ms=0, inference_ms=0)
+    return StepDone(vectors=[vector], cache=CacheReport(num_entries=i, num_bytes=num_bytes, num_evictions=0))
 
 
 def test_both_ends_say_what_they_mean() -> None:
@@ -56,15 +62,10 @@ def test_an_absurd_length_is_a_bug_and_not_an_allocation() -> None:
         BlockingChannel(theirs, FrontMessage).receive()
 
 
-def test_frames_of_every_length_come_whole_and_in_order_however_the_stream_is_cut() -> None:
+@pytest.mark.parametrize("by_hand", [False, True], ids=["one by one", "handed over"])
+def test_frames_of_every_length_come_whole_and_in_order_however_the_stream_is_cut(by_hand: bool) -> None:
     lengths = [0, 1, 60_000, SMALL_BYTES - 100, SMALL_BYTES, SMALL_BYTES + 1, 3_000_000, 5, 1 << 20, 7]
-    steps = [
-        StepDone(
-            vectors=[Vector(id=i, rows={"int8": bytes([i]) * n}, num_hits=0, num_misses=0, queue_ms=0, inference_ms=0)],
-            cache=CacheReport(num_entries=i, num_bytes=n, num_evictions=0),
-        )
-        for i, n in enumerate(lengths * 3)
-    ]
+    steps = [step(i, n) for i, n in enumerate(lengths * 3)]
 
     def send(sock: socket.socket) -> None:
         stream = b"".join(map(frame, steps))
@@ -78,22 +79,72 @@ def test_frames_of_every_length_come_whole_and_in_order_however_the_stream_is_cu
     async def story() -> None:
         ours, theirs = socket.socketpair()
         front = await AsyncChannel.over(ours, EngineMessage)
-        sender = threading.Thread(target=send, args=(theirs,))
+        sender = threading.Thread(target=send, args=(theirs,), daemon=True)
         sender.start()
-        assert [await front.receive() for _ in steps] == steps
-        assert await front.receive() is None
+        if by_hand:
+            heard: list[EngineMessage] = []
+            await front.each(heard.append)
+            assert heard == steps
+        else:
+            assert [await front.receive() for _ in steps] == steps
+            assert await front.receive() is None
         sender.join()
 
     asyncio.run(story())
 
 
-def test_a_stream_out_of_step_is_a_bug_for_the_front_too() -> None:
+def test_a_large_row_that_came_with_a_small_one_outlives_what_comes_behind_both() -> None:
+    async def story() -> None:
+        ours, theirs = socket.socketpair()
+        front = await AsyncChannel.over(ours, EngineMessage)
+        heard: list[EngineMessage] = []
+        hearing = asyncio.create_task(front.each(heard.append))
+        for steps in ([step(1, COPIED_BYTES + 1000), step(2, 3)], [step(3, SMALL_BYTES // 2)]):
+            theirs.sendall(b"".join(map(frame, steps)))
+            await asyncio.sleep(0.05)
+        theirs.close()
+        await hearing
+        assert heard == [step(1, COPIED_BYTES + 1000), step(2, 3), step(3, SMALL_BYTES // 2)]
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+
+
+@pytest.mark.parametrize("by_hand", [False, True], ids=["one by one", "handed over"])
+def test_a_stream_out_of_step_is_a_bug_for_the_front_too(by_hand: bool) -> None:
     async def story() -> None:
         ours, theirs = socket.socketpair()
         front = await AsyncChannel.over(ours, EngineMessage)
         theirs.sendall(b"\xff\xff\xff\xff")
         with pytest.raises(RuntimeError, match="This is a bug"):
-            await front.receive()
+            await (front.each(print) if by_hand else front.receive())
         theirs.close()
 
     asyncio.run(story())
+
+
+def test_what_came_before_is_handed_over_first_and_a_failure_is_heard_where_it_is_waited_for() -> None:
+    async def story() -> None:
+        ours, theirs = socket.socketpair()
+        front = await AsyncChannel.over(ours, EngineMessage)
+        engine: BlockingChannel[FrontMessage] = BlockingChannel(theirs, FrontMessage)
+        heard: list[EngineMessage] = []
+        at_first: list[int] = []
+
+        def take(message: EngineMessage) -> None:
+            heard.append(message)
+            if len(heard) == 3:
+                raise LookupError("a bug of whoever takes")
+
+        for _ in range(2):
+            engine.send(Pong())
+        await asyncio.sleep(0.05)  # read, and nobody has asked for them
+        asyncio.get_running_loop().call_later(0.02, lambda: at_first.append(len(heard)))
+        asyncio.get_running_loop().call_later(0.05, engine.send, Pong())
+        with pytest.raises(LookupError, match="whoever takes"):
+            await front.each(take)
+        assert (at_first, len(heard)) == ([2], 3)
+        await asyncio.sleep(0)
+        theirs.settimeout(10)
+        assert theirs.recv(1) == b""  # closed: a front that failed hears no more of it
+
+    asyncio.run(asyncio.wait_for(story(), 20))

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import httpx
 import pytest
 import uvicorn
-from litestar import Litestar, Response, get
+from litestar import Litestar, get
 from litestar.params import FromPath
 
 from service.front.turns import Turns
 from service.http.late import Late, Parts, in_parts
 from service.http.listening import MetricsServer, server_config
-from service.http.streamed import SLICE_BYTES, reply
+from service.http.reply import SLICE_BYTES, Reply, reply
 from service.settings import Settings
 
 TURNS = Turns()
@@ -30,7 +30,7 @@ def pieces(*, breaks: bool) -> Iterator[bytes]:
 
 
 @get("/{kind:str}")
-async def answer(kind: FromPath[str]) -> Response[bytes]:
+async def answer(kind: FromPath[str]) -> Reply:
     late = Late(lambda: pieces(breaks="broken" in kind), NUM_PIECES * len(PIECE), is_exact="exact" in kind)
     return reply(TURNS, Parts([b"<", late, b">"]), {"x-mine": "1"}, "text/plain")
 

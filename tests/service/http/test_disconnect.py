@@ -1,0 +1,110 @@
+"""The ring that cancels for a client that has gone: it takes back its own cancellation, and nobody else's."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from litestar.types import Message, Receive, Scope, Send
+
+from service.http.disconnect import CancelOnDisconnect
+
+SCOPE: Any = {"type": "http"}
+
+
+class Server:
+    """What a server gives and takes, and whether the client is still there."""
+
+    def __init__(self) -> None:
+        self.gone = asyncio.Event()
+        self.has_asked = False
+        self.sent: list[Message] = []
+
+    async def receive(self) -> Any:
+        if not self.has_asked and not self.gone.is_set():
+            self.has_asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
+
+    @property
+    def statuses(self) -> list[int]:
+        return [message["status"] for message in self.sent if message["type"] == "http.response.start"]
+
+
+async def works_for_ever(scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()
+    await asyncio.Event().wait()
+
+
+def start(server: Server, app: Any = works_for_ever) -> "asyncio.Task[None]":
+    return asyncio.ensure_future(CancelOnDisconnect(app)(SCOPE, server.receive, server.send))
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_a_hang_up_ends_the_request_and_not_the_task_that_it_ran_in() -> None:
+    async def story() -> None:
+        server = Server()
+
+        async def serve() -> str:
+            await CancelOnDisconnect(works_for_ever)(SCOPE, server.receive, server.send)
+            return "goes on"
+
+        serving = asyncio.ensure_future(serve())
+        await settle()
+        server.gone.set()
+        assert await serving == "goes on"
+        assert (serving.cancelling(), server.statuses) == (0, [499])
+
+    asyncio.run(asyncio.wait_for(story(), 10))
+
+
+def test_a_client_that_left_before_its_body_was_read_is_gone_too() -> None:
+    async def story() -> None:
+        server = Server()
+        server.gone.set()
+        task = start(server)
+        await task
+        assert (task.cancelling(), server.statuses) == (0, [499])
+
+    asyncio.run(asyncio.wait_for(story(), 10))
+
+
+@pytest.mark.parametrize("has_hung_up", [False, True])
+def test_a_server_that_ends_cancels_whether_or_not_the_client_is_there(has_hung_up: bool) -> None:
+    async def story() -> None:
+        server = Server()
+        task = start(server)
+        await settle()
+        if has_hung_up:
+            server.gone.set()
+            await asyncio.sleep(0)  # the watcher hears it
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert server.statuses == []
+
+    asyncio.run(asyncio.wait_for(story(), 10))
+
+
+def test_a_deadline_of_the_app_is_its_own_beside_a_hang_up() -> None:
+    async def works_with_a_deadline(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        async with asyncio.timeout(30):
+            await asyncio.Event().wait()
+
+    async def story() -> None:
+        server = Server()
+        task = start(server, works_with_a_deadline)
+        await settle()
+        server.gone.set()
+        await task
+        assert (task.cancelling(), server.statuses) == (0, [499])
+
+    asyncio.run(asyncio.wait_for(story(), 10))
