@@ -30,6 +30,7 @@ from service.engine.cache.open import open_cache, open_codec, open_shared
 from service.engine.heap import settle_heap
 from service.engine.int8_check import use_int8
 from service.engine.loop import EngineLoop
+from service.engine.own_core import keep_core
 from service.engine.result_cache import ResultCache
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import MAX_HELD_ROUNDS, Scheduler, nobody
@@ -68,7 +69,10 @@ def main() -> None:
     channel.send(ready)
     shared = None if codec is None else open_shared(start, codec, inbox.put)
     look_ups = None if shared is None else LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
-    EngineLoop(channel.send, inbox, new_scheduler(start, runner.device, look_ups), runner, shared, look_ups).run()
+    loop = EngineLoop(channel.send, inbox, new_scheduler(start, runner.device, look_ups), runner, shared, look_ups)
+    if runner.device.type == "cpu":
+        keep_core(start.num_threads)  # last: threads that are started behind it would be bound, too
+    loop.run()
 
 
 def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, FeaturesCodec | None]:

@@ -31,7 +31,7 @@ class Scale:
 
     num_rounds: int = 7
     num_tower_rounds: int = 3
-    num_short_rounds: int = 60
+    num_short_rounds: int = 240
     num_texts: int = 24
     num_pictures: int = 8
     num_instructions: int = 16

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from service.engine.lanes import Lanes
+from service.engine.own_core import keep_core
 from service.engine.waiting import Waiting
 from service.engine.worker import load
 from service.front.from_settings import start_message
@@ -53,6 +54,7 @@ class BareForward:
         self._end = 0
         start = start_message(self._settings, self._reader.model, num_threads)
         self._runner, self._engine, *_ = load(start, memoryview(self._pixels))
+        keep_core(num_threads)
         self._ready: dict[str, Ready] = {}
         self._num_steps = 0
 
