@@ -1,6 +1,8 @@
 """What a test sets so that a live server's engine has the faults of this folder."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -13,3 +15,15 @@ def faulty_environ(folder: Path) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
     return {"PYTHONPATH": path, "FAULTS": str(folder)}
+
+
+@contextlib.contextmanager
+def slowed(folder: Path, seconds: float) -> Iterator[Path]:
+    """Steps that begin within the `with`, or until `slow` is removed, take so long; the file of a step under way."""
+    fresh = folder / "slow.new"
+    fresh.write_text(str(seconds))
+    fresh.rename(folder / "slow")  # whole at once: an engine may be reading it
+    try:
+        yield folder / "slowing"
+    finally:
+        (folder / "slow").unlink(missing_ok=True)

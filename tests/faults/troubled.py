@@ -19,6 +19,7 @@ class TroubledRunner:
     """Everything is the real runner's, but `embed` comes here first.
 
     Files in `folder` switch faults on: `slow` holds seconds, `hang` stops once and is gone, `wrong` turns vectors.
+    `slowing` is ours, and there for as long as a step is being slow.
     """
 
     def __init__(self, runner: Any, folder: Path) -> None:
@@ -31,10 +32,19 @@ class TroubledRunner:
     def embed(self, batch: Sequence[Any]) -> Any:
         if any(len(waiting.request.token_ids) == KILLER_TOKENS for waiting in batch):
             os.kill(os.getpid(), signal.SIGSEGV)
-        if (slow := self._folder / "slow").exists():
-            time.sleep(float(slow.read_text()))
+        if seconds := self._slowness_s():
+            slowing = self._folder / "slowing"
+            slowing.touch()
+            time.sleep(seconds)
+            slowing.unlink(missing_ok=True)
         if (hang := self._folder / "hang").exists():
             hang.unlink()
             time.sleep(3600)
         raw = self._runner.embed(batch)
         return raw.flip(-1) if (self._folder / "wrong").exists() else raw
+
+    def _slowness_s(self) -> float:
+        try:
+            return float((self._folder / "slow").read_text())
+        except FileNotFoundError:  # also when the test removes it just now
+            return 0.0

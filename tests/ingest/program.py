@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.conftest import ROOT, plain_environ
 
@@ -42,13 +43,12 @@ class Program:
         threading.Thread(target=self._sample, daemon=True).start()
 
     def events(self) -> list[dict[str, Any]]:
-        """What it has printed so far."""
-        self._stdout.seek(0)
-        return [json.loads(line) for line in self._stdout.read().splitlines()]
+        """What it has printed so far, in whole lines."""
+        whole, _, _ = _so_far(self._stdout).rpartition(b"\n")
+        return [json.loads(line) for line in whole.splitlines()]
 
     def stderr(self) -> str:
-        self._stderr.seek(0)
-        return self._stderr.read().decode()
+        return _so_far(self._stderr).decode(errors="replace")
 
     def kill_when(self, happened: Callable[[], bool]) -> None:
         """SIGKILL, once `happened`; it must still run then."""
@@ -75,6 +75,11 @@ class Program:
             lines = [line for line in status.read_text().splitlines() if line.startswith("VmRSS")]
             self.rss_bytes += [int(line.split()[1]) << 10 for line in lines]
             time.sleep(0.1)
+
+
+def _so_far(file: IO[bytes]) -> bytes:
+    """All that is in it; the program writes where the offset is, which it shares with us, so nobody may move that."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
 
 
 def dead_letters(path: Path) -> dict[str, dict[str, Any]]:

@@ -4,12 +4,14 @@ import asyncio
 import socket
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import httpx
 import uvicorn
 
 FOR_EVER_S = 3600
+KEPT = (b"content-type", b"authorization", b"retry-after")
 
 
 class Proxy:
@@ -86,9 +88,10 @@ class Proxy:
                 self._told_at_s = time.monotonic()
                 return 429, [(b"retry-after", str(self._retry_after_s).encode())], b"slow down"
             await asyncio.sleep(self._dawdle_s if self.num_asked <= self._num_forwarded else FOR_EVER_S)
-        answer = await self._behind.request(scope["method"], scope["path"], content=body or None, headers=_kept(scope))
-        return answer.status_code, [(b"content-type", answer.headers["content-type"].encode())], answer.content
+        headers = _kept(scope["headers"])
+        answer = await self._behind.request(scope["method"], scope["path"], content=body or None, headers=headers)
+        return answer.status_code, _kept(answer.headers.raw), answer.content
 
 
-def _kept(scope: dict[str, Any]) -> list[tuple[bytes, bytes]]:
-    return [(name, value) for name, value in scope["headers"] if name in (b"content-type", b"authorization")]
+def _kept(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    return [(name, value) for name, value in headers if name.lower() in KEPT]

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.faults.server import faulty_environ
+from tests.faults.server import faulty_environ, slowed
 
 EMBEDDINGS = "/v1/embeddings"
 BODY = {"input": "a text on its way"}
@@ -30,13 +30,12 @@ class Going:
 
     def ask_slowly(self, seconds: float) -> "Asking":
         """A request that the engine is in the middle of, for so long."""
-        (self.faults / "slow").write_text(str(seconds))
-        num_before = self.server.metric("cenote_queue_inputs")
-        asking = Asking(self.server.url)
-        while self.server.metric("cenote_queue_inputs") == num_before:
-            time.sleep(0.01)
-        time.sleep(0.2)  # it is admitted; now it is in the step
-        (self.faults / "slow").unlink()
+        with slowed(self.faults, seconds) as slowing:
+            asking = Asking(self.server.url)
+            deadline_s = time.monotonic() + WAIT_S
+            while not slowing.exists():
+                assert time.monotonic() < deadline_s, "no step has begun"
+                time.sleep(0.01)
         return asking
 
     def exit_code(self) -> int:

@@ -17,7 +17,7 @@ import pytest
 
 from service.front.key_file import hash_key
 from tests.conftest import CHECKPOINT, LiveServer, from_base64, image_part, picture, text_part
-from tests.faults.server import faulty_environ
+from tests.faults.server import faulty_environ, slowed
 from tests.scoreboard.vitals import processes_of
 from tests.stream_client import StreamClient, exchange
 
@@ -215,11 +215,9 @@ def test_lines_in_tiny_chunks_are_read_and_tiny_chunks_without_lines_are_not(str
 
 
 def test_a_client_that_hangs_up_leaves_nothing_under_way(streaming: Streaming) -> None:
-    (streaming.faults / "slow").write_text("0.5")
-    with streaming.open() as client:
+    with slowed(streaming.faults, 0.5), streaming.open() as client:
         client.send(*({"input": f"left {i}"} for i in range(2000)))
         streaming.wait_until(lambda: streaming.server.metric("cenote_queue_inputs") > 64)
-    (streaming.faults / "slow").unlink()
     streaming.wait_until(lambda: streaming.server.metric("cenote_streams") == 0)
     streaming.wait_until(lambda: streaming.server.metric("cenote_queue_inputs") == 0)
     assert streaming.server.metric("cenote_queue_bytes") == 0
@@ -270,17 +268,13 @@ def test_a_stream_on_which_nothing_comes_ends_with_the_reason(streaming: Streami
 
 
 def test_a_client_that_waits_for_its_answers_is_not_idle(streaming: Streaming) -> None:
-    (streaming.faults / "slow").write_text(str(IDLE_S + 1))
-    try:
-        with streaming.open() as client:
+    with streaming.open() as client:
+        with slowed(streaming.faults, IDLE_S + 1):
             client.send({"input": "slow"})
             assert client.read()["type"] == "embedding"
-            (streaming.faults / "slow").unlink()
-            client.send({"input": "another"})
-            client.finish()
-            assert client.read_all()[1]["complete"]
-    finally:
-        (streaming.faults / "slow").unlink(missing_ok=True)
+        client.send({"input": "another"})
+        client.finish()
+        assert client.read_all()[1]["complete"]
 
 
 def test_blank_lines_keep_a_stream_open(streaming: Streaming) -> None:
@@ -295,18 +289,16 @@ def test_blank_lines_keep_a_stream_open(streaming: Streaming) -> None:
 
 
 def test_a_line_waits_no_longer_than_its_request_may(streaming: Streaming) -> None:
-    (streaming.faults / "slow").write_text("0.6")
-    try:
-        with streaming.open("", f"{BEARER}\r\nx-request-timeout: 0.2") as client:
+    with streaming.open("", f"{BEARER}\r\nx-request-timeout: 2") as client:
+        with slowed(streaming.faults, 4) as slowing:
             client.send({"input": "too late"})
             late = client.read()
-            (streaming.faults / "slow").unlink()
-            time.sleep(0.6)
-            client.send({"input": "in time"})
-            client.finish()
-            (one,), end = client.read_all()
-    finally:
-        (streaming.faults / "slow").unlink(missing_ok=True)
+        while slowing.exists():
+            client.send_bytes(b"\n")  # keeps it open meanwhile
+            time.sleep(0.1)
+        client.send({"input": "in time"})
+        client.finish()
+        (one,), end = client.read_all()
     assert late["error"]["code"] == "deadline_exceeded"
     assert (one["type"], end["num_failed"], end["complete"]) == ("embedding", 1, True)
 
@@ -322,8 +314,7 @@ def test_a_key_that_is_taken_away_ends_its_streams(streaming: Streaming) -> None
 
 def test_on_sigterm_what_was_read_is_answered_and_the_last_line_says_the_rest(streaming: Streaming) -> None:
     """The last test: the server is gone after it."""
-    (streaming.faults / "slow").write_text("1")
-    with streaming.open() as client:
+    with slowed(streaming.faults, 2), streaming.open() as client:
         client.send(*({"input": f"accepted {i}"} for i in range(20)))
         streaming.wait_until(lambda: streaming.server.metric("cenote_queue_inputs") >= 20)
         streaming.server.process.send_signal(signal.SIGTERM)

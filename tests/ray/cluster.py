@@ -4,9 +4,12 @@ Everything that it starts is in one process group, and ends with it. Token authe
 """
 
 import contextlib
+import itertools
 import os
+import random
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,10 +22,11 @@ import httpx
 import yaml
 
 from tests.conftest import ROOT, children_of, command_of, plain_environ
-from tests.service.engine.cache.redis_server import free_port
 
 CONFIG = ROOT / "deploy" / "ray" / "serve.yaml"
 BIN = Path(sys.executable).parent
+PORTS = range(20_000, 32_000)
+"""Above those of Ray's workers, and below those that Linux gives to connections: nobody takes one before Ray does."""
 READY_S = 180
 EMBEDDER_TITLE = "ray::ServeReplica:cenote:embedder"
 SETTINGS = {"threads": "1", "dtype": "float32", "result_cache_bytes": "0", "known_answer_s": "2"}
@@ -41,7 +45,7 @@ class Cluster:
 
     def __init__(self, folder: Path, *, num_cpus: int = 6) -> None:
         self._folder = folder
-        self.port, gcs, metrics = free_port(), free_port(), free_port()
+        self.port, gcs, metrics = free_ports(3)
         self.url, self.metrics_url = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{metrics}/metrics"
         self.env = plain_environ() | {
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "deploy" / "ray"))),
@@ -136,6 +140,21 @@ class Cluster:
             edge = [child for parent in edge for child in children_of(parent)]
             found += edge
         return found
+
+
+def free_ports(num: int) -> list[int]:
+    """So many ports on which nobody listens, no two alike."""
+    drawn = random.sample(PORTS, len(PORTS))
+    return list(itertools.islice(filter(_is_free, drawn), num))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
 
 
 @contextlib.contextmanager

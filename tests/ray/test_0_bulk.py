@@ -73,7 +73,11 @@ def start(source: Path, folder: Path, log: Path) -> subprocess.Popen[bytes]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """As a machine that goes: the job and all of its own cluster at once."""
+    """As a machine that goes: the job and all of its own cluster at once.
+
+    The job is stopped first, so that it neither ends nor starts anything while the others are looked for.
+    """
+    os.kill(process.pid, signal.SIGSTOP)
     mine, edge = [], [process.pid]
     while edge:
         edge = [child for parent in edge for child in children_of(parent)]
@@ -81,7 +85,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
     for pid in (process.pid, *mine):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    process.wait()
+    assert process.wait() == -signal.SIGKILL, "the job had ended by itself"
 
 
 def results(folder: Path) -> list[dict[str, Any]]:

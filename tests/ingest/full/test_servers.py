@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import LiveServer, children_of, command_of
 from tests.ingest.folder import BROKEN, asked, fill
 from tests.ingest.program import Program
+from tests.ingest.proxy import Proxy
 
 NUM_PICTURES = 300
 
@@ -43,12 +44,15 @@ def test_an_engine_that_is_killed_costs_time_and_no_item(
     start_server: Callable[..., LiveServer], pictures: Path, tmp_path: Path
 ) -> None:
     server = start_server().wait_until_ready()
-    run = Program(pictures, "--to", tmp_path / "out.jsonl", "--server", server.url, *asked(), "--batch-inputs", "9")
+    slow = Proxy(server.url, dawdle_s=0.2)
+    run = Program(pictures, "--to", tmp_path / "out.jsonl", "--server", slow.url, *asked(), "--batch-inputs", "9")
     while not (tmp_path / "out.jsonl").exists():
         time.sleep(0.01)
     time.sleep(0.5)
     os.kill(server.engine_pid(), signal.SIGKILL)
+    assert run.process.poll() is None, "it had ended before the engine did"
     end = run.end(2)
+    slow.stop()
     assert (end["points"], end["failed"]) == (3 * NUM_PICTURES, len(BROKEN))
     assert server.stop() == 0
 
