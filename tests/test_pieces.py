@@ -1,12 +1,15 @@
-"""The tests' own tokenizers: the same in each process, so that a test compares the same vectors in each run."""
+"""The tests' own tokenizers and weights: the same in each process, so that each run compares the same vectors."""
 
 import subprocess
 import sys
+from pathlib import Path
 
 PRINT = """
+import hashlib, sys
+from pathlib import Path
 from tests.two_towers import tokenizers
 from tests.two_towers.captions import CAPTIONS
-from tests.text_models.checkpoints import BERT_TOKENS, GEMMA_TOKENS, LLAMA_TOKENS, ROBERTA_TOKENS
+from tests.text_models.checkpoints import BERT_TOKENS, GEMMA_TOKENS, LLAMA_TOKENS, ROBERTA_TOKENS, make_checkpoint
 from tests.text_models.texts import TEXTS
 from tests.text_models.tokenizers import byte_fallback, byte_level, unigram, word_piece
 
@@ -19,12 +22,20 @@ made = (
     byte_fallback(GEMMA_TOKENS, "<bos>", "<eos>"),
 )
 print([[one.encode(text).ids for text in TEXTS] for one in made])
+
+folder = make_checkpoint("gemma3_text", Path(sys.argv[1]) / "checkpoint")  # the family with modules behind the model
+for file in sorted(folder.rglob("*.safetensors")):
+    print("weights", file.relative_to(folder), hashlib.sha256(file.read_bytes()).hexdigest())
 """
 
 
-def test_two_processes_make_the_same_tokenizers() -> None:
-    command = [sys.executable, "-c", PRINT]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+def test_two_processes_make_the_same_tokenizers_and_weights(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+    commands = [[sys.executable, "-c", PRINT, str(folder)] for folder in folders]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     first, second = (process.communicate(timeout=120)[0] for process in both)
     assert len(first) > 1000
+    assert first.count("\nweights ") == 3, "the transformer and two dense modules"
     assert first == second

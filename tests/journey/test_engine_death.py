@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 NUM_CLIENTS = 40
 NUM_ITEMS = 120
 NUM_KILLS = 2
-HEAL_S = 60
+HEAL_S = 240
 PAUSE_S = 0.05
 """What a client waits after a 503; a real one would wait for Retry-After."""
 
@@ -30,7 +30,7 @@ PAUSE_S = 0.05
 @pytest.fixture(scope="module")
 def mortal(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
     """A server of its own. Without a cache and with an arena of few pictures, pixels are on their way at any moment."""
-    flags = ("--encoder-cache-bytes", "0", "--pixel-arena-bytes", "200000", "--request-timeout-s", "40")
+    flags = ("--encoder-cache-bytes", "0", "--pixel-arena-bytes", "200000")
     server = start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
     yield server
     if server.process.poll() is None:

@@ -14,6 +14,7 @@ import pytest
 
 from service.engine.cache.disk import FOLDER
 from tests.conftest import CHECKPOINT, LiveServer, image_part, picture, plain_environ
+from tests.journey.patient.server import patient_environ
 from tests.service.engine.cache.redis_server import PASSWORD, RedisServer
 
 pytestmark = pytest.mark.slow
@@ -68,13 +69,26 @@ def wait_for_files(folder: Path, num: int) -> list[Path]:
     return files
 
 
+def stored_bytes(folder: Path) -> int:
+    return sum(size_of(file) for file in (folder / FOLDER).glob("*.safetensors"))
+
+
+def size_of(file: Path) -> int:
+    """Bytes of a file; none when the engine has just removed it."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 @pytest.fixture
 def start(start_server: Start) -> Iterator[Start]:
-    """Servers that end with the test."""
+    """Servers that end with the test, and wait for a slow disk unless told otherwise."""
     started: list[LiveServer] = []
 
-    def one(*flags: str) -> LiveServer:
-        started.append(start_server("--model", str(CHECKPOINT), *flags).wait_until_ready())
+    def one(*flags: str, is_patient: bool = True) -> LiveServer:
+        env = patient_environ() if is_patient else None
+        started.append(start_server("--model", str(CHECKPOINT), *flags, env=env).wait_until_ready())
         return started[-1]
 
     yield one
@@ -152,18 +166,17 @@ def test_the_folder_never_passes_its_cap(start: Start, tmp_path: Path) -> None:
     server = start("--disk-cache", str(tmp_path), "--disk-cache-bytes", "60000")
     for _ in range(40):
         server.vectors(body(picture(next(seeds))))
-        assert sum(file.stat().st_size for file in (tmp_path / FOLDER).glob("*.safetensors")) <= 60_000
+        assert stored_bytes(tmp_path) <= 60_000
     server.vectors({"input": "a step that reports"})
     assert tier(server, "evictions_total", "disk") > 0
     assert 0 < tier(server, "bytes", "disk") <= 60_000
 
 
-def test_a_server_of_values_is_shared_and_may_hang_and_go_at_any_time(
-    start: Start, tmp_path: Path, start_server: Start
-) -> None:
+def test_a_server_of_values_is_shared_and_may_hang_and_go_at_any_time(start: Start, tmp_path: Path) -> None:
     valkey = RedisServer(tmp_path)
     try:
-        one, other = (start("--valkey-url", valkey.url, "--log-level", "debug") for _ in range(2))
+        flags = ("--valkey-url", valkey.url, "--log-level", "debug")
+        one, other = (start(*flags, is_patient=False) for _ in range(2))
         urls = [picture(next(seeds)) for _ in range(6)]
         want = [one.vectors(body(url)) for url in urls]
         _wait_for(lambda: all(cache_header(other, body(url)) == "hit=1, miss=0" for url in urls))

@@ -1,6 +1,8 @@
 """Finished vectors on a real Valkey or Redis server: what one service has answered, another need not run."""
 
+import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,10 +10,12 @@ import numpy as np
 import pytest
 
 from tests.conftest import CHECKPOINT, LiveServer, image_part, picture, text_part
+from tests.journey.patient.server import patient_environ
 from tests.service.engine.cache.redis_server import PASSWORD, RedisServer
 
 pytestmark = pytest.mark.slow
 
+WRITTEN_S = 20
 PICTURE = picture(60_001)
 BODY = {"inputs": [{"content": [image_part(PICTURE), text_part("shared")]}, {"content": [text_part("alone")]}]}
 NAMES = "cenote_shared_vector_hits_total", "cenote_shared_vector_misses_total", "cenote_pictures_decoded_total"
@@ -36,13 +40,28 @@ class Pair:
         line = ["redis-cli", "-p", str(self.redis.port), "-a", PASSWORD, "--no-auth-warning", *command]
         return subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
 
+    def num_written(self) -> int:
+        """Values written since the server between them started."""
+        found = re.search(r"cmdstat_set:calls=(\d+)", " ".join(self.ask_redis("INFO", "commandstats")))
+        return int(found[1]) if found else 0
+
+    def asked(self, server: LiveServer, body: dict[str, Any]) -> tuple[list[int], np.ndarray]:
+        """As `asked`; what was not known is, from now on: vectors are written behind the answer."""
+        before = self.num_written()
+        told, rows = asked(server, body)
+        deadline_s = time.monotonic() + WRITTEN_S
+        while self.num_written() < before + told[1]:
+            assert time.monotonic() < deadline_s, f"{self.num_written() - before} vectors were written, not {told[1]}"
+            time.sleep(0.02)
+        return told, rows
+
 
 @pytest.fixture(scope="module")
 def pair(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     redis = RedisServer(tmp_path_factory.mktemp("redis"))
     # Vectors only, and no device's own: `MODEST` switches kept vectors off, and here they are what is looked at.
     flags = ("--model", str(CHECKPOINT), "--valkey-url", redis.url, "--result-cache-bytes", "1MiB")
-    servers = [start_server(*flags, "--valkey-keeps", "vectors") for _ in range(2)]
+    servers = [start_server(*flags, "--valkey-keeps", "vectors", env=patient_environ()) for _ in range(2)]
     yield Pair(*(server.wait_until_ready() for server in servers), redis)
     redis.stop()
 
@@ -59,8 +78,8 @@ def asked(server: LiveServer, body: dict[str, Any]) -> tuple[list[int], np.ndarr
 
 
 def test_what_one_has_answered_the_other_answers_bit_for_bit_and_decodes_nothing(pair: Pair) -> None:
-    first, want = asked(pair.one, BODY)
-    second, rows = asked(pair.other, BODY)
+    first, want = pair.asked(pair.one, BODY)
+    second, rows = pair.asked(pair.other, BODY)
     assert (first, second) == ([0, 2, 1], [2, 0, 0])
     np.testing.assert_array_equal(rows, want)
     answer = pair.other.ask("/v1/embeddings", BODY)
@@ -68,17 +87,19 @@ def test_what_one_has_answered_the_other_answers_bit_for_bit_and_decodes_nothing
 
 
 def test_another_length_format_or_instruction_is_another_vector(pair: Pair) -> None:
-    asked(pair.one, BODY)
+    pair.asked(pair.one, BODY)
     for more in ({"dimensions": 64}, {"normalize": False}, {"instruction": "Represent the colors of the image."}):
-        (hits, misses, _), _ = asked(pair.other, BODY | more)
+        (hits, misses, _), _ = pair.asked(pair.other, BODY | more)
         assert (hits, misses) == (0, 2), more
 
 
 def test_only_those_that_are_not_there_are_run_and_an_error_names_its_input(pair: Pair) -> None:
     known = {"content": [text_part("alone")]}
-    asked(pair.one, {"inputs": [known]})
+    pair.asked(pair.one, {"inputs": [known]})
     broken = {"content": [image_part(PICTURE[:-400])]}
-    (hits, misses, _), rows = asked(pair.other, {"inputs": [known, {"content": [text_part("never before")]}, known]})
+    (hits, misses, _), rows = pair.asked(
+        pair.other, {"inputs": [known, {"content": [text_part("never before")]}, known]}
+    )
     assert (hits, misses) == (2, 1)
     np.testing.assert_array_equal(rows[0], rows[2])
     refused = pair.other.http.post("/v1/embeddings", json={"inputs": [known, known, broken]})
@@ -86,10 +107,10 @@ def test_only_those_that_are_not_there_are_run_and_an_error_names_its_input(pair
 
 
 def test_a_value_that_was_changed_or_moved_is_a_miss(pair: Pair) -> None:
-    asked(pair.one, {"input": "sealed"})
-    _, want = asked(pair.one, {"input": "sealed"})
+    pair.asked(pair.one, {"input": "sealed"})
+    _, want = pair.asked(pair.one, {"input": "sealed"})
     assert pair.ask_redis("EVAL", CHANGE_ALL, "0") == ["1"]
-    (hits, misses, _), rows = asked(pair.other, {"input": "sealed"})
+    (hits, misses, _), rows = pair.asked(pair.other, {"input": "sealed"})
     assert (hits, misses) == (0, 1)
     np.testing.assert_allclose(rows, want, rtol=0, atol=1e-6)
 

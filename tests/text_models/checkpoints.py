@@ -196,6 +196,7 @@ def make_checkpoint(name: str, folder: Path) -> Path:
     """
     recipe, stock = RECIPES[name], folder.parent / f"{folder.name}-stock"
     tokenizer = recipe.tokenizer()
+    torch.manual_seed(20261121)
     model = AutoModel.from_config(recipe.config(SIZES | {"vocab_size": tokenizer.get_vocab_size()}))
     _randomize(model)
     model.save_pretrained(stock)

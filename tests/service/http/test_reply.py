@@ -39,6 +39,7 @@ async def answer(kind: FromPath[str]) -> Reply:
 def url() -> Iterator[str]:
     config = server_config(Litestar([answer], openapi_config=None), Settings(), 0)
     listening = config.bind_socket()
+    listening.listen()  # who asks before the server runs waits in the backlog
     server: uvicorn.Server = MetricsServer(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
     thread.start()

@@ -127,14 +127,16 @@ def test_half_precision_stays_near_float32(model: Qwen3VLModel, dtype: torch.dty
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_norm_rounds_where_the_stock_one_does(dtype: torch.dtype) -> None:
     norm = Qwen3VLTextRMSNorm(48).to(dtype)
-    norm.weight.data += torch.randn(48).to(dtype) / 4
-    x = (3 * torch.randn(30, 48)).to(dtype)
+    draw = torch.Generator().manual_seed(0)
+    norm.weight.data += torch.randn(48, generator=draw).to(dtype) / 4
+    x = (3 * torch.randn(30, 48, generator=draw)).to(dtype)
     ours = rms_norm(x, norm.weight.detach(), norm.variance_epsilon, torch.empty_like(x))
     torch.testing.assert_close(ours, norm(x).detach(), atol=1e-6, rtol=1e-6 if dtype == torch.float32 else 8e-3)
 
 
 def test_rotation_is_the_stock_one() -> None:
-    q, k, angle = torch.randn(1, 6, 9, 16), torch.randn(1, 6, 9, 16), torch.randn(1, 9, 8)
+    draw = torch.Generator().manual_seed(0)
+    q, k, angle = (torch.randn(shape, generator=draw) for shape in ((1, 6, 9, 16), (1, 6, 9, 16), (1, 9, 8)))
     cos, sin = (torch.cat([table, table], -1) for table in (angle.cos(), angle.sin()))
     want, _ = apply_rotary_pos_emb(q, k, cos, sin)
     ours = rotate(q[0].transpose(0, 1), angle[0, :, None].cos(), angle[0, :, None].sin(), torch.empty(9, 6, 16))
@@ -143,6 +145,7 @@ def test_rotation_is_the_stock_one() -> None:
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_fused_products_are_the_modules_and_share_their_memory(bias: bool) -> None:
+    torch.manual_seed(0)
     modules = [torch.nn.Linear(6, width, bias=bias) for width in (4, 3, 5)]
     x = torch.randn(7, 6)
     want = torch.cat([module(x) for module in modules], dim=1).detach()

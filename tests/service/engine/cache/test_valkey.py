@@ -10,9 +10,21 @@ from typing import Any
 
 import pytest
 
-from service.engine.cache import breaker
-from service.engine.cache.valkey import PREFIX, ValkeyTier
+from service.engine.cache import breaker, valkey
+from service.engine.cache.valkey import PREFIX, TIMEOUT_S, ValkeyTier
 from tests.service.engine.cache.redis_server import PASSWORD, RedisServer, free_port
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stands still for a moment turns no hit into a miss."""
+    monkeypatch.setattr(valkey, "TIMEOUT_S", 10.0)
+
+
+@pytest.fixture
+def haste(patience: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The product's own deadline, for servers that never answer: a plain one never answers TLS."""
+    monkeypatch.setattr(valkey, "TIMEOUT_S", TIMEOUT_S)
 
 
 @pytest.fixture
@@ -92,6 +104,7 @@ def test_a_server_that_is_gone_costs_misses_and_no_time_and_is_found_again(
     assert tier.get("name") == b"blob"
 
 
+@pytest.mark.usefixtures("haste")
 def test_a_server_that_hangs_is_given_up_after_a_quarter_of_a_second_and_then_left_alone(server: RedisServer) -> None:
     tier = ValkeyTier(server.url)
     tier.put("name", b"blob")
@@ -104,6 +117,7 @@ def test_a_server_that_hangs_is_given_up_after_a_quarter_of_a_second_and_then_le
         server.process.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.usefixtures("haste")
 def test_a_server_that_talks_another_language_is_a_miss() -> None:
     pytest.importorskip("redis", reason="needs the extra `valkey`")
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -111,6 +125,7 @@ def test_a_server_that_talks_another_language_is_a_miss() -> None:
         assert [tier.get("name") for _ in range(5)] == [None] * 5
 
 
+@pytest.mark.usefixtures("haste")
 @pytest.mark.parametrize("scheme", ["valkey", "valkeys", "redis", "rediss"])
 def test_no_password_is_ever_logged(scheme: str, server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
