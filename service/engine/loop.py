@@ -1,7 +1,6 @@
 """The engine's turn, over and over: read what came, take the next step, answer.
 
-Every run of the model is announced first: the front's watchdog counts from there, and knows who was running should the
-engine end. What fails is `isolation.py`'s and `pictures.py`'s to contain.
+What is about to run is announced by `announcing.py`. What fails is `isolation.py`'s and `pictures.py`'s to contain.
 """
 
 import logging
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from service.engine.announcing import Announcing
 from service.engine.cache.look_ups import LookUps
 from service.engine.cache.looked_up import LookedUp
 from service.engine.ceiling import TokenCeiling
@@ -21,7 +21,7 @@ from service.engine.features_writer import FeaturesWriter
 from service.engine.finisher import Finisher, Row
 from service.engine.isolation import Isolation
 from service.engine.pictures import PictureEncoder
-from service.engine.scheduler import Encode, EncodeStep, FeaturesStep, LanguageStep, Scheduler, Waiting
+from service.engine.scheduler import EncodeStep, FeaturesStep, LanguageStep, Scheduler, Waiting
 from service.engine.twins import Known
 from service.ipc.messages import (
     Abandon,
@@ -52,24 +52,29 @@ class EngineLoop:
     def __init__(
         self,
         send: Callable[[msgspec.Struct], None],
+        announce: Callable[[StepStarted], None],
         inbox: "queue.SimpleQueue[FrontMessage | LookedUp[torch.Tensor]]",
         scheduler: "Scheduler[torch.Tensor]",
         runner: "ModelRunner",
         shared: "SharedTiers[torch.Tensor] | None" = None,
         look_ups: LookUps | None = None,
     ) -> None:
-        """Answer by `send`; `shared` and `look_ups` come together, where there are tiers behind the cache."""
+        """Answer by `send`, and tell what is about to run by `announce`.
+
+        `shared` and `look_ups` come together, where there are tiers behind the cache.
+        """
         self._send = send
+        self._announcing = Announcing(announce)
         self._inbox = inbox
         self._scheduler = scheduler
         self._runner = runner
         self._shared = shared
         self._look_ups = look_ups
         drop_cached = scheduler.cache.clear
-        self._pictures = PictureEncoder(runner, self._announce_encode, drop_cached)
+        self._pictures = PictureEncoder(runner, self._announcing.encode, drop_cached)
         ceiling = TokenCeiling(scheduler.max_batch_tokens)
         keep = scheduler.twins.keep if scheduler.twins.results.is_on else None
-        self._isolation = Isolation(runner, ceiling, self._announce_batch, drop_cached, keep)
+        self._isolation = Isolation(runner, ceiling, self._announcing.batch, drop_cached, keep)
         self._finisher = Finisher(runner)
         self._features = FeaturesWriter(runner)
         self._released: list[int] = []
@@ -109,7 +114,7 @@ class EngineLoop:
                 self._scheduler.not_found(key)
         self._released += self._scheduler.expire(time.monotonic())
         if keys := self._scheduler.ask_for_pixels():
-            self._send(WantPixels(keys=keys))
+            self._send(WantPixels(keys=keys, after=self._announcing.num_steps))
 
     def _handle(self, message: "FrontMessage | LookedUp[torch.Tensor]") -> None:
         match message:
@@ -125,7 +130,7 @@ class EngineLoop:
             case LookedUp(key=key, features=features):
                 self._looked_up(key, features)
             case Ping():
-                self._send(Pong())
+                self._send(Pong(after=self._announcing.num_steps))
 
     def _looked_up(self, key: bytes, features: "torch.Tensor | None") -> None:
         assert self._look_ups is not None  # else nobody looks
@@ -157,15 +162,6 @@ class EngineLoop:
                     if self._shared is not None:
                         self._shared.offer(encode.media.key, features, features.nbytes)
         self._answer(began_s, failures=failures, num_encoded=num_encoded)
-
-    def _announce_encode(self, encode: "Encode[torch.Tensor]") -> None:
-        ids = list({one.request.id for waiting, _ in encode.waiters for one in waiting.everyone})
-        self._send(StepStarted(kind="encode", num_tokens=encode.media.num_tokens, ids=ids))
-
-    def _announce_batch(self, batch: "Sequence[Waiting[torch.Tensor]]") -> None:
-        num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
-        ids = [one.request.id for waiting in batch for one in waiting.everyone]
-        self._send(StepStarted(kind="language", num_tokens=num_tokens, ids=ids))
 
     def _answer_features(self, waiting: "Waiting[torch.Tensor]") -> None:
         began_s = time.perf_counter()
@@ -232,6 +228,7 @@ class EngineLoop:
                 step_ms=(time.perf_counter() - began_s) * 1e3,
                 cache=self._scheduler.cache.report(*behind),
                 results=self._scheduler.twins.report(),
+                after=self._announcing.num_steps,
             )
         )
 

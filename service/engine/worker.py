@@ -1,6 +1,6 @@
 """The engine process: it owns torch, the weights and the encoder cache, and talks to the front over one socket.
 
-`python -m service.engine.worker SOCKET_FD ARENA_FD`, started by `service.front.supervisor` and by nobody else.
+`python -m service.engine.worker SOCKET_FD PIPE_FD ARENA_FD`, started by `service.front.supervisor` and by nobody else.
 It ends when the front's end of the socket closes, so no engine outlives its front.
 """
 
@@ -35,6 +35,7 @@ from service.engine.result_cache import ResultCache
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import MAX_HELD_ROUNDS, Scheduler, nobody
 from service.engine.self_check import check_forward, known_answers
+from service.ipc.announcements import Announcer
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.tensor_dtype import TensorDtype
@@ -49,7 +50,7 @@ def main() -> None:
     """Load, check, say Ready, then run until the front goes."""
     for number in (signal.SIGINT, signal.SIGTERM):  # these reach the whole group; the front decides when we end
         signal.signal(number, signal.SIG_IGN)
-    socket_fd, arena_fd = map(int, sys.argv[1:3])
+    socket_fd, pipe_fd, arena_fd = map(int, sys.argv[1:4])
     channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
     start = channel.receive()
     if not isinstance(start, Start):
@@ -69,7 +70,9 @@ def main() -> None:
     channel.send(ready)
     shared = None if codec is None else open_shared(start, codec, inbox.put)
     look_ups = None if shared is None else LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
-    loop = EngineLoop(channel.send, inbox, new_scheduler(start, runner.device, look_ups), runner, shared, look_ups)
+    announce = Announcer(pipe_fd).announce
+    scheduler = new_scheduler(start, runner.device, look_ups)
+    loop = EngineLoop(channel.send, announce, inbox, scheduler, runner, shared, look_ups)
     if runner.device.type == "cpu":
         keep_core(start.num_threads)  # last: threads that are started behind it would be bound, too
     loop.run()

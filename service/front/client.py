@@ -59,7 +59,8 @@ class EngineClient:
         self._channel: AsyncChannel[EngineMessage] | None = None
         self._is_open = False
         self.refusal = RESTARTING
-        self._running: tuple[int, ...] = ()  # ids of the step that the engine is in
+        self._announced: StepStarted | None = None  # the last step that the engine has entered, so far as was read
+        self._after = 0  # the number of the last one that is over
         self._suspects = Suspects()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -106,6 +107,7 @@ class EngineClient:
     def attach(self, channel: AsyncChannel[EngineMessage]) -> None:
         """An engine is loaded at the other end of `channel`."""
         self._channel = channel
+        self._announced, self._after = None, 0
 
     def open(self) -> None:
         """The engine's known answer has matched: everybody may ask, and those who were left over are sent first."""
@@ -129,14 +131,13 @@ class EngineClient:
 
     def detach(self) -> None:
         """The engine has gone: who was running is told, who was not waits for the next, and every slot comes back."""
-        running = [self._pending[id_] for id_ in self._running if id_ in self._pending]
-        self._suspects.strike([pending.request for pending in running], time.monotonic())
+        running = self._running()
+        self._suspects.strike([self._pending[id_].request for id_ in running], time.monotonic())
         for id_, pending in list(self._pending.items()):
-            if pending.place == "sent" and id_ not in self._running:
+            if pending.place == "sent" and id_ not in running:
                 pending.hold()
             elif pending.place != "held":
                 self._pending.pop(id_).fail(self.refusal.error())
-        self._running = ()
         self._channel = None
         self._is_open = False
         self._take_back(list(self._lent))
@@ -168,12 +169,22 @@ class EngineClient:
                 self._settle(message)
             case WantPixels(keys=keys):
                 self._resupply_all(keys)
-            case StepStarted(ids=ids):
-                self._running = tuple(ids)
             case Pong():
                 pass
             case _:
                 raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
+        self._after = message.after
+
+    def announced(self, step: StepStarted) -> None:
+        """Note which step the engine has entered, perhaps a while ago: who is running should it end."""
+        self._announced = step
+
+    def _running(self) -> list[int]:
+        """Ids of the step that the engine is in, of those that somebody waits for."""
+        step = self._announced
+        if step is None or step.number <= self._after:
+            return []
+        return [id_ for id_ in step.ids if id_ in self._pending]
 
     def _register(self, prompt: Prompt, loaded: Sequence[LoadedMedia], output: Wanted, caller: Caller) -> Request:
         id_ = next(self._ids)
@@ -187,7 +198,6 @@ class EngineClient:
         return request
 
     def _settle(self, step: StepDone) -> None:
-        self._running = ()
         self._take_back(step.released)
         for vector in step.vectors:
             if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile

@@ -1,11 +1,13 @@
-"""Starts the engine process: a socket pair and the arena's descriptor are all that it inherits."""
+"""Starts the engine process: a socket pair, a pipe and the arena's descriptor are all that it inherits."""
 
 import os
 import socket  # noqa: TID251  # a socket pair
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from service.ipc.announcements import Announcements
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import EngineMessage
 
@@ -21,15 +23,48 @@ def engine_environ(environ: Mapping[str, str]) -> dict[str, str]:
     return {**({} if "OMP_WAIT_POLICY" in environ else {"GOMP_SPINCOUNT": NUM_SPINS}), **environ, **fixed}
 
 
-async def start_engine(arena_descriptor: int) -> tuple[subprocess.Popen[bytes], AsyncChannel[EngineMessage]]:
-    """A new engine and our end of its socket; it waits for `Start`.
+@dataclass(frozen=True, slots=True)
+class EngineProcess:
+    """A new engine, which waits for `Start`, and our ends of its lines.
+
+    Attributes:
+        process: of its own group.
+        channel: what both say.
+        announcements: what it is about to run.
+    """
+
+    process: subprocess.Popen[bytes]
+    channel: AsyncChannel[EngineMessage]
+    announcements: Announcements
+
+    def close(self) -> None:
+        """Close our ends; the engine ends of it."""
+        self.channel.close()
+        self.announcements.close()
+
+
+async def start_engine(arena_descriptor: int) -> EngineProcess:
+    """A new engine.
 
     Raises:
         OSError: there are no processes or descriptors left.
     """
+    announcements = Announcements()
+    try:
+        process, ours = _start(announcements.theirs, arena_descriptor)
+    except OSError:
+        announcements.close()
+        raise
+    finally:
+        announcements.inherited()
+    channel: AsyncChannel[EngineMessage] = await AsyncChannel.over(ours, EngineMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
+    return EngineProcess(process, channel, announcements)
+
+
+def _start(announcements_descriptor: int, arena_descriptor: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
     ours, theirs = socket.socketpair()
     with theirs:
-        descriptors = (theirs.fileno(), arena_descriptor)
+        descriptors = (theirs.fileno(), announcements_descriptor, arena_descriptor)
         try:
             process = subprocess.Popen(
                 # -P: the folder that the front was started in must not come before the installed packages.
@@ -42,5 +77,4 @@ async def start_engine(arena_descriptor: int) -> tuple[subprocess.Popen[bytes], 
         except OSError:
             ours.close()
             raise
-    channel: AsyncChannel[EngineMessage] = await AsyncChannel.over(ours, EngineMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
-    return process, channel
+    return process, ours

@@ -17,13 +17,14 @@ from service.errors import ModelError, ServiceError
 from service.front.breaker import Breaker
 from service.front.client import EngineClient
 from service.front.engine_host import EngineState
-from service.front.engine_process import start_engine
+from service.front.engine_process import EngineProcess, start_engine
+from service.front.listening import Listening
 from service.front.patience import Patience
 from service.front.refusal import DRAINING, RESTARTING, Refusal
 from service.front.watchdog import StepTimes, Watchdog
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
-from service.ipc.messages import Broken, EngineMessage, Ready, Start, StepStarted
+from service.ipc.messages import Broken, EngineMessage, Ready, Start
 
 logger = logging.getLogger("cenote.supervisor")
 
@@ -119,19 +120,19 @@ class Supervisor:
 
     async def _one_engine(self) -> None:
         began_s = time.monotonic()
-        channel = await self._spawn()
+        engine = await self._spawn()
         try:
-            first = await self._first_word(channel)
+            first = await self._first_word(engine.channel)
             if isinstance(first, Broken):
                 self._note_broken(first)
             if isinstance(first, Ready):
                 self.ready = first
                 self._start_s = time.monotonic() - began_s
-                await self._serve(channel)
+                await self._serve(engine)
         finally:
             self._not_ready("the engine is restarting")
             self.client.detach()
-            channel.close()
+            engine.close()
 
     async def _first_word(self, channel: AsyncChannel[EngineMessage]) -> EngineMessage | None:
         """What an engine says once it is loaded, or cannot be; None when it has ended, or takes too long."""
@@ -154,30 +155,25 @@ class Supervisor:
             raise EngineBrokenError(broken.reason)
         logger.error("the engine could not load: %s", broken.reason)
 
-    async def _serve(self, channel: AsyncChannel[EngineMessage]) -> None:
+    async def _serve(self, engine: EngineProcess) -> None:
         watchdog = Watchdog(self.patience.stuck_s, times=self._times)
-        self.client.attach(channel)
-        minders = [asyncio.create_task(self._watch(watchdog)), asyncio.create_task(self._ask_forever())]
-
-        def take(message: EngineMessage) -> None:
-            if isinstance(message, StepStarted):
-                watchdog.started(message.kind, message.num_tokens, time.monotonic())
-            else:
-                watchdog.heard(time.monotonic())
-            self.client.receive(message)
-
+        self.client.attach(engine.channel)
+        listening = Listening(self.client, watchdog, engine.announcements)
+        minders = [asyncio.create_task(self._watch(watchdog, listening)), asyncio.create_task(self._ask_forever())]
         try:
-            await channel.each(take)
+            await engine.channel.each(listening.take)
         finally:
+            listening.look()  # what it had entered when it ended
             for minder in minders:
                 minder.cancel()
 
-    async def _watch(self, watchdog: Watchdog) -> None:
+    async def _watch(self, watchdog: Watchdog, listening: Listening) -> None:
         """End an engine that says nothing for longer than it may: a stopped process, a device that hangs."""
         last_s = time.monotonic()
         while True:
             self.client.ping()
             await asyncio.sleep(TICK_S)
+            listening.look()
             now_s = time.monotonic()
             if watchdog.tick(now_s - last_s):
                 logger.error("the engine is stuck: silent for more than %.1f s; it is ended", watchdog.limit_s)
@@ -235,10 +231,11 @@ class Supervisor:
             self._start_s,
         )
 
-    async def _spawn(self) -> AsyncChannel[EngineMessage]:
-        self.process, channel = await start_engine(self.arena.descriptor)
-        channel.send(self.start)
-        return channel
+    async def _spawn(self) -> EngineProcess:
+        engine = await start_engine(self.arena.descriptor)
+        self.process = engine.process
+        engine.channel.send(self.start)
+        return engine
 
     def _kill(self) -> None:
         """End the process, if there is one. A thread reaps it: with a device to let go, that can take seconds."""

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Literal
 
+from service.ipc.messages import StepStarted
+
 Kind = Literal["encode", "language"]
 
 FACTOR = 5.0
@@ -60,27 +62,25 @@ class Watchdog:
         self._floor_s = floor_s
         self._max_tick_s = max_tick_s
         self._times = times or StepTimes()
-        self._step: tuple[Kind, int, float] | None = None
+        self._step: StepStarted | None = None
 
     @property
     def limit_s(self) -> float:
         """How long it may be silent now."""
         if self._step is None:
             return self._floor_s
-        kind, num_tokens, _ = self._step
-        return max(self._floor_s, FACTOR * self._times.expected_s(kind, num_tokens))
+        return max(self._floor_s, FACTOR * self._times.expected_s(self._step.kind, self._step.num_tokens))
 
-    def started(self, kind: Kind, num_tokens: int, now_s: float) -> None:
-        """The engine has entered a step."""
-        self.heard(now_s)
-        self._step = (kind, num_tokens, now_s)
+    def started(self, step: StepStarted) -> None:
+        """The engine has entered a step; those before it are over."""
+        self.heard(step.began_s, step.number - 1)
+        self._step = step
 
-    def heard(self, now_s: float) -> None:
-        """The engine has said something; if a step was running, it is over."""
+    def heard(self, now_s: float, after: int) -> None:
+        """The engine has said something; steps up to the number `after` are over. It may be in a later one."""
         self.silence_s = 0.0
-        if self._step is not None:
-            kind, num_tokens, began_s = self._step
-            self._times.learn(kind, num_tokens, now_s - began_s)
+        if self._step is not None and self._step.number <= after:
+            self._times.learn(self._step.kind, self._step.num_tokens, now_s - self._step.began_s)
             self._step = None
 
     def tick(self, elapsed_s: float) -> bool:

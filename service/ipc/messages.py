@@ -193,23 +193,34 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Pong(Message, frozen=True, kw_only=True):
-    """The engine's loop turns."""
-
-
 class StepStarted(Message, frozen=True, kw_only=True):
-    """The engine enters the model: the heartbeat that the front's watchdog counts from.
+    """The engine enters the model: the heartbeat that the front's watchdog counts from, told by `announcements.py`.
 
-    Sent once for each run of a batch and for each picture. If the engine ends before it says anything else, these
+    Once for each run of a batch and for each picture. If the engine ends before it says anything `after` it, these
     requests were running and no others.
     """
 
+    number: int
+    """Counts from 1."""
     kind: Literal["encode", "language"]
     num_tokens: int
     ids: list[int]
+    began_s: float
+    """By `time.monotonic`, which processes of one machine share."""
 
 
-class StepDone(Message, frozen=True, kw_only=True):
+class SignOfLife(Message, frozen=True, kw_only=True):
+    """What a running engine says between two steps."""
+
+    after: int = 0
+    """The number of the last step that was announced: it is over."""
+
+
+class Pong(SignOfLife, frozen=True, kw_only=True):
+    """The engine's loop turns."""
+
+
+class StepDone(SignOfLife, frozen=True, kw_only=True):
     """What one step of the engine gave."""
 
     vectors: list[Vector] = []
@@ -225,11 +236,11 @@ class StepDone(Message, frozen=True, kw_only=True):
     results: ResultReport = ResultReport()
 
 
-class WantPixels(Message, frozen=True, kw_only=True):
+class WantPixels(SignOfLife, frozen=True, kw_only=True):
     """Features that the front thought cached have gone; their pixels are needed."""
 
     keys: list[bytes]
 
 
 FrontMessage = Start | Submit | Pixels | Abandon | Ping
-EngineMessage = Ready | Broken | Pong | StepStarted | StepDone | WantPixels
+EngineMessage = Ready | Broken | Pong | StepDone | WantPixels

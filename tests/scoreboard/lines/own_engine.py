@@ -67,7 +67,7 @@ class OwnEngine:
         )
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._sent: list[msgspec.Struct] = []
-        self._loop = EngineLoop(self._sent.append, self._inbox, self.scheduler, wrap(self.runner))
+        self._loop = EngineLoop(self._sent.append, self._sent.append, self._inbox, self.scheduler, wrap(self.runner))
         self._next_id = 1
         gc.freeze()  # as the worker does
 

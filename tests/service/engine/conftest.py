@@ -19,4 +19,4 @@ def engine() -> tuple[EngineLoop, "queue.SimpleQueue[Any]", list[Any], TroubledR
         EncoderCache(1000), max_batch_tokens=1000, max_batch_requests=64, max_encoder_tokens=100
     )
     runner = TroubledRunner()
-    return EngineLoop(sent.append, inbox, scheduler, runner), inbox, sent, runner  # type: ignore[arg-type]
+    return EngineLoop(sent.append, sent.append, inbox, scheduler, runner), inbox, sent, runner  # type: ignore[arg-type]

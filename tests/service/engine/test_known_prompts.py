@@ -21,7 +21,9 @@ def test_twins_run_once_and_each_gets_what_he_asked_for(engine: Any) -> None:
     }  # fmt: skip
     assert [vector.rows["float32"][0] for vector in step.vectors] == [5, 5, 5, 6]
     assert (runner.num_batches, step.num_tokens, step.results.num_deduplicated) == (1, 2, 2)
-    assert sent[0] == StepStarted(kind="language", num_tokens=2, ids=[1, 2, 3, 4])
+    announced = sent[0]
+    assert isinstance(announced, StepStarted)
+    assert (announced.kind, announced.num_tokens, announced.ids) == ("language", 2, [1, 2, 3, 4])
 
 
 def test_a_prompt_that_fails_fails_all_who_asked_for_it_and_a_format_that_fails_fails_one(engine: Any) -> None:
@@ -55,7 +57,7 @@ def keeping(engine: Any) -> Any:
     scheduler: Scheduler[Any] = Scheduler(
         EncoderCache(1000), results, max_batch_tokens=1000, max_batch_requests=64, max_encoder_tokens=100
     )
-    return EngineLoop(sent.append, inbox, scheduler, runner), inbox, sent, runner
+    return EngineLoop(sent.append, sent.append, inbox, scheduler, runner), inbox, sent, runner
 
 
 def test_a_prompt_that_comes_again_is_answered_without_the_model(keeping: Any) -> None:

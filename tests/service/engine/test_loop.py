@@ -1,5 +1,6 @@
 """The engine's loop with a runner that can be told to fail: a failure stays with the request that caused it."""
 
+import time
 from typing import Any
 
 import msgspec
@@ -175,6 +176,18 @@ def test_every_run_of_the_model_is_announced_with_those_in_it(engine: Any) -> No
     sent.clear()
     engine[0].turn()
     assert [(message.kind, message.ids) for message in sent if isinstance(message, StepStarted)] == [("encode", [3])]
+
+
+def test_what_is_said_between_steps_says_which_step_is_over(engine: Any) -> None:
+    _, inbox, sent, _ = engine
+    submit(engine, request(1, 1))
+    inbox.put(Ping())
+    submit(engine, request(2, POISON), request(3, 3))
+    numbers = [message.number if isinstance(message, StepStarted) else message.after for message in sent]
+    assert numbers == [1, 2, 3, 4, 4]  # a pong behind the first step; a batch, its halves, their answer
+    began_s = [message.began_s for message in sent if isinstance(message, StepStarted)]
+    assert began_s == sorted(began_s)
+    assert abs(time.monotonic() - began_s[-1]) < 60
 
 
 def test_a_suspect_runs_alone(engine: Any) -> None:

@@ -54,7 +54,7 @@ def with_tiers() -> tuple[EngineLoop, SlowTiers, list[Any]]:
         look_up=look_ups.ask,
     )
     runner: Any = TroubledRunner()
-    return EngineLoop(sent.append, inbox, scheduler, runner, tiers, look_ups), tiers, sent  # type: ignore[arg-type]
+    return EngineLoop(sent.append, sent.append, inbox, scheduler, runner, tiers, look_ups), tiers, sent  # type: ignore[arg-type]
 
 
 def test_a_picture_that_a_shared_tier_has_is_not_encoded_and_is_a_hit(with_tiers: Any) -> None:

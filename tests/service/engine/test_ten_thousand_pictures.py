@@ -69,7 +69,7 @@ def test_ten_thousand_distinct_pictures_leave_both_tiers_at_their_caps_and_never
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     sent: list[Any] = []
     runner = TensorRunner()
-    loop = EngineLoop(sent.append, inbox, scheduler, runner)  # type: ignore[arg-type]
+    loop = EngineLoop(sent.append, sent.append, inbox, scheduler, runner)  # type: ignore[arg-type]
     draw, most, released = random.Random(2), 0, 0
     for first in range(0, NUM_PICTURES, 20):
         numbers = [*range(first, first + 20), *draw.choices(HOT, k=5)]

@@ -88,6 +88,11 @@ def vector(id_: int) -> Vector:
     return Vector(id=id_, rows={"float32": b"\0" * 32}, num_hits=0, num_misses=1, queue_ms=0.0, inference_ms=1.0)
 
 
+def entered(number: int, *tickets: Ticket) -> StepStarted:
+    ids = [ticket.id for ticket in tickets]
+    return StepStarted(number=number, kind="language", num_tokens=1, ids=ids, began_s=0.0)
+
+
 @played
 async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(stage: Stage) -> None:
     engine = await stage.connect()
@@ -99,7 +104,7 @@ async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(st
     next_owner = (await stage.loader.load([item(2)])).take(item(2))
     assert next_owner.slot is not None
     assert next_owner.slot.start == start  # the same place, another owner
-    stage.client.receive(StepStarted(kind="language", num_tokens=5, ids=[ticket.id]))
+    stage.client.announced(entered(1, ticket))
     stage.client.detach()
     with pytest.raises(UnavailableError, match="restarting"):
         await ticket.future
@@ -220,7 +225,7 @@ async def next_submit(engine: AsyncChannel[FrontMessage]) -> Submit:
 async def test_who_was_running_is_told_and_who_was_not_is_sent_to_the_next_engine_once(stage: Stage) -> None:
     await stage.connect()
     running, waiting = await stage.submit(item(1)), await stage.submit(item(2))
-    stage.client.receive(StepStarted(kind="encode", num_tokens=4, ids=[running.id]))
+    stage.client.announced(entered(1, running))
     stage.client.detach()
     with pytest.raises(UnavailableError, match="restarting"):
         await running.future
@@ -235,6 +240,24 @@ async def test_who_was_running_is_told_and_who_was_not_is_sent_to_the_next_engin
     with pytest.raises(UnavailableError, match="restarting"):
         await waiting.future
     assert stage.arena.num_bytes_taken == 0
+
+
+@played
+async def test_who_was_in_a_step_that_is_over_was_not_running(stage: Stage) -> None:
+    """His picture was encoded; he waited for the language step when the engine ended."""
+    await stage.connect()
+    ticket = await stage.submit(item(1))
+    stage.client.receive(StepDone(num_encoded=1, cache=CACHE, after=1))
+    stage.client.announced(entered(1, ticket))  # read after the answer to it
+    stage.client.detach()
+    assert not ticket.future.done()
+    engine = await stage.connect()
+    (again,) = (await next_submit(engine)).requests
+    assert (again.id, again.alone) == (ticket.id, False)
+    stage.client.announced(entered(1, ticket))  # each engine counts from 1
+    stage.client.detach()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await ticket.future
 
 
 @played
@@ -255,7 +278,7 @@ async def test_an_input_that_engines_die_of_runs_alone_and_then_not_at_all(stage
         engine = await stage.connect()
         ticket = await stage.submit()
         alone.append((await next_submit(engine)).requests[0].alone)
-        stage.client.receive(StepStarted(kind="language", num_tokens=1, ids=[ticket.id]))
+        stage.client.announced(entered(1, ticket))
         stage.client.detach()
         with pytest.raises(UnavailableError):
             await ticket.future
@@ -269,7 +292,7 @@ async def test_an_input_that_engines_die_of_runs_alone_and_then_not_at_all(stage
 async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
     engine = await stage.connect()
     ticket = await stage.submit()
-    stage.client.receive(StepStarted(kind="language", num_tokens=1, ids=[ticket.id]))
+    stage.client.announced(entered(1, ticket))
     stage.client.detach()
     engine = await stage.connect()
     suspect = await stage.submit()
@@ -283,7 +306,7 @@ async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
 async def test_one_end_of_an_engine_is_one_strike_however_many_asked_for_the_same(stage: Stage) -> None:
     await stage.connect()
     twins = [await stage.submit() for _ in range(4)]
-    stage.client.receive(StepStarted(kind="language", num_tokens=1, ids=[ticket.id for ticket in twins]))
+    stage.client.announced(entered(1, *twins))
     stage.client.detach()
     for ticket in twins:
         with pytest.raises(UnavailableError):

@@ -1,0 +1,83 @@
+"""What the engine is about to run, told over a pipe that wakes nobody: the front reads it when it wants to know.
+
+A message on the socket would wake the front in the middle of the forward that it announces, on a core that the forward
+is using. What was announced before the engine's end can be read after it. Knows no scheduler and no watchdog.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+
+import msgspec
+
+from service.ipc.channel import frame
+from service.ipc.frames import PREFIX, body_length
+from service.ipc.messages import StepStarted
+
+PIPE_BYTES = 1 << 20
+"""Room for what is announced between two looks of the front, half a second apart at most; then the engine waits."""
+READ_BYTES = 1 << 16
+
+
+class Announcer:
+    """The engine's end."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def announce(self, step: StepStarted) -> None:
+        """Tell; waits while the pipe is full.
+
+        Raises:
+            OSError: the front has gone.
+        """
+        left = memoryview(frame(step))
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+
+
+class Announcements:
+    """The front's end."""
+
+    def __init__(self) -> None:
+        """Open the pipe.
+
+        Raises:
+            OSError: there are no descriptors left.
+        """
+        self._descriptor, self.theirs = os.pipe()
+        os.set_blocking(self._descriptor, False)
+        with suppress(OSError, AttributeError):  # not Linux, or the user's pipes hold as much as they may
+            fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        self._is_open = True
+        self._buffer = bytearray()
+        self._decoder = msgspec.msgpack.Decoder(StepStarted)
+
+    def inherited(self) -> None:
+        """The engine has its end: close ours, so that the stream ends with it."""
+        os.close(self.theirs)
+
+    def read(self) -> list[StepStarted]:
+        """What was announced since the last look, in order; nothing once this end is closed.
+
+        Of an announcement that the engine died in the middle of, the step never began.
+        """
+        with suppress(BlockingIOError):
+            while self._is_open and (part := os.read(self._descriptor, READ_BYTES)):
+                self._buffer += part
+        steps, start = [], 0
+        while (end := self._end_of_frame(start)) <= len(self._buffer):
+            steps.append(self._decoder.decode(self._buffer[start + PREFIX.size : end]))
+            start = end
+        del self._buffer[:start]
+        return steps
+
+    def close(self) -> None:
+        """Close our end."""
+        self._is_open = False
+        os.close(self._descriptor)
+
+    def _end_of_frame(self, start: int) -> int:
+        """Where the frame ends that begins there, so far as can be said."""
+        body = start + PREFIX.size
+        return body if body > len(self._buffer) else body + body_length(bytes(self._buffer[start:body]))

@@ -1,0 +1,59 @@
+"""Announcements: read late, in order, and after the engine's end; what was cut off never began."""
+
+import os
+import threading
+
+from service.ipc.announcements import PIPE_BYTES, Announcements, Announcer
+from service.ipc.channel import frame
+from service.ipc.messages import StepStarted
+
+
+def step(number: int, num_ids: int = 1) -> StepStarted:
+    return StepStarted(number=number, kind="language", num_tokens=7, ids=list(range(num_ids)), began_s=1.5)
+
+
+def test_what_was_announced_is_read_once_in_order_and_reading_never_waits() -> None:
+    front = Announcements()
+    engine = Announcer(front.theirs)
+    assert front.read() == []
+    for number in (1, 2):
+        engine.announce(step(number))
+    assert front.read() == [step(1), step(2)]
+    assert front.read() == []
+    engine.announce(step(3, num_ids=20_000))  # more than is read at once
+    assert front.read() == [step(3, num_ids=20_000)]
+    front.inherited()
+    front.close()
+
+
+def test_the_last_word_of_an_engine_that_has_gone_can_be_read_and_half_a_word_is_none() -> None:
+    front = Announcements()
+    whole = bytes(frame(step(1)))
+    os.write(front.theirs, whole + whole[:3])
+    assert front.read() == [step(1)]
+    os.write(front.theirs, whole[3:-1])
+    front.inherited()  # the only one that could write
+    assert front.read() == []
+    assert front.read() == []
+    front.close()
+    assert front.read() == []  # a look that comes late finds nothing, and no descriptor of somebody else's
+
+
+def test_an_engine_that_nobody_listens_to_waits_and_goes_on() -> None:
+    front = Announcements()
+    engine = Announcer(front.theirs)
+    num_steps = 2 * PIPE_BYTES // len(frame(step(1, 1000)))
+
+    def announce() -> None:
+        for number in range(num_steps):
+            engine.announce(step(number, 1000))
+
+    thread = threading.Thread(target=announce)
+    thread.start()
+    read: list[StepStarted] = []
+    while len(read) < num_steps:
+        read += front.read()
+    thread.join(60)
+    assert [one.number for one in read] == list(range(num_steps))
+    front.inherited()
+    front.close()
