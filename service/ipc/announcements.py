@@ -37,7 +37,11 @@ class Announcer:
 
 
 class Announcements:
-    """The front's end."""
+    """The front's end.
+
+    Attributes:
+        theirs: the descriptor of the engine's end, which it inherits.
+    """
 
     def __init__(self) -> None:
         """Open the pipe.
