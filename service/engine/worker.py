@@ -1,4 +1,4 @@
-"""The engine process: it owns torch, the weights and the encoder cache, and talks to the front over one socket.
+"""The engine process: it owns torch, the weights and the encoder cache, and talks to the front by a socket and a pipe.
 
 `python -m service.engine.worker SOCKET_FD PIPE_FD ARENA_FD`, started by `service.front.supervisor` and by nobody else.
 It ends when the front's end of the socket closes, so no engine outlives its front.

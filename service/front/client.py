@@ -173,7 +173,7 @@ class EngineClient:
                 pass
             case _:
                 raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
-        self._after = message.after
+        self._after = max(self._after, message.after)
 
     def announced(self, step: StepStarted) -> None:
         """Note which step the engine has entered, perhaps a while ago: who is running should it end."""

@@ -57,7 +57,11 @@ async def start_engine(arena_descriptor: int) -> EngineProcess:
         raise
     finally:
         announcements.inherited()
-    channel: AsyncChannel[EngineMessage] = await AsyncChannel.over(ours, EngineMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
+    try:
+        channel: AsyncChannel[EngineMessage] = await AsyncChannel.over(ours, EngineMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
+    except BaseException:  # cancelled, for one
+        announcements.close()
+        raise
     return EngineProcess(process, channel, announcements)
 
 

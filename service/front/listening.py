@@ -4,18 +4,27 @@ What it announces is read behind its answers, at each tick of the watchdog, and 
 """
 
 import asyncio
-import time
+import logging
+
+import msgspec
 
 from service.front.client import EngineClient
 from service.front.watchdog import Watchdog
 from service.ipc.announcements import Announcements
 from service.ipc.messages import EngineMessage, SignOfLife
 
+logger = logging.getLogger("cenote.supervisor")
+
 
 class Listening:
-    """To one running engine."""
+    """To one running engine.
+
+    Attributes:
+        is_out_of_step: what it announces cannot be read any more; it has to be replaced.
+    """
 
     def __init__(self, client: EngineClient, watchdog: Watchdog, announcements: Announcements) -> None:
+        self.is_out_of_step = False
         self._client = client
         self._watchdog = watchdog
         self._announcements = announcements
@@ -24,14 +33,20 @@ class Listening:
         """Hand on a message; who waits for it goes first."""
         self._client.receive(message)
         if isinstance(message, SignOfLife):
-            asyncio.get_running_loop().call_soon(self._heard, message.after, time.monotonic())
+            asyncio.get_running_loop().call_soon(self._heard, message)
 
     def look(self) -> None:
         """Read what was announced since the last look."""
-        for step in self._announcements.read():
+        try:
+            steps = self._announcements.read()
+        except (msgspec.MsgspecError, RuntimeError):
+            logger.exception("what the engine announces cannot be read. This is a bug.")
+            self.is_out_of_step = True
+            return
+        for step in steps:
             self._watchdog.started(step)
             self._client.announced(step)
 
-    def _heard(self, after: int, now_s: float) -> None:
+    def _heard(self, message: SignOfLife) -> None:
         self.look()
-        self._watchdog.heard(now_s, after)
+        self._watchdog.heard(message.said_s, message.after)

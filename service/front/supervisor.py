@@ -163,9 +163,9 @@ class Supervisor:
         try:
             await engine.channel.each(listening.take)
         finally:
-            listening.look()  # what it had entered when it ended
             for minder in minders:
                 minder.cancel()
+            listening.look()  # what it had entered when it ended
 
     async def _watch(self, watchdog: Watchdog, listening: Listening) -> None:
         """End an engine that says nothing for longer than it may: a stopped process, a device that hangs."""
@@ -175,7 +175,7 @@ class Supervisor:
             await asyncio.sleep(TICK_S)
             listening.look()
             now_s = time.monotonic()
-            if watchdog.tick(now_s - last_s):
+            if watchdog.tick(now_s - last_s) or listening.is_out_of_step:
                 logger.error("the engine is stuck: silent for more than %.1f s; it is ended", watchdog.limit_s)
                 metrics.ENGINE_STUCK.inc()
                 self._discard("the engine was stuck and is restarting")

@@ -15,7 +15,7 @@ from service.ipc.frames import PREFIX, body_length
 from service.ipc.messages import StepStarted
 
 PIPE_BYTES = 1 << 20
-"""Room for what is announced between two looks of the front, half a second apart at most; then the engine waits."""
+"""Room for what is announced between two looks of the front, half a second apart or less; then the engine waits."""
 READ_BYTES = 1 << 16
 
 
@@ -77,9 +77,10 @@ class Announcements:
         return steps
 
     def close(self) -> None:
-        """Close our end."""
-        self._is_open = False
-        os.close(self._descriptor)
+        """Close our end, once."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self._descriptor)
 
     def _end_of_frame(self, start: int) -> int:
         """Where the frame ends that begins there, so far as can be said."""

@@ -1,6 +1,7 @@
 """What front and engine say to each other: tagged msgspec Structs, sent as msgpack. No pickle crosses this line."""
 
 import math
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -22,7 +23,7 @@ GridTHW = tuple[int, int, int]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Anything that crosses the socket pair."""
+    """Anything that crosses the socket pair, or the pipe beside it."""
 
 
 class PixelSlot(msgspec.Struct, frozen=True):
@@ -214,6 +215,8 @@ class SignOfLife(Message, frozen=True, kw_only=True):
 
     after: int = 0
     """The number of the last step that was announced: it is over."""
+    said_s: float = msgspec.field(default_factory=time.monotonic)
+    """When, by the engine: the front may hear of it late."""
 
 
 class Pong(SignOfLife, frozen=True, kw_only=True):

@@ -2,7 +2,11 @@
 
 import os
 import threading
+import time
 
+import pytest
+
+from service.ipc import announcements
 from service.ipc.announcements import PIPE_BYTES, Announcements, Announcer
 from service.ipc.channel import frame
 from service.ipc.messages import StepStarted
@@ -12,7 +16,8 @@ def step(number: int, num_ids: int = 1) -> StepStarted:
     return StepStarted(number=number, kind="language", num_tokens=7, ids=list(range(num_ids)), began_s=1.5)
 
 
-def test_what_was_announced_is_read_once_in_order_and_reading_never_waits() -> None:
+def test_what_was_announced_is_read_once_in_order_and_reading_never_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcements, "READ_BYTES", 1000)
     front = Announcements()
     engine = Announcer(front.theirs)
     assert front.read() == []
@@ -20,8 +25,8 @@ def test_what_was_announced_is_read_once_in_order_and_reading_never_waits() -> N
         engine.announce(step(number))
     assert front.read() == [step(1), step(2)]
     assert front.read() == []
-    engine.announce(step(3, num_ids=20_000))  # more than is read at once
-    assert front.read() == [step(3, num_ids=20_000)]
+    engine.announce(step(3, num_ids=5_000))  # more than is read at once
+    assert front.read() == [step(3, num_ids=5_000)]
     front.inherited()
     front.close()
 
@@ -48,10 +53,14 @@ def test_an_engine_that_nobody_listens_to_waits_and_goes_on() -> None:
         for number in range(num_steps):
             engine.announce(step(number, 1000))
 
-    thread = threading.Thread(target=announce)
+    thread = threading.Thread(target=announce, daemon=True)
     thread.start()
+    thread.join(0.5)
+    assert thread.is_alive()
     read: list[StepStarted] = []
+    deadline_s = time.monotonic() + 60
     while len(read) < num_steps:
+        assert time.monotonic() < deadline_s
         read += front.read()
     thread.join(60)
     assert [one.number for one in read] == list(range(num_steps))

@@ -20,7 +20,7 @@ def submit(num_requests: int) -> Submit:
 def step(i: int, num_bytes: int) -> StepDone:
     row = bytes([i]) * num_bytes
     vector = Vector(id=i, rows={"int8": row}, num_hits=0, num_misses=0, queue_ms=0, inference_ms=0)
-    return StepDone(vectors=[vector], cache=CacheReport(num_entries=i, num_bytes=num_bytes, num_evictions=0))
+    return StepDone(vectors=[vector], cache=CacheReport(num_entries=i, num_bytes=num_bytes, num_evictions=0), said_s=1)
 
 
 def test_both_ends_say_what_they_mean() -> None:
