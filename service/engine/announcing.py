@@ -5,10 +5,10 @@ The front's watchdog counts from there, and the client knows who was running sho
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from service.engine.scheduler import Encode, Waiting
-from service.ipc.messages import StepStarted
+from service.ipc.messages import StepKind, StepStarted
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +35,7 @@ class Announcing:
         num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
         self._step("language", num_tokens, [one.request.id for waiting in batch for one in waiting.everyone])
 
-    def _step(self, kind: Literal["encode", "language"], num_tokens: int, ids: list[int]) -> None:
+    def _step(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
         self.num_steps += 1
         began_s = time.monotonic()
         self._announce(StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=began_s))

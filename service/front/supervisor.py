@@ -174,8 +174,11 @@ class Supervisor:
             self.client.ping()
             await asyncio.sleep(TICK_S)
             listening.look()
+            if listening.is_out_of_step:
+                self._discard("the engine could not be understood and is restarting")
+                return
             now_s = time.monotonic()
-            if watchdog.tick(now_s - last_s) or listening.is_out_of_step:
+            if watchdog.tick(now_s - last_s):
                 logger.error("the engine is stuck: silent for more than %.1f s; it is ended", watchdog.limit_s)
                 metrics.ENGINE_STUCK.inc()
                 self._discard("the engine was stuck and is restarting")

@@ -7,11 +7,8 @@ from the steps themselves: by kind and by size, the latest of each.
 import math
 from collections import deque
 from collections.abc import Iterable
-from typing import Literal
 
-from service.ipc.messages import StepStarted
-
-Kind = Literal["encode", "language"]
+from service.ipc.messages import StepKind, StepStarted
 
 FACTOR = 5.0
 """A step may take so many times the 99th percentile of its like."""
@@ -26,14 +23,14 @@ class StepTimes:
     """Seconds of past steps, in buckets of sizes that double."""
 
     def __init__(self) -> None:
-        self._seconds: dict[tuple[Kind, int], deque[float]] = {}
+        self._seconds: dict[tuple[StepKind, int], deque[float]] = {}
 
-    def learn(self, kind: Kind, num_tokens: int, seconds: float) -> None:
+    def learn(self, kind: StepKind, num_tokens: int, seconds: float) -> None:
         """A step has ended."""
         bucket = self._seconds.setdefault((kind, num_tokens.bit_length()), deque(maxlen=NUM_REMEMBERED))
         bucket.append(seconds)
 
-    def expected_s(self, kind: Kind, num_tokens: int) -> float:
+    def expected_s(self, kind: StepKind, num_tokens: int) -> float:
         """What a step of this size takes at most, so far as is known.
 
         From the nearest bucket at or below its size: a step twice as large takes twice as long. Where attention's

@@ -15,7 +15,7 @@ from service.ipc.frames import PREFIX, body_length
 from service.ipc.messages import StepStarted
 
 PIPE_BYTES = 1 << 20
-"""Room for what is announced between two looks of the front, half a second apart or less; then the engine waits."""
+"""Room for what is announced between two looks of the front, mostly half a second; then the engine waits."""
 READ_BYTES = 1 << 16
 
 

@@ -18,6 +18,7 @@ else:
 """A vector's bytes, or a picture's features. Whoever receives them gets a view of the frame: megabytes are not copied
 while the event loop waits."""
 
+StepKind = Literal["encode", "language"]
 GridTHW = tuple[int, int, int]
 """Temporal, height and width of a picture in 16-pixel patches, before merging."""
 
@@ -203,7 +204,7 @@ class StepStarted(Message, frozen=True, kw_only=True):
 
     number: int
     """Counts from 1."""
-    kind: Literal["encode", "language"]
+    kind: StepKind
     num_tokens: int
     ids: list[int]
     began_s: float

@@ -2,15 +2,15 @@
 
 import pytest
 
-from service.front.watchdog import NUM_REMEMBERED, Kind, StepTimes, Watchdog
-from service.ipc.messages import StepStarted
+from service.front.watchdog import NUM_REMEMBERED, StepTimes, Watchdog
+from service.ipc.messages import StepKind, StepStarted
 
 
 def watchdog(times: StepTimes | None = None) -> Watchdog:
     return Watchdog(10.0, times=times)
 
 
-def step(number: int, kind: Kind, num_tokens: int, began_s: float) -> StepStarted:
+def step(number: int, kind: StepKind, num_tokens: int, began_s: float) -> StepStarted:
     return StepStarted(number=number, kind=kind, num_tokens=num_tokens, ids=[], began_s=began_s)
 
 
