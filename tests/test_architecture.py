@@ -114,6 +114,7 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
         "service/http/head_rules.py": {"h11"},
         "service/http/strict_h11.py": {"h11"},
         "service/http/listening.py": {"socket"},
+        "service/http/taking.py": {"socket"},
         "service/decode/serve.py": {"socket"},
         "service/decode/worker_process.py": {"socket"},
         "service/model/checkpoint.py": {"huggingface_hub"},

@@ -14,16 +14,20 @@ from typing import Any, Literal
 
 import h11
 from uvicorn import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import InputError, ServiceError, UnavailableError
+from service.http.chunk_turns import ChunkTurns
 from service.http.crowd import ProbesOnly, crowded
 from service.http.errors import error_answer, retry_headers
+from service.http.flow import Flow
 from service.http.request_id import new_request_id
 from service.http.strict_h11 import StrictConnection
+from service.http.taking import Taking, num_in_kernel
 
 NUM_SPARE = 64
 """Connections above the limit whose head is read, in case it is a probe's; those above are answered unread."""
@@ -52,8 +56,8 @@ class ConnectionLimits:
         max_head_bytes: request line and headers together.
         head_timeout_s: from the first byte of a head, or from the connection, to its last.
         drain_timeout_s: to send the rest of a body that nobody reads.
-        write_timeout_s: to take anything of an answer.
-        min_bytes_per_s: to take of it on average over that time.
+        write_timeout_s: to take anything of an answer at first.
+        min_bytes_per_s: to take of it on average.
     """
 
     max_connections: int
@@ -65,27 +69,38 @@ class ConnectionLimits:
 
 
 class Connection(H11Protocol):
-    """uvicorn's h11 protocol with timers, a cap, stricter heads, and refusals in our own words."""
+    """uvicorn's h11 protocol with timers, a cap, stricter heads, and refusals in our own words.
+
+    Args:
+        limits: of one connection, and of all.
+        turns: of the server, for bodies in chunks.
+    """
+
+    flow: Flow
 
     def __init__(
         self,
         limits: ConnectionLimits,
+        turns: ChunkTurns,
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.conn: StrictConnection = StrictConnection(limits.max_head_bytes)
+        self.conn: StrictConnection = StrictConnection(limits.max_head_bytes, turns)
         self._limits = limits
+        self._turns = turns
         self._head_timeout_s = limits.head_timeout_s
         self._phase: Phase | None = None
         self._reading: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
+        self._is_deaf = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Take a place among the connections; without one, hear whether it is a probe, or not even that."""
         super().connection_made(transport)
+        self.flow = Flow(transport)
         num_over = len(self.connections) - self._limits.max_connections
         if num_over > NUM_SPARE:
             self._refuse(crowded(), 503)
@@ -104,15 +119,49 @@ class Connection(H11Protocol):
         self._unset_keepalive_if_required()  # uvicorn leaves it when the connection broke
 
     def data_received(self, data: bytes) -> None:
-        """Read, and start or stop the clock."""
-        super().data_received(data)
-        self._watch_reading()
+        """Read, and start or stop the clock; of who was refused nothing more is read."""
+        if not self._is_deaf:
+            super().data_received(data)
+            self._watch_reading()
+
+    def handle_events(self) -> None:
+        """Take what has come; chunks above this turn's number in another one, and until then none are received."""
+        super().handle_events()
+        if self.conn.is_behind:
+            self._turns.wait(self._go_on)
+        if self.conn.is_behind != self.flow.is_held:
+            self._hold(is_held=self.conn.is_behind)
+
+    def _go_on(self) -> None:
+        if not self._is_deaf and not self.transport.is_closing():
+            self.handle_events()
+            self._watch_reading()
+
+    def _hold(self, *, is_held: bool) -> None:
+        if is_held:
+            self.flow.pause_reading()
+        self.flow.is_held = is_held
+        if not is_held and len(self.cycle.body) <= HIGH_WATER_LIMIT:  # else the app's next wish for more resumes it
+            self.flow.resume_reading()
 
     def on_response_complete(self) -> None:
         """Answered: what is left is the rest of the body, a next request, or an answer that is not taken."""
         super().on_response_complete()
+        if (self.conn.ends_early or self.conn.is_in_chunks) and not self.transport.is_closing():
+            self._end_early()
         self._watch_reading()
         self._watch_writing()
+
+    def _end_early(self) -> None:
+        """The rest of a body in chunks is received unread for a while: closing at once could take the answer with it.
+
+        Source: RFC 9112 section 9.6.
+        """
+        self._is_deaf = True
+        self._hold(is_held=False)
+        self.flow.resume_reading()
+        self._unset_keepalive_if_required()  # the drain has a time of its own
+        self.transport.write_eof()
 
     def pause_writing(self) -> None:
         """The client takes its answer more slowly than it is written."""
@@ -160,6 +209,8 @@ class Connection(H11Protocol):
 
     def _reading_phase(self) -> Phase | None:
         """What the client owes us now; an idle connection between requests owes nothing, and has uvicorn's timer."""
+        if self._is_deaf:
+            return "drain"
         if self.conn.their_state is h11.IDLE:
             return "head" if self.cycle is None or self.conn.trailing_data[0] else None
         is_answered = self.cycle is not None and self.cycle.response_complete
@@ -173,22 +224,17 @@ class Connection(H11Protocol):
 
     def _watch_writing(self) -> None:
         if self._writing is None and self.transport.get_write_buffer_size():
-            self._check_writing_later()
+            self._check_writing(Taking(self._limits.write_timeout_s, self._limits.min_bytes_per_s))
 
-    def _check_writing_later(self) -> None:
-        """Note how much has to have been taken by then: what is left now, or the least rate if that is less."""
-        num_left = self.transport.get_write_buffer_size()
-        num_due = min(num_left, int(self._limits.min_bytes_per_s * self._limits.write_timeout_s))
-        num_taken = self.conn.num_sent_bytes - num_left
-        self._writing = self.loop.call_later(self._limits.write_timeout_s, self._check_writing, num_taken + num_due)
-
-    def _check_writing(self, num_due: int) -> None:
+    def _check_writing(self, taking: Taking) -> None:
         """Go on waiting while the client takes its answer at the least rate; more of it may have been written since."""
         self._writing = None
         num_left = self.transport.get_write_buffer_size()
         if not num_left:
             return
-        if self.conn.num_sent_bytes - num_left < num_due:
-            self._give_up("write")
+        num_sent = self.conn.num_sent_bytes
+        num_taken = num_sent - num_left - num_in_kernel(self.transport.get_extra_info("socket"))
+        if wait_s := taking.wait_s(self.loop.time(), num_taken, num_sent):
+            self._writing = self.loop.call_later(wait_s, self._check_writing, taking)
         else:
-            self._check_writing_later()
+            self._give_up("write")

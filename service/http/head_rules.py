@@ -3,7 +3,7 @@
 In: the bytes that came so far. Out: nothing, or a `RemoteProtocolError` whose status says why. It runs before the head
 is parsed, so a head that two parsers could read in two ways is read by none.
 
-Source: RFC 9112 sections 2.2, 5.2, 6.1 and 11.2; shared/reference/security-reliability.md section 3.
+Source: RFC 9112 sections 2.2, 2.3, 3.2.2, 5.2, 6.1 and 11.2; shared/reference/security-reliability.md section 3.
 """
 
 import re
@@ -18,6 +18,7 @@ MAX_LINE_OVERHEAD = 64
 _END = re.compile(rb"\n\r?\n")
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_ABSOLUTE = re.compile(rb"https?://([^/?#@]+)((?:[/?][^#]*)?)", re.IGNORECASE)
 _FOLDED = re.compile(rb"\n[ \t]")
 
 
@@ -53,6 +54,26 @@ def checked_fields(request: h11.Request) -> dict[bytes, bytes]:
     if not _HOST.fullmatch(values.get(b"host", b"")):
         raise _refused(400, "a malformed Host")
     return values
+
+
+def origin_form(request: h11.Request) -> h11.Request:
+    """The request with a target that is a path. One that is a whole URL, as proxies are sent them, says the host too.
+
+    Raises:
+        h11.RemoteProtocolError: it is of another major version of HTTP, or has a URL that is none of this server's.
+    """
+    if not request.http_version.startswith(b"1."):
+        raise _refused(400, "another version of HTTP")
+    if request.target.startswith(b"/") or b"://" not in request.target:
+        return request
+    found = _ABSOLUTE.fullmatch(request.target)
+    if found is None:
+        raise _refused(400, "a target that is no URL of an HTTP server")
+    host, rest = found.groups()
+    headers = [(name, value) for name, value in request.headers if name != b"host"]
+    target = rest if rest.startswith(b"/") else b"/" + rest
+    version = request.http_version
+    return h11.Request(method=request.method, headers=[(b"host", host), *headers], target=target, http_version=version)
 
 
 def _refused(status: int, why: str) -> h11.RemoteProtocolError:

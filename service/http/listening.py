@@ -15,6 +15,7 @@ import uvicorn
 from litestar import Litestar
 from litestar.types import ASGIApp
 
+from service.http.chunk_turns import ChunkTurns
 from service.http.connection import Connection, ConnectionLimits
 from service.http.errors import HANDLERS
 from service.http.head import HeadAsGet
@@ -47,7 +48,7 @@ def server_config(app: Any, settings: Settings, port: int) -> uvicorn.Config:
         write_timeout_s=WRITE_TIMEOUT_S,
         min_bytes_per_s=settings.min_bytes_per_s,
     )
-    protocol: Any = partial(Connection, limits)  # uvicorn only ever calls it
+    protocol: Any = partial(Connection, limits, ChunkTurns())  # uvicorn only ever calls it
     return uvicorn.Config(
         app,
         host=settings.host,

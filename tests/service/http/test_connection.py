@@ -16,6 +16,7 @@ LENGTH = b"content-length: 14\r\n"
 START = b"POST /v1/embeddings HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
 GET = b"GET /livez HTTP/1.1\r\nhost: a\r\n"
 CHUNKED = START + b"transfer-encoding: chunked\r\n\r\n"
+LINES_ELSEWHERE = CHUNKED.replace(b"json", b"x-ndjson")
 WHOLE_CHUNK = b"e\r\n" + BODY + b"\r\n0\r\n\r\n"
 
 RAW = {
@@ -43,6 +44,17 @@ RAW = {
     "a wish that nobody knows": (GET + b"expect: more\r\n\r\n", 200),
     "one chunk": (CHUNKED + WHOLE_CHUNK, 200),
     "HTTP/1.0": (b"GET /livez HTTP/1.0\r\n\r\n", 200),
+    "tiny chunks of lines elsewhere": (LINES_ELSEWHERE + b'c\r\n{"input":""}\r\n' * 500_000 + b"0\r\n\r\n", 415),
+    "chunks of 64 bytes": (CHUNKED + (b"40\r\n" + b" " * 64 + b"\r\n") * 10_000 + WHOLE_CHUNK, 200),
+    "HTTP/2.0": (b"GET /livez HTTP/2.0\r\nhost: a\r\n\r\n", 400),
+    "HTTP/0.9": (b"GET /livez HTTP/0.9\r\nhost: a\r\n\r\n", 400),
+    "a later HTTP/1": (b"GET /livez HTTP/1.2\r\nhost: a\r\n\r\n", 200),
+    "a URL as target": (b"GET HTTP://b:80/livez HTTP/1.1\r\nhost: a\r\n\r\n", 200),
+    "a URL without a path": (b"GET http://[::1]?a=/b HTTP/1.1\r\nhost: a\r\n\r\n", 200),
+    "a URL of another server": (b"GET ftp://b/livez HTTP/1.1\r\nhost: a\r\n\r\n", 400),
+    "a URL with a password": (b"GET http://me:secret@b/livez HTTP/1.1\r\nhost: a\r\n\r\n", 400),
+    "a URL with a malformed host": (b"GET http://a,b/livez HTTP/1.1\r\nhost: a\r\n\r\n", 400),
+    "a URL and no host": (b"GET http://b/livez HTTP/1.1\r\n\r\n", 400),
     "another upgrade": (GET + b"connection: upgrade\r\nupgrade: websocket\r\n\r\n", 200),
 }
 
@@ -138,6 +150,19 @@ def test_a_body_that_nobody_reads_is_not_waited_for_for_long(impatient: LiveServ
     )
     assert heard.startswith(b"HTTP/1.1 404 ")
     assert 3 < seconds < 8
+
+
+@pytest.mark.parametrize("path", [b"/nothing", b"/v1/models", b"/v1/embeddings"])
+def test_a_body_in_chunks_that_is_refused_is_ended_and_not_parsed(impatient: LiveServer, path: bytes) -> None:
+    """The answer says so, comes with the server's own end, and outlasts what its client still sends."""
+    with connect(impatient) as client:
+        client.sendall(LINES_ELSEWHERE.replace(b"/v1/embeddings", path) + b"5\r\nhello\r\n")
+        heard = hear(client)
+        assert heard.status in (404, 405, 415)
+        assert b"\r\nconnection: close\r\n" in heard.raw
+        client.sendall(b"what is no chunk at all" * 50_000)
+        assert client.recv(1) == b""
+        client.sendall(b"and more")
 
 
 @pytest.fixture
