@@ -11,8 +11,9 @@ from typing import TypeVar, cast
 import msgspec
 
 from schemas.base import Wire
-from schemas.explain import explain
-from schemas.lenient import lenient
+from schemas.explain import explain, is_unknown_field
+from schemas.lenient import lenient_body
+from schemas.nulls import convert_without_nulls, may_hold_nulls
 from schemas.rule_error import RuleError
 
 W = TypeVar("W", bound=Wire)
@@ -24,7 +25,8 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
     Args:
         raw: the body, JSON in UTF-8.
         type_: the request type.
-        ignore_unknown: skip unknown fields at every depth instead of refusing them (`--unknown-fields ignore`).
+        ignore_unknown: skip unknown fields at every depth instead of refusing them (`--unknown-fields ignore`), but
+            for those that would change what is answered.
 
     Returns:
         The request.
@@ -33,7 +35,7 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
         RuleError: `invalid_json`, `unknown_field`, `empty_input`, `too_many_inputs` or `invalid_request`.
     """
     try:
-        return cast(W, _decoder(type_, ignore_unknown).decode(raw))
+        return _decoded(raw, type_, ignore_unknown)
     except msgspec.ValidationError as error:
         raise explain(str(error), type_) from None
     except msgspec.DecodeError as error:
@@ -44,9 +46,19 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
         raise _invalid_json("nested too deeply") from None
 
 
+def _decoded(raw: bytes, type_: type[W], ignore_unknown: bool) -> W:
+    decoder = _decoder(type_, ignore_unknown)
+    try:
+        return cast(W, decoder.decode(raw))
+    except msgspec.ValidationError as error:
+        if not (is_unknown_field(str(error)) and may_hold_nulls(raw)):
+            raise
+    return convert_without_nulls(raw, type_)
+
+
 @cache
 def _decoder(type_: type[Wire], ignore_unknown: bool) -> msgspec.json.Decoder[Wire]:
-    return msgspec.json.Decoder(lenient(type_) if ignore_unknown else type_, strict=True)
+    return msgspec.json.Decoder(lenient_body(type_) if ignore_unknown else type_, strict=True)
 
 
 def _place(text: str, num_bytes: int) -> str:

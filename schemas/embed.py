@@ -13,13 +13,10 @@ from msgspec import UNSET, Meta, UnsetType
 from schemas.base import Answer, Count, Wire
 from schemas.content import Content, ImageBackground
 from schemas.embed_vectors import EmbeddingType, EmbedVectors
-from schemas.embeddings import OnError
+from schemas.embeddings import OnError, Truncate
 from schemas.errors import ErrorBody
 from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS, MAX_INT32, MAX_PRIORITY
-
-Truncate = Literal["NONE", "START", "END"]
-"""What happens to a text that is too long: an error, or its start or its end is cut off."""
 
 COHERE_INPUT_TYPES = ("search_document", "search_query", "classification", "clustering", "image")
 """The five names that Cohere's clients send as `input_type`. Every profile accepts them and may add more."""
@@ -42,8 +39,9 @@ class EmbedRequest(Wire, frozen=True, kw_only=True):
         str | None,
         Meta(
             description="What the vectors are for, by name; the model's profile maps it to an instruction. Always "
-            "known: `search_document`, `search_query`, `classification`, `clustering`, `image`. `/v1/models` lists "
-            "the names and their instructions. Absent means the default instruction.",
+            "known: `search_document`, `search_query`, `classification`, `clustering`, `image`, and `query`, "
+            "`document` and `passage` for the first two. `/v1/models` lists the names and their instructions. Absent "
+            "means the default instruction.",
             examples=["search_query"],
         ),
     ] = None

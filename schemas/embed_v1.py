@@ -12,8 +12,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Wire
 from schemas.content import ImageBackground
-from schemas.embed import EmbedImage, EmbedMeta, Truncate
+from schemas.embed import EmbedImage, EmbedMeta
 from schemas.embed_vectors import EmbeddingType, EmbedVectors
+from schemas.embeddings import Truncate
 from schemas.example_image import EXAMPLE_IMAGE
 from schemas.limits import MAX_EMBEDDING_TYPES, MAX_INPUTS
 

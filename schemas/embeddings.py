@@ -12,12 +12,16 @@ from schemas.content import Content, ImageBackground
 from schemas.errors import ErrorBody
 from schemas.limits import MAX_INPUTS, MAX_INT32, MAX_TOKEN_IDS
 from schemas.messages import MessageOrConversation
+from schemas.usage import Usage
 
 EncodingFormat = Literal["float", "base64"]
 """How a vector is written: JSON numbers, or base64 of little-endian float32."""
 
 TruncationSide = Literal["left", "right"]
 """Which end of a text that is too long goes away: `right` keeps its start, `left` its end."""
+
+Truncate = Literal["NONE", "START", "END"]
+"""What happens to a text that is too long: an error, or its start or its end is cut off."""
 
 EmbedDtype = Literal["float32", "float16", "bfloat16"]
 """Number format of a vector's components."""
@@ -80,6 +84,15 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
             description="What the vectors are for; it stands before every item. Absent means the model's default. "
             "Not together with a system message, which says the same.",
             examples=["Retrieve images or text relevant to the user's query."],
+        ),
+    ] = None
+    input_type: Annotated[
+        str | None,
+        Meta(
+            description="What the vectors are for, by name, as on `/v2/embed`: an instruction that `/v1/models` lists. "
+            "`query` means `search_query`; `document` and `passage` mean `search_document`. An `instruction` and a "
+            "system message take its place.",
+            examples=["query"],
         ),
     ] = None
     dimensions: Annotated[
@@ -168,6 +181,22 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
         TruncationSide | None,
         Meta(description="Which end of the text is cut off. Absent means `right`.", examples=["right"]),
     ] = None
+    truncate: Annotated[
+        Truncate | None,
+        Meta(
+            description="The same in the words of Cohere and NVIDIA: a text over the model's limit loses its `END` or "
+            "its `START`, or is an error (`NONE`). Not together with `truncate_prompt_tokens`.",
+            examples=["END"],
+        ),
+    ] = None
+    truncation: Annotated[
+        bool | None,
+        Meta(
+            description="The same in the words of Voyage: whether a text over the model's limit is cut. Not together "
+            "with `truncate` or `truncate_prompt_tokens`.",
+            examples=[True],
+        ),
+    ] = None
     image_background: ImageBackground = None
     user: Annotated[str | None, Meta(description="Accepted and ignored.", examples=["user-1234"])] = None
     timeout: Annotated[float | None, Meta(description="Accepted and ignored.", examples=[600.0])] = None
@@ -200,31 +229,6 @@ class EmbeddingData(Answer, frozen=True, kw_only=True):
         ErrorBody | UnsetType,
         Meta(description="Why this item has no vector; only with `on_error: per_item`, and absent when all is well."),
     ] = UNSET
-
-
-class Usage(Answer, frozen=True, kw_only=True):
-    """What the request cost, summed over its items."""
-
-    prompt_tokens: Annotated[
-        Count, Meta(description="Tokens that the model read: text, template and pictures.", examples=[26])
-    ]
-    total_tokens: Annotated[Count, Meta(description="The same number; embeddings generate no tokens.", examples=[26])]
-    num_inputs: Annotated[
-        Count, Meta(description="Items of the request: the number of entries in `data`.", examples=[1])
-    ]
-    image_tokens: Annotated[
-        Count, Meta(description="Those of `prompt_tokens` that stand for pictures and videos.", examples=[4])
-    ]
-    encoder_cache_hits: Annotated[
-        Count, Meta(description="Pictures and pairs of frames whose features were in the encoder cache.", examples=[1])
-    ]
-    encoder_cache_misses: Annotated[
-        Count, Meta(description="Pictures that the vision tower had to encode.", examples=[0])
-    ]
-    precomputed_images: Annotated[
-        Count,
-        Meta(description="Pictures that came as features, for which the vision tower has nothing to do.", examples=[0]),
-    ]
 
 
 class EmbeddingResponse(Answer, frozen=True, kw_only=True):

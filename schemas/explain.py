@@ -58,9 +58,23 @@ def explain(text: str, type_: object) -> RuleError:
     if found := _BOUND.match(text):
         return _wrong_value(found["path"] or "", type_, "a smaller one" if found["op"] == ">=" else "a larger one")
     if found := _WRONG.match(text):
+        parent, _, name = (found["path"] or "").rpartition(".")
+        if name and not types_at(type_, found["path"]):  # `lenient` has it only so that it is refused
+            return _unknown_field(name, parent, type_)
         return _wrong_value(found["path"] or "", type_, _GOT.get(found["got"], "another type"))
     found = _ANY.match(text)
     return _wrong_value((found and found["path"]) or "", type_, "another value")
+
+
+def is_unknown_field(text: str) -> bool:
+    """Whether msgspec refused a field that its type does not have."""
+    return _UNKNOWN.match(text) is not None
+
+
+def missing_field(text: str) -> str | None:
+    """The name of a required field that msgspec missed, or None where it said something else."""
+    found = _MISSING.match(text)
+    return found["name"] if found else None
 
 
 def _unknown_field(name: str, path: str, type_: object) -> RuleError:

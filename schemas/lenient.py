@@ -2,6 +2,9 @@
 
 A twin is a subclass of its original with the same fields, so `isinstance` and the rules see no difference. Skipped
 values are never built, so a body cannot make the server hold more than its own fields.
+
+What would change the numbers, their format or how many there are is not skipped: a client that asks for int8 by
+another server's name reads float32 as int8. A twin of a whole body has these names as fields that can only be null.
 """
 
 import types
@@ -11,13 +14,38 @@ from operator import or_
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from schemas.base import Wire
+
+NEVER_IGNORED = (
+    *("dim", "dims", "dimension", "dimensions", "embedding_dimension", "embedding_dimensions", "truncate_dim"),
+    *("output_dim", "output_dimension", "output_dimensions", "output_dimensionality"),
+    *("dtype", "embed_dtype", "embedding_dtype", "output_dtype", "embedding_type", "embedding_types", "precision"),
+    *("encoding", "embedding_format", "encoding_format", "output_encoding", "output_format", "endianness"),
+    *("normalize", "normalized", "normalize_embeddings", "embedding_normalize", "quantization", "quantize"),
+)
+"""What servers call the length of vectors, the format of their numbers and how these are written."""
+
+
+@cache
+def lenient_body(struct: type[Wire]) -> type[Wire]:
+    """The twin of a whole body's type.
+
+    Args:
+        struct: a subclass of `Wire`.
+    """
+    known = {field.encode_name for field in msgspec.structs.fields(struct)}
+    refused: list[Any] = [(name, UnsetType | None, UNSET) for name in NEVER_IGNORED if name not in known]
+    twin = msgspec.defstruct(
+        struct.__name__, refused, bases=(lenient(struct),), frozen=True, kw_only=True, forbid_unknown_fields=False
+    )
+    return typing.cast("type[Wire]", twin)
 
 
 @cache
 def lenient(struct: type[Wire]) -> type[Wire]:
-    """The twin of a wire type.
+    """The twin of a wire type inside of a body.
 
     Args:
         struct: a subclass of `Wire`.

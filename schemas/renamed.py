@@ -24,6 +24,7 @@ RENAMED: Final[dict[str, tuple[str, ...]]] = {
     "embedding_types": ("embed_dtype",),
     "output_dtype": ("embedding_types", "embed_dtype"),
     "truncate": ("truncate_prompt_tokens",),
+    "truncation": ("truncate", "truncate_prompt_tokens"),
     "truncate_prompt_tokens": ("max_tokens",),
 }
 """A name elsewhere, and what comes nearest to it here; of several the first that is known."""

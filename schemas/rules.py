@@ -38,6 +38,7 @@ def check_embedding_request(request: EmbeddingRequest, *, accepts_token_arrays: 
     if isinstance(request.input, list):
         _check_input_list(request.input, request, accepts_token_arrays)
     _check_template_flags(request)
+    _check_one_truncation(request)
     if request.messages is not None:
         _check_messages(request.messages, request)
 
@@ -112,6 +113,20 @@ def _check_input_list(items: Sequence[Item], request: EmbeddingRequest, accepts_
         raise RuleError("too_many_inputs", f"`input`: expected at most {MAX_INPUTS} items, got more", param="input")
     if holds_ids:
         check_token_arrays(request)
+
+
+def _check_one_truncation(request: EmbeddingRequest) -> None:
+    ways: dict[str, object] = {
+        "truncate": request.truncate,
+        "truncation": request.truncation,
+        "truncate_prompt_tokens": request.truncate_prompt_tokens,
+    }
+    if request.truncate is not None:
+        ways["truncation_side"] = request.truncation_side
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) > 1:
+        message = f"expected one way to shorten texts, got `{given[0]}` and `{given[1]}`"
+        raise RuleError("conflicting_input", message, param=given[1])
 
 
 def _check_template_flags(request: EmbeddingRequest) -> None:

@@ -12,10 +12,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
 from schemas.content import ContentParts, ImageBackground
-from schemas.embeddings import Embedding, EmbedDtype, EncodingFormat, Endianness, TruncationSide, Usage
+from schemas.embeddings import Embedding, EmbedDtype, EncodingFormat, Endianness, TruncationSide
 from schemas.errors import ErrorBody
 from schemas.limits import MAX_INT32, MAX_LINE_ID_CHARS
 from schemas.messages import Conversation
+from schemas.usage import Usage
 
 LineId = Annotated[str, Meta(max_length=MAX_LINE_ID_CHARS)]
 """A client's name for a line."""
@@ -36,6 +37,14 @@ class StreamOptions(Wire, frozen=True, kw_only=True):
             description="What the vectors are for, where a line has neither an instruction nor a system message of its "
             "own. Absent means the model's default.",
             examples=["Represent the colors of the image."],
+        ),
+    ] = None
+    input_type: Annotated[
+        str | None,
+        Meta(
+            description="What the vectors are for, by name, as on `/v1/embeddings`, where neither a line nor the "
+            "stream has an instruction.",
+            examples=["passage"],
         ),
     ] = None
     dimensions: Annotated[
@@ -114,6 +123,14 @@ class StreamLine(Wire, frozen=True, kw_only=True):
         Meta(
             description="What this vector is for. Absent means the stream's own `instruction`.",
             examples=["Represent the shapes of the image."],
+        ),
+    ] = None
+    input_type: Annotated[
+        str | None,
+        Meta(
+            description="What this vector is for, by name, where the line has no instruction. Absent means the "
+            "stream's own.",
+            examples=["query"],
         ),
     ] = None
 

@@ -12,7 +12,7 @@ from schemas.content import Content
 from schemas.decode import decode
 from schemas.embeddings import EmbeddingRequest
 from schemas.explain import explain
-from schemas.lenient import lenient
+from schemas.lenient import lenient_body
 from schemas.rule_error import RuleError
 from schemas.rules import check_stream_line
 from schemas.stream import StreamLine, StreamOptions
@@ -39,7 +39,7 @@ def read_options(query: bytes, *, ignore_unknown: bool = False) -> StreamOptions
         raise RuleError("invalid_request", message) from None
     if len({name for name, _ in pairs}) < len(pairs):
         raise RuleError("invalid_request", "the query: expected each parameter once, got one twice")
-    type_ = lenient(StreamOptions) if ignore_unknown else StreamOptions
+    type_ = lenient_body(StreamOptions) if ignore_unknown else StreamOptions
     try:
         return cast(StreamOptions, msgspec.convert(dict(pairs), type_, strict=False))
     except msgspec.ValidationError as error:
@@ -55,6 +55,7 @@ def base_request(options: StreamOptions) -> EmbeddingRequest:
     return EmbeddingRequest(
         model=options.model,
         instruction=options.instruction,
+        input_type=options.input_type,
         dimensions=options.dimensions,
         encoding_format=options.encoding_format,
         embed_dtype=options.embed_dtype,
@@ -98,6 +99,7 @@ def line_request(line: StreamLine, base: EmbeddingRequest) -> EmbeddingRequest:
         inputs=None if line.content is None else [Content(content=line.content)],
         messages=line.messages,
         instruction=_instruction(line, base),
+        input_type=base.input_type if line.input_type is None else line.input_type,
     )
 
 
@@ -105,4 +107,4 @@ def _instruction(line: StreamLine, base: EmbeddingRequest) -> str | None:
     if line.instruction is not None:
         return line.instruction
     has_system = line.messages is not None and line.messages[0].role == "system"
-    return None if has_system else base.instruction
+    return None if has_system or line.input_type is not None else base.instruction

@@ -19,6 +19,7 @@ Item = str | int | list[int]
 """An entry of `input`."""
 
 _KINDS: dict[type, str] = {str: "a string", int: "a token id", list: "an array of token ids"}
+_NAMING = ("instruction", "input_type")
 _ADDING = ("add_generation_prompt", "add_special_tokens")
 
 
@@ -53,9 +54,10 @@ def check_token_arrays(request: EmbeddingRequest) -> None:
             raise RuleError(
                 "empty_input", f"`input[{i}]`: expected at least 1 token id, got none", param=f"input[{i}]", index=i
             )
-    if request.instruction is not None:
-        message = "token ids are a whole prompt as they stand: expected no `instruction` beside them, got one"
-        raise RuleError("conflicting_input", message, param="instruction")
+    for name in _NAMING:
+        if getattr(request, name) is not None:
+            message = f"token ids are a whole prompt as they stand: expected no `{name}` beside them, got one"
+            raise RuleError("conflicting_input", message, param=name)
     for name in _ADDING:
         if getattr(request, name):
             message = f"token ids are a whole prompt as they stand: expected `{name}` false or absent, got true"

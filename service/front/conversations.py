@@ -39,9 +39,17 @@ def embed_conversation(
 
 
 def embedding_conversation(
-    request: EmbeddingRequest, pictures: PictureReader, source: Source, param: str, index: int
+    request: EmbeddingRequest, named: str | None, pictures: PictureReader, source: Source, param: str, index: int
 ) -> Conversation:
     """The same of `/v1/embeddings`, whose `request` may have an instruction and flags of the template.
+
+    Args:
+        request: the whole of it, or a line as one.
+        named: the instruction that its `input_type` names, for a source without one in its own words.
+        pictures: as above, and so are the others.
+        source: see there.
+        param: see there.
+        index: see there.
 
     Raises:
         InputError: a picture or video is at fault, or a system message holds one.
@@ -51,8 +59,9 @@ def embedding_conversation(
         if isinstance(source, list)
         else (None, [_turn(pictures, source, param, index)])
     )
+    own = instruction if request.instruction is None else request.instruction
     return Conversation(
-        instruction if request.instruction is None else request.instruction,
+        named if own is None else own,
         tuple(turns),
         add_generation_prompt=request.add_generation_prompt,
         continue_final_message=request.continue_final_message,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from schemas.embed import EmbedRequest, Truncate
-from schemas.embeddings import EmbeddingRequest
+from schemas.embed import EmbedRequest
+from schemas.embeddings import EmbeddingRequest, Truncate
 from service.errors import InputError, ServiceError
 from service.front.clips import ClipOpener
 from service.front.conversations import embed_conversation, embedding_conversation
@@ -96,10 +96,12 @@ class InputReader:
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
         """What `/v1/embeddings` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         self.model.check_instruction(request.instruction)
+        named = self.model.instruction_of(request.input_type)
         truncation = embedding_truncation(request, self.model.profile.max_tokens)
-        read = partial(embedding_conversation, request)
+        read = partial(embedding_conversation, request, named)
         pictures = self.pictures(tenant, request.image_background)
-        job = partial(self._job, embedding_sources(request), request.instruction, read, truncation, output, pictures)
+        longest = request.instruction or named
+        job = partial(self._job, embedding_sources(request), longest, read, truncation, output, pictures)
         return job(per_item=request.on_error == "per_item")
 
     def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: Tenant) -> Job:
@@ -123,10 +125,12 @@ class InputReader:
         truncation = embedding_truncation(lines[0], self.model.profile.max_tokens)
 
         def read(pictures: PictureReader, source: Source, param: str, index: int) -> Conversation:
-            self.model.check_instruction(lines[index].instruction)
-            return embedding_conversation(lines[index], pictures, source, param, index)
+            line = lines[index]
+            self.model.check_instruction(line.instruction)
+            named = self.model.instruction_of(line.input_type)
+            return embedding_conversation(line, named, pictures, source, param, index)
 
-        longest = max((line.instruction or "" for line in lines), key=len)
+        longest = max((line.instruction or line.input_type or "" for line in lines), key=len)
         pictures = self.pictures(tenant, lines[0].image_background)
         sources = [line_source(line) for line in lines]
         return self._job(sources, longest, read, truncation, output, pictures, per_item=True)
@@ -204,13 +208,15 @@ def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncati
     """How a request of `/v1/embeddings` wants texts cut.
 
     Args:
-        request: its `truncate_prompt_tokens` and `truncation_side` count.
+        request: its `truncate_prompt_tokens`, or `truncate` or `truncation`, and `truncation_side` count.
         max_tokens: of the model.
 
     Raises:
         InputError: more tokens than the model has, or none.
     """
-    wanted = request.truncate_prompt_tokens
+    if request.truncate is not None:
+        return Truncation(max_tokens, CUT_SIDES[request.truncate])
+    wanted = -1 if request.truncation else request.truncate_prompt_tokens
     if wanted is None:
         return Truncation(max_tokens)
     if wanted > max_tokens or wanted == 0:

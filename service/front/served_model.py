@@ -15,6 +15,13 @@ from service.prompt.int8_range import Int8Range
 from service.prompt.profile import MULTI_VECTOR, Profile
 from service.prompt.tokenizer import PromptTokenizer
 
+SAME_INPUT_TYPES: Mapping[str, str] = {
+    "query": "search_query",
+    "document": "search_document",
+    "passage": "search_document",
+}
+"""What Voyage's and NVIDIA's clients call Cohere's names; a checkpoint's own prompts of these names come first."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
@@ -94,6 +101,27 @@ class ServedModel:
                 "model_not_found", f"`model`: got a name that is not served here; served: {offered}", param="model"
             )
         return name
+
+    @property
+    def input_types(self) -> dict[str, str]:
+        """Instruction by name, for every name that `input_type` may have."""
+        own = self.profile.input_types
+        return {**own, **{name: own[same] for name, same in SAME_INPUT_TYPES.items() if name not in own}}
+
+    def instruction_of(self, input_type: str | None) -> str | None:
+        """The instruction that a request names; None when it names none.
+
+        Raises:
+            InputError: the model knows none of that name.
+        """
+        if input_type is None:
+            return None
+        known = self.input_types
+        if input_type not in known:
+            names = ", ".join(known)
+            message = f"`input_type`: got an unknown name, {self.name} knows {names}"
+            raise InputError("invalid_request", message, param="input_type")
+        return known[input_type]
 
     def check_instruction(self, instruction: str | None) -> None:
         """Pass where there is none, or the model takes one.

@@ -103,14 +103,8 @@ def _response(
 
 def _instruction(body: EmbedRequest, model: ServedModel) -> str | None:
     """The request's own words win over `input_type`, which Cohere's clients always send."""
-    if body.input_type is not None and body.input_type not in model.profile.input_types:
-        known = ", ".join(model.profile.input_types)
-        raise InputError(
-            "invalid_request", f"`input_type`: got an unknown name, {model.name} knows {known}", param="input_type"
-        )
-    if body.instruction is not None or body.input_type is None:
-        return body.instruction
-    return model.profile.input_types[body.input_type]
+    named = model.instruction_of(body.input_type)
+    return named if body.instruction is None else body.instruction
 
 
 def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) -> OutputSpec:

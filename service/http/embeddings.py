@@ -6,8 +6,9 @@ from typing import cast
 
 from litestar import post
 
-from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse, Usage
+from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
 from schemas.rules import check_embedding_request
+from schemas.usage import Usage
 from service.errors import ServiceError
 from service.front.admission import Place
 from service.front.job import Embedded, Outcome

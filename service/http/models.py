@@ -53,7 +53,7 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         prompt_format=profile.name,
         default_instruction=profile.default_instruction,
         takes_instructions=profile.takes_instructions,
-        input_types=dict(profile.input_types),
+        input_types=model.input_types,
         mixes_modalities=profile.mixes and len(profile.modalities) > 1,
         tail_token_ids=list(model.tokenizer.tail_token_ids),
         max_tokens=profile.max_tokens,

@@ -41,6 +41,10 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
         "summary": "A search query, by its instruction",
         "value": {"model": "builtin", "input": "something to ride", "instruction": _QUERY},
     },
+    "passages": {
+        "summary": "Passages for a search index, as Voyage's and NVIDIA's clients name them",
+        "value": {"model": "builtin", "input": ["a red bicycle"], "input_type": "passage", "truncate": "END"},
+    },
     "fused": {
         "summary": "A picture and a text in one vector, twice",
         "value": {

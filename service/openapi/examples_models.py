@@ -35,6 +35,7 @@ _CARD = {
         "classification": _DEFAULT,
         "clustering": _DEFAULT,
         "image": _DEFAULT,
+        "passage": _DEFAULT,
     },
     "mixes_modalities": True,
     "calibrated_dimensions": [32, 64, 128, 256],

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from schemas.audio import AudioFormat, AudioSource
 from schemas.content import ContentPart, ContentParts, GridThw, ImageSource
-from schemas.embed import Truncate
 from schemas.embed_v1 import EmbedV1Response
 from schemas.embed_vectors import EmbeddingType
 from schemas.embeddings import (
@@ -19,6 +18,7 @@ from schemas.embeddings import (
     EncodingFormat,
     Endianness,
     OnError,
+    Truncate,
     TruncationSide,
 )
 from schemas.errors import ErrorCode, ErrorType

@@ -18,7 +18,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from schemas.embeddings import EmbeddingData, EmbeddingResponse, EmbedDtype, Usage
+from schemas.embeddings import EmbeddingData, EmbeddingResponse, EmbedDtype
+from schemas.usage import Usage
 from service.front.job import Answered, Embedded
 from service.http.embeddings import embedding_response
 from service.http.late import Parts, in_parts

@@ -49,7 +49,7 @@ FIELDS = (
         400, "invalid_request", "embedding_types[1]", words="float|int8|base64",
     ),
     v2(
-        "unknown input type", {"texts": ["x"], "input_type": "query"},
+        "unknown input type", {"texts": ["x"], "input_type": "queries"},
         400, "invalid_request", "input_type", words="search_query|search_document",
     ),
 )  # fmt: skip
@@ -130,7 +130,7 @@ def test_good_items_beside_a_broken_one_are_answered_when_asked_again_without_it
 
 def test_a_lenient_server_takes_unknown_fields_at_every_depth(bare_server: LiveServer, server: LiveServer) -> None:
     item = {"content": [{"type": "text", "text": "x", "weight": 2}], "id": 7}
-    for body in ({"inputs": [item], "dimension": 3}, {"input": "x", "priority": [[{}]]}):
+    for body in ({"inputs": [item], "weight": 3}, {"input": "x", "priority": [[{}]]}):
         assert server.http.post(V1, json=body).json()["error"]["code"] == "unknown_field"
         assert bare_server.vectors(body).shape == (1, 128)
     assert bare_server.http.post(V2, json={"texts": ["x"], "unknown": {}}).status_code == 200

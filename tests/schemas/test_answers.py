@@ -16,11 +16,12 @@ from schemas.embed import (
     EmbedTokens,
 )
 from schemas.embed_vectors import EmbedVectors
-from schemas.embeddings import EmbeddingData, EmbeddingResponse, Usage
+from schemas.embeddings import EmbeddingData, EmbeddingResponse
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
 from schemas.health import Health
 from schemas.image_embeds import ImageEmbedsData, ImageEmbedsResponse, ImageEmbedsUsage
 from schemas.models import ModelCard, ModelList
+from schemas.usage import Usage
 from service.openapi import build
 from service.openapi.components import component_name
 from service.openapi.routes import ROUTES

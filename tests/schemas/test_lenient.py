@@ -11,6 +11,7 @@ from schemas.embed import EmbedRequest
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message
 from schemas.rule_error import RuleError
+from schemas.stream import StreamOptions
 
 BODY = {
     "model": "m",
@@ -72,3 +73,17 @@ def test_strict_is_the_default() -> None:
     with pytest.raises(RuleError) as caught:
         decode(json.dumps(BODY).encode(), EmbeddingRequest)
     assert (caught.value.code, caught.value.param) == ("unknown_field", "x")
+
+
+@pytest.mark.parametrize("name", ["dimension", "output_dimension", "output_dtype", "embedding_types", "encoding"])
+@pytest.mark.parametrize("type_", [EmbeddingRequest, StreamOptions])
+def test_a_field_that_would_change_numbers_or_lengths_is_refused_all_the_same(type_: type, name: str) -> None:
+    with pytest.raises(RuleError) as caught:
+        decode(json.dumps({"x": 1, name: "int8"}).encode(), type_, ignore_unknown=True)
+    assert (caught.value.code, caught.value.param) == ("unknown_field", name)
+    decode(json.dumps({"x": 1, name: None}).encode(), type_, ignore_unknown=True)
+
+
+def test_the_names_of_a_route_itself_are_its_own() -> None:
+    raw = b'{"texts":["a"],"output_dimension":64,"embedding_types":["int8"]}'
+    assert decode(raw, EmbedRequest, ignore_unknown=True).output_dimension == 64

@@ -5,8 +5,10 @@ import pytest
 from schemas.embed import EmbedRequest
 from schemas.embeddings import EmbeddingRequest
 from schemas.renamed import RENAMED, meant_by
+from schemas.stream import StreamOptions
 
 V1, V2 = EmbeddingRequest.__struct_fields__, EmbedRequest.__struct_fields__
+STREAM = StreamOptions.__struct_fields__
 
 
 @pytest.mark.parametrize(
@@ -17,7 +19,10 @@ V1, V2 = EmbeddingRequest.__struct_fields__, EmbedRequest.__struct_fields__
         ("output_dimension", V1, "dimensions"),
         ("dimensions", V2, "output_dimension"),
         ("encoding_format", V2, "embedding_types"),
-        ("task", V1, "instruction"),
+        ("task", V1, "input_type"),
+        ("truncation", V2, "truncate"),
+        ("output_dtype", V1, "embed_dtype"),
+        ("truncate", STREAM, "truncate_prompt_tokens"),
         ("task", V2, "input_type"),
         ("use_activation", V2, None),
         ("dimension", V1, "dimensions"),

@@ -43,7 +43,9 @@ def test_options_that_are_wrong_are_refused_by_name(query: bytes, code: str, par
 
 
 def test_options_that_are_not_known_may_be_passed_over() -> None:
-    assert read_options(b"dimension=64&dimensions=32", ignore_unknown=True).dimensions == 32
+    assert read_options(b"x=64&dimensions=32", ignore_unknown=True).dimensions == 32
+    with pytest.raises(RuleError, match="`dimension`: unknown field; did you mean `dimensions`"):
+        read_options(b"dimension=64", ignore_unknown=True)
 
 
 def test_a_line_is_one_input_of_a_request() -> None:

@@ -10,10 +10,11 @@ from typing import cast
 import msgspec
 from msgspec import UNSET
 
-from schemas.embeddings import Embedding, Usage
+from schemas.embeddings import Embedding
 from schemas.errors import ErrorBody
 from schemas.rule_error import RuleError
 from schemas.stream import StreamEnd, StreamFailure, StreamVector
+from schemas.usage import Usage
 from service import metrics
 from service.errors import ServiceError
 from service.front.job import Answered, Outcome

@@ -62,6 +62,7 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
     name = online.model.check_name(options.model)
     online.model.check_single_vector("`/v1/embeddings/stream`")
     online.model.check_instruction(options.instruction)
+    online.model.instruction_of(options.input_type)
     embedding_truncation(base, online.model.profile.max_tokens)
     output = output_spec(base, VectorFormat.of(base), online.model)
     caller = caller_of(request, serving.settings.request_timeout_s)
