@@ -6,6 +6,7 @@ Source: sentence-transformers 6.2, `base/model.py` and `base/modules/dense.py`.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,12 @@ from service.model.checkpoint_error import CheckpointError
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")
 """Activations of Dense modules that are known, by the last part of their import path in `torch.nn`."""
 ORDER = ("Transformer", "Pooling", "Dense", "Normalize")
-"""Kinds that are known, in the order in which they must stand; only Dense may come more than once."""
+"""Kinds that are known, in the order in which they must stand; only Dense may come more than once, or be absent."""
+PACKAGE = re.compile(
+    r"sentence_transformers\.(?:models|base\.modules|sentence_transformer\.modules)(?:\.\w+)?\.(?P<kind>\w+)"
+)
+"""Where sentence-transformers has its modules, and had them before release 6. Another package's module of the same name
+computes something else: PyLate's Dense works on each token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class SentenceModule:
     """One entry of `modules.json`.
 
     Attributes:
-        kind: last part of its type: module paths moved between releases.
+        kind: one of `ORDER`.
         folder: where its files are.
     """
 
@@ -67,7 +73,8 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
     """The modules of a folder in order; none where it has no `modules.json`.
 
     Raises:
-        CheckpointError: the file is damaged, or its modules are not Transformer, Pooling, Dense ..., Normalize.
+        CheckpointError: the file is damaged, or its modules are not sentence-transformers' own Transformer, Pooling,
+            Dense ..., Normalize, of which the first two are needed.
     """
     path = folder / "modules.json"
     if not path.exists():
@@ -77,11 +84,11 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
         raise CheckpointError(f"{path} is not a list of objects")
     modules = tuple(_module(folder, entry) for entry in entries)
     kinds = [module.kind for module in modules]
-    if unknown := [kind for kind in kinds if kind not in ORDER]:
-        raise CheckpointError(f"{path} has the module {unknown[0]}; supported: {', '.join(ORDER)}")
     singles = [kind for kind in kinds if kind != "Dense"]
     if sorted(kinds, key=ORDER.index) != kinds or len({*singles}) != len(singles) or kinds[:1] != ["Transformer"]:
         raise CheckpointError(f"{path} has {', '.join(kinds)}; supported: one each of {', '.join(ORDER)}, any Dense")
+    if "Pooling" not in kinds:
+        raise CheckpointError(f"{path} has {', '.join(kinds)} and no Pooling: without it there is no single vector")
     if modules[0].folder != folder:
         raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
     return modules
@@ -111,7 +118,12 @@ def _module(folder: Path, entry: Mapping[str, Any]) -> SentenceModule:
     path, kind = entry.get("path", ""), entry.get("type", "")
     if not isinstance(path, str) or not isinstance(kind, str) or not _is_inside(path):
         raise CheckpointError(f"{folder / 'modules.json'} has an entry whose path is not a folder below it")
-    return SentenceModule(kind.rpartition(".")[2], folder / path if path else folder)
+    known = PACKAGE.fullmatch(kind)
+    if known is None or known["kind"] not in ORDER:
+        raise CheckpointError(
+            f"{folder / 'modules.json'} has the module {kind!r}; supported: {', '.join(ORDER)} of sentence_transformers"
+        )
+    return SentenceModule(known["kind"], folder / path if path else folder)
 
 
 def _is_inside(path: str) -> bool:

@@ -117,11 +117,38 @@ def test_a_dense_module_of_another_kind_stops_the_start(folder: Folder, change: 
         [TRANSFORMER, POOLING | {"path": "../elsewhere"}],
         [TRANSFORMER, POOLING | {"path": "/elsewhere"}],
         {"0": TRANSFORMER},
+        [TRANSFORMER, POOLING | {"type": "pylate.models.Pooling"}],
+        [TRANSFORMER, POOLING | {"type": "sentence_transformers.sparse_encoder.models.Pooling"}],
+        [TRANSFORMER | {"type": "custom_st.Transformer"}, POOLING],
     ],
 )
 def test_other_modules_stop_the_start(folder: Folder, modules: object) -> None:
     with pytest.raises(CheckpointError, match=r"modules\.json"):
         load_profile(folder(modules=modules, pooling={"pooling_mode": "mean"}))
+
+
+@pytest.mark.parametrize(
+    ("dense", "said"),
+    [("pylate.models.Dense.Dense", "'pylate.models.Dense.Dense'"), (DENSE["type"], "no Pooling"), (None, "no Pooling")],
+)
+def test_modules_without_pooling_are_no_mean(folder: Folder, dense: str | None, said: str) -> None:
+    """PyLate's ColBERT is Transformer and Dense: a vector for each token, never their mean."""
+    modules = [TRANSFORMER, *([{"path": "1_Dense", "type": dense}] if dense else [])]
+    with pytest.raises(CheckpointError, match=rf"modules\.json has .*{said}"):
+        load_profile(folder(modules=modules))
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "sentence_transformers.models.{kind}",
+        "sentence_transformers.models.{kind}.{kind}",
+        "sentence_transformers.sentence_transformer.modules.pooling.{kind}",
+    ],
+)
+def test_the_places_that_modules_had_in_older_releases_are_known(folder: Folder, package: str) -> None:
+    modules = [TRANSFORMER, POOLING | {"type": package.format(kind="Pooling")}]
+    assert load_profile(folder(modules=modules, pooling={"pooling_mode": "cls"})).pooling == "cls"
 
 
 @pytest.mark.parametrize(
