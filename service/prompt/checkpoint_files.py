@@ -85,14 +85,21 @@ class CheckpointFiles:
             raise UnsupportedModelError(f"{path} is not a JSON object")
         return value
 
+    def optional(self, name: str) -> Mapping[str, Any]:
+        """A file that holds one JSON object; empty where there is none.
+
+        Raises:
+            UnsupportedModelError: it is damaged.
+        """
+        return self.read_object(name) if (self.folder / name).exists() else {}
+
     def processor(self) -> Mapping[str, Any]:
         """processor_config.json; empty where there is none.
 
         Raises:
             UnsupportedModelError: it is damaged.
         """
-        name = "processor_config.json"
-        return self.read_object(name) if (self.folder / name).exists() else {}
+        return self.optional("processor_config.json")
 
     def section(self, name: str) -> Mapping[str, Any]:
         """An object of config.json.

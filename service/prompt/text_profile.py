@@ -1,10 +1,8 @@
 """The profile of a text model, from its own files. The pages of text families are calls of `make_text_profile`."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from service.model.sentence_modules import read_object
 from service.prompt.checkpoint_files import CheckpointFiles, positive
 from service.prompt.plain_text import PlainText
 from service.prompt.profile import Profile, UnsupportedModelError
@@ -51,7 +49,6 @@ def make_text_profile(
     """
     found = read_sentence_files(files)
     tokenizer = files.read_object("tokenizer.json")
-    _check_case(files.folder / "tokenizer_config.json", tokenizer)
     full = found.dimensions or positive(files.config, width)
     offered = _offered(files, full, matryoshka, min_dimensions)
     dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
@@ -75,16 +72,6 @@ def make_text_profile(
         layout=PlainText(found.prompts, found.default_prompt),
         lower_case=found.lower_case,
     )
-
-
-def _check_case(path: Path, tokenizer: Mapping[str, Any]) -> None:
-    """For BERT's normalizer transformers goes by tokenizer_config.json; both files must say the same."""
-    asked = read_object(path).get("do_lower_case") if path.exists() else None
-    normalizer = tokenizer.get("normalizer") or {}
-    if normalizer.get("type") == "BertNormalizer" and asked not in (None, normalizer.get("lowercase")):
-        raise UnsupportedModelError(
-            f"{path} has do_lower_case {asked!r}, tokenizer.json the opposite; one of them is off"
-        )
 
 
 def _offered(

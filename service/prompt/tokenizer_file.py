@@ -11,8 +11,10 @@ from typing import Any
 
 from tokenizers import Tokenizer, normalizers
 
+from service.prompt.checkpoint_files import CheckpointFiles
 from service.prompt.profile import UnsupportedModelError
 from service.prompt.text_bound import BytesBound, CharsBound, TextBound
+from service.prompt.tokenizer_class import as_its_class_reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,32 +23,34 @@ class TokenizerFile:
 
     Attributes:
         path: the file.
-        content: its object.
+        content: its object, as the checkpoint's class of tokenizer reads it.
+        is_changed: whether the class reads it otherwise than it stands.
         lower_case: make texts lower case first, as sentence-transformers' `do_lower_case` asks.
     """
 
     path: Path
     content: dict[str, Any]
     lower_case: bool = False
+    is_changed: bool = False
 
     @classmethod
     def read(cls, folder: Path, *, lower_case: bool = False) -> "TokenizerFile":
-        """Read the file of a folder.
+        """Read the file of a folder, and those beside it that say of which class the tokenizer is.
 
         Raises:
-            UnsupportedModelError: there is none, or it is no JSON object.
+            UnsupportedModelError: there is none, or one is no JSON object or asks for what is not supported.
         """
-        path = folder / "tokenizer.json"
-        try:
-            content = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise UnsupportedModelError(f"{path} cannot be read: {error}") from error
-        if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
+        files, path = CheckpointFiles(folder), folder / "tokenizer.json"
+        written = files.read_object(path.name)
+        if not isinstance(written.get("model"), dict):
             raise UnsupportedModelError(f"{path} is not a tokenizer's JSON object")
-        return cls(path, content, lower_case)
+        content = as_its_class_reads(files.optional("config.json"), files.optional("tokenizer_config.json"), written)
+        return cls(path, content, lower_case, content != written)
 
     def load(self) -> Tokenizer:
-        """The tokenizer as the file has it, without truncation and padding."""
+        """The tokenizer as its class has it, without truncation and padding."""
+        if self.is_changed:
+            return self._set(self._parsed(lambda: Tokenizer.from_str(json.dumps(self.content))))
         return self._set(self._parsed(lambda: Tokenizer.from_file(str(self.path))))
 
     def load_plain(self) -> Tokenizer:

@@ -122,7 +122,7 @@ def shared_width(text: Mapping[str, Any], vision: Mapping[str, Any]) -> int:
 
 def is_class(files: CheckpointFiles, *names: str) -> bool:
     """Whether tokenizer_config.json names one of these classes of tokenizer."""
-    return str(_tokenizer_config(files).get("tokenizer_class", "")).removesuffix("Fast") in names
+    return str(files.optional("tokenizer_config.json").get("tokenizer_class", "")).removesuffix("Fast") in names
 
 
 def _protected(files: CheckpointFiles) -> tuple[int, ...]:
@@ -133,13 +133,8 @@ def _protected(files: CheckpointFiles) -> tuple[int, ...]:
     return tuple(token["id"] for token in file.content.get("added_tokens", []) if token.get("special"))
 
 
-def _tokenizer_config(files: CheckpointFiles) -> Mapping[str, Any]:
-    name = "tokenizer_config.json"
-    return files.read_object(name) if (files.folder / name).exists() else {}
-
-
 def _max_length(files: CheckpointFiles) -> int:
-    length = _tokenizer_config(files).get("model_max_length")
+    length = files.optional("tokenizer_config.json").get("model_max_length")
     return length if type(length) is int and 0 < length < MAX_LENGTH else MAX_LENGTH
 
 
@@ -149,7 +144,7 @@ def _pad_token(files: CheckpointFiles) -> int:
     Raises:
         UnsupportedModelError: tokenizer_config.json names none that tokenizer.json has, or pads on the left.
     """
-    config = _tokenizer_config(files)
+    config = files.optional("tokenizer_config.json")
     if config.get("padding_side", "right") != "right":
         raise UnsupportedModelError(
             f"tokenizer_config.json has padding_side {config['padding_side']!r}; supported: right, as SigLIP is trained"

@@ -169,15 +169,6 @@ def test_older_names_of_the_transformers_file_are_read(folder: Folder) -> None:
     assert load_profile(folder(sentence_roberta_config={"max_seq_length": 99})).max_tokens == 99
 
 
-def test_two_files_that_disagree_about_case_stop_the_start(folder: Folder) -> None:
-    normalizer = {"type": "BertNormalizer", "lowercase": True}
-    agreed = folder(tokenizer=TOKENIZER | {"normalizer": normalizer}, tokenizer_config={"do_lower_case": True})
-    assert load_profile(agreed).max_tokens == 512
-    (agreed / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": False}))
-    with pytest.raises(UnsupportedModelError, match=r"do_lower_case False, tokenizer\.json the opposite"):
-        load_profile(agreed)
-
-
 def test_the_shortest_of_the_limits_holds(folder: Folder) -> None:
     assert load_profile(folder(sentence_bert_config={"max_seq_length": 256})).max_tokens == 256
     assert load_profile(folder(sentence_bert_config={"max_seq_length": 8192})).max_tokens == 512

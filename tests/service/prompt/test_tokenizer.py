@@ -81,7 +81,9 @@ def test_nfc_never_makes_a_text_more_than_four_times_smaller() -> None:
 
 
 def test_where_no_bound_follows_from_bytes_characters_are_counted(variant: Variant) -> None:
-    other = PromptTokenizer(variant(tokenizer=lambda content: content.update(normalizer={"type": "Lowercase"})))
+    folder = variant(tokenizer=lambda content: content.update(normalizer={"type": "Lowercase"}))
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+    other = PromptTokenizer(folder)
     assert other.least_tokens("a" * 1_000_000) == 0
     assert (other.max_chars(8), other.max_chars(8192)) == (16_384, 1_048_576)
     assert len(other.clip("a" * 1_000_000, 600, "right")) == 76_800
