@@ -15,6 +15,7 @@ from service import logs
 from service.app import create_app
 from service.front.key_file import ApiKey, hash_key, new_key
 from service.front.serving import Serving
+from service.http.binding import ListenError, bind
 from service.http.listening import allow_descriptors, metrics_served, server_config
 from service.http.server import DrainingServer
 from service.model.builtin import CHECKPOINT
@@ -40,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(options.run(options))
     except (SettingsError, CheckpointError, UnsupportedModelError) as error:
         sys.exit(_complain(str(error), 2))
+    except ListenError as error:
+        sys.exit(_complain(str(error), 1))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -129,13 +132,11 @@ def _serve(options: argparse.Namespace) -> int:
     logs.configure(settings.log_format, settings.log_level)
     if not is_hub_id(settings.model):  # what is on this machine is looked at before a port is opened
         load_profile(find_checkpoint(settings.model, settings.revision).folder, settings.family)
-    try:
-        return asyncio.run(_serve_until_ended(settings))
-    except SystemExit:  # uvicorn's way to say that it could not listen; it has logged why
-        return 1
+    return asyncio.run(_serve_until_ended(settings))
 
 
 async def _serve_until_ended(settings: Settings) -> int:
+    bound = bind(settings.host, settings.port)
     app, serving = create_app(settings)
     server = DrainingServer(server_config(app, settings, settings.port), serving)
     allow_descriptors(settings.max_connections)
@@ -144,10 +145,10 @@ async def _serve_until_ended(settings: Settings) -> int:
             logger.info("metrics on %s", where)
         watch, say = _stop_when_ended(server, serving), _say_where(server, settings)
         tasks = [asyncio.create_task(watch), asyncio.create_task(say)]
-        await server.serve()
+        await server.serve(bound)
         for task in tasks:
             task.cancel()
-    return 1 if serving.failure or not server.started else 0
+    return 1 if serving.failure or not (server.started or serving.is_draining) else 0
 
 
 async def _stop_when_ended(server: uvicorn.Server, serving: Serving) -> None:

@@ -34,6 +34,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     host: Annotated[str, _about("address to listen on")] = "127.0.0.1"
     port: Annotated[Annotated[int, Meta(ge=0, le=65535)], _about("port to listen on; 0 takes a free one")] = 8000
+    listen: Annotated[
+        Literal["at-once", "when-ready"],
+        _about(
+            "when connections are taken: at-once answers 503 while the model loads, when-ready refuses them till then"
+        ),
+    ] = "at-once"
     device: Annotated[str, _about("auto, cpu, cuda or cuda:N; auto is the first CUDA device or the CPU")] = "auto"
     dtype: Annotated[
         Literal["auto", "float32", "bfloat16", "float16"],
@@ -171,7 +177,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     keep_alive_s: Annotated[
         Annotated[int, Meta(ge=1)],
         _about("how long an idle connection is kept: longer than clients keep theirs, so that it is they who close it"),
-    ] = 30
+    ] = 75
     max_connections: Annotated[Positive, _about("connections at once; above, only probes are answered, others 503")] = (
         1024
     )
@@ -189,7 +195,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     lame_duck_s: Annotated[
         Annotated[float, Meta(ge=0)],
         _about("after SIGTERM, how long connections are still accepted while /readyz is 503"),
-    ] = 5.0
+    ] = 10.0
     drain_timeout_s: Annotated[
         Annotated[float, Meta(gt=0)], _about("after that, how long accepted requests have to finish")
     ] = 25.0

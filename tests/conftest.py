@@ -34,7 +34,7 @@ MODEST = (
 )
 """One thread: several servers share two cores, and threads that wait for each other's turn cost more than they give.
 
-No lame duck: nobody routes to these servers, and each would take 5 s longer to stop. No result cache: who asks twice
+No lame duck: nobody routes to these servers, and each would take 10 s longer to stop. No result cache: who asks twice
 here means to have it computed twice; a test of that cache says so with a flag of its own. The known question is asked
 at the start and not again: it would be counted among the steps that a test counts, and a request that shares its step
 with it has other bits.

@@ -27,7 +27,11 @@ def serve(
         load_codecs: opens the last files that this process will ever open.
         decode: gives the end of a task and its pixels, as many bytes as the end says.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):  # these reach the whole group; the front decides when we end
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+    ):  # these reach the whole group; the front decides when we end
         signal.signal(number, signal.SIG_IGN)
     socket_fd, max_memory_bytes = map(int, sys.argv[1:3])
     cpu_s = float(sys.argv[3])

@@ -48,7 +48,11 @@ logger = logging.getLogger("cenote.engine")
 
 def main() -> None:
     """Load, check, say Ready, then run until the front goes."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # these reach the whole group; the front decides when we end
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+    ):  # these reach the whole group; the front decides when we end
         signal.signal(number, signal.SIG_IGN)
     socket_fd, pipe_fd, arena_fd = map(int, sys.argv[1:4])
     channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec

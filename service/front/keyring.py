@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from service.front.daemon_thread import in_daemon_thread
 from service.front.key_file import ApiKey, hash_key, read_key_file
 from service.front.key_meter import KeyMeter
 from service.front.tenant import Tenant
@@ -19,7 +20,7 @@ logger = logging.getLogger("cenote.keys")
 
 RELOAD_EVERY_S = 1.0
 
-Stamp = tuple[int, int, int]
+Stamp = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Keyring:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._stamp = _stamp(path)
+        self._stamp: Stamp | None = _stamp(path)
         self._known: tuple[Known, ...] = ()
         self._first = 0
         self._take(read_key_file(path))
@@ -71,21 +72,32 @@ class Keyring:
         """Read the file again whenever it has changed, until cancelled."""
         while True:
             await asyncio.sleep(RELOAD_EVERY_S)
-            self.reload_if_changed()
+            await self.reload_if_changed()
 
-    def reload_if_changed(self) -> None:
-        """Take over what the file says now; a file that is not right changes nothing and is complained of once."""
-        stamp = _stamp(self._path)
-        if stamp == self._stamp:
-            return
-        self._stamp = stamp
+    def read_again(self) -> None:
+        """Have the file read at the next look, changed or not."""
+        self._stamp = None
+
+    async def reload_if_changed(self) -> None:
+        """Take over what the file says now; a file that is not right changes nothing and is complained of once.
+
+        It is read in a thread: a disk may hang, and no request waits for that.
+        """
         try:
-            keys = read_key_file(self._path)
+            keys = await in_daemon_thread(self._read_if_changed, "keys")
         except SettingsError as error:
             logger.error("%s; the keys stay as they were", error)
             return
-        self._take(keys)
-        logger.info("the file of API keys has changed: %d keys", len(keys))
+        if keys is not None:
+            self._take(keys)
+            logger.info("the file of API keys was read again: %d %s", len(keys), "key" if len(keys) == 1 else "keys")
+
+    def _read_if_changed(self) -> tuple[ApiKey, ...] | None:
+        stamp = _stamp(self._path)
+        if stamp == self._stamp:
+            return None
+        self._stamp = stamp
+        return read_key_file(self._path)
 
     def _take(self, keys: tuple[ApiKey, ...]) -> None:
         meters = {known.digest: known.meter for known in self._known}
@@ -103,9 +115,9 @@ def _known(key: ApiKey, meters: dict[bytes, KeyMeter]) -> Known:
 
 
 def _stamp(path: Path) -> Stamp:
-    """What changes whenever the file does; zeros when it is not there."""
+    """What changes whenever the file does; zeros when it is not there. The second cannot be set back."""
     try:
         stat = path.stat()
     except OSError:
-        return 0, 0, 0
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+        return 0, 0, 0, 0
+    return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino

@@ -3,12 +3,8 @@
 import asyncio
 import gc
 import logging
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from litestar import Litestar
 
@@ -18,6 +14,7 @@ from service.decode.start import start_clip_decoder, start_sound_decoder
 from service.errors import UnavailableError
 from service.front.admission import Admission, QueueLimits
 from service.front.cores import available_cores
+from service.front.daemon_thread import in_daemon_thread
 from service.front.embedder import Embedder
 from service.front.engine_host import HostNeeds, Keeper, OpenHost
 from service.front.fetching import Fetching
@@ -45,8 +42,6 @@ LOADING_RETRY_S = 5
 
 FAILED = "the model could not be loaded; the server's log says why"
 """What clients are told: the reason may name folders and devices."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +141,7 @@ class Serving:
         settings = self.settings
         try:
             logger.info("looking for %s", settings.model)
-            model = await _in_daemon_thread(lambda: _load_model(settings))
+            model = await in_daemon_thread(lambda: _load_model(settings), "load")
             await self._keep_engine(model)
         except (CheckpointError, UnsupportedModelError, EngineBrokenError) as error:
             self.failure = FAILED
@@ -192,27 +187,6 @@ def serving_of(app: Litestar) -> Serving:
     """The service behind an app."""
     serving: Serving = app.state.serving
     return serving
-
-
-async def _in_daemon_thread(work: Callable[[], T]) -> T:
-    """The result of `work`, done in a thread that never keeps the process alive: a download must not outlast Ctrl-C."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: Callable[[], None]) -> None:
-        if not future.done():
-            result()
-
-    def run() -> None:
-        try:
-            value = work()
-        except Exception as error:  # noqa: BLE001  # it is handed to whoever awaits
-            loop.call_soon_threadsafe(settle, partial(future.set_exception, error))
-        else:
-            loop.call_soon_threadsafe(settle, partial(future.set_result, value))
-
-    threading.Thread(target=run, name="load", daemon=True).start()
-    return await future
 
 
 def _load_model(settings: Settings) -> ServedModel:

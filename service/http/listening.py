@@ -6,7 +6,6 @@ In: settings and an ASGI app. Out: uvicorn's configuration. Which signals end wh
 import asyncio
 import contextlib
 import resource
-import socket  # noqa: TID251  # of our own server
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
@@ -15,6 +14,7 @@ import uvicorn
 from litestar import Litestar
 from litestar.types import ASGIApp
 
+from service.http.binding import bind
 from service.http.chunk_turns import ChunkTurns
 from service.http.connection import Connection, ConnectionLimits
 from service.http.errors import HANDLERS
@@ -89,7 +89,7 @@ async def metrics_served(settings: Settings) -> AsyncIterator[str | None]:
         Its address, or None.
 
     Raises:
-        SystemExit: it could not listen; uvicorn has logged why.
+        ListenError: its address cannot be had.
     """
     if settings.metrics_port is None:
         yield None
@@ -99,11 +99,11 @@ async def metrics_served(settings: Settings) -> AsyncIterator[str | None]:
     )
     config = server_config(app, settings, settings.metrics_port)
     config.lifespan = "off"
-    listening: socket.socket = config.bind_socket()
+    listening = bind(settings.host, settings.metrics_port, "metrics-port")
     server = MetricsServer(config)
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    serving = asyncio.create_task(server.serve(sockets=listening))
     try:
-        host, port, *_ = listening.getsockname()
+        host, port, *_ = listening[0].getsockname()
         yield f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
     finally:
         server.should_exit = True

@@ -1,7 +1,9 @@
 """The file of keys: what is in it, what is refused of it, and what happens when it changes."""
 
+import asyncio
 import logging
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -71,21 +73,50 @@ def test_a_changed_file_counts_and_a_broken_one_does_not(tmp_path: Path, caplog:
     path = write(tmp_path / "keys", line("one"))
     ring = Keyring(path)
     write(path, line("two"))
-    ring.reload_if_changed()
+    asyncio.run(ring.reload_if_changed())
     assert (ring.find(b"one"), ring.find(b"two") is None) == (None, False)
     with caplog.at_level(logging.ERROR, "cenote.keys"):
         write(path, line("three") + "oops\n")
-        ring.reload_if_changed()
-        ring.reload_if_changed()
+        asyncio.run(ring.reload_if_changed())
+        asyncio.run(ring.reload_if_changed())
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]  # others may have set the level
     assert [record.getMessage().partition(", ")[2][:6] for record in errors] == ["line 2"]  # once
     assert (ring.find(b"two") is None, ring.find(b"three")) == (False, None)
     path.unlink()
-    ring.reload_if_changed()
+    asyncio.run(ring.reload_if_changed())
     assert ring.find(b"two") is not None
     write(path, line("four"))
-    ring.reload_if_changed()
+    asyncio.run(ring.reload_if_changed())
     assert ring.find(b"four") is not None
+
+
+def test_an_edit_in_place_of_the_same_size_and_time_counts(tmp_path: Path) -> None:
+    path = write(tmp_path / "keys", line("one"))
+    ring, before = Keyring(path), path.stat()
+    time.sleep(0.05)  # more than the clock of a file system takes to tick
+    with path.open("r+") as file:
+        file.write(line("two"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
+    asyncio.run(ring.reload_if_changed())
+    assert (ring.find(b"one"), ring.find(b"two") is None) == (None, False)
+
+
+def test_a_file_that_cannot_be_read_for_now_holds_up_nobody(tmp_path: Path) -> None:
+    path = write(tmp_path / "keys", line("one"))
+    ring = Keyring(path)
+    path.unlink()
+    os.mkfifo(path)  # opening it waits for a writer
+
+    async def other_work() -> None:
+        reading = asyncio.create_task(ring.reload_if_changed())
+        await asyncio.sleep(0.2)
+        assert not reading.done()
+        reading.cancel()
+
+    asyncio.run(asyncio.wait_for(other_work(), 20))
+    assert ring.find(b"one") is not None
 
 
 def test_what_a_key_has_under_way_outlives_a_reload(tmp_path: Path) -> None:
@@ -95,7 +126,7 @@ def test_what_a_key_has_under_way_outlives_a_reload(tmp_path: Path) -> None:
     assert before
     with before.meter.request():
         write(path, line("other") + line("one", max_concurrent_requests=2))
-        ring.reload_if_changed()
+        asyncio.run(ring.reload_if_changed())
         after = ring.find(b"one")
         assert after
         with after.meter.request(), pytest.raises(UnavailableError), after.meter.request():
