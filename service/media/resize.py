@@ -32,6 +32,9 @@ class PixelRule:
     """A larger picture is shrunk to at most this area: 1,800 visual tokens."""
     max_aspect: int = 200
     """Largest ratio of the longer to the shorter side."""
+    raises_late: bool = False
+    """A side that rounds to 0 is raised to the factor after the area is looked at, as transformers has it, and not
+    before, as qwen-vl-utils has it: a sliver of 14 x 1000 pixels becomes 28 x 476, and not 28 x 1008."""
 
     @property
     def patches(self) -> Patches:
@@ -40,9 +43,9 @@ class PixelRule:
 
     @property
     def key_parts(self) -> tuple[bytes, ...]:
-        """The four numbers."""
+        """The four numbers; and behind them, which of the two forms it is, where it is the later one."""
         numbers = (self.factor, self.min_pixels, self.max_pixels, self.max_aspect)
-        return tuple(number.to_bytes(8, "little") for number in numbers)
+        return (*(number.to_bytes(8, "little") for number in numbers), *((b"late",) if self.raises_late else ()))
 
     def see(self, height: int, width: int, blame: Blame) -> Seen:
         """See `fit`."""
@@ -54,7 +57,7 @@ def fit(height: int, width: int, rule: PixelRule, *, param: str | None = None, i
 
     Each side is rounded to a multiple f of the factor, halves to even and never below f. An area above the maximum then
     gives floor(side / b / f) * f with b = sqrt(h w / max), one below the minimum ceil(side * b / f) * f with
-    b = sqrt(min / (h w)).
+    b = sqrt(min / (h w)). By `raises_late` a side is 0 at first, its area below any minimum, and f at last.
 
     Args:
         height: stored height, pixels, at least 1.
@@ -69,18 +72,20 @@ def fit(height: int, width: int, rule: PixelRule, *, param: str | None = None, i
     Raises:
         MediaError: `media_too_large` for an extreme ratio, `invalid_request` when `max_pixels` leaves a side of 0.
 
-    Source: qwen-vl-utils 0.0.14, `smart_resize`.
+    Source: qwen-vl-utils 0.0.14 and transformers 5.23, `smart_resize`.
     """
     if max(height, width) > rule.max_aspect * min(height, width):
         message = f"The image is {width} x {height} pixels; one side may be at most {rule.max_aspect} times the other."
         Blame(param, index).refuse("media_too_large", message)
-    fitted = fit_area(height, width, rule.factor, rule.min_pixels, rule.max_pixels)
+    fitted = fit_area(height, width, rule.factor, rule.min_pixels, rule.max_pixels, raises_late=rule.raises_late)
     if 0 in fitted:
         _refuse_empty_side(height, width, rule, Blame(param, index))
     return fitted
 
 
-def fit_area(height: int, width: int, factor: int, min_pixels: float, max_pixels: float) -> Size:
+def fit_area(
+    height: int, width: int, factor: int, min_pixels: float, max_pixels: float, *, raises_late: bool = False
+) -> Size:
     """The formula of `fit`, whatever the shape: an extreme one may leave a side of 0.
 
     Args:
@@ -89,11 +94,14 @@ def fit_area(height: int, width: int, factor: int, min_pixels: float, max_pixels
         factor: both sides become multiples of it.
         min_pixels: least area.
         max_pixels: largest area; a share of a video's need not be a whole number.
+        raises_late: of `PixelRule`; no side is then 0.
     """
-    fitted = max(factor, round(height / factor) * factor), max(factor, round(width / factor) * factor)
+    before, after = (0, factor) if raises_late else (factor, 0)
+    fitted = max(before, round(height / factor) * factor), max(before, round(width / factor) * factor)
     if fitted[0] * fitted[1] > max_pixels:
         scale = math.sqrt(height * width / max_pixels)
-        return math.floor(height / scale / factor) * factor, math.floor(width / scale / factor) * factor
+        rows, columns = (math.floor(side / scale / factor) * factor for side in (height, width))
+        return max(after, rows), max(after, columns)
     if fitted[0] * fitted[1] < min_pixels:
         scale = math.sqrt(min_pixels / (height * width))
         return math.ceil(height * scale / factor) * factor, math.ceil(width * scale / factor) * factor

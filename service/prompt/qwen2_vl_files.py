@@ -4,7 +4,7 @@ Knows no template and no positions: these are what the families differ in.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from service.media.picture import MERGE_SIZE
@@ -123,7 +123,7 @@ def pixel_rule(min_tokens: int, max_tokens: int) -> PixelRule:
 
 
 def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
-    """The limits of the processor's file, for families whose reference lets it resize.
+    """The limits of the processor's file, for families whose reference lets transformers' processor resize.
 
     Args:
         files: the checkpoint's; processor_config.json as transformers 5 writes it counts before
@@ -150,7 +150,7 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
         raise UnsupportedModelError(
             f"{name} has pixel limits {least!r} and {most!r}; supported: integers, at least {FACTOR**2}, in this order"
         )
-    return PixelRule(factor=FACTOR, min_pixels=least, max_pixels=most, max_aspect=MAX_ASPECT)
+    return replace(default, min_pixels=least, max_pixels=most, raises_late=True)
 
 
 def _check_patches(vision: Mapping[str, Any]) -> None:

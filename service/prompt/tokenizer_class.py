@@ -2,8 +2,8 @@
 
 In: the objects of config.json, tokenizer_config.json and tokenizer.json. Out: tokenizer.json as the class reads it. A
 class keeps the vocabulary and takes how texts are normalized and split from its own arguments, which
-tokenizer_config.json gives; where the two files disagree, tokenizer.json does not count. `PreTrainedTokenizerFast` takes
-it as it is.
+tokenizer_config.json gives; where the two files disagree, tokenizer.json does not count. `PreTrainedTokenizerFast`
+takes it as it is.
 
 Source: transformers 5.23 `AutoTokenizer.from_pretrained`, `TokenizersBackend.convert_to_native_format` and the classes.
 """

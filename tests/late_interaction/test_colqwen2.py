@@ -17,7 +17,7 @@ from service.prompt.prompt import Prompt
 from tests.conftest import TOLERANCE
 from tests.late_interaction.checkpoints import MAX_PAGE_TOKENS, colqwen2
 from tests.late_interaction.reference import ColQwen2Reference, Item
-from tests.vlm_models.pictures import CLEAR, EXACT, LARGE, SMALL, TALL, WIDE
+from tests.vlm_models.pictures import CLEAR, EXACT, LARGE, SLIVER, SMALL, TALL, WIDE
 from tests.vlm_models.served import Served
 
 ITEMS: dict[str, Item] = {
@@ -30,6 +30,7 @@ ITEMS: dict[str, Item] = {
     "tall page": TALL,
     "page of a whole size": EXACT,
     "page over the limit": LARGE,
+    "sliver of a page": SLIVER,
     "transparent page": CLEAR,
 }
 KIND = ("float32",)

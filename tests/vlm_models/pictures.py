@@ -18,3 +18,5 @@ CLEAR = picture(6, 120, 90)
 """Half of it transparent, over colors that are stored there."""
 CLEAR.putalpha(Image.fromarray(np.linspace(0, 255, 120, dtype=np.uint8)[None].repeat(90, 0)))
 LARGE = picture(5, 1300, 1000)
+SLIVER = picture(7, 300, 14)
+"""Its short side rounds to no patch at all: transformers and qwen-vl-utils see it at different sizes."""

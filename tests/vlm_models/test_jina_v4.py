@@ -11,7 +11,7 @@ from service.errors import InputError
 from service.model.stock_vlm import StockVlm, rope_positions
 from tests.conftest import TOLERANCE
 from tests.vlm_models.checkpoints import qwen2_5_vl
-from tests.vlm_models.pictures import CLEAR, EXACT, LARGE, SMALL, TALL, WIDE
+from tests.vlm_models.pictures import CLEAR, EXACT, LARGE, SLIVER, SMALL, TALL, WIDE
 from tests.vlm_models.references import JinaScript
 from tests.vlm_models.served import Served
 
@@ -24,6 +24,7 @@ CASES: dict[str, Case] = {
     "wide picture, whose windows are cut": ("", [WIDE], None),
     "picture of a whole size": ("", [EXACT], None),
     "picture over the limit": ("", [LARGE], None),
+    "sliver": ("", [SLIVER], None),
     "transparent picture": ("", [CLEAR], None),
     "picture as a document": ("", [TALL], "Passage: "),
 }

@@ -14,7 +14,7 @@ from service.prompt.conversation import Conversation, Turn
 from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE
 from tests.vlm_models.checkpoints import qwen2_5_vl
-from tests.vlm_models.pictures import CLEAR, EXACT, LARGE, SMALL, TALL, WIDE
+from tests.vlm_models.pictures import CLEAR, EXACT, LARGE, SLIVER, SMALL, TALL, WIDE
 from tests.vlm_models.references import BiQwenScript
 from tests.vlm_models.served import Served
 
@@ -31,6 +31,7 @@ CASES: dict[str, Case] = {
     "page and text": ("The second page of a report.", [TALL], None),
     "page under an instruction": ("", [SMALL], "Describe the colors."),
     "page and text under an instruction": ("of a report", [TALL], "Describe the page "),
+    "sliver of a page": ("", [SLIVER], None),
     "transparent page": ("", [CLEAR], None),
     "two pages": ("", [SMALL, WIDE], None),
 }

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from service.errors import MediaError
-from service.media.resize import PixelRule, fit, resize
+from service.media.resize import PixelRule, fit, fit_area, resize
 
 RULE = PixelRule()
 VECTORS = [
@@ -77,3 +77,24 @@ def test_the_pixels_are_pillows_default_resize_of_an_rgb_picture(media: Path, na
 def test_a_picture_of_the_right_size_is_left_alone() -> None:
     noise = Image.frombytes("RGB", (64, 96), random.Random(1).randbytes(64 * 96 * 3))
     assert np.array_equal(resize(noise, (96, 64)), np.asarray(noise))
+
+
+@pytest.mark.parametrize(("least", "most"), [(4, 1_280), (4, 768), (9, 40)])
+def test_sizes_of_transformers_processor_are_its_own(least: int, most: int) -> None:
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
+
+    limits = {"factor": 28, "min_pixels": least * 784, "max_pixels": most * 784}
+    rule = PixelRule(**limits, max_aspect=200, raises_late=True)
+    source, num_others = random.Random(5), 0
+    sizes = [(math.ceil(math.exp(source.uniform(0, 9.7))), source.randint(1, 3_000)) for _ in range(5_000)]
+    for height, width in ((14, 102), (14, 1_000), (1, 200), (3, 600), (14, 2_800), *sizes):
+        if max(height, width) > 200 * min(height, width):
+            continue
+        theirs = smart_resize(height, width, **limits)
+        assert fit(height, width, rule) == theirs, (height, width)
+        num_others += 14 in (height, width) and fit_area(height, width, **limits) != theirs
+    assert num_others
+
+
+def test_both_forms_have_keys_of_their_own() -> None:
+    assert RULE.key_parts != PixelRule(raises_late=True).key_parts
