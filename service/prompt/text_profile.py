@@ -26,6 +26,7 @@ def make_text_profile(
     *,
     name: str,
     width: str = "hidden_size",
+    positions: str = "max_position_embeddings",
     first_position: int = 0,
     matryoshka: Sequence[int] = (),
     min_dimensions: int | None = None,
@@ -39,6 +40,7 @@ def make_text_profile(
         files: the checkpoint's.
         name: of the family.
         width: what config.json calls the length of a hidden state.
+        positions: what it calls the number of positions.
         first_position: number of the first position; those before it are not for tokens.
         matryoshka: lengths that the family's models were trained for.
         min_dimensions: shortest prefix, where they were trained for any from it on.
@@ -54,7 +56,7 @@ def make_text_profile(
     dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
     if offered is not None:
         offered = tuple(sorted({length for length in offered if length < dimensions} | {dimensions}))
-    max_positions = positive(files.config, "max_position_embeddings") - first_position
+    max_positions = positive(files.config, positions) - first_position
     return Profile(
         name=name,
         architecture="text_encoder",

@@ -73,7 +73,7 @@ class Recipe:
     max_seq_length: int = 512
 
 
-def _bert_names(tokens: list[str]) -> dict[str, str]:
+def bert_names(tokens: list[str]) -> dict[str, str]:
     return dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), tokens, strict=True))
 
 
@@ -96,7 +96,7 @@ RECIPES: dict[str, Recipe] = {
     "bert": Recipe(
         lambda sizes: BertConfig(**sizes, hidden_act="gelu"),
         lambda: word_piece(BERT_TOKENS, "[CLS]", "[SEP]"),
-        _bert_names(BERT_TOKENS),
+        bert_names(BERT_TOKENS),
         pooling="cls",
         prompts={"query": "Represent this sentence for searching relevant passages: "},
     ),
@@ -120,12 +120,12 @@ RECIPES: dict[str, Recipe] = {
     "modernbert": Recipe(
         lambda sizes: ModernBertConfig(**sizes, local_attention=32, pad_token_id=0, cls_token_id=2, sep_token_id=3),
         lambda: byte_level(BERT_TOKENS, "[CLS]", "[SEP]"),
-        _bert_names(BERT_TOKENS),
+        bert_names(BERT_TOKENS),
     ),
     "nomic_bert": Recipe(
         lambda sizes: NomicBertConfig(**sizes, hidden_act="silu"),
         lambda: word_piece(BERT_TOKENS, "[CLS]", "[SEP]"),
-        _bert_names(BERT_TOKENS),
+        bert_names(BERT_TOKENS),
         prompts={"search_query": "search_query: ", "search_document": "search_document: "},
     ),
     "qwen3": Recipe(
@@ -181,7 +181,7 @@ RECIPES: dict[str, Recipe] = {
     "distilbert": Recipe(
         lambda sizes: DistilBertConfig(**sizes, hidden_dim=48),
         lambda: word_piece(BERT_TOKENS, "[CLS]", "[SEP]"),
-        _bert_names(BERT_TOKENS),
+        bert_names(BERT_TOKENS),
     ),
 }
 """By the name of the family's page."""
@@ -198,23 +198,29 @@ def make_checkpoint(name: str, folder: Path) -> Path:
     tokenizer = recipe.tokenizer()
     torch.manual_seed(20261121)
     model = AutoModel.from_config(recipe.config(SIZES | {"vocab_size": tokenizer.get_vocab_size()}))
-    _randomize(model)
+    randomize(model)
     model.save_pretrained(stock)
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **recipe.names).save_pretrained(stock)
-    _sentence_transformer(recipe, stock).save_pretrained(str(folder))
+    sentence_transformer(recipe, stock, SIZES["hidden_size"]).save_pretrained(str(folder))
     return folder
 
 
-def _randomize(model: torch.nn.Module) -> None:
+def randomize(model: torch.nn.Module) -> None:
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.15)
 
 
-def _sentence_transformer(recipe: Recipe, stock: Path) -> SentenceTransformer:
+def sentence_transformer(recipe: Recipe, stock: Path, width: int) -> SentenceTransformer:
+    """The recipe's modules around a saved transformer.
+
+    Args:
+        recipe: says which.
+        stock: folder of the transformer and its tokenizer.
+        width: of a hidden state.
+    """
     transformer = Transformer(str(stock), max_seq_length=recipe.max_seq_length)
-    width = SIZES["hidden_size"]
     modules: list[torch.nn.Module] = [transformer, Pooling(width, recipe.pooling)]
     for index, out in enumerate(recipe.dense):
         activation = torch.nn.Identity() if index else torch.nn.Tanh()
