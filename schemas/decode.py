@@ -4,6 +4,7 @@ In: bytes whose length the server has bounded. Out: a request that is right fiel
 joins fields. Types bound the depth: what nests deeper than the contract is refused at the first wrong type.
 """
 
+import codecs
 import re
 from functools import cache
 from typing import TypeVar, cast
@@ -15,6 +16,8 @@ from schemas.explain import explain, is_unknown_field
 from schemas.lenient import lenient_body
 from schemas.nulls import convert_without_nulls, may_hold_nulls
 from schemas.rule_error import RuleError
+
+_MARKS = {codecs.BOM_UTF8: " (BOM)", codecs.BOM_UTF16_LE: " of UTF-16", codecs.BOM_UTF16_BE: " of UTF-16"}
 
 W = TypeVar("W", bound=Wire)
 
@@ -39,11 +42,11 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
     except msgspec.ValidationError as error:
         raise explain(str(error), type_) from None
     except msgspec.DecodeError as error:
-        raise _invalid_json(_place(str(error), len(raw))) from None
+        raise _invalid_json(_malformed(str(error), raw)) from None
     except UnicodeDecodeError:
-        raise _invalid_json("not UTF-8") from None
+        raise _invalid_json(_mark(raw) or "text that is not UTF-8") from None
     except RecursionError:
-        raise _invalid_json("nested too deeply") from None
+        raise _invalid_json("text that is nested too deeply") from None
 
 
 def _decoded(raw: bytes, type_: type[W], ignore_unknown: bool) -> W:
@@ -61,10 +64,19 @@ def _decoder(type_: type[Wire], ignore_unknown: bool) -> msgspec.json.Decoder[Wi
     return msgspec.json.Decoder(lenient_body(type_) if ignore_unknown else type_, strict=True)
 
 
-def _place(text: str, num_bytes: int) -> str:
+def _malformed(text: str, raw: bytes) -> str:
+    if not raw.strip():
+        return "white space alone" if raw else "nothing"
     found = re.search(r"\(byte (\d+)\)\Z", text)
-    return f"malformed at byte {found[1]}" if found else f"incomplete at byte {num_bytes}"
+    place = f"malformed at byte {found[1]}" if found else f"incomplete at byte {len(raw)}"
+    return _mark(raw) or f"text that is {place}"
+
+
+def _mark(raw: bytes) -> str | None:
+    """The byte order mark at the beginning, which JSON between systems has not (RFC 8259 section 8.1)."""
+    mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
+    return mark and f"text that begins with a byte order mark{mark}; send it without"
 
 
 def _invalid_json(what: str) -> RuleError:
-    return RuleError("invalid_json", f"the body: expected one JSON object in UTF-8, got text that is {what}")
+    return RuleError("invalid_json", f"the body: expected one JSON object in UTF-8, got {what}")

@@ -1,15 +1,16 @@
 """Turns msgspec's account of a refused body into ours: a stable code, a path, and a sentence about what is allowed.
 
 In: the text of a `msgspec.ValidationError` and the type that was wanted. Out: a `RuleError`. The name of an unknown
-field is the only word of the client's that gets into a sentence, and only if it is short and printable.
+field and a name that is none of few are the only words of the client's that get into a sentence, if short and plain.
 """
 
 import re
 
 from schemas.errors import ErrorCode
-from schemas.paths import expectation, field_names, types_at
-from schemas.renamed import meant_by
+from schemas.paths import choices, expectation, field_names, types_at
+from schemas.renamed import meant_by, meant_value
 from schemas.rule_error import RuleError
+from schemas.shown import shown
 
 # A client can write a field name that looks like msgspec's own ending. The narrow pattern keeps such a path harmless.
 _AT = r"(?: - at `\$(?P<path>(?:\.[a-z_]{1,32}|\[\d{1,9}\]){0,16})`)?\Z"
@@ -18,6 +19,7 @@ _MISSING = re.compile(r"Object missing required field `(?P<name>[^`]*)`" + _AT)
 _LENGTH = re.compile(r"Expected `array` of length (?P<op>>=|<=) (?P<bound>\d+)" + _AT)
 _BOUND = re.compile(r"Expected `[^`]*` (?P<op>>=|<=) \S+" + _AT)
 _WRONG = re.compile(r"Expected `[^`]*`, got `(?P<got>[^`]*)`" + _AT)
+_CHOICE = re.compile(r"Invalid (?:enum )?value '(?P<value>[^'`\s]{1,64})'" + _AT)
 _ANY = re.compile(r".*?" + _AT, re.DOTALL)
 
 _LONE_TYPE = re.compile(r"\.images\[\d+\]\.type")
@@ -62,6 +64,8 @@ def explain(text: str, type_: object) -> RuleError:
         if name and not types_at(type_, found["path"]):  # `lenient` has it only so that it is refused
             return _unknown_field(name, parent, type_)
         return _wrong_value(found["path"] or "", type_, _GOT.get(found["got"], "another type"))
+    if found := _CHOICE.match(text):
+        return _wrong_choice(found["path"] or "", type_, found["value"])
     found = _ANY.match(text)
     return _wrong_value((found and found["path"]) or "", type_, "another value")
 
@@ -98,6 +102,12 @@ def _wrong_length(op: str, bound: int, path: str) -> RuleError:
     # An empty entry of `messages` is a conversation, so the request is a batch.
     index = _index(param + "[" if least else param)
     return RuleError(code, f"`{param}`: expected {wanted}", param=param, index=index)
+
+
+def _wrong_choice(path: str, type_: object, value: str) -> RuleError:
+    got = shown(value)
+    meant = meant_value(value, choices(types_at(type_, path))) if got else None
+    return _wrong_value(path, type_, f"{got or 'another value'}{f'; did you mean `{meant}`?' if meant else ''}")
 
 
 def _wrong_value(path: str, type_: object, got: str) -> RuleError:

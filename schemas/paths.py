@@ -38,10 +38,15 @@ def field_names(types: list[inspect.Type]) -> list[str]:
     return list(dict.fromkeys(tags + [field.encode_name for s in structs for field in s.fields]))
 
 
+def choices(types: list[inspect.Type]) -> list[str]:
+    """The names of which one may stand there, where there are few."""
+    return [str(value) for t in types if isinstance(t, inspect.LiteralType) for value in t.values]
+
+
 def expectation(types: list[inspect.Type]) -> str:
     """What may stand there, in words: `an integer >= 1`, `one of float, base64`, `a string or an array`."""
-    choices = [str(value) for t in types if isinstance(t, inspect.LiteralType) for value in t.values]
-    words = [f"one of {', '.join(choices)}"] if choices else []
+    named = choices(types)
+    words = [f"one of {', '.join(named)}"] if named else []
     words += [_word(t) for t in types if not isinstance(t, inspect.LiteralType)]
     return " or ".join(dict.fromkeys(words)) or "something else"
 

@@ -1,6 +1,6 @@
-"""What fields of other servers' APIs are called here: for the hint in a refusal, never to take them.
+"""What fields and values of other servers' APIs are called here: for the hint in a refusal, never to take them.
 
-In: the name of an unknown field and the names that are known where it stood. Out: the one that was probably meant.
+In: an unknown name and the names that are known where it stood. Out: the one that was probably meant.
 
 Source: vLLM 0.33.0, Cohere, Jina, Voyage and Gemini (shared/reference/api-contract.md, sections 1, 2 and 4).
 """
@@ -29,6 +29,17 @@ RENAMED: Final[dict[str, tuple[str, ...]]] = {
 }
 """A name elsewhere, and what comes nearest to it here; of several the first that is known."""
 
+RENAMED_VALUES: Final[dict[str, tuple[str, ...]]] = {
+    "image": ("image_url",),
+    "image_base64": ("image_url",),
+    "input_image": ("image_url",),
+    "input_text": ("text",),
+    "video": ("video_url",),
+    "audio": ("input_audio",),
+    "developer": ("system",),
+}
+"""A value elsewhere, and what comes nearest to it here; of several the first that is known."""
+
 _MAX_NAME_CHARS = 64
 
 
@@ -44,3 +55,19 @@ def meant_by(name: str, known: Sequence[str]) -> str | None:
     """
     translated = next((ours for ours in RENAMED.get(name, ()) if ours in known), None)
     return translated or next(iter(difflib.get_close_matches(name[:_MAX_NAME_CHARS], known, n=1)), None)
+
+
+def meant_value(value: str, known: Sequence[str]) -> str | None:
+    """The known value that another one was probably meant to be; a matter of case alone is seen.
+
+    Args:
+        value: which none of the known ones is.
+        known: what may stand there.
+    """
+    translated = next((ours for ours in RENAMED_VALUES.get(value, ()) if ours in known), None)
+    same = next((ours for ours in known if ours.lower() == value.lower()), None)
+    return (
+        translated
+        or same
+        or next(iter(difflib.get_close_matches(value[:_MAX_NAME_CHARS], known, n=1, cutoff=0.8)), None)
+    )

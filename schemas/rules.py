@@ -15,7 +15,7 @@ from schemas.limits import MAX_INPUTS
 from schemas.messages import Message, MessageOrConversation, conversations
 from schemas.rule_error import RuleError
 from schemas.stream import StreamLine
-from schemas.token_arrays import IDS_REFUSED, Item, check_token_arrays
+from schemas.token_arrays import Item, check_token_arrays, ids_refused
 from schemas.tokenize import TokenizeRequest, as_embedding_request
 
 
@@ -33,7 +33,10 @@ def check_embedding_request(request: EmbeddingRequest, *, accepts_token_arrays: 
     _check_one_source({"input": request.input, "messages": request.messages, "inputs": request.inputs})
     if request.stream:
         raise RuleError(
-            "invalid_request", "`stream`: expected false, got true; vectors are not streamed", param="stream"
+            "invalid_request",
+            "`stream`: expected false, got true; vectors come as one answer here; POST /v1/embeddings/stream answers "
+            "line by line",
+            param="stream",
         )
     if isinstance(request.input, list):
         _check_input_list(request.input, request, accepts_token_arrays)
@@ -108,7 +111,7 @@ def _check_one_source(sources: Mapping[str, object]) -> None:
 def _check_input_list(items: Sequence[Item], request: EmbeddingRequest, accepts_token_arrays: bool) -> None:
     holds_ids = any(not isinstance(item, str) for item in items)
     if holds_ids and not accepts_token_arrays:
-        raise RuleError("token_arrays_not_accepted", IDS_REFUSED, param="input")
+        raise ids_refused(items)
     if len(items) > MAX_INPUTS and not isinstance(items[0], int):  # ids of one prompt are bounded by the model
         raise RuleError("too_many_inputs", f"`input`: expected at most {MAX_INPUTS} items, got more", param="input")
     if holds_ids:

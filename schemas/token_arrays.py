@@ -20,6 +20,7 @@ Item = str | int | list[int]
 
 _KINDS: dict[type, str] = {str: "a string", int: "a token id", list: "an array of token ids"}
 _NAMING = ("instruction", "input_type")
+_OF_JSON: dict[type, str] = {int: "an integer", list: "an array"}
 _ADDING = ("add_generation_prompt", "add_special_tokens")
 
 
@@ -36,6 +37,20 @@ def token_arrays(items: str | Sequence[Item] | None) -> list[list[int]]:
         return []
     flat = [item for item in items if isinstance(item, int)]
     return [flat] if flat else [item for item in items if isinstance(item, list)]
+
+
+def ids_refused(items: Sequence[Item]) -> RuleError:
+    """The refusal of what is no list of texts: token ids, or the first entry among texts that is none.
+
+    Args:
+        items: the field of a request; one entry at least is no text.
+    """
+    place, odd = next((i, item) for i, item in enumerate(items) if not isinstance(item, str))
+    if not any(isinstance(item, str) for item in items):
+        return RuleError("token_arrays_not_accepted", IDS_REFUSED, param="input")
+    param = f"input[{place}]"
+    message = f"`{param}`: expected a string like other entries, got {_OF_JSON[type(odd)]}; no token ids are taken here"
+    return RuleError("token_arrays_not_accepted", message, param=param, index=place)
 
 
 def check_token_arrays(request: EmbeddingRequest) -> None:

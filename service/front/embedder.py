@@ -56,6 +56,12 @@ class Embedder:
                     )
         except TimeoutError:
             raise self._too_late(caller) from None
+        except ServiceError as error:
+            job.name_input(error)
+            raise
+        for outcome in embedded.outcomes if job.per_item else ():
+            if isinstance(outcome, ServiceError):
+                job.name_input(outcome)
         embedded.media_ms += prepare_ms
         if job.settle is not None:
             job.settle(embedded)

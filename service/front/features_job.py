@@ -67,6 +67,7 @@ def features_job(
         fetch=reader.fetch_step(pictures, places, per_item=per_item),
         has_media=True,
         per_item=per_item,
+        param_of=lambda index: places[index].param,
     )
 
 

@@ -108,7 +108,8 @@ class InputReader:
         """What `/v2/embed` wants embedded. Its `prepare` raises InputError with the input's index and path."""
         self.model.check_instruction(instruction)
         limit = request.max_tokens or self.model.profile.max_tokens
-        truncation = Truncation(limit, CUT_SIDES[request.truncate or "END"])
+        side = CUT_SIDES[request.truncate or "END"]
+        truncation = Truncation(limit, side, limit_name="max_tokens", how_to_cut="`truncate: END`")
         read = partial(embed_conversation, instruction)
         pictures = self.pictures(tenant, request.image_background)
         job = partial(self._job, embed_sources(request), instruction, read, truncation, output, pictures)
@@ -157,6 +158,7 @@ class InputReader:
             has_media=bool(places),
             is_short=is_short(sources, instruction),
             per_item=per_item,
+            param_of=lambda index: sources[index][0],
         )
 
     def _build(

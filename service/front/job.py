@@ -24,6 +24,7 @@ class Job:
         has_media: which threads `prepare` runs in.
         is_short: `prepare` takes less than handing it to a thread: it runs on the event loop.
         per_item: an input that fails leaves the others alone.
+        param_of: the path of an input in the request, or None where there is one input and no path.
     """
 
     prepare: Callable[[], Sequence[Prompt | ServiceError]]
@@ -35,6 +36,12 @@ class Job:
     has_media: bool = False
     is_short: bool = False
     per_item: bool = False
+    param_of: Callable[[int], str] | None = None
+
+    def name_input(self, error: ServiceError) -> None:
+        """Give an error that knows its input the input's path too: the engine has none of the request's words."""
+        if error.param is None and error.index is not None and self.param_of is not None:
+            error.param = self.param_of(error.index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from schemas.shown import shown
 from service.errors import InputError, NotFoundError
 from service.media.picture_rule import PictureRule
 from service.model.checkpoint import Checkpoint
@@ -96,10 +97,7 @@ class ServedModel:
         if name is None:
             return self.name
         if name not in self.names:
-            offered = ", ".join(self.names)
-            raise NotFoundError(
-                "model_not_found", f"`model`: got a name that is not served here; served: {offered}", param="model"
-            )
+            raise NotFoundError("model_not_found", f"`model`: {self.not_served(name)}", param="model")
         return name
 
     @property
@@ -119,9 +117,13 @@ class ServedModel:
         known = self.input_types
         if input_type not in known:
             names = ", ".join(known)
-            message = f"`input_type`: got an unknown name, {self.name} knows {names}"
+            message = f"`input_type`: got {shown(input_type) or 'an unknown name'}, {self.name} knows {names}"
             raise InputError("invalid_request", message, param="input_type")
         return known[input_type]
+
+    def not_served(self, name: str) -> str:
+        """What a client is told that asked for another model by `name`."""
+        return f"got {shown(name) or 'a name'}, which is not served here; served: {', '.join(self.names)}"
 
     def check_instruction(self, instruction: str | None) -> None:
         """Pass where there is none, or the model takes one.

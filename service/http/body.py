@@ -1,7 +1,6 @@
 """A request's body: the right media type, in time, within the limit, decoded strictly by the route's own schema."""
 
 import asyncio
-import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -9,6 +8,7 @@ from litestar.exceptions import InternalServerException
 
 from schemas.base import Wire
 from schemas.decode import decode
+from schemas.shown import shown
 from schemas.structure import check_structure
 from service.errors import InputError
 from service.front.admission import Place
@@ -18,8 +18,6 @@ from service.stages import stage
 
 CHARSETS = ("utf-8", "utf8")
 """JSON between systems is UTF-8 (RFC 8259 section 8.1); the second name is how many write it."""
-
-PLAIN_NAME = re.compile(r"[A-Za-z0-9.+/*_-]{1,64}")
 
 MAX_BYTES_ON_LOOP = 1 << 16
 """Larger bodies are looked through and decoded in a thread."""
@@ -121,6 +119,4 @@ def _check_coding(header: str) -> None:
 
 def _shown(value: str) -> str:
     """A header's value, if it is a plain name and short."""
-    if not value:
-        return "nothing"
-    return f"'{value}'" if PLAIN_NAME.fullmatch(value) else "something else"
+    return (shown(value) or "something else") if value else "nothing"

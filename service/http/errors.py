@@ -16,6 +16,7 @@ from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorRespo
 from schemas.rule_error import RuleError
 from service import metrics
 from service.errors import CacheMissError, ModelError, ServiceError, UnavailableError
+from service.http.exchange import METHODS
 from service.http.family import family_of, hint
 from service.http.request_id import request_id
 from service.openapi.statuses import CODES, RETRY_AFTER
@@ -28,7 +29,7 @@ STATUS: dict[ErrorCode, int] = {code: status for status, codes in CODES.items() 
 FRAMEWORK_CODES: dict[int, tuple[ErrorCode, str]] = {
     400: ("invalid_request", "the request is malformed"),
     404: ("route_not_found", "there is no such route"),
-    405: ("method_not_allowed", "this route does not take this method"),
+    405: ("method_not_allowed", "this route takes no {}; it takes {}"),
     413: ("body_too_large", "the body is larger than this server takes"),
     415: ("unsupported_media_type", "the body must be application/json"),
 }
@@ -61,7 +62,7 @@ def error_body(error: ServiceError | RuleError, id_: str) -> ErrorBody:
     """
     metrics.ERRORS.labels(error.code).inc()
     return ErrorBody(
-        message=error.message,
+        message=placed(error),
         type=error_type(STATUS[error.code]),
         param=error.param,
         code=error.code,
@@ -69,6 +70,14 @@ def error_body(error: ServiceError | RuleError, id_: str) -> ErrorBody:
         request_id=id_,
         missing=list(error.missing) if isinstance(error, CacheMissError) else UNSET,
     )
+
+
+def placed(error: ServiceError | RuleError) -> str:
+    """The sentence with the field or item that it is about, which is all that LangChain and the Vercel SDK show."""
+    param = error.param
+    if not param or f"`{param}" in error.message or error.message.startswith(param):
+        return error.message
+    return f"`{param}`: {error.message}"
 
 
 def answer_service_error(request: AnyRequest, error: ServiceError) -> Response[bytes]:
@@ -97,8 +106,12 @@ def answer_framework_error(request: AnyRequest, error: HTTPException) -> Respons
         return answer_bug(request, error)
     if code == "body_too_large":
         message += f": at most {request.route_handler.resolve_request_max_body_size()} bytes"
-    elif code in ("route_not_found", "method_not_allowed"):
-        message += f"; {(hint(request.scope['path']) if code == 'route_not_found' else None) or DESCRIBED}"
+    elif code == "route_not_found":
+        message += f"; {hint(request.scope['path']) or DESCRIBED}"
+    elif code == "method_not_allowed":
+        method = str(request.method)
+        taken = [one for one in (error.headers or {}).get("allow", "").split(", ") if one != "OPTIONS"]
+        message = f"{message.format(method if method in METHODS else 'such method', ', '.join(taken))}; {DESCRIBED}"
     return _answer(request, ServiceError(code, message), dict(error.headers or {}))  # `Allow`, for a wrong method
 
 

@@ -23,10 +23,10 @@ async def list_models(request: AnyRequest) -> Response[bytes]:
 async def get_model(request: AnyRequest, model_id: str) -> Response[bytes]:
     """One model; ids of hub models have a slash in them."""
     serving = serving_of(request.app)
-    names = serving.online().model.names
+    model = serving.online().model
     name = model_id.removeprefix("/")
-    if name not in names:
-        raise NotFoundError("model_not_found", f"no model of that name is served here; served: {', '.join(names)}")
+    if name not in model.names:
+        raise NotFoundError("model_not_found", f"the path's model: {model.not_served(name)}")
     return Response(msgspec.json.encode(model_card(serving, name)), media_type=MediaType.JSON)
 
 

@@ -18,7 +18,7 @@ from service.prompt.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
 from service.prompt.tokenizer import PromptTokenizer
-from service.prompt.truncation import Budget, Side, Truncation
+from service.prompt.truncation import Budget, Fixed, Side, Truncation
 
 NUM_REPEATED = 512
 MAX_REPEATED_CHARS = 2048
@@ -78,14 +78,13 @@ class PromptBuilder:
         Source: reference/qwen3-vl-embedding.md sections 2.3 and 5; reference/security-reliability.md section 3.
         """
         _check_conversation(conversation, param, index)
-        limit = min(truncation.max_tokens, self._profile.max_tokens)
-        budget = Budget(limit, self._profile.max_tokens, param, index)
+        budget = Budget(truncation, self._profile.max_tokens, param, index)
         pieces = self._lay_out(conversation, budget)
         if truncation.side is not None:
-            pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
-        self._refuse_hopeless(pieces, truncation.side, budget)
+            pieces = [self._shorten(piece, budget.limit, truncation.side) for piece in pieces]
+        self._refuse_hopeless(pieces, conversation.add_special_tokens, budget)
         draft = self._tokenize(pieces, conversation.add_special_tokens, budget)
-        self._truncate(draft, truncation.side, budget)
+        _truncate(draft, budget)
         if self._profile.padding is not None and not _is_picture(pieces):
             draft.token_ids = self._profile.padding.fill(draft.token_ids)
         if not draft.token_ids:
@@ -107,24 +106,30 @@ class PromptBuilder:
         header, text = piece.text[: piece.user_start], piece.text[piece.user_start :]
         return replace(piece, text=header + self._tokenizer.clip(text, limit, side))
 
-    def _refuse_hopeless(self, pieces: Sequence[Piece], side: Side | None, budget: Budget) -> None:
+    def _refuse_hopeless(self, pieces: Sequence[Piece], add_special_tokens: bool | None, budget: Budget) -> None:
         """Refuse by length in bytes what cannot fit in tokens, so that a huge text costs nothing."""
         texts = [piece.text for piece in pieces if isinstance(piece, TextPiece)]
         has_pictures = ImagePiece in map(type, pieces)
         if sum(map(len, texts)) * COMPOSED_BYTES <= budget.limit and not has_pictures:
             return  # too short to be hopeless, whatever it says
-        kept = [_kept(piece, side) for piece in pieces]
-        self._refuse_huge(kept, budget)
+        kept = pieces if budget.truncation.side is None else [_fixed(piece) for piece in pieces]
+        num_chars = max((len(piece.text) for piece in kept if isinstance(piece, TextPiece)), default=0)
+        max_chars = self._tokenizer.max_chars(budget.limit)  # of a text whose tokens do not follow from its length
         num_least = sum(self._least_tokens(piece, budget.limit + 1) for piece in kept)
-        if num_least > budget.limit:
-            budget.refuse(num_least, is_least=True)
+        if num_least <= budget.limit and num_chars <= max_chars:
+            return
+        fixed = self._count_fixed(pieces, add_special_tokens, budget)
+        if fixed is not None or num_chars <= max_chars:
+            budget.refuse(max(num_least, fixed.num_tokens if fixed else 0), fixed, is_least=True)
+        budget.refuse_chars(num_chars, max_chars)
 
-    def _refuse_huge(self, pieces: Sequence[Piece], budget: Budget) -> None:
-        """Where no number of tokens follows from a length, refuse by characters."""
-        max_chars = self._tokenizer.max_chars(budget.limit)
-        for piece in pieces:
-            if isinstance(piece, TextPiece) and len(piece.text) > max_chars:
-                budget.refuse_chars(len(piece.text), max_chars)
+    def _count_fixed(self, pieces: Sequence[Piece], add_special_tokens: bool | None, budget: Budget) -> Fixed | None:
+        """What cannot be cut, where that alone is too long and can be counted at little cost."""
+        fixed = [_fixed(piece) for piece in pieces]
+        if sum(len(piece.text) for piece in fixed if isinstance(piece, TextPiece)) > MAX_REPEATED_CHARS:
+            return None
+        counted = _fixed_part(self._tokenize(fixed, add_special_tokens, budget))
+        return counted if counted.num_tokens > budget.limit else None
 
     def _least_tokens(self, piece: Piece, enough: int) -> int:
         if isinstance(piece, TextPiece):
@@ -171,17 +176,6 @@ class PromptBuilder:
                 )
                 raise InputError("invalid_request", message, param=budget.param, index=budget.index)
 
-    def _truncate(self, draft: Draft, side: Side | None, budget: Budget) -> None:
-        num_tokens = len(draft.token_ids)
-        num_excess = num_tokens - budget.limit
-        if num_excess <= 0:
-            return
-        if side is None:
-            budget.refuse(num_tokens)
-        if num_excess > len(draft.cuttable):
-            budget.refuse(num_tokens, num_fixed=num_tokens - len(draft.cuttable))
-        draft.cut(num_excess, side)
-
     def _checked(self, prompt: Prompt) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
         num_visual = dict.fromkeys(self._profile.media_tokens, 0)
@@ -197,11 +191,28 @@ def _is_picture(pieces: Sequence[Piece]) -> bool:
     return all(isinstance(piece, ImagePiece) for piece in pieces)
 
 
-def _kept(piece: Piece, side: Side | None) -> Piece:
-    """What cutting leaves of a piece at least."""
-    if side is None or not isinstance(piece, TextPiece) or not piece.cuttable:
+def _fixed(piece: Piece) -> Piece:
+    """What no cutting takes away of a piece."""
+    if not isinstance(piece, TextPiece) or not piece.cuttable:
         return piece
     return replace(piece, text=piece.text[: piece.user_start or 0])
+
+
+def _truncate(draft: Draft, budget: Budget) -> None:
+    num_tokens, side = len(draft.token_ids), budget.truncation.side
+    num_excess = num_tokens - budget.limit
+    if num_excess <= 0:
+        return
+    if num_excess > len(draft.cuttable):
+        budget.refuse(num_tokens, _fixed_part(draft))
+    if side is None:
+        budget.refuse(num_tokens)
+    draft.cut(num_excess, side)
+
+
+def _fixed_part(draft: Draft) -> Fixed:
+    num_images = sum(placeholder.length for placeholder in draft.placeholders)
+    return Fixed(len(draft.token_ids) - len(draft.cuttable) - num_images, num_images)
 
 
 def _check_conversation(conversation: Conversation, param: str | None, index: int | None) -> None:

@@ -19,10 +19,32 @@ class Truncation:
     Attributes:
         max_tokens: longest prompt; the profile's own maximum still holds above it.
         side: None refuses a longer prompt.
+        limit_name: the request's field for `max_tokens`, for errors.
+        how_to_cut: what a request says to have its texts cut, for errors.
     """
 
     max_tokens: int
     side: Side | None = None
+    limit_name: str = "truncate_prompt_tokens"
+    how_to_cut: str = "`truncate_prompt_tokens: -1`"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The tokens of a prompt that are never cut.
+
+    Attributes:
+        num_text: those of template, instruction and all turns but the last user's text.
+        num_images: those that stand for images.
+    """
+
+    num_text: int
+    num_images: int
+
+    @property
+    def num_tokens(self) -> int:
+        """All of them."""
+        return self.num_text + self.num_images
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,40 +52,35 @@ class Budget:
     """The tokens that one prompt may have, and whom an error is about.
 
     Attributes:
-        limit: longest prompt, tokens.
+        truncation: what the request asks for.
         model_limit: the profile's own maximum, tokens.
         param: path of the field, for the error.
         index: input of the batch, for the error.
     """
 
-    limit: int
+    truncation: Truncation
     model_limit: int
     param: str | None
     index: int | None
 
-    def refuse(self, num_tokens: int, *, num_fixed: int | None = None, is_least: bool = False) -> NoReturn:
-        """Raise the error of a prompt that is too long.
+    @property
+    def limit(self) -> int:
+        """Longest prompt, tokens."""
+        return min(self.truncation.max_tokens, self.model_limit)
 
-        pgai reads "maximum context length is N tokens" out of an error's text, so these words stay as OpenAI has them.
+    def refuse(self, num_tokens: int, fixed: Fixed | None = None, *, is_least: bool = False) -> NoReturn:
+        """Raise the error of a prompt that is too long.
 
         Args:
             num_tokens: length of the prompt.
-            num_fixed: how many of them cannot be cut, when cutting was asked for.
+            fixed: what cannot be cut, where that is too long by itself.
             is_least: the length is a lower bound, found without tokenizing.
 
         Raises:
             InputError: `context_length_exceeded`, always.
         """
-        whose = "This model's" if self.limit == self.model_limit else "The request's own"
-        amount = f"{'at least ' if is_least else ''}{num_tokens} input tokens"
-        advice = "Please shorten the input, or ask for it to be truncated."
-        if num_fixed is not None:
-            amount += f", {num_fixed} of them outside the text that may be truncated"
-            advice = "Please send fewer or smaller images, or shorter other turns."
-        message = (
-            f"{whose} maximum context length is {self.limit} tokens. However, your prompt contains {amount}. {advice}"
-        )
-        raise InputError("context_length_exceeded", message, param=self.param, index=self.index)
+        amount = f"your prompt contains {'at least ' if is_least else ''}{num_tokens} input tokens"
+        self._refuse(amount, self._advice() if fixed is None else self._advice_on(fixed))
 
     def refuse_chars(self, num_chars: int, max_chars: int) -> NoReturn:
         """Raise the error of a text that is too long to be tokenized at all.
@@ -75,10 +92,25 @@ class Budget:
         Raises:
             InputError: `context_length_exceeded`, always.
         """
+        amount = f"your text has {num_chars} characters, of which at most {max_chars} are read for so many tokens"
+        self._refuse(amount, self._advice())
+
+    def _refuse(self, amount: str, advice: str) -> NoReturn:
+        """In words that pgai reads: it looks for "maximum context length is N tokens", as OpenAI's errors have it."""
         whose = "This model's" if self.limit == self.model_limit else "The request's own"
-        message = (
-            f"{whose} maximum context length is {self.limit} tokens. However, your text has {num_chars} characters, of "
-            f"which at most {max_chars} are read for so many tokens. Please shorten the input, or ask for it to be "
-            "truncated."
-        )
+        message = f"{whose} maximum context length is {self.limit} tokens. However, {amount}. {advice}."
         raise InputError("context_length_exceeded", message, param=self.param, index=self.index)
+
+    def _advice(self) -> str:
+        if self.truncation.side is not None:
+            return "What is too long is not the text that is cut: please shorten the instruction or other turns"
+        return f"Please shorten the input, or have its end cut off with {self.truncation.how_to_cut}"
+
+    def _advice_on(self, fixed: Fixed) -> str:
+        images = f", images {fixed.num_images}" if fixed.num_images else ""
+        told = (
+            f"Of these, template, instruction and other turns take {fixed.num_text} tokens{images}, never cut: please "
+        )
+        if fixed.num_tokens < self.model_limit:
+            return f"{told}set `{self.truncation.limit_name}` above {fixed.num_tokens}"
+        return told + ("send fewer or smaller images, or " if images else "send a ") + "shorter instruction or turns"

@@ -49,6 +49,7 @@ def assert_refused(answer: httpx.Response, refusal: Refusal) -> None:
     assert error["request_id"] == answer.headers["x-request-id"]
     assert [word for word in refusal.words if word not in error["message"]] == [], error["message"]
     assert len(error["message"]) < 600
+    assert refusal.param is None or f"`{refusal.param}`" in error["message"], error["message"]  # all that SDKs show
     is_cohere = family_of(refusal.path) == "cohere"
     assert set(body) == ({"id", "message", "error"} if is_cohere else {"error"})
     if is_cohere:

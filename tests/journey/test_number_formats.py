@@ -130,9 +130,12 @@ def test_what_float16_cannot_hold_is_an_error_of_its_item(loud_server: LiveServe
     body = {"input": WORDS, "normalize": False, "embed_dtype": "float16", "encoding_format": "base64"}
     error = loud_server.http.post(V1, json=body).json()["error"]
     assert (error["code"], error["index"]) == ("non_finite_embedding", int(np.argmin(fits)))
+    assert error["param"] == f"input[{error['index']}]"
+    assert error["message"].startswith(f"`{error['param']}`: ")
     data = loud_server.ask(V1, body | {"on_error": "per_item"}).json()["data"]
     assert [entry["embedding"] is not None for entry in data] == fits.tolist()
     assert {entry["error"]["code"] for entry in data if "error" in entry} == {"non_finite_embedding"}
+    assert all(entry["error"]["param"] == f"input[{entry['index']}]" for entry in data if "error" in entry)
     assert all(np.isfinite(from_half(entry["embedding"])).all() for entry in data if "error" not in entry)
 
 

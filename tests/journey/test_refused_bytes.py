@@ -13,7 +13,8 @@ from tests.journey.conftest import GOOD, JSON, V1, V2, Refusal, assert_refused, 
 MAX_BODY_BYTES = 32 << 20
 
 BYTES = (
-    v1("empty body", b"", 400, "invalid_json", words="JSON"),
+    v1("empty body", b"", 400, "invalid_json", words="JSON|got nothing"),
+    v1("byte order mark", b'\xef\xbb\xbf{"input": "x"}', 400, "invalid_json", words="byte order mark"),
     v1("incomplete JSON", b'{"input": "x"', 400, "invalid_json", words="byte 13"),
     v1("text after JSON", b'{"input": "x"} x', 400, "invalid_json"),
     v1("invalid UTF-8", b'{"input": "\xff\xfe"}', 400, "invalid_json", words="UTF-8"),

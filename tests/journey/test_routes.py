@@ -15,7 +15,9 @@ def test_every_family_has_its_own_shape_for_405_and_415(server: LiveServer, path
     plain = {"content-type": "text/plain"}
     refused = Refusal("text", path, GOOD, 415, "unsupported_media_type", headers=plain)
     assert_refused(server.http.post(path, content=refused.raw, headers=plain), refused)
-    wrong = Refusal("put", path, GOOD, 405, "method_not_allowed", words=("/openapi.json",))
+    wrong = Refusal(
+        "put", path, GOOD, 405, "method_not_allowed", words=("takes no PUT; it takes POST", "/openapi.json")
+    )
     answer = server.http.put(path, content=wrong.raw, headers=JSON)
     assert_refused(answer, wrong)
     assert "POST" in answer.headers["allow"]

@@ -32,13 +32,15 @@ def with_content(content: object) -> dict:
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (b"", "incomplete at byte 0"),
+        (b"", "got nothing"),
+        (b" \n", "got white space alone"),
+        (b'\xef\xbb\xbf{"model": "a"}', "begins with a byte order mark"),
         (b'{"model": "a"', "incomplete at byte 13"),
         (b'{"model":"a",}', "malformed at byte 13"),
         (b'{"model":"a"} x', "malformed at byte 15"),
         (b'{"model":"a","timeout":NaN}', "malformed at byte 23"),
         (b'{"model":"\xff"}', "not UTF-8"),
-        ('{"model":"a"}'.encode("utf-16"), "malformed at byte 0"),
+        ('{"model":"a"}'.encode("utf-16"), "begins with a byte order mark of UTF-16"),
         (b'{"model":"\\ud800"}', "incomplete"),
         (b'{"inputs":[{"content":[{"text":' + b"[" * 100_000 + b',"type":"text"}]}]}', "nested too deeply"),
     ],
@@ -100,7 +102,7 @@ def test_a_nested_bomb_is_an_ordinary_refusal(raw: bytes, ignore_unknown: bool) 
         (
             {"model": "m", "encoding_format": "bytes"},
             "encoding_format",
-            "`encoding_format`: expected one of base64, float, got another value",
+            "`encoding_format`: expected one of base64, float, got 'bytes'",
         ),
         ({"model": "m", "stream": 1}, "stream", "`stream`: expected true or false, got an integer"),
         ({"model": "m", "messages": "a"}, "messages", "`messages`: expected an array, got a string"),
@@ -112,7 +114,7 @@ def test_a_nested_bomb_is_an_ordinary_refusal(raw: bytes, ignore_unknown: bool) 
         (
             {"model": "m", "messages": [{"role": "tool", "content": "a"}]},
             "messages[0].role",
-            "`messages[0].role`: expected one of assistant, system, user, got another value",
+            "`messages[0].role`: expected one of assistant, system, user, got 'tool'",
         ),
         (
             {"model": "m", "messages": [{"role": "user", "content": [TEXT, {"type": "image_url", "image_url": 7}]}]},
@@ -138,7 +140,7 @@ def test_a_wrong_value_is_refused_with_its_path_and_what_is_allowed(
             1,
             (
                 "`inputs[1].content[0].type`: expected one of text, image_url, image_embeds, video_frames, video_url, "
-                "input_audio, audio_url, got another value"
+                "input_audio, audio_url, got 'image'; did you mean `image_url`?"
             ),
         ),
         (
@@ -266,12 +268,39 @@ def test_null_means_absent_for_every_optional_field(type_: type[msgspec.Struct])
     assert decode(json.dumps(optional).encode(), type_) == type_()
 
 
-@pytest.mark.parametrize("secret", ["hunter2", "q` - at `$.model", "'; DROP"])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "q` - at `$.model",
+        "'; DROP",
+        "my secret",
+        "https://u:p@h/",
+        "sk-proj-abc123",
+        "cen_abc",
+        "x" * 65,
+        "",
+        "\u202ea",
+        "é",
+    ],
+)
 @pytest.mark.parametrize("field", ["encoding_format", "truncation_side", "dimensions", "add_special_tokens"])
-def test_no_value_of_the_client_is_repeated(field: str, secret: str) -> None:
+def test_no_text_url_or_key_of_the_client_is_repeated(field: str, secret: str) -> None:
     error = refused({"model": "m", "input": "a", field: secret})
-    assert secret not in error.message
+    assert not secret or secret not in error.message
     assert error.param == field
+    assert error.message.endswith(("got another value", "got a string"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("encoding_format", "base46", "got 'base46'; did you mean `base64`?"),
+        ("encoding_format", "FLOAT", "got 'FLOAT'; did you mean `float`?"),
+        ("encoding_format", "hex", "got 'hex'"),
+    ],
+)
+def test_a_short_name_among_few_is_repeated_with_the_nearest(field: str, value: str, words: str) -> None:
+    assert refused({"model": "m", "input": "a", field: value}).message.endswith(words)
 
 
 def test_the_fields_that_real_clients_send_are_ignored() -> None:

@@ -60,7 +60,7 @@ def test_a_right_request_passes(body: dict) -> None:
         ({"input": [1, 2, 3]}, "token_arrays_not_accepted", "input", None),
         ({"input": [[1, 2], [3]]}, "token_arrays_not_accepted", "input", None),
         ({"input": [[]]}, "token_arrays_not_accepted", "input", None),
-        ({"input": ["a", 3]}, "token_arrays_not_accepted", "input", None),
+        ({"input": ["a", 3]}, "token_arrays_not_accepted", "input[1]", 1),
         ({"input": "a", "stream": True}, "invalid_request", "stream", None),
         ({"messages": [USER, [USER]]}, "invalid_request", "messages[1]", None),
         ({"messages": [[USER], USER]}, "invalid_request", "messages[1]", None),

@@ -149,8 +149,33 @@ def test_pictures_that_do_not_fit_are_an_error_with_both_numbers(
 def test_what_cannot_be_cut_is_counted_apart(builder: PromptBuilder) -> None:
     num_frame = len(builder.build(user(""), Truncation(8192)).token_ids)
     error = refusal(builder, user("7" * 100), Truncation(num_frame - 1, "right"))
-    numbers = f"contains {num_frame + 100} input tokens, {num_frame} of them outside the text that may be truncated"
-    assert numbers in error.message
+    assert f"contains {num_frame + 100} input tokens" in error.message
+    assert f"template, instruction and other turns take {num_frame} tokens" in error.message
+    assert f"set `truncate_prompt_tokens` above {num_frame}" in error.message
+
+
+@pytest.mark.parametrize("side", ["right", "left", None])
+@pytest.mark.parametrize("limit", [1, 9, 20])
+def test_a_limit_below_the_template_is_told_what_template_and_instruction_take(
+    builder: PromptBuilder, picture: Picture, side: Side | None, limit: int
+) -> None:
+    instruction = "Represent the colors of the image."
+    num_fixed = len(builder.build(Conversation(instruction, user("").turns), Truncation(8192)).token_ids)
+    asked = Truncation(limit, side, limit_name="max_tokens")
+    for text in ("x", "x " * 3000, "7" * 1_000_000):
+        error = refusal(builder, Conversation(instruction, user(text).turns), asked)
+        assert f"template, instruction and other turns take {num_fixed} tokens" in error.message
+        assert f"set `max_tokens` above {num_fixed}" in error.message
+        assert "cut off" not in error.message
+    image = picture(64, 64)
+    error = refusal(builder, Conversation(instruction, user("x", image).turns), asked)
+    assert f"take {num_fixed + 2} tokens, images {image.num_tokens}" in error.message
+
+
+def test_who_asks_for_no_cut_is_told_how_to(builder: PromptBuilder) -> None:
+    assert "cut off with `truncate_prompt_tokens: -1`" in refusal(builder, user("7" * 9_000), Truncation(8192)).message
+    asked = Truncation(100, how_to_cut="`truncate: END`")
+    assert "cut off with `truncate: END`" in refusal(builder, user("7" * 9_000), asked).message
 
 
 @pytest.mark.parametrize("text", ["a" * 30_000_000, "東" * 10_000_000, " " * 30_000_000, "<|image_pad|>" * 2_000_000])
