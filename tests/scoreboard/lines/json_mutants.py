@@ -108,7 +108,7 @@ LINE = Line(
         Sabotage(
             name="the decoder's own words are told",
             file="schemas/decode.py",
-            old="raise _invalid_json(_place(str(error), len(raw))) from None",
+            old="raise _invalid_json(_malformed(str(error), raw)) from None",
             new="raise _invalid_json(repr(type(error))) from None",
             size=5_000,
         ),
