@@ -3,6 +3,7 @@
 In: the query string, or one line. Out: an `EmbeddingRequest` with one input, or one refusal. Knows no stream.
 """
 
+import re
 from typing import cast
 from urllib.parse import parse_qsl
 
@@ -20,6 +21,8 @@ from schemas.structure import check_structure
 
 MAX_OPTIONS = 64
 """Query parameters that are looked at."""
+
+INTEGER = re.compile(r"-?[0-9]+")
 
 
 def read_options(query: bytes, *, ignore_unknown: bool = False) -> StreamOptions:
@@ -41,9 +44,13 @@ def read_options(query: bytes, *, ignore_unknown: bool = False) -> StreamOptions
         raise RuleError("invalid_request", "the query: expected each parameter once, got one twice")
     type_ = lenient_body(StreamOptions) if ignore_unknown else StreamOptions
     try:
-        return cast(StreamOptions, msgspec.convert(dict(pairs), type_, strict=False))
+        options = cast(StreamOptions, msgspec.convert(dict(pairs), type_, strict=False))
     except msgspec.ValidationError as error:
         raise explain(str(error), StreamOptions) from None
+    for name, value in pairs:  # msgspec takes 1e2 and 100.0 for integers where it reads them from strings
+        if type(getattr(options, name, None)) is int and not INTEGER.fullmatch(value):
+            raise explain(f"Expected `int`, got `float` - at `$.{name}`", StreamOptions)
+    return options
 
 
 def base_request(options: StreamOptions) -> EmbeddingRequest:

@@ -27,7 +27,7 @@ from service.http.errors import error_answer, retry_headers
 from service.http.flow import Flow
 from service.http.request_id import new_request_id
 from service.http.strict_h11 import StrictConnection
-from service.http.taking import Taking, num_in_kernel
+from service.http.taking import Taking, keep_little_unsent, num_in_kernel
 
 NUM_SPARE = 64
 """Connections above the limit whose head is read, in case it is a probe's; those above are answered unread."""
@@ -101,6 +101,7 @@ class Connection(H11Protocol):
         """Take a place among the connections; without one, hear whether it is a probe, or not even that."""
         super().connection_made(transport)
         self.flow = Flow(transport)
+        keep_little_unsent(transport.get_extra_info("socket"))
         num_over = len(self.connections) - self._limits.max_connections
         if num_over > NUM_SPARE:
             self._refuse(crowded(), 503)

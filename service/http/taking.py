@@ -15,6 +15,9 @@ MAX_PAUSE_S = 30.0
 """What was taken faster than at the least rate pays for a pause of so long: a system that reads for a slow program
 makes room by a sixteenth of its buffer at a time, which takes a client of 20 kB/s twenty seconds."""
 
+MAX_UNSENT_BYTES = 1 << 17
+"""Of one connection, in the system's buffer; its own bound is 4 MB, for each of a thousand slow clients."""
+
 LEAST_WAIT_S = 1.0
 """Between two looks."""
 
@@ -49,6 +52,15 @@ class Taking:
         if num_taken >= num_due:  # it had caught up meanwhile, and may have had nothing to take
             self._left_s = max(self._left_s, self._timeout_s)
         return max(LEAST_WAIT_S, self._left_s) if self._left_s > 0 else 0.0
+
+
+def keep_little_unsent(sock: socket.socket) -> None:
+    """Have the system keep no megabytes that cannot go out yet; what is on its way to the client has no such bound.
+
+    Source: tcp(7), `TCP_NOTSENT_LOWAT`.
+    """
+    if sys.platform == "linux":
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
 
 
 def num_in_kernel(sock: socket.socket) -> int:

@@ -6,20 +6,25 @@ is an item with its error.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 
 from schemas.embeddings import EmbeddingRequest
 from schemas.rule_error import RuleError
-from schemas.stream import StreamLine
 from schemas.stream_request import line_request, read_line
 from service.errors import InputError, ServiceError
 from service.front.admission import Load
+from service.front.turns import Turns
 from service.http.body import LARGE_BODIES, MAX_BYTES_ON_LOOP
 from service.http.stream.lines import Line
 
 GROUP_LINES = 64
 """Lines of one job at most: what a job costs by itself is little for each of them, and four fill a batch."""
+
+SLICE_LINES = 64
+"""Found and read in one turn of the loop, of all streams together: 20 µs each, and a body's piece may have 100,000."""
 
 SHORT_BYTES = 1024
 """A text whose line is no longer may share a job."""
@@ -71,17 +76,22 @@ class ItemReader:
         base: what all lines have in common.
         max_bytes: longest line, for the error that says so.
         ignore_unknown: pass over fields that there are none of.
+        turns: of the service.
     """
 
     base: EmbeddingRequest
     max_bytes: int
     ignore_unknown: bool
+    turns: Turns
 
-    async def groups(self, lines: Iterable[Line]) -> AsyncIterator[list[Item]]:
-        """The items of some lines, in order, as jobs."""
+    async def groups(self, lines: Iterator[Line | None]) -> AsyncIterator[list[Item]]:
+        """The items of some lines, in order, as jobs.
+
+        Args:
+            lines: looked for when they are asked for; None stands for one that there is nothing to do for.
+        """
         group: list[Item] = []
-        for line in lines:
-            item = await self._item(line)
+        async for item in self._items(lines):
             if group and (len(group) == GROUP_LINES or not item.is_short):
                 yield group
                 group = []
@@ -92,24 +102,35 @@ class ItemReader:
         if group:
             yield group
 
-    async def _item(self, line: Line) -> Item:
+    async def _items(self, lines: Iterator[Line | None]) -> AsyncIterator[Item]:
+        """Each line as an item: a slice of short ones is found and read a turn of the loop, long ones in a thread."""
+        is_more = True
+        while is_more:
+            some, is_more = await self.turns.take(partial(self._slice, lines))
+            for one in some:
+                yield one if isinstance(one, Item) else await self._in_thread(one)
+
+    def _slice(self, lines: Iterator[Line | None]) -> tuple[list[Item | Line], bool]:
+        """What the next lines are, and whether there may be more of them; long ones are not read yet."""
+        taken = list(islice(lines, SLICE_LINES))
+        some = [self._item(line) if line.num_bytes <= MAX_BYTES_ON_LOOP else line for line in taken if line is not None]
+        return some, len(taken) == SLICE_LINES
+
+    async def _in_thread(self, line: Line) -> Item:
+        return await asyncio.get_running_loop().run_in_executor(LARGE_BODIES, self._item, line)
+
+    def _item(self, line: Line) -> Item:
         if line.raw is None:
             message = f"line {line.index + 1}: expected at most {self.max_bytes} bytes, got more"
             return Item(line.index, None, 0, InputError("body_too_large", message))
         try:
-            read = await self._read(line.raw)
+            read = read_line(line.raw, ignore_unknown=self.ignore_unknown)
         except RuleError as error:
             return Item(line.index, None, len(line.raw), _of_line(error, line.index))
         try:
             return Item(line.index, read.id, len(line.raw), line_request(read, self.base))
         except RuleError as error:
             return Item(line.index, read.id, len(line.raw), error)
-
-    async def _read(self, raw: bytes) -> StreamLine:
-        if len(raw) <= MAX_BYTES_ON_LOOP:
-            return read_line(raw, ignore_unknown=self.ignore_unknown)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(LARGE_BODIES, lambda: read_line(raw, ignore_unknown=self.ignore_unknown))
 
 
 def _of_line(error: RuleError, index: int) -> RuleError:

@@ -19,6 +19,11 @@ class Line:
     index: int
     raw: bytes | None
 
+    @property
+    def num_bytes(self) -> int:
+        """Those that are held."""
+        return len(self.raw or b"")
+
 
 @dataclass(frozen=True, slots=True)
 class LineBegun:
@@ -60,18 +65,23 @@ class LineSplitter:
         num_bytes = self.num_held + self._num_skipped
         return LineBegun(self.num_lines, num_bytes, self._is_skipping or bool(self._begun))
 
-    def feed(self, piece: bytes) -> Iterator[Line]:
+    def feed(self, piece: bytes) -> Iterator[Line | None]:
         """The lines that end in the next piece of the body, and the one that becomes too long in it.
 
         Args:
             piece: any number of bytes.
-        """
-        *ended, rest = piece.split(b"\n")
-        for part in ended:
-            yield from self._end(part)
-        yield from self._add(rest)
 
-    def finish(self) -> Iterator[Line]:
+        Returns:
+            An iterator that looks for a line when it is asked for one; None stands for one that is blank or passed
+            over, so that a piece of nothing else can be taken a few lines at a time too.
+        """
+        start = 0
+        while (end := piece.find(b"\n", start)) >= 0:
+            yield from self._end(piece[start:end])
+            start = end + 1
+        yield from self._add(piece[start:])
+
+    def finish(self) -> Iterator[Line | None]:
         """The last line, where the body ends without a newline."""
         if self.begun.is_inside:
             yield from self._end(b"")
@@ -95,13 +105,13 @@ class LineSplitter:
             yield Line(self.num_lines, None)
             self.drop()
 
-    def _end(self, part: bytes) -> Iterator[Line]:
+    def _end(self, part: bytes) -> Iterator[Line | None]:
         yield from self._add(part)
         if self._is_skipping:
             self._is_skipping, self._num_skipped = False, 0
+            yield None
             return
         raw = b"".join(self._begun)
         self._begun, self.num_held = [], 0
         index, self.num_lines = self.num_lines, self.num_lines + 1
-        if raw and not raw.isspace():
-            yield Line(index, raw)
+        yield Line(index, raw) if raw and not raw.isspace() else None

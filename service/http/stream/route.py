@@ -127,7 +127,9 @@ class EmbeddingStream:
             caller=self.caller,
             hearing=hearing,
             splitter=LineSplitter(settings.max_body_bytes),
-            reader=ItemReader(self.base, settings.max_body_bytes, self.serving.ignores_unknown_fields),
+            reader=ItemReader(
+                self.base, settings.max_body_bytes, self.serving.ignores_unknown_fields, self.serving.turns
+            ),
             window=window,
             toll=self.toll,
             tally=tally,

@@ -7,7 +7,7 @@ tells. Whoever cancels it cancels all that is under way; what it held comes back
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -97,7 +97,7 @@ class StreamSession:
         self.tally.num_lines = self.splitter.num_lines
         return None
 
-    async def _hand_over(self, answering: asyncio.TaskGroup, lines: Iterable[Line]) -> None:
+    async def _hand_over(self, answering: asyncio.TaskGroup, lines: Iterator[Line | None]) -> None:
         async for group in self.reader.groups(lines):
             load = load_of(group, self.vector_bytes)
             await self._pay(len(group))
