@@ -16,6 +16,9 @@ from service.media.format import Format
 from service.media.header import UNREADABLE, Header
 from service.media.orientation import turn_upright
 from service.media.reading import Background, Color
+from service.media.walk import needed_bytes
+
+_WHOLE = 1 << 40
 
 
 class _PlainJpeg(JpegImagePlugin.JpegImageFile):
@@ -27,6 +30,10 @@ class _PlainJpeg(JpegImagePlugin.JpegImageFile):
 
     def getexif(self) -> Image.Exif:
         return Image.Exif()
+
+    def load_read(self, read_bytes: int) -> bytes:
+        """The whole file at once: of 64 kB at a time, libjpeg goes over all that it could not take yet each time."""
+        return super().load_read(_WHOLE)
 
 
 _PLUGINS: Mapping[Format, type[ImageFile]] = {
@@ -78,7 +85,7 @@ def decode_rgb(
     Source: reference/qwen3-vl-embedding.md section 3.2; qwen-vl-utils 0.0.14, `to_rgb`.
     """
     try:
-        opened = _PLUGINS[header.format](io.BytesIO(encoded))
+        opened = _PLUGINS[header.format](io.BytesIO(needed_bytes(encoded, header.format)))
         is_as_declared = opened.size == (header.width, header.height)  # the limits were checked on the header's size
         picture = _to_rgb(_loaded(opened), background) if is_as_declared else None
     except Exception:  # noqa: BLE001  # fuzzing found eight unrelated classes, from SyntaxError to struct.error

@@ -60,6 +60,11 @@ class MediaItem:
         return self.header.num_decode_bytes + (self.framing.num_bytes if self.framing else 0)
 
     @property
+    def decode_cost(self) -> int:
+        """Work of making its pixels, to weigh it against that of others: memory at the peak, more for many scans."""
+        return self.num_decode_bytes - self.header.num_decode_bytes + self.header.decode_cost
+
+    @property
     def num_frames(self) -> int:
         """1: a still picture."""
         return 1

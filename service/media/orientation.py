@@ -6,18 +6,17 @@ one tag of one directory at fixed places and follows no other pointer, so there 
 Source: CIPA DC-008 (Exif 3.0) 4.6.4; TIFF 6.0, orientation; reference/security-reliability.md, "EXIF orientation".
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from PIL import Image
 
 from service.media.format import Format
+from service.media.walk import walk
 
 AS_STORED = 1
 MAX_ENTRIES = 512
 """Entries of the directory that are looked at."""
-MAX_PARTS = 4_096
-"""Segments or chunks of the file that are walked over."""
 
 _TAG, _SHORT, _ENTRY_BYTES = 0x0112, 3, 12
 _TURNS: Mapping[int, Image.Transpose] = {
@@ -38,11 +37,8 @@ def read_orientation(encoded: bytes, kind: Format) -> int:
         encoded: the bytes of the file.
         kind: its format; GIF and BMP have no EXIF.
     """
-    find = _FINDERS.get(kind)
-    try:
-        return AS_STORED if find is None else _orientation(find(encoded))
-    except IndexError:  # the file, or its EXIF, ends here
-        return AS_STORED
+    parts = walk(encoded, kind)
+    return AS_STORED if parts is None else _orientation(encoded[slice(*parts.exif)])
 
 
 def swaps_sides(orientation: int) -> bool:
@@ -67,48 +63,10 @@ def _orientation(tiff: bytes) -> int:
     start = int.from_bytes(tiff[4:8], order)
     num_entries = int.from_bytes(tiff[start : start + 2], order)
     for i in range(min(num_entries, MAX_ENTRIES)):
-        entry = tiff[start + 2 + i * _ENTRY_BYTES :][:_ENTRY_BYTES]
+        place = start + 2 + i * _ENTRY_BYTES
+        entry = tiff[place : place + _ENTRY_BYTES]
         if int.from_bytes(entry[:2], order) == _TAG:
             value = int.from_bytes(entry[8:10], order)
             is_one_short = (int.from_bytes(entry[2:4], order), int.from_bytes(entry[4:8], order)) == (_SHORT, 1)
             return value if is_one_short and (value == AS_STORED or value in _TURNS) else AS_STORED
     return AS_STORED
-
-
-def _of_jpeg(encoded: bytes) -> bytes:
-    """The TIFF part of the first Exif segment before the scan."""
-    place = 2
-    for _ in range(MAX_PARTS):
-        if encoded[place] != 0xFF or encoded[place + 1] in (0xD9, 0xDA):
-            break
-        if encoded[place + 1] == 0xFF:
-            place += 1
-            continue
-        stop = place + 2 + (encoded[place + 2] << 8 | encoded[place + 3])
-        if encoded[place + 1] == 0xE1 and encoded[place + 4 : place + 10] == b"Exif\0\0":
-            return encoded[place + 10 : stop]
-        place = stop
-    return b""
-
-
-def _of_png(encoded: bytes) -> bytes:
-    place = 8
-    for _ in range(MAX_PARTS):
-        num_bytes = int.from_bytes(encoded[place : place + 4], "big")
-        if encoded[place + 4 : place + 8] == b"eXIf":
-            return encoded[place + 8 : place + 8 + num_bytes]
-        place += 12 + num_bytes
-    return b""
-
-
-def _of_webp(encoded: bytes) -> bytes:
-    place = 12
-    for _ in range(MAX_PARTS):
-        num_bytes = int.from_bytes(encoded[place + 4 : place + 8], "little")
-        if encoded[place : place + 4] == b"EXIF":
-            return encoded[place + 8 : place + 8 + num_bytes].removeprefix(b"Exif\0\0")
-        place += 8 + num_bytes + num_bytes % 2
-    return b""
-
-
-_FINDERS: Mapping[Format, Callable[[bytes], bytes]] = {"JPEG": _of_jpeg, "PNG": _of_png, "WEBP": _of_webp}

@@ -72,9 +72,9 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "a frame larger than its screen is not looked at",
-            "service/media/declared_size.py",
-            "    return max(width, left + right), max(height, top + bottom)",
-            "    return width, height",
+            "service/media/gif_parts.py",
+            "    return Parts((max(width, left + right), max(height, top + bottom)), needed)",
+            "    return Parts((width, height), needed)",
             300,
         ),
         Sabotage(
@@ -101,7 +101,7 @@ LINE = Line(
         Sabotage(
             "the size in the header is not held against the limits",
             "service/media/header.py",
-            "    _check_size(*size, limits, blame)\n    header",
+            "    _check_size(*parts.size, limits, blame)\n    header",
             "    header",
             300,
         ),
