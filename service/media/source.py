@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NoReturn
 
-from service.media.base64_text import decode_base64
+from service.media.base64_text import decode_base64, num_decoded
 from service.media.blame import Blame
 
 What = Literal["image", "video", "audio"]
@@ -29,8 +29,8 @@ def read_source(
 ) -> bytes:
     """Return the encoded bytes that a data URI or bare base64 carries.
 
-    The media type of a data URI is ignored: `header.read_header` looks at the bytes themselves. Base64 is strict: the
-    standard alphabet, full padding, no white space.
+    The media type of a data URI is ignored: `header.read_header` looks at the bytes themselves. Base64 may be of either
+    alphabet, padded or not; white space is passed over at its end and nowhere else.
 
     Args:
         text: `data:[<type>];base64,<data>` or `<data>`.
@@ -77,9 +77,10 @@ def _refuse_scheme(scheme: str, blame: Blame, what: What) -> NoReturn:
 
 
 def _decode(data: str, max_bytes: int, blame: Blame, what: What) -> bytes:
+    data = data.rstrip()
     if not data:
         blame.refuse("media_undecodable", f"The {what} is empty; {_ACCEPTED[what]}.")
-    num_bytes = len(data) * 3 // 4 - data[-2:].count("=")
+    num_bytes = num_decoded(data)
     if num_bytes > max_bytes:
         blame.refuse("media_too_large", f"The {what} file has {num_bytes} bytes; at most {max_bytes} are accepted.")
     try:
@@ -94,6 +95,6 @@ def _refuse_not_base64(data: str, blame: Blame, what: What) -> NoReturn:
         blame.refuse("media_source_refused", message)
     blame.refuse(
         "media_undecodable",
-        f"The {what} is not valid base64: standard alphabet, full padding and no white space or line breaks are "
-        "needed.",
+        f"The {what} is not valid base64: one alphabet, standard or URL-safe, whole padding or none, and no white "
+        "space or line breaks inside are needed.",
     )

@@ -6,7 +6,7 @@ are refused by name. Knows no model.
 
 from typing import NoReturn
 
-from service.media.base64_text import decode_base64
+from service.media.base64_text import decode_base64, num_decoded
 from service.media.blame import Blame
 from service.media.npy_file import MAGIC as NPY_MAGIC
 from service.media.npy_file import read_npy
@@ -22,7 +22,7 @@ _INSTEAD = '`safetensors.torch.save({"image_embeds": tensor.cpu().contiguous()})
 def read_tensor_file(text: str, *, max_bytes: int, blame: Blame) -> Tensor:
     """Decode base64 and read the one tensor of the file.
 
-    Base64 is strict: the standard alphabet, full padding, no white space.
+    Base64 is read as pictures' is.
 
     Args:
         text: base64 of a safetensors or npy file.
@@ -50,13 +50,14 @@ def read_tensor_file(text: str, *, max_bytes: int, blame: Blame) -> Tensor:
 
 
 def _decode(text: str, max_bytes: int, blame: Blame) -> bytes:
-    num_bytes = len(text) * 3 // 4 - text[-2:].count("=")
+    text = text.rstrip()
+    num_bytes = num_decoded(text)
     if num_bytes > max_bytes:
         _refuse(f"got {num_bytes} bytes; features of these grids take at most {max_bytes}, header included", blame)
     try:
         return decode_base64(text)
     except ValueError:  # binascii.Error is one
-        return _refuse("got no base64: standard alphabet, full padding and no white space are needed", blame)
+        return _refuse("got no base64: one alphabet, whole padding or none and no white space inside are needed", blame)
 
 
 def _refuse(what: str, blame: Blame) -> NoReturn:

@@ -185,3 +185,14 @@ def test_pixels_larger_than_the_whole_arena_are_refused_with_both_numbers(tiny: 
     assert str(640 * 480 * 3) in error["message"]
     assert str(ARENA_BYTES) in error["message"]
     assert len(tiny.vectors({"inputs": [good]})) == 1
+
+
+def test_a_picture_is_the_same_picture_in_any_spelling_of_base64(server: LiveServer) -> None:
+    drawn = (picture(seed, 100, 60).partition(",") for seed in seeds)
+    scheme, _, text = next(one for one in drawn if one[2].endswith("=") and {"+", "/"} <= set(one[2]))
+    spellings = [text, text.rstrip("="), text.replace("+", "-").replace("/", "_"), text + "\n"]
+    urls = [*spellings, *(f"{scheme},{one}" for one in spellings)]
+    answer = server.ask("/v1/embeddings", {"inputs": [{"content": [image_part(url)]} for url in urls]}).json()
+    assert answer["usage"]["encoder_cache_misses"] == 1
+    assert answer["usage"]["encoder_cache_hits"] == len(urls) - 1
+    assert len({str(one["embedding"]) for one in answer["data"]}) == 1

@@ -398,3 +398,9 @@ def test_a_mutated_file_is_refused_or_gives_its_own_bytes(seed: bytes, mutation:
             assert file.endswith(bytes(item.data))
             assert item.num_slot_bytes == ROWS * WIDTH * ITEM_BYTES[item.dtype]
     assert num_refused > 500
+
+
+def test_base64_in_any_spelling_is_the_same_features() -> None:
+    text = base64.b64encode(npy(numbers())).decode()
+    spellings = [text.rstrip("="), base64.urlsafe_b64encode(npy(numbers())).decode(), text + "\n"]
+    assert [opened(one) for one in spellings] == [opened(text)] * 3

@@ -7,6 +7,8 @@ from service.media.source import read_source
 
 DATA = bytes(range(256))
 TEXT = base64.b64encode(DATA).decode()
+UNPADDED = TEXT.rstrip("=")
+URL_SAFE = base64.urlsafe_b64encode(DATA).decode()
 
 
 @pytest.mark.parametrize(
@@ -66,10 +68,11 @@ def test_the_name_of_an_existing_file_is_read_as_base64_and_the_file_stays_close
         "data:image/png;base64,",
         "",
         "data:image/png;base64," + TEXT[:-1],
+        URL_SAFE[:-2] + "++",
         TEXT[:20] + "\n" + TEXT[20:],
         " " + TEXT,
         TEXT + "AAAA",
-        "QUJ-",
+        "QU+-" * 64,
         "äöüß",
         "=",
         "QQ=",
@@ -83,6 +86,18 @@ def test_what_is_not_strict_base64_is_undecodable(text: str) -> None:
     with pytest.raises(MediaError) as caught:
         read_source(text, max_bytes=10_000)
     assert caught.value.code == "media_undecodable"
+
+
+@pytest.mark.parametrize(
+    "text", [UNPADDED, URL_SAFE, URL_SAFE.rstrip("="), TEXT + "\n", UNPADDED + "\r\n", URL_SAFE + "\n\n"]
+)
+@pytest.mark.parametrize("scheme", ["", "data:image/png;base64,"])
+def test_base64_as_shells_and_tokens_have_it_gives_the_same_bytes(text: str, scheme: str) -> None:
+    assert read_source(scheme + text, max_bytes=256) == DATA
+    with pytest.raises(MediaError) as caught:
+        read_source(scheme + text, max_bytes=255)
+    assert caught.value.code == "media_too_large"
+    assert "256 bytes" in caught.value.message
 
 
 def test_the_size_is_refused_from_the_length_of_the_base64_with_both_numbers() -> None:
@@ -105,4 +120,4 @@ def test_no_part_of_a_librarys_text_is_attached_to_the_error() -> None:
     with pytest.raises(MediaError) as caught:
         read_source("QQ=", max_bytes=10)
     assert caught.value.__suppress_context__
-    assert "padding" not in caught.value.message.replace("full padding", "")
+    assert "padding" not in caught.value.message.replace("whole padding", "")
