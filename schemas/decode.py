@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from schemas.base import Wire
+from schemas.broken_text import read_broken
 from schemas.explain import explain, is_unknown_field
 from schemas.lenient import lenient_body
 from schemas.nulls import convert_without_nulls, may_hold_nulls
@@ -32,36 +33,47 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
             for those that would change what is answered.
 
     Returns:
-        The request.
+        The request. With `on_error: per_item` texts of its inputs may be broken: see `schemas.broken_text`.
 
     Raises:
         RuleError: `invalid_json`, `unknown_field`, `empty_input`, `too_many_inputs` or `invalid_request`.
     """
+    wanted = cast("type[W]", lenient_body(type_)) if ignore_unknown else type_
     try:
-        return _decoded(raw, type_, ignore_unknown)
+        return _decoded(raw, wanted)
     except msgspec.ValidationError as error:
         raise explain(str(error), type_) from None
-    except msgspec.DecodeError as error:
-        raise _invalid_json(_malformed(str(error), raw)) from None
-    except UnicodeDecodeError:
-        raise _invalid_json(_mark(raw) or "text that is not UTF-8") from None
-    except RecursionError:
-        raise _invalid_json("text that is nested too deeply") from None
-
-
-def _decoded(raw: bytes, type_: type[W], ignore_unknown: bool) -> W:
-    decoder = _decoder(type_, ignore_unknown)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        what = _what(error, raw)
     try:
-        return cast(W, decoder.decode(raw))
+        request = read_broken(raw, wanted)
+    except msgspec.ValidationError as error:
+        raise explain(str(error), type_) from None
+    if request is None:
+        raise _invalid_json(what)
+    return request
+
+
+def _decoded(raw: bytes, wanted: type[W]) -> W:
+    try:
+        return cast(W, _decoder(wanted).decode(raw))
     except msgspec.ValidationError as error:
         if not (is_unknown_field(str(error)) and may_hold_nulls(raw)):
             raise
-    return convert_without_nulls(raw, type_)
+    return convert_without_nulls(msgspec.json.decode(raw), wanted)
 
 
 @cache
-def _decoder(type_: type[Wire], ignore_unknown: bool) -> msgspec.json.Decoder[Wire]:
-    return msgspec.json.Decoder(lenient_body(type_) if ignore_unknown else type_, strict=True)
+def _decoder(wanted: type[Wire]) -> msgspec.json.Decoder[Wire]:
+    return msgspec.json.Decoder(wanted, strict=True)
+
+
+def _what(error: Exception, raw: bytes) -> str:
+    if isinstance(error, msgspec.DecodeError):
+        return _malformed(str(error), raw)
+    if isinstance(error, RecursionError):
+        return "text that is nested too deeply"
+    return _mark(raw) or "text that is not UTF-8"
 
 
 def _malformed(text: str, raw: bytes) -> str:

@@ -54,7 +54,7 @@ def explain(text: str, type_: object) -> RuleError:
         return _unknown_field(found["name"], found["path"] or "", type_)
     if found := _MISSING.match(text):
         param = f"{found['path'] or ''}.{found['name']}".removeprefix(".")
-        return RuleError("invalid_request", f"`{param}`: required, got nothing", param=param, index=_index(param))
+        return RuleError("invalid_request", f"`{param}`: required, got nothing", param=param, index=item_index(param))
     if found := _LENGTH.match(text):
         return _wrong_length(found["op"], int(found["bound"]), found["path"] or "")
     if found := _BOUND.match(text):
@@ -89,7 +89,7 @@ def _unknown_field(name: str, path: str, type_: object) -> RuleError:
     hint = f"did you mean `{meant}`?" if meant else f"known here: {', '.join(known)}"
     if name in known:  # several kinds of object may stand there
         hint = "objects of this `type` do not have it"
-    return RuleError("unknown_field", f"`{param}`: unknown field; {hint}", param=param, index=_index(param))
+    return RuleError("unknown_field", f"`{param}`: unknown field; {hint}", param=param, index=item_index(param))
 
 
 def _wrong_length(op: str, bound: int, path: str) -> RuleError:
@@ -100,7 +100,7 @@ def _wrong_length(op: str, bound: int, path: str) -> RuleError:
         code = "empty_input" if least else "too_many_inputs"
     wanted = f"at least {bound} item, got none" if least else f"at most {bound} items, got more"
     # An empty entry of `messages` is a conversation, so the request is a batch.
-    index = _index(param + "[" if least else param)
+    index = item_index(param + "[" if least else param)
     return RuleError(code, f"`{param}`: expected {wanted}", param=param, index=index)
 
 
@@ -119,7 +119,7 @@ def _wrong_value(path: str, type_: object, got: str) -> RuleError:
     subject = f"`{param}`" if param else "the body"
     wanted = expectation(types_at(type_, path))
     return RuleError(
-        "invalid_request", f"{subject}: expected {wanted}, got {got}", param=param, index=_index(param or "")
+        "invalid_request", f"{subject}: expected {wanted}, got {got}", param=param, index=item_index(param or "")
     )
 
 
@@ -131,10 +131,14 @@ def _wrong_text(path: str, got: str) -> RuleError:
     wanted = "a string" if steps else "a string or an array of strings"
     hint = "; items with pictures go into `inputs`" if got == "an object" else ""
     message = f"`{param}`: expected {wanted}, got {got}{hint}"
-    return RuleError("invalid_request", message, param=param, index=_index(param))
+    return RuleError("invalid_request", message, param=param, index=item_index(param))
 
 
-def _index(param: str) -> int | None:
-    """Which item of the batch `param` lies in; the messages of a single conversation are not a batch."""
+def item_index(param: str) -> int | None:
+    """Which item of the batch `param` lies in; the messages of a single conversation are not a batch.
+
+    Args:
+        param: path of a field.
+    """
     found = re.match(r"(?:input|inputs|texts|images)\[(\d+)\]|messages\[(\d+)\]\[", param)
     return int(found[1] or found[2]) if found else None

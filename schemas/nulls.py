@@ -1,7 +1,7 @@
 """Unknown fields that are null: absent, as every null is. Clients write their unset options out.
 
-In: a body that was refused for an unknown field. Out: the request without its nulls, or the refusal. It is read a
-second time, as plain lists and objects, so only where it was refused and not where it has very many members.
+In: what a refused body holds, as plain lists and objects. Out: the request without its nulls, or the refusal. That is
+a second reading, so it is only for bodies that were refused, and not for those of very many members.
 
 Source: Voyage's client 0.5.0 sends `output_dtype` and `output_dimension` as null; pydantic writes unset fields so.
 """
@@ -28,18 +28,16 @@ def may_hold_nulls(raw: bytes) -> bool:
     return b"null" in raw and raw.count(b",") <= MAX_LOOKED_AT
 
 
-def convert_without_nulls(raw: bytes, type_: type[W]) -> W:
+def convert_without_nulls(whole: object, type_: type[W]) -> W:
     """The request that a body holds when its nulls are left out.
 
     Args:
-        raw: the body.
+        whole: the body, decoded.
         type_: the request type.
 
     Raises:
         msgspec.ValidationError: something else is wrong, or a required field is null.
-        msgspec.DecodeError: it is no JSON behind the field at which it was refused.
     """
-    whole = msgspec.json.decode(raw)
     try:
         return msgspec.convert(_pruned(whole, None), type_, strict=True)
     except msgspec.ValidationError as error:

@@ -18,7 +18,15 @@ from service.front.pictures import PictureReader
 from service.front.place import Place
 from service.front.served_model import ServedModel
 from service.front.sounds import SoundOpener
-from service.front.sources import Source, embed_sources, embedding_sources, is_short, line_source, places_of
+from service.front.sources import (
+    Source,
+    check_texts,
+    embed_sources,
+    embedding_sources,
+    is_short,
+    line_source,
+    places_of,
+)
 from service.front.tenant import Tenant
 from service.front.uuids import UuidStore
 from service.ipc.messages import OutputSpec
@@ -190,6 +198,7 @@ class InputReader:
         prompts: list[Prompt | ServiceError] = []
         for index, (param, source) in enumerate(sources):
             try:
+                check_texts(source, param, index)
                 pictures.check_known(places_of(source, param, index))
                 prompts.append(build(source, param, index))
             except ServiceError as error:

@@ -5,11 +5,13 @@ Reads decoded requests; knows no model and opens no picture.
 
 from collections.abc import Iterator, Sequence
 
+from schemas.broken_text import what_is_broken
 from schemas.content import Content, ContentPart, ImageUrlPart, TextPart
 from schemas.embed import EmbedRequest
 from schemas.embeddings import EmbeddingRequest
 from schemas.messages import Message, conversations
 from schemas.token_arrays import token_arrays
+from service.errors import InputError
 from service.front.place import Place
 from service.prompt.token_array import TokenArray
 
@@ -84,6 +86,41 @@ def places_of(source: Source, param: str, index: int) -> Iterator[Place]:
         yield from part_places(source.content, content_path(param), index)
     elif not isinstance(source, TokenArray):
         yield from part_places(source, param, index)
+
+
+def check_texts(source: Source, param: str, index: int) -> None:
+    """Pass where every text of a source is one: `schemas.decode` lets others through in `per_item` requests.
+
+    Args:
+        source: what one vector is made of.
+        param: its path.
+        index: its input.
+
+    Raises:
+        InputError: a text is not.
+    """
+    for path, text in _texts_of(source, param):
+        if (broken := what_is_broken(text)) is not None:
+            raise InputError(broken[0], f"`{path}`: {broken[1]}", param=path, index=index)
+
+
+def _texts_of(source: Source, param: str) -> Iterator[tuple[str, str]]:
+    if isinstance(source, str):
+        yield param, source
+    elif isinstance(source, Content):
+        yield from _texts_of_parts(source.content, content_path(param))
+    elif isinstance(source, list):
+        for i, message in enumerate(source):
+            yield from _texts_of_parts(message.content, f"{param}[{i}].content")
+
+
+def _texts_of_parts(parts: str | list[ContentPart], param: str) -> Iterator[tuple[str, str]]:
+    if isinstance(parts, str):
+        yield param, parts
+        return
+    for i, part in enumerate(parts):
+        if isinstance(part, TextPart):
+            yield f"{param}[{i}].text", part.text
 
 
 def content_path(param: str) -> str:

@@ -94,11 +94,18 @@ def _response(
     return EmbedResponse(
         id=f"embd-{id_}",
         embeddings=_vectors(embedded.outcomes, types, dimensions),
-        texts=body.texts or [],
+        texts=_echoed(body.texts or [], embedded),
         images=images or UNSET,
         errors=[error_body(one, id_) for one in embedded.outcomes if isinstance(one, ServiceError)] or UNSET,
         meta=_meta(embedded, len(images)),
     )
+
+
+def _echoed(texts: list[str], embedded: Embedded) -> list[str]:
+    """The texts as JSON can hold them: those that failed may have half a character, or bytes that are not UTF-8."""
+    if len(embedded.answered) == len(embedded.outcomes):
+        return texts
+    return [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
 
 
 def _instruction(body: EmbedRequest, model: ServedModel) -> str | None:

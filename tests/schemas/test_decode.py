@@ -39,9 +39,9 @@ def with_content(content: object) -> dict:
         (b'{"model":"a",}', "malformed at byte 13"),
         (b'{"model":"a"} x', "malformed at byte 15"),
         (b'{"model":"a","timeout":NaN}', "malformed at byte 23"),
-        (b'{"model":"\xff"}', "not UTF-8"),
+        (b'{"model":"\xff",', "not UTF-8"),
         ('{"model":"a"}'.encode("utf-16"), "begins with a byte order mark of UTF-16"),
-        (b'{"model":"\\ud800"}', "incomplete"),
+        (b'{"model":"\\ud800",', "incomplete"),
         (b'{"inputs":[{"content":[{"text":' + b"[" * 100_000 + b',"type":"text"}]}]}', "nested too deeply"),
     ],
 )
@@ -49,6 +49,30 @@ def test_text_that_is_not_json_is_refused_with_its_place(raw: bytes, words: str)
     error = refusal(raw)
     assert (error.code, error.param, error.index) == ("invalid_json", None, None)
     assert words in error.message
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "param", "words"),
+    [
+        (b'{"model":"\xff"}', "invalid_json", "model", "UTF-8"),
+        (b'{"model":"\\ud800"}', "invalid_request", "model", "half of a character (\\ud800"),
+        (b'"\\ud800"', "invalid_request", None, "the body: "),
+        (b'{"\\ud800":1}', "invalid_request", "…", "half"),
+        (b'["\\ud800"]', "invalid_request", None, "expected an object"),
+        (b'{"input":["\\ud800"],"on_error":"per_item","dimensions":"a"}', "invalid_request", "dimensions", "integer"),
+        (b'{"input":["\\ud800"],"on_error":"per_item","x":1,"y":null}', "unknown_field", "x", "unknown"),
+    ],
+)
+def test_a_text_that_is_none_is_named_by_its_field(raw: bytes, code: str, param: str | None, words: str) -> None:
+    error = refusal(raw)
+    assert (error.code, error.param) == (code, param)
+    assert words in error.message
+
+
+def test_a_large_body_is_not_read_again() -> None:
+    for rest in (b"a" * (1 << 23), b'","' * (1 << 17)):
+        error = refusal(b'{"input":["\\ud800","%b"]}' % rest)
+        assert (error.code, error.param) == ("invalid_json", None)
 
 
 @pytest.mark.parametrize("raw", [b"[" * 1_000_000, b'{"a":' * 1_000_000, b'{"inputs":' + b"[" * 1_000_000])
