@@ -35,11 +35,13 @@ from service.engine.result_cache import ResultCache
 from service.engine.runner import ModelRunner
 from service.engine.scheduler import MAX_HELD_ROUNDS, Scheduler, nobody
 from service.engine.self_check import check_forward, known_answers
+from service.errors import ModelError
 from service.ipc.announcements import Announcer
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.tensor_dtype import TensorDtype
 from service.model.architectures import ARCHITECTURES
+from service.model.checkpoint_error import CheckpointError
 from service.model.load import choose_device, choose_dtype
 from service.prompt.profile import MULTI_VECTOR
 
@@ -67,6 +69,9 @@ def main() -> None:
     pixels = memoryview(mmap.mmap(arena_fd, start.arena_bytes, access=mmap.ACCESS_READ))
     try:
         runner, ready, codec = load(start, pixels)
+    except (ModelError, CheckpointError) as error:  # says what is wrong with the files; the front logs it
+        channel.send(Broken(reason=str(error)))
+        return
     except Exception as error:
         logger.exception("the model could not be loaded")
         channel.send(Broken(reason=f"{type(error).__name__}: {error}"))

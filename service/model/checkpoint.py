@@ -9,6 +9,7 @@ from huggingface_hub import snapshot_download
 
 from service.model.builtin import CHECKPOINT
 from service.model.checkpoint_error import CheckpointError
+from service.model.weight_files import ADAPTER
 
 BUILTIN = "builtin"
 FILES = ["*.json", "*.safetensors", "*.jinja"]
@@ -88,9 +89,18 @@ def _download(model: str, revision: str | None) -> Checkpoint:
 
 
 def _checked(checkpoint: Checkpoint) -> Checkpoint:
+    folder = checkpoint.folder
     for name in ("config.json", "tokenizer.json"):
-        if not (checkpoint.folder / name).is_file():
-            raise CheckpointError(f"{checkpoint.folder} has no {name}")
-    if not any(checkpoint.folder.glob("*.safetensors")):
-        raise CheckpointError(f"{checkpoint.folder} has no *.safetensors; other weight formats are not loaded")
+        if not (folder / name).is_file():
+            raise CheckpointError(f"{folder} has no {name}{_where_else(folder, name)}")
+    if not any(folder.glob("*.safetensors")):
+        raise CheckpointError(f"{folder} has no *.safetensors; other weight formats are not loaded")
     return checkpoint
+
+
+def _where_else(folder: Path, name: str) -> str:
+    """What stands there in place of a file that is missing."""
+    if (folder / ADAPTER).is_file():
+        return f", only {ADAPTER}: it is an adapter. Merge it into its base model with peft, and serve what that gives"
+    others = sorted(path.parent.name for path in folder.glob(f"*/{name}"))
+    return f"; its folder {others[0]} has one, and is it perhaps the model?" if others else ""

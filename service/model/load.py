@@ -1,5 +1,7 @@
 """Weights from a folder: safetensors only, every tensor accounted for, no code from the checkpoint."""
 
+import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -7,6 +9,9 @@ import torch
 from transformers import PreTrainedModel
 
 from service.errors import ModelError
+from service.model.unread_tensors import surprising
+
+logger = logging.getLogger("cenote.model")
 
 M = TypeVar("M", bound=PreTrainedModel)
 
@@ -57,7 +62,8 @@ def load_stock(
         may_lack: beginning of the names of tensors that nothing of ours reads.
 
     Raises:
-        ModelError: the checkpoint lacks tensors, or has them in other shapes.
+        ModelError: the checkpoint lacks tensors, has them in other shapes, or has some that the module does not know
+            and that are not known to be harmless.
 
     Source: reference notes on transformers 5.23, section 6.1 and 6.7 (QwenLM/Qwen3-VL-Embedding at 8ce3aab).
     """
@@ -71,11 +77,30 @@ def load_stock(
         output_loading_info=True,
     )
     model, report = cast(tuple[M, dict[str, Any]], loaded)
+    _say_unread(sorted(map(str, report["unexpected_keys"])), folder)
     missing = [key for key in report["missing_keys"] if may_lack is None or not key.startswith(may_lack)]
     if wrong := sorted(map(str, [*missing, *report["mismatched_keys"]])):
         reason = f"{folder.name} lacks {len(wrong)} tensors, or has them in another shape: {', '.join(wrong[:5])}"
-        raise ModelError("internal_error", reason)
+        raise ModelError("internal_error", reason + _own_code(model.config))
     model.train(False)
     model.requires_grad_(False)
     torch.nn.Module.to(model, device)  # transformers' own `to` is untyped, and adds checks for quantized weights only
     return model
+
+
+def _say_unread(names: Sequence[str], folder: Path) -> None:
+    """Tensors that nothing reads are never dropped in silence."""
+    if others := surprising(names, folder):
+        raise ModelError(
+            "internal_error",
+            f"{folder.name} has {len(others)} tensors that its model does not know: {', '.join(others[:5])}; its "
+            "vectors may be others without them. If they may be dropped, say so in config.json: "
+            '"cenote": {"unread_tensors": ["beginning of their names", ...]}',
+        )
+    if names:
+        logger.info("%d tensors are not read, heads and buffers: %s", len(names), ", ".join(names[:5]))
+
+
+def _own_code(config: object) -> str:
+    has_code = bool(getattr(config, "auto_map", None))
+    return "; config.json names code of its own (auto_map), which is never run here" if has_code else ""

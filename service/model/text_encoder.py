@@ -22,12 +22,11 @@ from service.model.embedding_model import Grid, Probe
 from service.model.load import load_stock
 from service.model.packed_attention import PACKED
 from service.model.packed_batch import PackedBatch
+from service.model.rope_types import STEADY_ROPES
 from service.model.segments import Segments, plan_segments
 
 BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
 """Model types whose positions start behind the padding's number, as fairseq counts them."""
-STEADY_ROPES = ("default", "linear", "llama3", "yarn", "proportional")
-"""Rotary embeddings that do not depend on the longest prompt of a batch."""
 GROUP_TOKENS = 4096
 """Tokens of one forward of prompts of equal length: it makes scores of all pairs of tokens, for each head."""
 MAX_PROBE_TOKENS = 1024

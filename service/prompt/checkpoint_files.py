@@ -51,7 +51,8 @@ class CheckpointFiles:
         own = self.config.get("cenote") or {}
         if not isinstance(own, dict):
             raise UnsupportedModelError(
-                f"config.json has cenote {own!r}; an object is needed, of family, max_pixels or query_end_tokens"
+                f"config.json has cenote {own!r}; an object is needed, of family, max_pixels, query_end_tokens or "
+                "unread_tensors"
             )
         return own
 

@@ -1,11 +1,18 @@
-"""Which family a checkpoint is of. In: a folder. Out: its profile, or an error that lists what is supported."""
+"""Which family a checkpoint is of. In: a folder. Out: its profile, or an error that says what is supported."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
+from service.model.rope_types import check_ropes
+from service.model.weight_files import check_weights
 from service.prompt.checkpoint_files import CheckpointFiles
 from service.prompt.families import BY_NAME, FAMILIES
 from service.prompt.family import Family
 from service.prompt.profile import Profile, UnsupportedModelError
+
+TYPES = {name: family.about for family in FAMILIES for name in family.model_types}
+"""model_type of config.json to which models these are."""
 
 
 def load_profile(folder: Path, name: str | None = None) -> Profile:
@@ -20,18 +27,24 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
 
     Raises:
         UnsupportedModelError: the family is unknown, or the files are missing, damaged or in disagreement.
+        CheckpointError: likewise; or the weights are quantized, cut short, or have an adapter beside them.
 
     Source: reference/qwen3-vl-embedding.md section 7.
     """
     files = CheckpointFiles(folder)
     named = name or files.own.get("family")
     family = _choose(files) if named is None else _named(files, named)
-    return family.make_profile(files)
+    check_ropes(files.config)
+    profile = family.make_profile(files)
+    check_weights(folder)
+    return profile
 
 
 def _named(files: CheckpointFiles, name: object) -> Family:
     if not isinstance(name, str) or name not in BY_NAME:
-        raise UnsupportedModelError(f"the family {name!r} is unknown; known: {', '.join(sorted(BY_NAME))}")
+        raise UnsupportedModelError(
+            f"the family {name!r} is unknown; known: {', '.join(_alike(name, BY_NAME) or sorted(BY_NAME))}"
+        )
     family = BY_NAME[name]
     if files.model_type not in family.model_types:
         raise UnsupportedModelError(
@@ -53,5 +66,12 @@ def _choose(files: CheckpointFiles) -> Family:
             f"{where}, which several embedders share, and nothing in the files says which this is. Say so with "
             f"`--family`, or `cenote.family` of config.json: {choices}"
         )
-    known = "; ".join(sorted(f"{', '.join(map(repr, family.model_types))} ({family.about})" for family in FAMILIES))
-    raise UnsupportedModelError(f"{where}; supported: {known}. service/prompt/README.md says how to add a family")
+    alike = [f"{name!r} ({TYPES[name]})" for name in _alike(files.model_type, TYPES)]
+    nearest = f"the nearest: {', '.join(alike)}" if alike else "none that is has a like name"
+    code = " It brings code of its own (auto_map), which is never run here." if files.config.get("auto_map") else ""
+    raise UnsupportedModelError(f"{where}, not supported; {nearest}.{code} The README's table has all families")
+
+
+def _alike(name: object, known: Iterable[str]) -> list[str]:
+    """The names that are spelled most like one, the likest first."""
+    return get_close_matches(str(name), list(known), n=3, cutoff=0.5)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, plain_environ
 
@@ -79,23 +81,35 @@ def test_a_bad_file_stops_the_start(tmp_path: Path, content: str, words: tuple[s
 def test_a_model_of_another_family_stops_the_start(tmp_path: Path) -> None:
     for name in ("config.json", "tokenizer.json"):
         shutil.copyfile(CHECKPOINT / name, tmp_path / name)
-    config = json.loads((tmp_path / "config.json").read_text()) | {"model_type": "no-such"}
+    config = json.loads((tmp_path / "config.json").read_text()) | {"model_type": "qwen9_vl"}
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "model.safetensors").write_bytes(b"")
     for command in (("models", str(tmp_path)), ("serve", "--model", str(tmp_path))):
         line = the_line(run(*command))
-        assert "'no-such'" in line
+        assert "'qwen9_vl'" in line
         assert "'qwen3_vl'" in line
+        assert "mpnet" not in line
 
 
-def test_damaged_weights_end_the_server_at_once_with_code_1(tmp_path: Path) -> None:
+def test_weights_that_are_cut_short_stop_the_start_before_a_port_is_opened(tmp_path: Path) -> None:
     shutil.copytree(CHECKPOINT, tmp_path / "checkpoint")
     weights = tmp_path / "checkpoint" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100_000])
-    result = run("serve", "--model", str(weights.parent), "--port", "0")
+    for command in (("models", str(weights.parent)), ("serve", "--model", str(weights.parent), "--port", "0")):
+        line = the_line(run(*command))
+        assert "100000 bytes" in line
+        assert "cut short" in line
+
+
+def test_weights_of_another_model_end_the_server_with_one_sentence_and_code_1(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(CHECKPOINT, tmp_path / "checkpoint"))
+    tensors = load_file(folder / "model.safetensors")
+    save_file(tensors | {"experts.0.weight": torch.zeros(2)}, folder / "model.safetensors", {"format": "pt"})
+    result = run("serve", "--model", str(folder), "--port", "0")
     assert result.returncode == 1
     assert "starting another" not in result.stderr, "trying again cannot help"
-    assert "safetensor" in result.stderr.splitlines()[-1].lower()
+    assert "Traceback" not in result.stderr
+    assert "1 tensors that its model does not know: experts.0.weight" in result.stderr.splitlines()[-1]
 
 
 def test_a_device_that_is_not_there_ends_the_server_at_once_with_code_1() -> None:

@@ -1,12 +1,15 @@
 """Text checkpoints that are not as they must be end the start with the reason; what nothing reads may be missing."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
+from transformers import AutoConfig
 
 from service.errors import ModelError
 from service.model.text_encoder import TextEncoder
@@ -83,3 +86,66 @@ def test_a_rope_that_depends_on_the_batch_ends_the_start(copy: Copy) -> None:
 def test_only_attention_that_cannot_be_replaced_runs_by_equal_lengths(served: Callable[[str], Served]) -> None:
     packed = {name: served(name).runner._model.is_packed for name in ("bert", "modernbert", "llama", "mpnet")}
     assert packed == {"bert": True, "modernbert": True, "llama": True, "mpnet": False}
+
+
+HEADS = {
+    "bert": ["BertForPreTraining", "BertForQuestionAnswering"],
+    "xlm_roberta": ["XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification"],
+    "roberta": ["RobertaForMaskedLM"],
+    "mpnet": ["MPNetForMaskedLM"],
+    "distilbert": ["DistilBertForMaskedLM", "DistilBertForSequenceClassification", "DistilBertForQuestionAnswering"],
+    "modernbert": ["ModernBertForMaskedLM", "ModernBertForSequenceClassification"],
+    "nomic_bert": ["NomicBertForMaskedLM"],
+    "gte": ["GteForMaskedLM"],
+    "jina_embeddings_v3": ["JinaEmbeddingsV3ForMaskedLM"],
+    "eurobert": ["EuroBertForMaskedLM"],
+    "qwen3": ["Qwen3ForCausalLM", "Qwen3ForSequenceClassification"],
+    "llama": ["LlamaForCausalLM"],
+    "mistral": ["MistralForCausalLM"],
+    "gemma3_text": ["Gemma3ForCausalLM"],
+}
+"""Classes whose checkpoints have more tensors than the family's model reads."""
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kinds in HEADS.items() for kind in kinds])
+def test_heads_of_other_tasks_are_not_missed(
+    copy: Copy, tmp_path_factory: pytest.TempPathFactory, name: str, kind: str
+) -> None:
+    if (stock := getattr(transformers, kind, None)) is None:
+        pytest.skip(f"transformers has no {kind}")
+    folder, other = copy(name), tmp_path_factory.mktemp("head")
+    config = AutoConfig.from_pretrained(folder)
+    config.tie_word_embeddings = False
+    stock(config).save_pretrained(other)
+    shutil.copyfile(other / "model.safetensors", folder / "model.safetensors")
+    assert load(folder).hidden == 32
+
+
+def test_buffers_of_older_releases_are_not_missed(copy: Copy) -> None:
+    folder = copy("bert")
+    path = folder / "model.safetensors"
+    save_file(load_file(path) | {"embeddings.position_ids": torch.arange(8)[None]}, path, {"format": "pt"})
+    assert load(folder).hidden == 32
+
+
+def test_tensors_that_the_model_does_not_know_end_the_start(copy: Copy) -> None:
+    folder = copy("bert")
+    path, config = folder / "model.safetensors", folder / "config.json"
+    save_file(
+        load_file(path) | {"mlp.dense.weight": torch.zeros(2), "x.lora_A": torch.zeros(2)}, path, {"format": "pt"}
+    )
+    with pytest.raises(ModelError, match=r"2 tensors that its model does not know: mlp\.dense\.weight, x\.lora_A"):
+        load(folder)
+    own = {"cenote": {"unread_tensors": ["mlp.", "x.lora_"]}}
+    config.write_text(json.dumps(json.loads(config.read_text()) | own))
+    assert load(folder).hidden == 32
+
+
+def test_missing_tensors_beside_code_that_is_never_run_say_so(copy: Copy) -> None:
+    folder = copy("bert")
+    config = folder / "config.json"
+    without(folder / "model.safetensors", "layer.1.")
+    own = {"auto_map": {"AutoModel": "modeling.OtherModel"}}
+    config.write_text(json.dumps(json.loads(config.read_text()) | own))
+    with pytest.raises(ModelError, match=r"lacks 16 tensors.*auto_map\), which is never run here"):
+        load(folder)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from service.model.checkpoint_error import CheckpointError
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError
 
@@ -87,7 +88,9 @@ def test_a_short_context_lowers_the_limit(variant: Variant) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"model_type": "no-such"}, "'no-such'; supported: .*'qwen3_vl'"),
+        ({"model_type": "qwen3_5_vl"}, r"'qwen3_5_vl', not supported; the nearest: .*'qwen3_vl' \(Qwen3-VL-Embedding"),
+        ({"model_type": "x"}, "'x', not supported; none .* The README's table"),
+        ({"model_type": "new", "auto_map": {"AutoModel": "modeling.NewModel"}}, r"auto_map\), which is never run here"),
         ({"text_config": None}, "text_config"),
         ({"text_config": {"hidden_size": "big"}}, "hidden_size 'big'"),
         ({"vision_config": {"patch_size": 14, "spatial_merge_size": 2}}, "patch_size 14"),
@@ -102,6 +105,19 @@ def test_a_checkpoint_that_cannot_be_served_rightly_stops_the_start(
     variant: Variant, keys: dict[str, object], said: str
 ) -> None:
     with pytest.raises(UnsupportedModelError, match=said):
+        load_profile(variant(lambda config: config.update(keys)))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"text_config": {"rope_scaling": {"type": "dynamic", "factor": 2}}}, "rope type dynamic; supported: default"),
+        ({"rope_scaling": {"type": "ntk", "factor": 2}}, "rope type ntk; supported: default"),
+        ({"rope_parameters": {"full_attention": {"rope_type": "longrope"}}}, "rope type longrope; supported"),
+    ],
+)
+def test_a_rope_that_depends_on_the_batch_stops_the_start(variant: Variant, keys: dict[str, object], said: str) -> None:
+    with pytest.raises(CheckpointError, match=said):
         load_profile(variant(lambda config: config.update(keys)))
 
 
