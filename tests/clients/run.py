@@ -1,20 +1,24 @@
 """Runs every client's tests against one live server, each in an environment of its own (`make clients`).
 
-In: the folders beside this file; each `requirements*.txt` in one is an environment in which the folder's tests run.
-Out: what failed, a table, and `N passed, N failed`. Environments are kept under `.clients/` for as long as their
+In: the folders beside this file; each `requirements*.txt` or `package.json` in one is an environment in which the folder's
+tests run. Out: what failed, a table, and `N passed, N failed`. Environments are kept under `.clients/` for as long as their
 requirements stay the same. Knows no client: what one can do, its own folder says.
 """
 
 import hashlib
 import os
+import shutil
+import site
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.clients.plain import SAMPLES
 from tests.conftest import ROOT, LiveServer
 
 HERE = ROOT / "tests" / "clients"
@@ -33,28 +37,29 @@ OFFLINE = {
     "TRANSFORMERS_OFFLINE": "1",
 }
 """No telemetry and no downloads; tests/clients/conftest.py fails whatever tries all the same."""
+ON_TOP_OF_OURS = ("mteb",)
+"""Environments that also see the project's packages: torch need not be installed twice."""
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR")
 """The rest of this environment stays away: it may hold keys and addresses of the real services."""
 
 
 @dataclass(frozen=True)
-class Environment:
-    """One virtual environment, and the tests that run in it."""
+class Environment(ABC):
+    """The packages of one client, and the tests that run with them.
 
-    requirements: Path
+    Attributes:
+        packages: the file that names them.
+    """
+
+    packages: Path
 
     @property
     def name(self) -> str:
-        """The folder's name, and what follows `requirements` in the file's."""
-        return self.requirements.parent.name + self.requirements.stem.removeprefix("requirements")
+        return self.packages.parent.name
 
     @property
     def folder(self) -> Path:
         return PLACE / self.name
-
-    @property
-    def python(self) -> Path:
-        return self.folder / "bin" / "python"
 
     @property
     def report(self) -> Path:
@@ -62,27 +67,23 @@ class Environment:
 
     def install(self) -> str:
         """Make it, or keep the one that is there. Returns what went wrong, or nothing."""
-        stamp, wanted = self.folder / "installed", hashlib.sha256(self.requirements.read_bytes()).hexdigest()
-        if stamp.exists() and stamp.read_text() == wanted and self.python.exists():
+        stamp, wanted = self.folder / "installed", hashlib.sha256(self.packages.read_bytes()).hexdigest()
+        if stamp.exists() and stamp.read_text() == wanted:
             return ""
         try:
-            _quietly(sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.folder))
-            pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(self.python))
-            _quietly(*pip, "install", "--quiet", "--no-compile", "--requirement", str(self.requirements))
+            self._make()
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
             return f"{self.name} could not be installed:\n{(error.stdout or b'').decode()}"
         stamp.write_text(wanted)
         return ""
 
     def run_tests(self, url: str) -> None:
-        """Run pytest in it; what it found is in `report`."""
+        """Run its tests; what they found is in `report`."""
         self.report.unlink(missing_ok=True)
         kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
         environ = kept | OFFLINE | {"CENOTE_TEST_URL": url, "HOME": str(self.folder)}
-        pytest = [str(self.python), "-m", "pytest", "-c", str(HERE / "pytest.ini"), "--rootdir", str(ROOT)]
-        options = ["-p", "no:cacheprovider", f"--junit-xml={self.report}", str(self.requirements.parent)]
         try:
-            subprocess.run(pytest + options, cwd=ROOT, env=environ, timeout=TESTS_LIMIT_S, check=False)
+            self._test(environ)
         except subprocess.TimeoutExpired:
             print(f"{self.name}: no end after {TESTS_LIMIT_S} s")
 
@@ -90,11 +91,66 @@ class Environment:
         """How many passed and failed; tests that never ran to their end are one failure."""
         if not self.report.exists():
             return 0, 1
-        suites = ET.parse(self.report).getroot().iter("testsuite")
-        totals = [[int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")] for suite in suites]
-        num_tests, num_failures, num_errors, num_skipped = (sum(column) for column in zip(*totals, strict=True))
-        num_failed = num_failures + num_errors
-        return num_tests - num_failed - num_skipped, num_failed if num_tests else 1
+        cases = [{child.tag for child in case} for case in ET.parse(self.report).getroot().iter("testcase")]
+        num_failed = sum(bool(tags & {"failure", "error"}) for tags in cases)
+        num_skipped = sum("skipped" in tags for tags in cases)
+        return len(cases) - num_failed - num_skipped, num_failed if cases else 1
+
+    @abstractmethod
+    def _make(self) -> None:
+        """Install the packages into `folder`, from nothing."""
+
+    @abstractmethod
+    def _test(self, environ: dict[str, str]) -> None:
+        """Run the tests with these variables and no others."""
+
+
+class PythonEnvironment(Environment):
+    """A virtual environment, and pytest in it."""
+
+    @property
+    def name(self) -> str:
+        """The folder's name, and what follows `requirements` in the file's."""
+        return self.packages.parent.name + self.packages.stem.removeprefix("requirements")
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    def _make(self) -> None:
+        _quietly(sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.folder))
+        if self.name in ON_TOP_OF_OURS:
+            (packages,) = self.folder.glob("lib/python*/site-packages")
+            (packages / "ours.pth").write_text(site.getsitepackages()[0])
+        pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(self.python))
+        _quietly(*pip, "install", "--quiet", "--no-compile", "--requirement", str(self.packages))
+
+    def _test(self, environ: dict[str, str]) -> None:
+        pytest = [str(self.python), "-m", "pytest", "-c", str(HERE / "pytest.ini"), "--rootdir", str(ROOT)]
+        options = ["-p", "no:cacheprovider", f"--junit-xml={self.report}", str(self.packages.parent)]
+        subprocess.run(pytest + options, cwd=ROOT, env=environ, timeout=TESTS_LIMIT_S, check=False)
+
+
+class NodeEnvironment(Environment):
+    """A folder of npm's with a copy of the tests, since Node.js looks for packages beside the file that imports them."""
+
+    def _make(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(self.packages.with_name(name), self.folder)
+        _quietly("npm", "ci", "--no-audit", "--no-fund", "--prefix", str(self.folder))
+
+    def _test(self, environ: dict[str, str]) -> None:
+        for source in self.packages.parent.glob("*.mjs"):
+            shutil.copy(source, self.folder)
+        files = sorted(str(path) for path in self.folder.glob("*.test.mjs"))
+        reporters = ["spec", "stdout", "junit", str(self.report)]
+        flags = [
+            f"--test-reporter{kind}={value}" for kind, value in zip(("", "-destination") * 2, reporters, strict=True)
+        ]
+        environ |= {"CENOTE_README": str(ROOT / "README.md"), "CENOTE_SAMPLES": str(SAMPLES)}
+        subprocess.run(["node", "--test", *flags, *files], env=environ, timeout=TESTS_LIMIT_S, check=False)
 
 
 def _quietly(*command: str) -> None:
@@ -104,7 +160,9 @@ def _quietly(*command: str) -> None:
 
 def environments(names: list[str]) -> list[Environment]:
     """Those with these names, or all."""
-    found = sorted((Environment(path) for path in HERE.glob("*/requirements*.txt")), key=lambda each: each.name)
+    python = [PythonEnvironment(path) for path in HERE.glob("*/requirements*.txt")]
+    node = [NodeEnvironment(path) for path in HERE.glob("*/package.json")]
+    found = sorted((*python, *node), key=lambda each: each.name)
     return [environment for environment in found if not names or environment.name in names]
 
 
@@ -114,7 +172,7 @@ def main() -> int:
     chosen = environments(sys.argv[1:])
     started_s = time.monotonic()
     with ThreadPoolExecutor(NUM_INSTALLS) as pool:
-        troubles = dict(zip(chosen, pool.map(Environment.install, chosen), strict=True))
+        troubles = dict(zip(chosen, pool.map(lambda each: each.install(), chosen), strict=True))
     print(f"{len(chosen)} environments ready after {time.monotonic() - started_s:.0f} s", flush=True)
     server = LiveServer(PLACE / "server.log").wait_until_ready()
     try:
