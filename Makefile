@@ -66,7 +66,8 @@ lint-openapi: ## both documents against the strict rules of tests/lint/redocly.y
 sdks: $(VENV)/.test ## typed clients made from openapi.json, compiled and run (needs npm)
 	$(BIN)/python -m pytest tests/sdks $(ARGS)
 
-sdks-nightly: $(VENV)/.test ## the same in Python, Go and Java from openapi-sdk.json (needs Java 17)
+sdks-nightly: $(VENV)/.test ## the same in Python, Go, Java, Ruby, PHP, Rust and typescript-fetch (needs Java 17, cargo, Debian)
+	apt-get install --yes --no-install-recommends ruby ruby-typhoeus php-cli php-guzzlehttp-guzzle librust-serde-dev librust-serde-derive-dev librust-serde-json-dev
 	$(BIN)/python -m pytest tests/sdks/nightly $(ARGS)
 
 builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)

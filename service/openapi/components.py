@@ -58,6 +58,11 @@ def _by_final_name(components: dict[str, Schema]) -> dict[str, Schema]:
     return final
 
 
+def branches(schema: Schema) -> list[Schema]:
+    """The alternatives of a union; none of any other schema."""
+    return schema.get("oneOf") or schema.get("anyOf") or []
+
+
 def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[str, Schema]) -> None:
     """Give a schema its name, so that copies of it become references."""
     body = _shape(schema, names, nullable=False)
@@ -71,6 +76,8 @@ def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[
         body = {"oneOf": [dict(branch) for branch in named.branches]}
     elif named.branches:
         body = {**named.branches[0]}
+    if named.is_any_of:
+        body["anyOf"] = body.pop("oneOf")
     components[named.name] = {"title": named.name, "description": named.description, **body}
 
 

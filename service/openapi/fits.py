@@ -7,7 +7,7 @@ were chosen validate, bounds included, is tested with a real validator.
 from collections.abc import Mapping
 from typing import Any
 
-from service.openapi.components import REF, Schema
+from service.openapi.components import REF, Schema, branches
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -31,8 +31,8 @@ def fits(value: Any, schema: Schema, schemas: Mapping[str, Schema]) -> bool:
     if "$ref" in schema:
         target = schemas.get(schema["$ref"].removeprefix(REF))
         return target is not None and fits(value, target, schemas)
-    if "oneOf" in schema:
-        return sum(fits(value, branch, schemas) for branch in schema["oneOf"]) == 1
+    if union := branches(schema):
+        return sum(fits(value, branch, schemas) for branch in union) == 1
     if value not in schema.get("enum", [value]) or not _is_kind(value, schema.get("type", list(_KINDS))):
         return False
     if isinstance(value, list):

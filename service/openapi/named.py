@@ -47,6 +47,10 @@ class Named:
     """The one branch that the SDK profile keeps of a union, by its title or component; empty keeps the union."""
     sdk_description: str = ""
     """What is said of the type in the SDK profile, when it keeps one branch that has no component of its own."""
+    sdk_enum_names: tuple[str, ...] = ()
+    """What generators call the values in code, where a value is a keyword of a language (Ruby's `END`)."""
+    is_any_of: bool = False
+    """Whether the union is an `anyOf`: typescript-fetch imports a type twice that two branches of a `oneOf` name."""
     in_sdk: bool = True
     """Whether the SDK profile has the type; without it no property of the type is there either."""
 
@@ -65,7 +69,12 @@ NAMED = (
     Named("FeaturesFormat", FeaturesFormat, "File format of features."),
     Named("TruncationSide", TruncationSide, "Which end of a text that is too long is cut off."),
     Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
-    Named("CohereTruncate", Truncate, "What happens to a text that is too long."),
+    Named(
+        "CohereTruncate",
+        Truncate,
+        "What happens to a text that is too long.",
+        sdk_enum_names=("NONE", "CUT_START", "CUT_END"),
+    ),
     Named("Pooling", Pooling, "How the states of all tokens become one vector; `multi_vector`: each has its own."),
     Named("Modality", Modality, "What an item may hold."),
     Named("HealthStatus", HealthStatus, "Whether requests are answered, or why they are not."),
@@ -120,6 +129,7 @@ NAMED = (
         MessageOrConversation,
         "An entry of `messages`. All entries are messages of one conversation, or each is a conversation.",
         sdk_branch="Message",
+        is_any_of=True,
     ),
     Named(
         "EmbeddingInput",

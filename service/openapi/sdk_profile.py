@@ -10,7 +10,7 @@ Source: shared/reference/ecosystem.md sections 1.3 and 1.4.
 import json
 from typing import Any
 
-from service.openapi.components import REF, Schema, component_name, map_references
+from service.openapi.components import REF, Schema, branches, component_name, map_references
 from service.openapi.document import build
 from service.openapi.named import NAMED
 from service.openapi.openapi30 import Document, to_openapi30
@@ -54,6 +54,8 @@ def _narrow(schemas: dict[str, Schema]) -> dict[str, Schema]:
     absent = {REF + component_name(named.name) for named in NAMED if not named.in_sdk}
     kept = {name: _without_properties(schema, absent) for name, schema in schemas.items() if REF + name not in absent}
     for named in NAMED:
+        if named.sdk_enum_names:
+            kept[component_name(named.name)]["x-enum-varnames"] = list(named.sdk_enum_names)
         if named.sdk_description:
             name = component_name(named.name)
             body = {"title": name, "description": named.sdk_description}
@@ -63,7 +65,7 @@ def _narrow(schemas: dict[str, Schema]) -> dict[str, Schema]:
 
 def _with_null(branch: Schema, union: Schema) -> Schema:
     """The branch that is kept, with null beside it where the union has null: generators can do that."""
-    has_null = any(other.get("type") == "null" for other in union["oneOf"])
+    has_null = any(other.get("type") == "null" for other in branches(union))
     return branch | {"type": [branch["type"], "null"]} if has_null else branch
 
 
@@ -76,7 +78,7 @@ def _without_properties(schema: Schema, absent: set[str]) -> Schema:
 
 
 def _branch(union: Schema, name: str) -> Schema:
-    (branch,) = [b for b in union["oneOf"] if name in (b.get("title"), b.get("$ref", "").removeprefix(REF))]
+    (branch,) = [b for b in branches(union) if name in (b.get("title"), b.get("$ref", "").removeprefix(REF))]
     return dict(branch)
 
 

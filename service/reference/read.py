@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from service.openapi import build
-from service.openapi.components import REF, Schema
+from service.openapi.components import REF, Schema, branches
 from service.openapi.statuses import CODES, MEANINGS, REASONS
 from service.reference.limits import read_limits
 from service.reference.model import (
@@ -87,7 +87,7 @@ def _named_type(name: str, schema: Schema) -> NamedType:
         return NamedType(**known, sent_by_clients=sent, fields=_fields(schema))
     if "enum" in schema:
         return NamedType(**known, sent_by_clients=sent, values=tuple(schema["enum"]))
-    forms = schema.get("oneOf", [schema])
+    forms = branches(schema) or [schema]
     return NamedType(**known, sent_by_clients=sent, forms=tuple(words(form) for form in forms))
 
 

@@ -3,7 +3,7 @@
 In: schemas as `service.openapi.components` writes them. Out: phrases and bounds for the reference.
 """
 
-from service.openapi.components import REF, Schema
+from service.openapi.components import REF, Schema, branches
 from service.reference.model import Phrase, TypeLink
 
 _MANY = {"string": "strings", "integer": "integers", "number": "numbers", "boolean": "booleans"}
@@ -18,8 +18,8 @@ def words(schema: Schema, *, many: bool = False) -> Phrase:
     """
     if "$ref" in schema:
         return (TypeLink(schema["$ref"].removeprefix(REF)),)
-    if "oneOf" in schema:
-        return _joined([words(branch, many=many) for branch in schema["oneOf"]])
+    if union := branches(schema):
+        return _joined([words(branch, many=many) for branch in union])
     if "enum" in schema:
         return _joined([(f"`{value}`",) for value in schema["enum"]])
     kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]

@@ -6,6 +6,8 @@ import pytest
 
 from tests.sdks.workshop import Workshop
 
+DOCUMENT = "openapi-sdk.json"
+
 
 class Generator:
     """The generator's own environment."""
@@ -25,14 +27,11 @@ class Generator:
         """The toolchain's command."""
         return str(self._workshop.environment / "bin" / "go")
 
-    def generate(self, language: str) -> Workshop:
+    def generate(self, language: str, document: str = DOCUMENT) -> Workshop:
         """The folder of a language with what its `generator.yaml` asks for."""
-        workshop = Workshop(language, f"nightly/{language}", document=DOCUMENT)
+        workshop = Workshop(language, f"nightly/{language}", document=document)
         workshop.run("java", "-jar", str(self.jar), "generate", "--config", "generator.yaml")
         return workshop
-
-
-DOCUMENT = "openapi-sdk.json"
 
 
 @pytest.fixture(scope="session")
