@@ -1,8 +1,8 @@
 """Runs every client's tests against one live server, each in an environment of its own (`make clients`).
 
-In: the folders beside this file; each `requirements*.txt` or `package.json` in one is an environment in which the folder's
-tests run. Out: what failed, a table, and `N passed, N failed`. Environments are kept under `.clients/` for as long as their
-requirements stay the same. Knows no client: what one can do, its own folder says.
+In: the folders beside this file; each `requirements*.txt` or `package.json` in one is an environment in which the
+folder's tests run. Out: what failed, a table, and `N passed, N failed`. Environments are kept under `.clients/` for as
+long as their requirements stay the same. Knows no client: what one can do, its own folder says.
 """
 
 import hashlib
@@ -132,7 +132,7 @@ class PythonEnvironment(Environment):
 
 
 class NodeEnvironment(Environment):
-    """A folder of npm's with a copy of the tests, since Node.js looks for packages beside the file that imports them."""
+    """A folder of npm's with a copy of the tests: Node.js looks for packages beside the file that imports them."""
 
     def _make(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

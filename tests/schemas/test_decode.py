@@ -345,6 +345,12 @@ def with_uuid(uuid: object) -> dict:
     return with_content([TEXT, {"type": "image_url", "uuid": uuid}])
 
 
+def test_a_part_whose_type_is_written_twice_is_that_part() -> None:
+    """Rust's generated clients write the union's tag and the variant's own field."""
+    raw = b'{"inputs": [{"content": [{"type": "text", "type": "text", "text": "x"}]}]}'
+    assert decode(raw, EmbeddingRequest) == decode(raw.replace(b'"type": "text", ', b"", 1), EmbeddingRequest)
+
+
 @pytest.mark.parametrize("uuid", ["", "a b", "a\n", "\na", "a/b", "\u00e4", "a" * 129])
 def test_a_name_of_other_signs_is_refused_and_told_which_are_allowed(uuid: str) -> None:
     error = refused(with_uuid(uuid))

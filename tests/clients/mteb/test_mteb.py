@@ -6,7 +6,6 @@ is sent) are given in the ways that their libraries offer.
 
 import shutil
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -92,10 +91,10 @@ def _keep_a_tokenizer() -> None:
 
 
 @pytest.fixture(params=["by_openai", "by_cohere", "by_voyage"])
-def encoder(request: pytest.FixtureRequest) -> Iterator[AbsEncoder]:
+def encoder(request: pytest.FixtureRequest) -> AbsEncoder:
     encoder = request.getfixturevalue(request.param)
     encoder.mteb_model_meta = ModelMeta.create_empty(overwrites={"name": f"cenote/{request.param}"})
-    yield encoder
+    return encoder
 
 
 def test_a_wrapper_gets_the_vectors_of_its_texts_in_order(encoder: AbsEncoder, plain: Plain) -> None:
