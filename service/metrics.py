@@ -57,6 +57,7 @@ LOOP_HELD = Histogram(
 QUEUE_INPUTS = Gauge("cenote_queue_inputs", "Inputs admitted and not answered yet", registry=REGISTRY)
 QUEUE_TOKENS = Gauge("cenote_queue_tokens", "Tokens admitted and not answered yet", registry=REGISTRY)
 QUEUE_BYTES = Gauge("cenote_queue_bytes", "Bytes of bodies and of large answers that are held", registry=REGISTRY)
+ANSWER_BYTES = Gauge("cenote_answer_bytes", "Bytes that large answers hold until they are taken", registry=REGISTRY)
 ENGINE_READY = Gauge("cenote_engine_ready", "1 while a known-answer embedding has matched", registry=REGISTRY)
 ENGINE_RESTARTS = Counter("cenote_engine_restarts_total", "Engines that ended unasked", registry=REGISTRY)
 ENGINE_STUCK = Counter("cenote_engine_stuck_total", "Engines ended by the watchdog", registry=REGISTRY)

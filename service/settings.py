@@ -113,6 +113,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_queue_bytes: Annotated[Positive, _about("bytes of request bodies held at once; more are answered 503")] = (
         512 << 20
     )
+    max_answer_bytes: Annotated[
+        Positive, _about("bytes that large answers hold, from their work to their last byte; more are answered 503")
+    ] = 512 << 20
     max_tenant_share: Annotated[
         Annotated[float, Meta(gt=0, le=1)],
         _about("part of queue and caches that one tenant may hold, where there are keys"),

@@ -8,6 +8,7 @@ from functools import partial
 
 from service.errors import DeadlineError, ServiceError
 from service.front.admission import Admission, Place
+from service.front.answer_room import AnswerRoom
 from service.front.engine_host import PromptEngine
 from service.front.job import Embedded, Job
 from service.front.tenant import SERVICE, Caller
@@ -22,9 +23,12 @@ class Embedder:
     Text and media have threads of their own: a text never waits behind a picture's base64 or decode.
     """
 
-    def __init__(self, engine: PromptEngine, admission: Admission, *, num_threads: int, timeout_s: float) -> None:
+    def __init__(
+        self, engine: PromptEngine, admission: Admission, answers: AnswerRoom, *, num_threads: int, timeout_s: float
+    ) -> None:
         self._engine = engine
         self._admission = admission
+        self._answers = answers
         self._timeout_s = timeout_s
         self._text_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="text")
         self._header_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="header")
@@ -42,6 +46,7 @@ class Embedder:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
         """
         self._engine.check_open()
+        hold = None if job.is_of_stream else self._answers.hold(job.answer_bytes, caller.tenant)
         try:
             async with asyncio.timeout(self._left_s(caller)):
                 with self._admission.place(job.num_inputs, caller.tenant) as place:
@@ -50,6 +55,7 @@ class Embedder:
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     num_tokens = sum(len(prompt.token_ids) for prompt in prompts)
                     self._admission.add_tokens(place, num_tokens, num_tokens * job.answer_token_bytes)
+                    hold = hold or self._answers.hold(num_tokens * job.answer_token_bytes, caller.tenant)
                     prepare_ms = (time.perf_counter() - began_s) * 1e3
                     embedded = await self._engine.run(
                         dict(enumerate(prepared)), job.output, caller, per_item=job.per_item
@@ -63,6 +69,7 @@ class Embedder:
             if isinstance(outcome, ServiceError):
                 job.name_input(outcome)
         embedded.media_ms += prepare_ms
+        embedded.hold = hold
         if job.settle is not None:
             job.settle(embedded)
         return embedded

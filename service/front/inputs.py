@@ -4,7 +4,7 @@ Runs in a worker thread: base64, hashing and tokenizing all happen here, and no 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from schemas.embed import EmbedRequest
@@ -142,7 +142,8 @@ class InputReader:
         longest = max((line.instruction or line.input_type or "" for line in lines), key=len)
         pictures = self.pictures(tenant, lines[0].image_background)
         sources = [line_source(line) for line in lines]
-        return self._job(sources, longest, read, truncation, output, pictures, per_item=True)
+        job = self._job(sources, longest, read, truncation, output, pictures, per_item=True)
+        return replace(job, is_of_stream=True)
 
     def _job(
         self,

@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from service.errors import ServiceError
-from service.ipc.messages import Vector, Wanted
+from service.front.answer_room import Hold
+from service.ipc.messages import OutputSpec, Vector, Wanted
+from service.ipc.number_formats import BITS
 from service.prompt.prompt import Prompt
 
 
@@ -25,6 +27,7 @@ class Job:
         is_short: `prepare` takes less than handing it to a thread: it runs on the event loop.
         per_item: an input that fails leaves the others alone.
         param_of: the path of an input in the request, or None where there is one input and no path.
+        is_of_stream: its answer is held in the stream's window, and counts there.
     """
 
     prepare: Callable[[], Sequence[Prompt | ServiceError]]
@@ -37,6 +40,14 @@ class Job:
     is_short: bool = False
     per_item: bool = False
     param_of: Callable[[int], str] | None = None
+    is_of_stream: bool = False
+
+    @property
+    def answer_bytes(self) -> int:
+        """Of its vectors, where they are as many as its inputs; else they are known with the prompts."""
+        if self.answer_token_bytes or not isinstance(self.output, OutputSpec):
+            return 0
+        return self.num_inputs * sum(self.output.dimensions * BITS[kind] // 8 for kind in self.output.kinds)
 
     def name_input(self, error: ServiceError) -> None:
         """Give an error that knows its input the input's path too: the engine has none of the request's words."""
@@ -72,10 +83,12 @@ class Embedded:
         num_image_tokens: those of `num_tokens` that stand for pictures.
         queue_ms: the longest wait of an input between engine and batch.
         inference_ms: the longest language step of an input.
+        hold: on the bytes of the answer, until it is taken; None where nothing has to be held.
     """
 
     outcomes: Sequence[Outcome]
     media_ms: float
+    hold: Hold | None = field(default=None, init=False)
     answered: list[Answered] = field(default_factory=list, init=False)
     num_hits: int = field(default=0, init=False)
     num_misses: int = field(default=0, init=False)

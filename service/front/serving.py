@@ -13,6 +13,7 @@ from service import metrics
 from service.decode.start import start_clip_decoder, start_sound_decoder
 from service.errors import UnavailableError
 from service.front.admission import Admission, QueueLimits
+from service.front.answer_room import AnswerRoom
 from service.front.cores import available_cores
 from service.front.daemon_thread import in_daemon_thread
 from service.front.embedder import Embedder
@@ -66,6 +67,7 @@ class Serving:
         ended: set when `failure` is.
         is_draining: a signal has come; requests are still taken, but better sent elsewhere.
         admission: the bounded queue.
+        answers: what large answers may hold until they are taken.
         keyring: the API keys; None where nobody is asked for one.
         fetching: brings in pictures by URL, or None.
         local_files: reads `file:` URLs, or None.
@@ -79,6 +81,7 @@ class Serving:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_draining: bool = False
     admission: Admission = field(init=False)
+    answers: AnswerRoom = field(init=False)
     keyring: Keyring | None = field(init=False)
     fetching: Fetching | None = field(init=False)
     local_files: LocalFiles | None = field(init=False)
@@ -94,6 +97,7 @@ class Serving:
         settings = self.settings
         limits = QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
         self.admission = Admission(limits, settings.max_tenant_share)
+        self.answers = AnswerRoom(settings.max_answer_bytes, settings.max_tenant_share)
         self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys))
         self.fetching = Fetching.of(settings)
         self.local_files = LocalFiles.of(settings.media_paths)
@@ -158,7 +162,7 @@ class Serving:
         sounds = start_sound_decoder(settings, cores)
         needs = HostNeeds(settings, model, cores, clips, sounds, self.admission.observe)
         host = await with_shared_vectors(self.open_host(needs), needs)
-        embedder = Embedder(host, self.admission, num_threads=cores, timeout_s=settings.request_timeout_s)
+        embedder = Embedder(host, self.admission, self.answers, num_threads=cores, timeout_s=settings.request_timeout_s)
         known = KnownAnswer(model, embedder, hears=sounds is not None)
         uuids = UuidStore(settings.uuid_store_bytes)
         metrics.UUID_STORE_BYTES.set_function(lambda: uuids.num_bytes)

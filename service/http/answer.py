@@ -37,7 +37,7 @@ async def answer(
     is_large = in_thread or len(embedded.outcomes) > MAX_VECTORS_ON_LOOP
     with stage("write"):
         parts = await asyncio.to_thread(lambda: in_parts(write())) if is_large else in_parts(write())
-        return reply(turns, parts, timing_headers(embedded) | (headers or {}), MediaType.JSON)
+        return reply(turns, parts, timing_headers(embedded) | (headers or {}), MediaType.JSON, embedded.hold)
 
 
 def timing_headers(embedded: Embedded) -> dict[str, str]:

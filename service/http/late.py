@@ -4,6 +4,7 @@ In: a response struct, in which each vector is a `Late`. Out: the text between t
 fail has been done before the first byte goes out, and of a large answer only a slice exists at a time. Knows no vector.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -63,16 +64,26 @@ class Parts:
                 yield part
 
     def slices(self, min_bytes: int) -> Iterator[bytes]:
-        """The same in pieces of at least so many bytes, but for the last."""
-        held: list[bytes | memoryview] = []
-        num_held = 0
-        for piece in self.pieces():
+        """The same in pieces of at least so many bytes, but for the last.
+
+        Returns:
+            An iterator that lets go of each part when it has given it: who takes slowly holds what is left.
+        """
+        return _slices(deque(self.parts), min_bytes)
+
+
+def _slices(left: deque[bytes | Late], min_bytes: int) -> Iterator[bytes]:
+    held: list[bytes | memoryview] = []
+    num_held = 0
+    while left:
+        part = left.popleft()
+        for piece in part.text() if isinstance(part, Late) else (part,):
             held.append(piece)
             num_held += len(piece)
             if num_held >= min_bytes:
                 yield b"".join(held)
                 held, num_held = [], 0
-        yield b"".join(held)
+    yield b"".join(held)
 
 
 def in_parts(answer: object) -> Parts:

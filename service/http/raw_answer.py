@@ -59,6 +59,5 @@ def raw_answer(turns: Turns, embedded: Embedded, vector_format: VectorFormat, di
         "x-prompt-tokens": str(embedded.num_tokens),
     }
     with stage("write"):
-        return reply(
-            turns, Parts([vector_format.raw(row) for row in rows]), timing_headers(embedded) | headers | VARY, BYTES
-        )
+        parts = Parts([vector_format.raw(row) for row in rows])
+        return reply(turns, parts, timing_headers(embedded) | headers | VARY, BYTES, embedded.hold)

@@ -11,6 +11,7 @@ from functools import partial
 
 from litestar.types import Receive, Scope, Send
 
+from service.front.answer_room import Hold
 from service.front.turns import Turns
 from service.http.late import Parts
 
@@ -49,21 +50,34 @@ class WholeReply(Reply):
 class StreamedReply(Reply):
     """Slice by slice."""
 
-    def __init__(self, turns: Turns, parts: Parts, headers: Mapping[str, str]) -> None:
+    def __init__(self, turns: Turns, parts: Parts, headers: Mapping[str, str], hold: Hold | None) -> None:
         super().__init__(headers)
         self._turns = turns
-        self._parts = parts
+        self._num_bytes = parts.num_bytes
+        self._slices = parts.slices(SLICE_BYTES)
+        self._hold = hold
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Print and send, a slice a turn; while the client takes none, one waits and no other is printed."""
-        await send(self._start)  # type: ignore[arg-type]  # one of ASGI's messages
-        slices = self._parts.slices(SLICE_BYTES)
-        while (body := await self._turns.take(partial(next, slices, None))) is not None:
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        try:
+            await send(self._start)  # type: ignore[arg-type]  # one of ASGI's messages
+            while (body := await self._turns.take(partial(next, self._slices, None))) is not None:
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+                self._let_go(len(body))
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            if self._hold is not None:
+                self._hold.close()
+
+    def _let_go(self, num_sent: int) -> None:
+        """Hold the part that is left of what was held."""
+        if self._hold is not None:
+            num_left = max(0, self._num_bytes - num_sent)
+            self._hold.keep(self._hold.num_bytes * num_left // max(1, self._num_bytes))
+            self._num_bytes = num_left
 
 
-def reply(turns: Turns, parts: Parts, headers: dict[str, str], media_type: str) -> Reply:
+def reply(turns: Turns, parts: Parts, headers: dict[str, str], media_type: str, hold: Hold | None = None) -> Reply:
     """An answer, in one piece or streamed, whichever suits its size.
 
     Args:
@@ -71,6 +85,7 @@ def reply(turns: Turns, parts: Parts, headers: dict[str, str], media_type: str) 
         parts: of the body.
         headers: of the answer, beside its type and length; ASCII.
         media_type: of the body.
+        hold: on what the answer holds, given back as it is sent.
     """
     headers = {**headers, "content-type": media_type}
     if parts.num_bytes <= SLICE_BYTES:
@@ -78,4 +93,4 @@ def reply(turns: Turns, parts: Parts, headers: dict[str, str], media_type: str) 
         return WholeReply(body, {**headers, "content-length": str(len(body))})
     if parts.is_exact:
         headers["content-length"] = str(parts.num_bytes)
-    return StreamedReply(turns, parts, headers)
+    return StreamedReply(turns, parts, headers, hold)

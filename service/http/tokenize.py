@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import msgspec
-from litestar import MediaType, Response, post
+from litestar import MediaType, post
 
 from schemas.rules import check_tokenize_request
 from schemas.tokenize import (
@@ -21,12 +21,15 @@ from schemas.tokenize import (
 )
 from service.errors import InputError
 from service.front.admission import Place
+from service.front.answer_room import Hold
 from service.front.served_model import ServedModel
 from service.front.serving import Online, Serving, serving_of
 from service.front.tenant import Caller
 from service.http.body import announced_bytes, read_body
 from service.http.caller import caller_of
 from service.http.errors import AnyRequest
+from service.http.late import Parts
+from service.http.reply import Reply, reply
 from service.ipc.messages import OutputSpec
 from service.prompt.prompt import Prompt
 from service.prompt.token_strs import token_strs
@@ -35,9 +38,15 @@ from service.stages import stage
 MAX_DETOKENIZE_BYTES = 2 << 20
 """Room for as many token ids as a request may have; this route takes nothing larger, whatever `max_body_bytes` says."""
 
+TOKEN_BYTES = 16
+"""Of an answer, for each token: its id twice, with a comma."""
+
+STR_BYTES = 16
+"""Of an answer, for the text of a token: those of a whole text are as long as it, but for quotes and escapes."""
+
 
 @post("/tokenize", status_code=200)
-async def tokenize(request: AnyRequest) -> Response[bytes]:
+async def tokenize(request: AnyRequest) -> Reply:
     """The tokens that `/v1/embeddings` would read for the same body."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
@@ -46,21 +55,28 @@ async def tokenize(request: AnyRequest) -> Response[bytes]:
 
 
 @post("/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
-async def detokenize(request: AnyRequest) -> Response[bytes]:
+async def detokenize(request: AnyRequest) -> Reply:
     """The text of token ids."""
     serving = serving_of(request.app)
     caller = caller_of(request, serving.settings.request_timeout_s)
     with serving.admission.body(announced_bytes(request, MAX_DETOKENIZE_BYTES), caller.tenant) as room:
-        return await _detokenize(request, serving, room)
+        return await _detokenize(request, serving, caller, room)
 
 
-async def _tokenize(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Response[bytes]:
+async def _tokenize(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Reply:
     body = await read_body(request, TokenizeRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     check_tokenize_request(body)
     online = serving.online()
     online.model.check_name(body.model)
+    with_strs = body.return_token_strs or False
+    hold = serving.answers.hold(_most_bytes(room.load.num_bytes, with_strs=with_strs), caller.tenant)
     prompts = await _prompts(body, online, caller)
-    return await _written(partial(_tokens, prompts, online.model, with_strs=body.return_token_strs or False))
+    return await _written(serving, partial(_tokens, prompts, online.model, with_strs=with_strs), hold)
+
+
+def _most_bytes(num_body_bytes: int, *, with_strs: bool) -> int:
+    """Of an answer, before anything is tokenized: a token has a byte of text at least."""
+    return num_body_bytes * (TOKEN_BYTES + STR_BYTES * with_strs)
 
 
 async def _prompts(body: TokenizeRequest, online: Online, caller: Caller) -> list[Prompt]:
@@ -97,12 +113,13 @@ def _entry(index: int, prompt: Prompt) -> TokenizeData:
     )
 
 
-async def _detokenize(request: AnyRequest, serving: Serving, room: Place) -> Response[bytes]:
+async def _detokenize(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Reply:
     body = await read_body(request, DetokenizeRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     model = serving.online().model
     model.check_name(body.model)
     _check_ids(body.tokens, model.tokenizer.num_ids)
-    return await _written(lambda: DetokenizeResponse(prompt=model.tokenizer.decode(body.tokens)))
+    hold = serving.answers.hold(len(body.tokens) * STR_BYTES, caller.tenant)
+    return await _written(serving, lambda: DetokenizeResponse(prompt=model.tokenizer.decode(body.tokens)), hold)
 
 
 def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
@@ -112,8 +129,10 @@ def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
             raise InputError("invalid_request", message, param=f"tokens[{place}]")
 
 
-async def _written(make: Callable[[], msgspec.Struct]) -> Response[bytes]:
+async def _written(serving: Serving, make: Callable[[], msgspec.Struct], hold: Hold | None) -> Reply:
     """The answer, made in a thread: a full batch has a million tokens."""
     with stage("write"):
         body = await asyncio.to_thread(lambda: msgspec.json.encode(make()))
-    return Response(body, media_type=MediaType.JSON)
+    if hold is not None:
+        hold.keep(len(body))
+    return reply(serving.turns, Parts([body]), {}, MediaType.JSON, hold)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from litestar.types import Message, Receive, Scope, Send
 
-from service.http.disconnect import CancelOnDisconnect
+from service.http.disconnect import MAX_WRITE_BYTES, CancelOnDisconnect
 
 SCOPE: Any = {"type": "http"}
 
@@ -108,3 +108,22 @@ def test_a_deadline_of_the_app_is_its_own_beside_a_hang_up() -> None:
         assert (task.cancelling(), server.statuses) == (0, [499])
 
     asyncio.run(asyncio.wait_for(story(), 10))
+
+
+@pytest.mark.parametrize("size", [0, 1, MAX_WRITE_BYTES, MAX_WRITE_BYTES + 1, 3 * MAX_WRITE_BYTES])
+def test_a_large_body_is_written_in_parts_so_that_little_of_it_waits_for_a_slow_client(size: int) -> None:
+    body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+
+    async def document(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def story() -> list[Any]:
+        server = Server()
+        await start(server, document)
+        return server.sent[1:]
+
+    sent = asyncio.run(story())
+    assert b"".join(one["body"] for one in sent) == body
+    assert all(len(one["body"]) <= MAX_WRITE_BYTES for one in sent)
+    assert [one["more_body"] for one in sent] == [True] * (len(sent) - 1) + [False]
