@@ -99,7 +99,15 @@ class UnavailableError(ServiceError):
 
 
 class DeadlineError(ServiceError):
-    """The request waited longer than it may."""
+    """The request waited longer than it may.
+
+    Attributes:
+        is_callers: the caller's own deadline was sooner than the server's, so the same request ends the same way.
+    """
+
+    def __init__(self, message: str, *, is_callers: bool) -> None:
+        super().__init__("deadline_exceeded", message)
+        self.is_callers = is_callers
 
 
 class ModelError(ServiceError):

@@ -105,7 +105,8 @@ class Embedder:
         return min(self._timeout_s, caller.deadline_s - time.monotonic())
 
     def _too_late(self, caller: Caller) -> DeadlineError:
-        return DeadlineError("deadline_exceeded", f"no answer within {min(self._timeout_s, caller.patience_s):g} s")
+        message = f"no answer within {min(self._timeout_s, caller.patience_s):g} s"
+        return DeadlineError(message, is_callers=caller.patience_s < self._timeout_s)
 
     async def _prepared(self, job: Job, place: Place) -> Sequence[Prompt | ServiceError]:
         if job.fetch is not None:

@@ -5,6 +5,7 @@ The table itself stands in `service.openapi.statuses`, so that what is answered 
 
 import logging
 import math
+import random
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec import UNSET
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorResponse, ErrorType
 from schemas.rule_error import RuleError
 from service import metrics
-from service.errors import CacheMissError, ModelError, ServiceError, UnavailableError
+from service.errors import CacheMissError, DeadlineError, ModelError, ServiceError, UnavailableError
 from service.http.exchange import METHODS
 from service.http.family import family_of, hint
 from service.http.request_id import request_id
@@ -37,6 +38,9 @@ FRAMEWORK_CODES: dict[int, tuple[ErrorCode, str]] = {
 
 LEAST_RETRY_S = 2
 """What `Retry-After` says for one input that had no room: what filled the memory is a batch's time away."""
+
+JITTER = 0.25
+"""By how much of it a wait is longer at most."""
 
 BUG = "the service failed on this request; quote the request id in a report"
 DESCRIBED = "the API is described at /openapi.json"
@@ -85,13 +89,19 @@ def answer_service_error(request: AnyRequest, error: ServiceError) -> Response[b
     headers = {}
     if STATUS[error.code] in RETRY_AFTER:
         headers = retry_headers(error)
+    elif error.code == "uuid_conflict" or (isinstance(error, DeadlineError) and error.is_callers):
+        headers = {"x-should-retry": "false"}  # OpenAI's clients repeat a 409 and a 504 unless they are told not to
     return _answer(request, error, headers)
 
 
 def retry_headers(error: ServiceError) -> dict[str, str]:
-    """When to come back: whole seconds as HTTP has it, and milliseconds as OpenAI's clients read it first."""
+    """When to come back: whole seconds as HTTP has it, and milliseconds as OpenAI's clients read it first.
+
+    The milliseconds are spread at random, so that who was refused together does not come back together.
+    """
     wait_s = error.retry_after_s if isinstance(error, UnavailableError) else LEAST_RETRY_S
-    return {"Retry-After": str(math.ceil(wait_s)), "retry-after-ms": str(math.ceil(wait_s * 1000))}
+    spread_ms = wait_s * 1000 * random.uniform(1, 1 + JITTER)  # noqa: S311  # spreads, hides nothing
+    return {"Retry-After": str(math.ceil(wait_s)), "retry-after-ms": str(math.ceil(spread_ms))}
 
 
 def answer_rule_error(request: AnyRequest, error: RuleError) -> Response[bytes]:
@@ -147,6 +157,7 @@ def error_answer(error: ServiceError | RuleError, id_: str, path: str) -> bytes:
         path: of the request.
     """
     body = error_body(error, id_)
-    is_cohere = family_of(path) == "cohere"
+    # A path that leads nowhere does not say whose client asks: Cohere's form holds the other.
+    is_cohere = family_of(path) == "cohere" or error.code == "route_not_found"
     shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)
     return msgspec.json.encode(shaped)

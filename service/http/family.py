@@ -23,13 +23,19 @@ FAMILIES: dict[str, Family] = {
 }
 """The routes that clients of others call, each with its family. Of two with the same ending, the first is the hint."""
 
-_OTHER_NAMES = {"/pooling": "/v1/embeddings", "/invocations": "/v1/embeddings"}
-"""vLLM's other routes for vectors, which take the bodies of the one that they stand for."""
+_OTHER_NAMES = {
+    "/pooling": "did you mean /v1/embeddings? It takes the same body",
+    "/invocations": "did you mean /v1/embeddings? It takes the same body",
+    "/v2/embeddings": "did you mean /v2/embed? Or /v1/embeddings for an OpenAI client, whose base URL ends in /v1",
+}
+"""What other servers call routes of ours: vLLM, whose bodies are the same, and a mixture of OpenAI's and Cohere's."""
 
 _ADVICE: dict[Family, str] = {
     "openai": "the base URL of an OpenAI client is this server's address with /v1 after it",
-    "cohere": "the base URL of a Cohere client is this server's address alone",
+    "cohere": "the base URL of @ai-sdk/cohere is this server's address with /v2 after it, that of Cohere's own clients "
+    "the address alone",
 }
+_TOO_MUCH = "leave out what stands before that path in the base URL"
 _UNVERSIONED = "this path has no version before it"
 _VERSION = re.compile(r"\A(?:/v[12])+(?=/|\Z)")
 
@@ -43,7 +49,10 @@ def family_of(path: str) -> Family:
     for known, family in FAMILIES.items():
         if path.endswith(known):
             return family
-    return "cohere" if path.startswith("/v2/") else "openai"
+    if path.startswith("/v2/"):
+        return "cohere"
+    meant = _meant_by_end(path)
+    return FAMILIES[meant] if meant else "openai"
 
 
 def hint(path: str) -> str | None:
@@ -56,10 +65,11 @@ def hint(path: str) -> str | None:
         A sentence that names a route of ours and nothing of the path; None when no route is near.
     """
     path = path.rstrip("/")
-    if (same := _OTHER_NAMES.get(path)) is not None:
-        return f"did you mean {same}? It takes the same body"
-    meant = next((known for known in FAMILIES if path.endswith(known)), None) or _meant_by_end(path)
-    if meant is None:
+    if (said := _OTHER_NAMES.get(path)) is not None:
+        return said
+    if (whole := next((known for known in FAMILIES if path.endswith(known)), None)) is not None:
+        return f"did you mean {whole}? {_TOO_MUCH if _VERSION.match(whole) else _UNVERSIONED}"
+    if (meant := _meant_by_end(path)) is None:
         return None
     return f"did you mean {meant}? {_ADVICE[FAMILIES[meant]] if _VERSION.match(meant) else _UNVERSIONED}"
 

@@ -12,7 +12,7 @@ from service.openapi.components import REF, build_components, component_of
 from service.openapi.parameters import parameters_of
 from service.openapi.route import Route
 from service.openapi.routes import RAW_HEADERS, ROUTES, TAGS
-from service.openapi.statuses import CODES, REASONS, RETRY_AFTER
+from service.openapi.statuses import CODES, REASONS, RETRY_AFTER, SHOULD_RETRY
 
 API_VERSION = "0.1.0"
 """Version of the document; equal to the package's."""
@@ -42,6 +42,15 @@ HEADERS: dict[str, dict[str, Any]] = {
         "type": "string",
     },
     "Retry-After": {"description": "Seconds to wait before trying again.", "type": "integer"},
+    "retry-after-ms": {
+        "description": "Milliseconds to wait before trying again, spread at random so that clients refused together "
+        "do not come back together.",
+        "type": "integer",
+    },
+    "x-should-retry": {
+        "description": "`false` where the same request would fail again: OpenAI's clients then do not repeat it.",
+        "type": "string",
+    },
     "WWW-Authenticate": {"description": "How to send a key.", "type": "string"},
     "x-queue-time": {
         "description": "Milliseconds between the engine's receipt and the batch; new pictures are encoded in it.",
@@ -189,7 +198,8 @@ def _success(route: Route) -> dict[str, Any]:
 
 
 def _error(route: Route, status: int) -> dict[str, Any]:
-    more = ("Retry-After",) if status in RETRY_AFTER else ("WWW-Authenticate",) if status == 401 else ()
+    more: tuple[str, ...] = ("Retry-After", "retry-after-ms") if status in RETRY_AFTER else ()
+    more += ("WWW-Authenticate",) if status == 401 else ("x-should-retry",) if status in SHOULD_RETRY else ()
     example = route.error_examples.get(status)
     examples = {} if example is None else {"error": {"summary": REASONS[status], "value": example}}
     codes = f" Codes: {', '.join(f'`{code}`' for code in CODES[status])}." if issubclass(route.error, CODED) else ""

@@ -110,4 +110,7 @@ MIN_TIMEOUT_S = 0.001
 """The least that `X-Request-Timeout` may ask for."""
 
 RETRY_AFTER = (429, 503)
-"""Statuses that carry `Retry-After`."""
+"""Statuses that carry `Retry-After` and `retry-after-ms`."""
+
+SHOULD_RETRY = (409, 504)
+"""Statuses that may carry `x-should-retry`."""

@@ -57,6 +57,7 @@ def test_work_that_is_late_is_504_at_its_time_and_never_reaches_the_model(own: L
     took_s = time.monotonic() - began_s
     assert (answer.status_code, answer.json()["error"]["code"]) == (504, "deadline_exceeded")
     assert "0.3 s" in answer.json()["error"]["message"]
+    assert answer.headers["x-should-retry"] == "false"
     assert took_s < 5
     wait_for(own, queue_inputs=0, queue_tokens=0, queue_bytes=0)
     time.sleep(0.5)

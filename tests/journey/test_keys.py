@@ -149,7 +149,8 @@ def test_a_key_over_its_rate_is_told_when_to_come_back(locked: LiveServer) -> No
     for answer in refused:
         assert answer.json()["error"]["code"] == "rate_limit_exceeded"
         assert answer.headers["retry-after"] == "1"
-        assert 0 < int(answer.headers["retry-after-ms"]) <= 500
+        assert 0 < int(answer.headers["retry-after-ms"]) <= 625
+    assert len({answer.headers["retry-after-ms"] for answer in refused}) == len(refused)  # they come back apart
     assert ask(locked, A, GOOD).status_code == 200  # nobody else is held up
     time.sleep(int(refused[-1].headers["retry-after-ms"]) / 1e3 + 0.01)
     assert ask(locked, SLOW, GOOD).status_code == 200

@@ -27,10 +27,13 @@ def test_every_family_has_its_own_shape_for_405_and_415(server: LiveServer, path
     ("path", "words"),
     [
         ("/embeddings", ("/v1/embeddings", "with /v1 after it")),
-        ("/v1/v1/embeddings", ("/v1/embeddings", "with /v1 after it")),
-        ("/v2/v1/embeddings", ("/v1/embeddings", "with /v1 after it")),
-        ("/v1/v2/embed", ("/v2/embed", "address alone")),
-        ("/v1/v1/embed", ("/v1/embed", "address alone")),
+        ("/v1/v1/embeddings", ("/v1/embeddings", "leave out what stands before")),
+        ("/v2/v1/embeddings", ("/v1/embeddings", "leave out what stands before")),
+        ("/v1/v2/embed", ("/v2/embed", "leave out what stands before")),
+        ("/v1/v1/embed", ("/v1/embed", "leave out what stands before")),
+        ("/embed", ("/v2/embed", "@ai-sdk/cohere", "/v2 after it", "address alone")),
+        ("/v2/embeddings", ("/v2/embed", "/v1/embeddings")),
+        ("/elsewhere", ("/openapi.json",)),
         ("/v1/tokenize", ("/tokenize", "no version")),
     ],
 )

@@ -122,3 +122,21 @@ def test_an_unknown_model_raises_not_found(client: OpenAI) -> None:
     assert (caught.value.code, caught.value.param) == ("model_not_found", "model")
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("text-embedding-3-small")
+
+
+def test_what_cannot_succeed_is_not_repeated(server: LiveServer) -> None:
+    """By itself the client repeats every 409 and 504 twice."""
+
+    def counted(status: int) -> float:
+        series = f'cenote_requests_total{{route="/v1/embeddings",status="{status}"}}'
+        lines = server.http.get("/metrics").text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(series))
+
+    two = [{"content": [image_part(picture(seed)) | {"uuid": "sdk-409"}]} for seed in (901, 902)]
+    before = counted(409), counted(504)
+    with OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=2) as client:
+        with pytest.raises(openai.ConflictError):
+            client.embeddings.create(model=MODEL, input=openai.omit, extra_body={"inputs": two})
+        with pytest.raises(openai.InternalServerError, match=r"0\.001 s"):
+            client.embeddings.create(model=MODEL, input="x", extra_headers={"x-request-timeout": "0.001"})
+    assert (counted(409), counted(504)) == (before[0] + 1, before[1] + 1)

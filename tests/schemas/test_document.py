@@ -260,6 +260,8 @@ def test_overload_says_when_to_come_back() -> None:
         for status, response in operation["responses"].items():
             assert "x-request-id" in response["headers"], name
             assert ("Retry-After" in response["headers"]) == (status in ("429", "503")), (name, status)
+            assert ("retry-after-ms" in response["headers"]) == (status in ("429", "503")), (name, status)
+            assert ("x-should-retry" in response["headers"]) == (status in ("409", "504")), (name, status)
 
 
 def test_every_code_has_a_status_and_every_status_a_reason() -> None:

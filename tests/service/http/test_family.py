@@ -5,7 +5,11 @@ import pytest
 from service.app import ROUTE_HANDLERS
 from service.http.family import FAMILIES, family_of, hint
 
-OPENAI, COHERE, UNVERSIONED = "OpenAI client is this server's address with /v1", "Cohere client", "no version"
+OPENAI, COHERE = (
+    "OpenAI client is this server's address with /v1",
+    "of @ai-sdk/cohere is this server's address with /v2",
+)
+UNVERSIONED, TOO_MUCH = "no version", "leave out what stands before that path in the base URL"
 
 
 @pytest.mark.parametrize(
@@ -20,6 +24,8 @@ OPENAI, COHERE, UNVERSIONED = "OpenAI client is this server's address with /v1",
         ("/v1/v2/embed", "cohere"),
         ("/v1/v1/embed", "cohere"),
         ("/v2/rerank", "cohere"),
+        ("/embed", "cohere"),
+        ("/v2/embeddings", "cohere"),
         ("/tokenize", "openai"),
         ("/", "openai"),
         ("/elsewhere", "openai"),
@@ -34,13 +40,13 @@ def test_the_end_of_a_path_decides_its_family(path: str, family: str) -> None:
     [
         ("/embeddings", "/v1/embeddings", OPENAI),
         ("/models", "/v1/models", OPENAI),
-        ("/v2/embeddings", "/v1/embeddings", OPENAI),
-        ("/v1/v1/embeddings", "/v1/embeddings", OPENAI),
-        ("/v2/v1/embeddings/", "/v1/embeddings", OPENAI),
-        ("/openai/v1/embeddings", "/v1/embeddings", OPENAI),
-        ("/v1/v2/embed", "/v2/embed", COHERE),
-        ("/v2/embed/v2/embed", "/v2/embed", COHERE),
-        ("/v1/v1/embed", "/v1/embed", COHERE),
+        ("/v2/embeddings", "/v2/embed", "/v1/embeddings for an OpenAI client"),
+        ("/v1/v1/embeddings", "/v1/embeddings", TOO_MUCH),
+        ("/v2/v1/embeddings/", "/v1/embeddings", TOO_MUCH),
+        ("/openai/v1/embeddings", "/v1/embeddings", TOO_MUCH),
+        ("/v1/v2/embed", "/v2/embed", TOO_MUCH),
+        ("/v2/embed/v2/embed", "/v2/embed", TOO_MUCH),
+        ("/v1/v1/embed", "/v1/embed", TOO_MUCH),
         ("/embed", "/v2/embed", COHERE),
         ("/v1/tokenize", "/tokenize", UNVERSIONED),
         ("/v1/detokenize", "/detokenize", UNVERSIONED),
@@ -49,7 +55,7 @@ def test_the_end_of_a_path_decides_its_family(path: str, family: str) -> None:
 def test_a_wrong_base_url_is_told_the_right_one(path: str, meant: str, advice: str) -> None:
     said = hint(path)
     assert said is not None
-    assert said.startswith(f"did you mean {meant}? ")
+    assert said.startswith(f"did you mean {meant}")
     assert advice in said
 
 
