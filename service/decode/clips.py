@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decode.budget import DecodeBudget
 from service.decode.isolated import IsolatedWork
 from service.decode.messages import ClipTask
+from service.fairness.room import FairRoom
 from service.media.blame import Blame
 from service.media.clip import Clip, ClipInfo
 from service.media.container import Container
@@ -48,9 +48,9 @@ class ClipDecoder:
         )
 
     @property
-    def budget(self) -> DecodeBudget:
-        """Bytes that are being decoded."""
-        return self._work.budget
+    def room(self) -> FairRoom:
+        """For what is being decoded."""
+        return self._work.room
 
     async def info(self, encoded: bytes, container: Container, blame: Blame) -> ClipInfo:
         """What a file says of its video.
@@ -84,7 +84,7 @@ class ClipDecoder:
         )
         shape = (len(frames), *clip.size, 3)
         num_bytes = clip.file.info.width * clip.file.info.height * BYTES_PER_PIXEL + len(clip.file.encoded)
-        return await self._work.run(num_bytes, partial(self._frames, task, shape, blame))
+        return await self._work.run(num_bytes, partial(self._frames, task, shape, blame), times=len(frames))
 
     def close(self) -> None:
         """End the processes that are idle; nobody may decode any more."""

@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decode.budget import DecodeBudget
 from service.decode.messages import DecodeEnd
 from service.decode.worker_pool import WorkerPool
 from service.decode.worker_process import WorkerLostError
+from service.fairness.room import NUM_SPARE, FairRoom
 from service.media.blame import Blame
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class IsolatedWork:
     """As many pieces of work at once as there are processes.
 
     Attributes:
-        budget: bytes that are being decoded.
+        room: for what is being decoded.
         what: is decoded, for errors.
         unreadable: the error of a file that cannot be decoded.
     """
@@ -46,22 +46,23 @@ class IsolatedWork:
         max_bytes: int,
         deadline_s: float,
     ) -> None:
-        self.budget = DecodeBudget(max_bytes, num_workers)
+        self.room = FairRoom(num_workers, max_bytes)
         self.what = what
         self.unreadable = unreadable
         self._deadline_s = deadline_s
         self._workers = WorkerPool(
-            command, num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s, is_lazy=True
+            command, num_workers=0, num_lazy=num_workers + NUM_SPARE, max_bytes=max_bytes, deadline_s=deadline_s
         )
-        self._threads = ThreadPoolExecutor(num_workers, thread_name_prefix="isolated")
+        self._threads = ThreadPoolExecutor(num_workers + NUM_SPARE, thread_name_prefix="isolated")
 
-    async def run(self, num_bytes: int, work: Callable[[], T]) -> T:
-        """Do `work` in a thread once there is room for so many bytes."""
-        await self.budget.take(num_bytes)
+    async def run(self, num_bytes: int, work: Callable[[], T], *, times: int = 1) -> T:
+        """Do `work` in a thread once there is room for so many bytes, which it works through so many `times`."""
+        cost = num_bytes * times
+        piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
         running = asyncio.get_running_loop().run_in_executor(self._threads, work)
 
         def ended(running: asyncio.Future[T]) -> None:
-            self.budget.give(num_bytes)
+            self.room.give(piece)
             running.exception()  # read once: nobody may wait for it any more, and asyncio would complain
 
         running.add_done_callback(ended)

@@ -10,39 +10,41 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decode.budget import DecodeBudget
 from service.decode.decoder import refuse_overdue
 from service.decode.messages import DecodeTask
 from service.decode.worker_pool import WorkerPool
 from service.decode.worker_process import COMMAND, WorkerLostError
+from service.fairness.room import NUM_SPARE, FairRoom
 from service.media.blame import Blame
 from service.media.header import UNREADABLE
 from service.media.item import MediaItem
 
 
 class ProcessDecoder:
-    """A `Decoder` of processes, as many as it has threads that wait for them.
+    """A `Decoder` of processes, as many as it has threads that wait for them; the last starts if it is needed.
 
     Attributes:
-        budget: bytes that are being decoded.
+        room: for what is being decoded.
     """
 
     def __init__(
         self, *, num_workers: int, max_bytes: int, deadline_s: float, command: Sequence[str] = COMMAND
     ) -> None:
-        self.budget = DecodeBudget(max_bytes, num_workers)
+        self.room = FairRoom(num_workers, max_bytes)
         self._deadline_s = deadline_s
-        self._threads = ThreadPoolExecutor(num_workers, thread_name_prefix="decode")
-        self._workers = WorkerPool(command, num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
+        self._threads = ThreadPoolExecutor(num_workers + NUM_SPARE, thread_name_prefix="decode")
+        self._workers = WorkerPool(
+            command, num_workers=num_workers + 1, num_lazy=NUM_SPARE - 1, max_bytes=max_bytes, deadline_s=deadline_s
+        )
 
     async def pixels(self, item: MediaItem) -> NDArray[np.uint8]:
         """See `Decoder.pixels`."""
         num_bytes = item.num_decode_bytes
-        await self.budget.take(num_bytes)
+        piece = await self.room.take(num_bytes, num_bytes=num_bytes, is_small=num_bytes <= self.room.small_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._threads, self._decode, item)
 
         def ended(work: asyncio.Future[NDArray[np.uint8]]) -> None:
-            self.budget.give(num_bytes)
+            self.room.give(piece)
             work.exception()  # read once: nobody may wait for it any more, and asyncio would complain
 
         work.add_done_callback(ended)

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decode.budget import DecodeBudget
 from service.decode.isolated import IsolatedWork
 from service.decode.messages import SoundTask
+from service.fairness.room import FairRoom
 from service.media.blame import Blame
 from service.media.sound import SAMPLE_BYTES, SLACK_S, Sound
 from service.media.sound_file import SoundFormat, SoundInfo
@@ -45,9 +45,9 @@ class SoundDecoder:
         )
 
     @property
-    def budget(self) -> DecodeBudget:
-        """Bytes that are being decoded."""
-        return self._work.budget
+    def room(self) -> FairRoom:
+        """For what is being decoded."""
+        return self._work.room
 
     async def info(self, encoded: bytes, kind: SoundFormat, blame: Blame) -> SoundInfo:
         """What a file says of its sound.

@@ -1,4 +1,4 @@
-"""Processes that decode, as many as there are threads that wait for them; started at once, or when first needed.
+"""Processes that decode, as many as there are threads that wait for them; some start at once, some when needed.
 
 A task whose process dies is tried once more in a new one, since the process may have been killed for something else.
 Blocking, for the threads of a decoder; knows no asyncio and no budget.
@@ -26,15 +26,15 @@ class WorkerPool:
     """Processes of one program, each with one task at a time."""
 
     def __init__(
-        self, command: Sequence[str], *, num_workers: int, max_bytes: int, deadline_s: float, is_lazy: bool = False
+        self, command: Sequence[str], *, num_workers: int, num_lazy: int, max_bytes: int, deadline_s: float
     ) -> None:
-        """Run `command` with `max_bytes` of memory and `deadline_s` for each task; `is_lazy` waits for the first."""
+        """Run `command` with `max_bytes` of memory and `deadline_s` for each task; `num_lazy` start when needed."""
         self._command = command
         self._deadline_s = deadline_s
         self._max_memory_bytes = max_bytes + MEMORY_SLACK_BYTES
-        self._idle: queue.SimpleQueue[WorkerProcess | None] = queue.SimpleQueue()
-        for _ in range(num_workers):
-            self._idle.put(None if is_lazy else self._new_worker())
+        self._idle: queue.LifoQueue[WorkerProcess | None] = queue.LifoQueue()  # whoever was at work last is next
+        for number in range(num_lazy + num_workers):
+            self._idle.put(None if number < num_lazy else self._new_worker())
 
     def run(self, task: msgspec.Struct, num_bytes: int) -> tuple[DecodeEnd, NDArray[np.uint8] | None]:
         """Have a task done.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.errors import InputError, ServiceError
+from service.fairness.threads import Steps
 from service.front.job import Job
 from service.ipc.messages import OutputSpec
 from service.ipc.number_formats import BITS
@@ -28,8 +29,8 @@ def with_bounded_answer(job: Job, output: OutputSpec, max_bytes: int, param: str
     """
     token_bytes = sum(output.dimensions * BITS[kind] // 8 for kind in output.kinds)
 
-    def prepare() -> Sequence[Prompt | ServiceError]:
-        prepared = job.prepare()
+    def prepare() -> Steps[Sequence[Prompt | ServiceError]]:
+        prepared = yield from job.prepare()
         num_tokens = sum(len(one.token_ids) for one in prepared if isinstance(one, Prompt))
         if num_tokens * token_bytes > max_bytes:
             raise InputError("too_many_inputs", _too_large(param, num_tokens, token_bytes, max_bytes), param=param)

@@ -1,12 +1,14 @@
 """One request's way through the service below HTTP: queue, prompts, engine, vectors. Every route comes this way."""
 
 import asyncio
+import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TypeVar
 
 from service.errors import DeadlineError, ServiceError
+from service.fairness.threads import FairThreads, Steps, all_at_once
 from service.front.admission import Admission, Place
 from service.front.answer_room import AnswerRoom
 from service.front.engine_host import PromptEngine
@@ -16,11 +18,19 @@ from service.ipc.messages import OutputSpec
 from service.prompt.prompt import Prompt
 from service.stages import stage
 
+T = TypeVar("T")
+
+SMALL_CHARS = 16_384
+"""Texts of one request that are tokenized in one go: in some 10 ms, 50 for the worst there are."""
+SMALL_MEDIA_CHARS = 1 << 20
+"""Media of one request that are read in one go: base64, hash and header take 5 ms."""
+
 
 class Embedder:
     """Prepares inputs, all but the shortest off the event loop, and waits for their vectors.
 
-    Text and media have threads of their own: a text never waits behind a picture's base64 or decode.
+    Text and media have threads of their own: a text never waits behind a picture's base64 or decode. In each, requests
+    take turns, so that none waits for all inputs of a large one.
     """
 
     def __init__(
@@ -30,8 +40,8 @@ class Embedder:
         self._admission = admission
         self._answers = answers
         self._timeout_s = timeout_s
-        self._text_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="text")
-        self._header_pool = ThreadPoolExecutor(num_threads, thread_name_prefix="header")
+        self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
+        self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
 
     async def embed(self, job: Job, caller: Caller) -> Embedded:
         """One vector for each prompt of the job; all, or an error that names the input.
@@ -90,6 +100,15 @@ class Embedder:
         except TimeoutError:
             raise self._too_late(caller) from None
 
+    async def work(self, steps: Steps[T], num_chars: int) -> T:
+        """Do other work on texts where texts are prepared.
+
+        Args:
+            steps: what to do.
+            num_chars: how much text it is about.
+        """
+        return await self._texts.run_steps(steps, num_chars)
+
     async def probe(self, prompts: list[Prompt], output: OutputSpec) -> Embedded:
         """The same for the service's own question: no queue, no crowd, and before the engine is open to others.
 
@@ -112,8 +131,9 @@ class Embedder:
         if job.fetch is not None:
             with stage("fetch"):
                 await job.fetch(partial(self._admission.add_bytes, place))
-        pool = self._header_pool if job.has_media else self._text_pool
+        threads = self._headers if job.has_media else self._texts
         with stage("prepare"):
             if job.is_short:
-                return job.prepare()
-            return await asyncio.get_running_loop().run_in_executor(pool, job.prepare)
+                return all_at_once(job.prepare())
+            size = job.num_chars if job.fetch is None else sys.maxsize
+            return await threads.run_steps(job.prepare(), size)

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from schemas.content import ImageUrlPart
 from service.errors import MediaError, ServiceError
+from service.fairness.threads import Steps
 from service.front.inputs import InputReader
 from service.front.job import Job
 from service.front.modality import refuse_modality
 from service.front.pictures import PictureReader
 from service.front.place import Place
+from service.front.sources import num_chars
 from service.front.tenant import Tenant
 from service.ipc.messages import FeaturesSpec
 from service.media.picture import Picture
@@ -54,8 +56,8 @@ def features_job(
     read = _read_each if per_item else _read_all
     pictures = reader.pictures(tenant, background)
 
-    def prepare() -> list[Prompt | ServiceError]:
-        found = read(pictures, places)
+    def prepare() -> Steps[list[Prompt | ServiceError]]:
+        found = yield from read(pictures, places)
         _check_size([one for one in found if not isinstance(one, ServiceError)], token_bytes, max_bytes)
         return [one if isinstance(one, ServiceError) else _prompt(one, pad_id) for one in found]
 
@@ -66,17 +68,22 @@ def features_job(
         answer_token_bytes=token_bytes,
         fetch=reader.fetch_step(pictures, places, per_item=per_item),
         has_media=True,
+        num_chars=num_chars(images),
         per_item=per_item,
         param_of=lambda index: places[index].param,
     )
 
 
-def _read_all(pictures: PictureReader, places: Sequence[Place]) -> list[Picture | ServiceError]:
+def _read_all(pictures: PictureReader, places: Sequence[Place]) -> Steps[list[Picture | ServiceError]]:
     pictures.check_known(places)
-    return [picture for place in places for picture in pictures.read(place)]
+    found: list[Picture | ServiceError] = []
+    for place in places:
+        found += pictures.read(place)
+        yield
+    return found
 
 
-def _read_each(pictures: PictureReader, places: Sequence[Place]) -> list[Picture | ServiceError]:
+def _read_each(pictures: PictureReader, places: Sequence[Place]) -> Steps[list[Picture | ServiceError]]:
     found: list[Picture | ServiceError] = []
     for place in places:
         try:
@@ -84,6 +91,7 @@ def _read_each(pictures: PictureReader, places: Sequence[Place]) -> list[Picture
             found += pictures.read(place)
         except ServiceError as error:
             found.append(error)
+        yield
     return found
 
 

@@ -1,6 +1,6 @@
 """From a decoded request to prompts: one conversation per vector, whatever form the request took.
 
-Runs in a worker thread: base64, hashing and tokenizing all happen here, and no pixel is decoded.
+Runs in worker threads, an input a step: base64, hashing and tokenizing all happen here, and no pixel is decoded.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,6 +10,7 @@ from functools import partial
 from schemas.embed import EmbedRequest
 from schemas.embeddings import EmbeddingRequest, Truncate
 from service.errors import InputError, ServiceError
+from service.fairness.threads import Steps
 from service.front.clips import ClipOpener
 from service.front.conversations import embed_conversation, embedding_conversation
 from service.front.fetching import Fetching, FetchStep
@@ -25,6 +26,7 @@ from service.front.sources import (
     embedding_sources,
     is_short,
     line_source,
+    num_chars,
     places_of,
 )
 from service.front.tenant import Tenant
@@ -158,6 +160,7 @@ class InputReader:
     ) -> Job:
         places = [place for i, (param, source) in enumerate(sources) for place in places_of(source, param, i)]
         build = self._build_each if per_item else self._build_all
+        short = is_short(sources, instruction)
         return Job(
             prepare=partial(build, sources, partial(self._build, pictures, read, truncation), pictures),
             settle=partial(_bind_answered, pictures),
@@ -165,7 +168,8 @@ class InputReader:
             num_inputs=len(sources),
             fetch=self.fetch_step(pictures, places, per_item=per_item),
             has_media=bool(places),
-            is_short=is_short(sources, instruction),
+            num_chars=0 if short else num_chars(sources),
+            is_short=short,
             per_item=per_item,
             param_of=lambda index: sources[index][0],
         )
@@ -185,17 +189,21 @@ class InputReader:
         sources: Sequence[tuple[str, Source]],
         build: Callable[[Source, str, int], Prompt],
         pictures: PictureReader,
-    ) -> list[Prompt]:
+    ) -> Steps[list[Prompt]]:
         places = [place for i, (param, source) in enumerate(sources) for place in places_of(source, param, i)]
         pictures.check_known(places)  # all names that are not known, in one error
-        return [build(source, param, index) for index, (param, source) in enumerate(sources)]
+        prompts = []
+        for index, (param, source) in enumerate(sources):
+            prompts.append(build(source, param, index))
+            yield
+        return prompts
 
     def _build_each(
         self,
         sources: Sequence[tuple[str, Source]],
         build: Callable[[Source, str, int], Prompt],
         pictures: PictureReader,
-    ) -> list[Prompt | ServiceError]:
+    ) -> Steps[list[Prompt | ServiceError]]:
         prompts: list[Prompt | ServiceError] = []
         for index, (param, source) in enumerate(sources):
             try:
@@ -204,6 +212,7 @@ class InputReader:
                 prompts.append(build(source, param, index))
             except ServiceError as error:
                 prompts.append(error)
+            yield
         return prompts
 
 

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from service.errors import ServiceError
+from service.fairness.threads import Steps
 from service.front.answer_room import Hold
 from service.ipc.messages import OutputSpec, Vector, Wanted
 from service.ipc.number_formats import BITS
@@ -15,8 +16,8 @@ class Job:
     """What a route wants embedded.
 
     Attributes:
-        prepare: makes the prompts, one per input; runs in a thread. For an input that the client got wrong it raises,
-            or with `per_item` gives the error in the input's place.
+        prepare: makes the prompts, one per input and step; runs in threads. For an input that the client got wrong it
+            raises, or with `per_item` gives the error in the input's place.
         output: dimensions and number formats, or that features are wanted.
         num_inputs: how many prompts that will be.
         answer_token_bytes: bytes of the answer for each token of the prompts; 0 where they are too few to count.
@@ -24,19 +25,21 @@ class Job:
             the bytes as they come.
         settle: what is left to do when the inputs have been answered, or None.
         has_media: which threads `prepare` runs in.
+        num_chars: of the inputs, media in base64 too: what `prepare` has to go through.
         is_short: `prepare` takes less than handing it to a thread: it runs on the event loop.
         per_item: an input that fails leaves the others alone.
         param_of: the path of an input in the request, or None where there is one input and no path.
         is_of_stream: its answer is held in the stream's window, and counts there.
     """
 
-    prepare: Callable[[], Sequence[Prompt | ServiceError]]
+    prepare: Callable[[], Steps[Sequence[Prompt | ServiceError]]]
     output: Wanted
     num_inputs: int
     answer_token_bytes: int = 0
     fetch: Callable[[Callable[[int], None]], Awaitable[None]] | None = None
     settle: "Callable[[Embedded], None] | None" = None
     has_media: bool = False
+    num_chars: int = 0
     is_short: bool = False
     per_item: bool = False
     param_of: Callable[[int], str] | None = None

@@ -34,9 +34,9 @@ class LocalEngine:
         settings, self._needs = needs.settings, needs
         self._arena = arena = PixelArena(settings.pixel_arena_bytes)
         decoder = start_decoder(settings, needs.cores)
-        budgets = [one.budget for one in (decoder, needs.clips, needs.sounds) if one is not None]
+        rooms = [one.room for one in (decoder, needs.clips, needs.sounds) if one is not None]
         metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
-        metrics.DECODE_BYTES.set_function(lambda: sum(budget.num_bytes_taken for budget in budgets))
+        metrics.DECODE_BYTES.set_function(lambda: sum(room.num_bytes_taken for room in rooms))
         self._loader = PixelLoader(
             arena, needs.model.fingerprint, decoder, needs.clips, needs.sounds, num_threads=needs.cores
         )

@@ -8,7 +8,7 @@ key is known is neither decoded nor resized nor copied.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from service.decode.clips import ClipDecoder
 from service.decode.decoder import Decoder
 from service.decode.sounds import SoundDecoder
 from service.errors import FrameError, MediaError
+from service.fairness.threads import FairThreads
 from service.front.clip_frames import ClipFrames
 from service.front.loaded import LoadedMedia, LoadedPictures
 from service.ipc.arena import PixelArena
@@ -28,6 +29,9 @@ from service.media.frame_pair import FramePair
 from service.media.item import MediaItem
 from service.media.picture import Picture
 from service.media.sound import Sound
+
+SMALL_SLOT_BYTES = 1 << 20
+"""Pixels that are copied and hashed in a millisecond."""
 
 
 class PixelLoader:
@@ -53,7 +57,7 @@ class PixelLoader:
         self._clips = clips
         self._sounds = sounds
         self._fingerprint = fingerprint
-        self._pool = ThreadPoolExecutor(num_threads, thread_name_prefix="media")
+        self._threads = FairThreads(num_threads, "media", small=SMALL_SLOT_BYTES)
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
         self._max_known_keys = max_known_keys
         self._in_flight: dict[bytes, asyncio.Future[None]] = {}
@@ -122,7 +126,7 @@ class PixelLoader:
 
     async def _decode_into(self, item: Picture, slot: PixelSlot, clips: ClipFrames) -> bytes:
         data = await self._data(item, clips)
-        storing = asyncio.get_running_loop().run_in_executor(self._pool, self._store, item, data, slot)
+        storing = asyncio.ensure_future(self._threads.run(partial(self._store, item, data, slot), slot.num_bytes))
         try:
             key = await asyncio.shield(storing)
         except asyncio.CancelledError:

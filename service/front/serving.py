@@ -12,6 +12,7 @@ from schemas.health import Health
 from service import metrics
 from service.decode.start import start_clip_decoder, start_sound_decoder
 from service.errors import UnavailableError
+from service.fairness.threads import FairThreads
 from service.front.admission import Admission, QueueLimits
 from service.front.answer_room import AnswerRoom
 from service.front.cores import available_cores
@@ -44,6 +45,9 @@ LOADING_RETRY_S = 5
 FAILED = "the model could not be loaded; the server's log says why"
 """What clients are told: the reason may name folders and devices."""
 
+SMALL_BODY_BYTES = 1 << 20
+"""Bodies that are decoded in a millisecond or two; they take turns with larger ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Online:
@@ -72,6 +76,8 @@ class Serving:
         fetching: brings in pictures by URL, or None.
         local_files: reads `file:` URLs, or None.
         turns: in which long work is done on the loop.
+        bodies: where large bodies are decoded. One thread: decoding holds Python's global lock, 1 to 2 ms for a
+            megabyte. Two are never done sooner in two threads than in one, and the loop has its turn between them.
     """
 
     settings: Settings
@@ -86,6 +92,7 @@ class Serving:
     fetching: Fetching | None = field(init=False)
     local_files: LocalFiles | None = field(init=False)
     turns: Turns = field(default_factory=Turns)
+    bodies: FairThreads = field(default_factory=lambda: FairThreads(1, "body", small=SMALL_BODY_BYTES, num_spare=0))
     _online: Online | None = None
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ Reads decoded requests; knows no model and opens no picture.
 
 from collections.abc import Iterator, Sequence
 
+from schemas.base import Wire
 from schemas.broken_text import what_is_broken
 from schemas.content import Content, ContentPart, ImageUrlPart, TextPart
 from schemas.embed import EmbedRequest
@@ -121,6 +122,21 @@ def _texts_of_parts(parts: str | list[ContentPart], param: str) -> Iterator[tupl
     for i, part in enumerate(parts):
         if isinstance(part, TextPart):
             yield f"{param}[{i}].text", part.text
+
+
+def num_chars(value: object) -> int:
+    """Characters of all texts of sources, media in base64 too, and the ids of those that are token ids.
+
+    Args:
+        value: a source, what a source is made of, or several.
+    """
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list | tuple):
+        return sum(map(num_chars, value))
+    if isinstance(value, TokenArray):
+        return len(value.token_ids)
+    return sum(num_chars(getattr(value, name)) for name in value.__struct_fields__) if isinstance(value, Wire) else 0
 
 
 def content_path(param: str) -> str:

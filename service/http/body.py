@@ -1,7 +1,6 @@
 """A request's body: the right media type, in time, within the limit, decoded strictly by the route's own schema."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from litestar.exceptions import InternalServerException
@@ -21,10 +20,6 @@ CHARSETS = ("utf-8", "utf8")
 
 MAX_BYTES_ON_LOOP = 1 << 16
 """Larger bodies are looked through and decoded in a thread."""
-
-LARGE_BODIES = ThreadPoolExecutor(1, thread_name_prefix="body")
-"""One thread: decoding holds Python's global lock, 1 to 2 ms for a megabyte. Two bodies are never done sooner in two
-threads than in one, and the loop has its turn between any two of them."""
 
 W = TypeVar("W", bound=Wire)
 
@@ -60,7 +55,7 @@ async def read_body(request: AnyRequest, type_: type[W], room: Place, *, ignore_
     with stage("decode"):
         if len(raw) <= MAX_BYTES_ON_LOOP:
             return make()
-        return await asyncio.get_running_loop().run_in_executor(LARGE_BODIES, make)
+        return await serving_of(request.app).bodies.run(make, len(raw))
 
 
 async def _read(request: AnyRequest, serving: Serving, room: Place) -> bytes:

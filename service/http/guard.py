@@ -11,6 +11,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import KeyRefusedError, UnavailableError
+from service.fairness.party import open_party
 from service.front.keyring import Known
 from service.front.serving import Serving
 from service.front.tenant import Tenant
@@ -44,6 +45,7 @@ class Guard:
             await self._other(scope, receive, send)
         elif self._serving.keyring is None or scope["path"] in OPEN_PATHS:
             header = next((value for name, value in scope["headers"] if name.lower() == b"authorization"), b"")
+            open_party("")
             await self._app(mark(scope, Tenant.without_key(header)), receive, send)  # type: ignore[arg-type]  # a scope
         else:
             await self._with_key(scope, receive, send)
@@ -51,6 +53,7 @@ class Guard:
     async def _with_key(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             known = self._known(scope)
+            open_party(known.tenant.name)
             with known.meter.request():
                 await self._app(mark(scope, known.tenant, known.meter), receive, send)  # type: ignore[arg-type]  # a scope
         except KeyRefusedError as error:

@@ -3,9 +3,7 @@
 The prompts are those of `/v1/embeddings`, from the same reader and builder, so their tokens cannot differ.
 """
 
-import asyncio
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import msgspec
 from litestar import MediaType, post
@@ -20,6 +18,7 @@ from schemas.tokenize import (
     as_embedding_request,
 )
 from service.errors import InputError
+from service.fairness.threads import Steps
 from service.front.admission import Place
 from service.front.answer_room import Hold
 from service.front.served_model import ServedModel
@@ -71,7 +70,9 @@ async def _tokenize(request: AnyRequest, serving: Serving, caller: Caller, room:
     with_strs = body.return_token_strs or False
     hold = serving.answers.hold(_most_bytes(room.load.num_bytes, with_strs=with_strs), caller.tenant)
     prompts = await _prompts(body, online, caller)
-    return await _written(serving, partial(_tokens, prompts, online.model, with_strs=with_strs), hold)
+    num_tokens = sum(len(prompt.token_ids) for prompt in prompts)
+    steps = _tokens(prompts, online.model, with_strs=with_strs)
+    return await _written(serving, steps, num_tokens, hold)
 
 
 def _most_bytes(num_body_bytes: int, *, with_strs: bool) -> int:
@@ -90,14 +91,17 @@ async def _prompts(body: TokenizeRequest, online: Online, caller: Caller) -> lis
         raise
 
 
-def _tokens(prompts: Sequence[Prompt], model: ServedModel, *, with_strs: bool) -> TokenizeResponse:
-    strs = [text for prompt in prompts for text in token_strs(model.tokenizer, prompt.token_ids)] if with_strs else None
+def _tokens(prompts: Sequence[Prompt], model: ServedModel, *, with_strs: bool) -> Steps[TokenizeResponse]:
+    strs: list[str] = []
+    for prompt in prompts if with_strs else ():
+        strs += token_strs(model.tokenizer, prompt.token_ids)
+        yield
     tokens = [token_id for prompt in prompts for token_id in prompt.token_ids]
     return TokenizeResponse(
         count=len(tokens),
         max_model_len=model.profile.max_tokens,
         tokens=tokens,
-        token_strs=strs,
+        token_strs=strs if with_strs else None,
         data=[_entry(index, prompt) for index, prompt in enumerate(prompts)],
     )
 
@@ -115,11 +119,16 @@ def _entry(index: int, prompt: Prompt) -> TokenizeData:
 
 async def _detokenize(request: AnyRequest, serving: Serving, caller: Caller, room: Place) -> Reply:
     body = await read_body(request, DetokenizeRequest, room, ignore_unknown=serving.ignores_unknown_fields)
-    model = serving.online().model
-    model.check_name(body.model)
-    _check_ids(body.tokens, model.tokenizer.num_ids)
+    online = serving.online()
+    online.model.check_name(body.model)
+    _check_ids(body.tokens, online.model.tokenizer.num_ids)
     hold = serving.answers.hold(len(body.tokens) * STR_BYTES, caller.tenant)
-    return await _written(serving, lambda: DetokenizeResponse(prompt=model.tokenizer.decode(body.tokens)), hold)
+    return await _written(serving, _text(body.tokens, online.model), len(body.tokens), hold)
+
+
+def _text(token_ids: Sequence[int], model: ServedModel) -> Steps[DetokenizeResponse]:
+    yield
+    return DetokenizeResponse(prompt=model.tokenizer.decode(token_ids))
 
 
 def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
@@ -129,10 +138,14 @@ def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
             raise InputError("invalid_request", message, param=f"tokens[{place}]")
 
 
-async def _written(serving: Serving, make: Callable[[], msgspec.Struct], hold: Hold | None) -> Reply:
+async def _written(serving: Serving, steps: Steps[msgspec.Struct], num_tokens: int, hold: Hold | None) -> Reply:
     """The answer, made in a thread: a full batch has a million tokens."""
+
+    def encode() -> Steps[bytes]:
+        return msgspec.json.encode((yield from steps))
+
     with stage("write"):
-        body = await asyncio.to_thread(lambda: msgspec.json.encode(make()))
+        body = await serving.online().embedder.work(encode(), num_tokens)
     if hold is not None:
         hold.keep(len(body))
     return reply(serving.turns, Parts([body]), {}, MediaType.JSON, hold)

@@ -1,7 +1,9 @@
 """Shared memory for pixels: one inherited file mapping, and a first-fit allocator that only the front uses.
 
 The engine gets the mapping's file descriptor when it is started, maps it for reading only, and reads the slots that
-requests name. Waiting for room is also the bound on decoded pictures in flight.
+requests name. Waiting for room is also the bound on decoded pictures in flight. Slots are held while pictures are
+decoded, so a few requests with many large ones could keep every other one out: whoever waits has a turn in a fair
+order, and what is taken leaves room for what is smaller.
 
 A slot has one owner at a time: `PixelLoader` from `reserve` until its pixels are decoded, then whoever called `load`
 until `EngineClient.submit`, then the client, which lends it to the engine and releases it when the engine says so or
@@ -12,11 +14,24 @@ import asyncio
 import mmap
 import os
 import tempfile
-from collections import deque
+from dataclasses import dataclass
 
+from service.fairness.order import FairOrder
+from service.fairness.party import current_party
 from service.ipc.messages import PixelSlot
 
 ALIGN = 64
+
+KEPT_TIMES = 16
+"""What is reserved leaves this many times its own bytes free, up to that fraction of all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waiting:
+    """Slots that somebody waits for."""
+
+    sizes: list[int]
+    turn: "asyncio.Future[list[PixelSlot]]"
 
 
 def create_shared_file(num_bytes: int) -> int:
@@ -31,7 +46,7 @@ def create_shared_file(num_bytes: int) -> int:
 
 
 class PixelArena:
-    """First-fit slots in a shared mapping, handed out in the order of asking.
+    """First-fit slots in a shared mapping.
 
     A request's slots are reserved together and sized before anything is decoded, so two requests can never wait for
     each other's second half.
@@ -44,8 +59,7 @@ class PixelArena:
         self._free: list[tuple[int, int]] = [(0, num_bytes)]
         self._taken: dict[int, int] = {}
         self.num_bytes_taken = 0
-        self._queue: deque[asyncio.Event] = deque()
-        self._changed = asyncio.Event()
+        self._order: FairOrder[Waiting] = FairOrder(lambda waiting: waiting.turn.cancelled())
 
     def fits(self, sizes: list[int]) -> bool:
         """Whether slots of these sizes could ever be reserved together."""
@@ -53,17 +67,18 @@ class PixelArena:
 
     async def reserve(self, sizes: list[int]) -> list[PixelSlot]:
         """Slots of these sizes, all or none; waits for its turn and for room."""
-        turn = asyncio.Event()
-        self._queue.append(turn)
+        waiting = Waiting(sizes, asyncio.get_running_loop().create_future())
+        self._order.add(current_party(), sum(map(_aligned, sizes)), waiting)
+        self._hand_out()
         try:
-            while True:
-                if self._queue[0] is turn and (slots := self._try(sizes)) is not None:
-                    return slots
-                self._changed.clear()
-                await self._changed.wait()
-        finally:
-            self._queue.remove(turn)
-            self._changed.set()
+            return await waiting.turn
+        except asyncio.CancelledError:
+            if waiting.turn.cancelled():
+                self._hand_out()  # it may have been in the way
+            else:  # it had its turn already
+                for slot in waiting.turn.result():
+                    self.release(slot.start)
+            raise
 
     def view(self, slot: PixelSlot) -> memoryview:
         """The bytes of a slot."""
@@ -75,6 +90,10 @@ class PixelArena:
         Raises:
             RuntimeError: nobody has such a slot. Passing over it would one day free somebody else's.
         """
+        self._put_back(start)
+        self._hand_out()
+
+    def _put_back(self, start: int) -> None:
         length = self._taken.pop(start, None)
         if length is None:
             raise RuntimeError(f"a pixel slot at {start} was released that nobody holds. This is a bug.")
@@ -86,7 +105,18 @@ class PixelArena:
             else:
                 merged.append((begin, size))
         self._free = merged
-        self._changed.set()
+
+    def _hand_out(self) -> None:
+        """Give slots to those who wait, as long as there is room for the next."""
+        while (entry := self._order.peek()) is not None and self._leaves_room(entry.cost):
+            if (slots := self._try(entry.thing.sizes)) is None:
+                return
+            self._order.take(entry).turn.set_result(slots)
+
+    def _leaves_room(self, num_bytes: int) -> bool:
+        """Whether smaller ones still fit beside so many bytes; who is alone may take all."""
+        kept = min(num_bytes * KEPT_TIMES, self.num_bytes // KEPT_TIMES)
+        return not self._taken or self.num_bytes_taken + num_bytes + kept <= self.num_bytes
 
     def _try(self, sizes: list[int]) -> list[PixelSlot] | None:
         slots: list[PixelSlot] = []
@@ -95,7 +125,7 @@ class PixelArena:
             place = next((i for i, (_, room) in enumerate(self._free) if room >= length), None)
             if place is None:
                 for slot in slots:
-                    self.release(slot.start)
+                    self._put_back(slot.start)
                 return None
             start, room = self._free[place]
             self._free[place : place + 1] = [(start + length, room - length)] if room > length else []

@@ -9,6 +9,7 @@ import numpy as np
 
 from schemas.decode import decode
 from schemas.embeddings import EmbeddingRequest
+from service.fairness.threads import all_at_once
 from service.front.from_settings import decode_limits, feature_rule, reading_rule
 from service.front.inputs import InputReader
 from service.front.loaded import LoadedMedia
@@ -44,7 +45,7 @@ class PromptReader:
     def prompts(self, body: dict[str, Any]) -> list[Prompt]:
         """One for each input of a body of `/v1/embeddings`."""
         request = decode(json.dumps(body).encode(), EmbeddingRequest)
-        prepared = self._reader.embedding_job(request, self._output, SERVICE.tenant).prepare()
+        prepared = all_at_once(self._reader.embedding_job(request, self._output, SERVICE.tenant).prepare())
         return [one for one in prepared if isinstance(one, Prompt)]
 
     def requests(self, body: dict[str, Any], store: Callable[[bytes], PixelSlot]) -> Iterator[Request]:

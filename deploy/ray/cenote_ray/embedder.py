@@ -7,7 +7,7 @@ the known question, and says by itself how many tokens it holds.
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -15,8 +15,10 @@ from cenote_ray.mirror import Mirror
 from cenote_ray.wire import Ask, refused, told
 from service import logs
 from service.errors import ServiceError
+from service.fairness.threads import Steps
 from service.front.job import Job
 from service.front.serving import Serving
+from service.prompt.prompt import Prompt
 from service.setting_sources import load_settings
 from service.settings import Settings
 
@@ -29,6 +31,11 @@ BATCHES_PER_REPLICA = 4
 
 class EngineFailedError(Exception):
     """The engine can never start, or ends again and again: Ray starts another replica in this one's place."""
+
+
+def _as_they_are(prompts: Sequence[Prompt | ServiceError]) -> Steps[Sequence[Prompt | ServiceError]]:
+    yield from ()
+    return prompts
 
 
 class EmbedderReplica:
@@ -55,7 +62,13 @@ class EmbedderReplica:
     async def embed(self, ask: Ask) -> bytes:
         """Every prompt's outcome; see `wire.py`."""
         prompts = ask.read()
-        job = Job(prepare=lambda: prompts, output=ask.output, num_inputs=len(prompts), is_short=True, per_item=True)
+        job = Job(
+            prepare=lambda: _as_they_are(prompts),
+            output=ask.output,
+            num_inputs=len(prompts),
+            is_short=True,
+            per_item=True,
+        )
         try:
             embedded = await self._serving.online().embedder.embed(job, ask.caller())
         except ServiceError as error:

@@ -5,7 +5,6 @@ is longer or has pictures is a job of its own, so that nothing quick waits for s
 is an item with its error.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,9 +14,10 @@ from schemas.embeddings import EmbeddingRequest
 from schemas.rule_error import RuleError
 from schemas.stream_request import line_request, read_line
 from service.errors import InputError, ServiceError
+from service.fairness.threads import FairThreads
 from service.front.admission import Load
 from service.front.turns import Turns
-from service.http.body import LARGE_BODIES, MAX_BYTES_ON_LOOP
+from service.http.body import MAX_BYTES_ON_LOOP
 from service.http.stream.lines import Line
 
 GROUP_LINES = 64
@@ -77,12 +77,14 @@ class ItemReader:
         max_bytes: longest line, for the error that says so.
         ignore_unknown: pass over fields that there are none of.
         turns: of the service.
+        bodies: where long lines are decoded.
     """
 
     base: EmbeddingRequest
     max_bytes: int
     ignore_unknown: bool
     turns: Turns
+    bodies: FairThreads
 
     async def groups(self, lines: Iterator[Line | None]) -> AsyncIterator[list[Item]]:
         """The items of some lines, in order, as jobs.
@@ -117,7 +119,7 @@ class ItemReader:
         return some, len(taken) == SLICE_LINES
 
     async def _in_thread(self, line: Line) -> Item:
-        return await asyncio.get_running_loop().run_in_executor(LARGE_BODIES, self._item, line)
+        return await self.bodies.run(partial(self._item, line), line.num_bytes)
 
     def _item(self, line: Line) -> Item:
         if line.raw is None:

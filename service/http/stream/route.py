@@ -128,7 +128,11 @@ class EmbeddingStream:
             hearing=hearing,
             splitter=LineSplitter(settings.max_body_bytes),
             reader=ItemReader(
-                self.base, settings.max_body_bytes, self.serving.ignores_unknown_fields, self.serving.turns
+                self.base,
+                settings.max_body_bytes,
+                self.serving.ignores_unknown_fields,
+                self.serving.turns,
+                self.serving.bodies,
             ),
             window=window,
             toll=self.toll,

@@ -103,7 +103,7 @@ def test_a_file_that_breaks_its_process_fails_alone(start: Start, tmp_path: Path
         asyncio.run(decoder.info(encoded + b"BAD", "mp4", PLACE))
     assert time.monotonic() - began_s < 30
     assert asyncio.run(decoder.info(encoded, "mp4", PLACE)).num_frames == 4
-    assert decoder.budget.num_bytes_taken == 0
+    assert decoder.room.num_bytes_taken == 0
 
 
 @LINUX

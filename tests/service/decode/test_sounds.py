@@ -188,4 +188,4 @@ def test_a_file_that_breaks_its_process_fails_alone(start: Start, tmp_path: Path
         asyncio.run(decoder.info(encoded + b"BAD", "wav", PLACE))
     assert time.monotonic() - began_s < 30
     assert asyncio.run(decoder.info(encoded, "wav", PLACE)).duration_s == pytest.approx(0.2)
-    assert decoder.budget.num_bytes_taken == 0
+    assert decoder.room.num_bytes_taken == 0

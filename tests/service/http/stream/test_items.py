@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from schemas.embeddings import EmbeddingRequest
+from service.fairness.threads import FairThreads
 from service.front.turns import Turns
 from service.http.body import MAX_BYTES_ON_LOOP
 from service.http.stream.items import SLICE_LINES, ItemReader
@@ -13,6 +14,11 @@ from service.http.stream.lines import Line, LineSplitter
 
 NUM_LINES = 2_000
 LONG = b'{"input":"%b"}\n' % (b"x" * MAX_BYTES_ON_LOOP)
+
+
+def reader_of(turns: Turns) -> ItemReader:
+    bodies = FairThreads(1, "body", small=1)
+    return ItemReader(EmbeddingRequest(), 1 << 20, ignore_unknown=False, turns=turns, bodies=bodies)
 
 
 @pytest.mark.parametrize("line", [b"\n", b"  \n", b"{}\n", b'{"input":""}\n', b"x\n"])
@@ -28,7 +34,7 @@ def test_streams_share_the_lines_of_a_turn(line: bytes) -> None:
                 yield one
 
         async def stream() -> int:
-            reader = ItemReader(EmbeddingRequest(), 1 << 20, ignore_unknown=False, turns=turns)
+            reader = reader_of(turns)
             splitter = LineSplitter(1 << 20)
             groups = reader.groups(counted(splitter.feed(line * NUM_LINES)))
             num_items = sum([len(group) async for group in groups])
@@ -49,7 +55,7 @@ def test_streams_share_the_lines_of_a_turn(line: bytes) -> None:
 
 def test_a_long_line_is_read_in_its_place() -> None:
     async def story() -> list[list[int]]:
-        reader = ItemReader(EmbeddingRequest(), 1 << 20, ignore_unknown=False, turns=Turns())
+        reader = reader_of(Turns())
         body = b'{"input":"a"}\n' + LONG + b'{"input":"b"}\n' * 2
         return [[item.index for item in group] async for group in reader.groups(LineSplitter(1 << 20).feed(body))]
 

@@ -1,0 +1,206 @@
+"""One tenant floods the decoders and then the tokenizer; another one's small request waits no longer than a moment.
+
+Twice: two tenants with keys, where decoders are processes, and nobody with a key, where all are one tenant and what is
+small passes what is large. The flood is never answered in this time: it is there, which is counted, or the line fails.
+"""
+
+import asyncio
+import base64
+import io
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from PIL import Image
+
+from service.front.key_file import ApiKey, hash_key, new_key
+from tests.conftest import CHECKPOINT, LiveServer
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.raw_http import Connection, request_bytes
+
+TIMES_ALONE = 3.0
+MORE_S = 0.25
+LARGE_SIDE = 5760
+"""Of a picture of 33 million pixels, about as many as a server takes."""
+NUM_PICTURE_BODIES = 3
+NUM_TEXT_BODIES = 4
+TEXT_BODY_BYTES = 24_000_000
+NUM_TEXTS = 1200
+SETTLE_S = 4.0
+"""From the last byte of the flood to the first small request: bodies are decoded, and their work has begun."""
+FLAGS = ("--model", str(CHECKPOINT), "--threads", "2")
+
+numbers = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of work before the engine.
+
+    Attributes:
+        name: in words.
+        small: a request of the victim, another one each time.
+        flood: requests of the other tenant.
+    """
+
+    name: str
+    small: Callable[[str], bytes]
+    flood: Callable[[str], Sequence[bytes]]
+
+
+def run(size: int, folder: Path) -> Result:
+    """Ask `size` small requests of each kind alone, and as many amidst a flood, with keys and without."""
+    failures, figures = [], []
+    for keys, where in (((new_key(), new_key()), "with keys"), (("", ""), "without")):
+        flags = _key_flags(keys, folder) if keys[0] else ()
+        server = LiveServer(folder / f"fairness {where}.log", *FLAGS, *flags).wait_until_ready()
+        try:
+            found = asyncio.run(_measure_all(server, keys, size))
+        finally:
+            server.process.kill()  # the flood is not worth waiting for
+            server.ended()
+        for kind, (alone_s, waits_s) in zip(KINDS, found, strict=True):
+            waited_s = statistics.median(waits_s)
+            times = f"{waited_s * 1e3:.0f} ms, {max(waits_s) * 1e3:.0f} at most, {alone_s * 1e3:.0f} alone"
+            figures.append(f"{kind.name} {where}: {times}")
+            if waited_s > TIMES_ALONE * alone_s + MORE_S:
+                failures.append(f"too long: {kind.name} {where}")
+    return Result(4 * size, len(failures), [*failures, *figures])
+
+
+def _key_flags(keys: tuple[str, str], folder: Path) -> tuple[str, ...]:
+    names = ("flood", "victim")
+    lines = (ApiKey(tenant=n, sha256=hash_key(k.encode()).hex()) for n, k in zip(names, keys, strict=True))
+    path = folder / "keys.jsonl"
+    path.write_text("".join(msgspec.json.encode(line).decode() + "\n" for line in lines))
+    return ("--api-keys", str(path))
+
+
+async def _measure_all(server: LiveServer, keys: tuple[str, str], size: int) -> list[tuple[float, list[float]]]:
+    return [await _measure(server, kind, keys, size) for kind in KINDS]
+
+
+async def _measure(server: LiveServer, kind: Kind, keys: tuple[str, str], size: int) -> tuple[float, list[float]]:
+    """Seconds of a small request alone, the median, and of each amidst the flood."""
+    victim = Connection(server.url)
+    await _ask(victim, kind.small(keys[1]))  # warm
+    alone_s = statistics.median([await _ask(victim, kind.small(keys[1])) for _ in range(size)])
+    flood = kind.flood(keys[0])
+    sent = [asyncio.Event() for _ in flood]
+    flooding = [asyncio.create_task(_flood(server, body, event)) for body, event in zip(flood, sent, strict=True)]
+    await asyncio.gather(*(event.wait() for event in sent))
+    await asyncio.sleep(SETTLE_S)
+    waits_s = []
+    for _ in range(size):
+        if all(task.done() for task in flooding):
+            raise AssertionError(f"the flood of {kind.name} was over before the measurement")
+        waits_s.append(await _ask(victim, kind.small(keys[1])))
+    for task in flooding:
+        task.cancel()
+    await asyncio.gather(*flooding, return_exceptions=True)
+    victim.close()
+    return alone_s, waits_s
+
+
+async def _ask(connection: Connection, request: bytes) -> float:
+    began_s = time.monotonic()
+    answer = await connection.ask(request)
+    assert answer.status == 200, answer.body[:300]
+    return time.monotonic() - began_s
+
+
+async def _flood(server: LiveServer, request: bytes, sent: asyncio.Event) -> None:
+    """Send a request, and wait for its answer as long as anybody likes."""
+    connection = Connection(server.url)
+    reader, writer = await connection.open()
+    writer.write(request)
+    await writer.drain()
+    sent.set()
+    with suppress(OSError):
+        await reader.read(1)
+    connection.close()
+
+
+def _post(path: str, body: dict[str, Any], key: str) -> bytes:
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    return request_bytes(path, body, **headers)
+
+
+def _encoded(side: int) -> bytes:
+    file = io.BytesIO()
+    Image.linear_gradient("L").resize((side, side)).convert("RGB").save(file, "JPEG", quality=60)
+    return file.getvalue()
+
+
+def _others(jpeg: bytes) -> Iterator[str]:
+    """The same pixels in files that differ by a comment, as data URIs: nobody has seen them yet."""
+    while True:
+        comment = b"%012d" % next(numbers)
+        file = jpeg[:2] + b"\xff\xfe" + (len(comment) + 2).to_bytes(2, "big") + comment + jpeg[2:]
+        yield "data:image/jpeg;base64," + base64.b64encode(file).decode()
+
+
+def _pictures(urls: Iterator[str], num: int, key: str) -> bytes:
+    inputs = [{"content": [{"type": "image_url", "image_url": {"url": next(urls)}}]} for _ in range(num)]
+    return _post("/v1/embeddings", {"inputs": inputs}, key)
+
+
+def _small_picture(key: str) -> bytes:
+    return _pictures(_others(_encoded(64)), 1, key)
+
+
+def _large_pictures(key: str) -> list[bytes]:
+    urls = _others(_encoded(LARGE_SIDE))
+    return [_pictures(urls, 20, key) for _ in range(NUM_PICTURE_BODIES)]
+
+
+def _words(num_chars: int) -> str:
+    """A text that nobody has sent yet."""
+    number = next(numbers)
+    return f"{number} {'some more words of a text ' * (num_chars // 26 + 1)}"[:num_chars]
+
+
+def _small_text(key: str) -> bytes:
+    return _post("/tokenize", {"input": _words(3000)}, key)
+
+
+def _large_texts(key: str) -> list[bytes]:
+    num_chars = TEXT_BODY_BYTES // NUM_TEXTS
+    body = {"input": [_words(num_chars) for _ in range(NUM_TEXTS)]}
+    return [_post("/tokenize", body, key) for _ in range(NUM_TEXT_BODIES)]
+
+
+KINDS = (Kind("tokenize", _small_text, _large_texts), Kind("decode", _small_picture, _large_pictures))
+"""Texts first: a text that has begun is the one work that outlasts its client, and no picture waits for it."""
+
+LINE = Line(
+    number=15,
+    name="fairness_before_engine",
+    measure="small requests of a tenant while another floods decoders and tokenizer",
+    must="median wait <= 3x alone + 250 ms, with keys and without",
+    ci=5,
+    nightly=20,
+    run=run,
+    sabotages=(
+        Sabotage(
+            name="decoders and threads serve first come, first served",
+            file="service/fairness/room.py",
+            old="        (self._small if is_small else self._large).add(piece.party, cost, piece)\n",
+            new="        self._large.add(Party('', 0), 1, piece)\n        piece.party = Party('', 0)\n",
+            size=3,
+        ),
+        Sabotage(
+            name="a request's texts are tokenized in one go, however many, and small ones wait for that",
+            file="service/front/embedder.py",
+            old="            return await threads.run_steps(job.prepare(), size)\n",
+            new="            return await threads.run(lambda: all_at_once(job.prepare()), sys.maxsize)\n",
+            size=3,
+        ),
+    ),
+)
