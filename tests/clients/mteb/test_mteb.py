@@ -1,7 +1,7 @@
 """MTEB's wrappers of OpenAI's, Cohere's and Voyage's clients, and an evaluation of a small task of our own by each.
 
-No data set and no tokenizer is fetched: the task is made here, and the tokenizers by which two wrappers count (never what
-is sent) are given in the ways that their libraries offer.
+No data set and no tokenizer is fetched: the task is made here, and the tokenizers by which two wrappers count (never
+what is sent) are given in the ways that their libraries offer.
 """
 
 import shutil
