@@ -74,10 +74,8 @@ def _bert(named: Mapping[str, Any], _: Json) -> Json:
     return {"normalizer": normalizer, "pre_tokenizer": {"type": "BertPreTokenizer"}}
 
 
-def _roberta(named: Mapping[str, Any], _: Json) -> Json:
-    blank = _switch(named, PREFIX, default=False) is True
-    splitter = {"type": "ByteLevel", PREFIX: blank, "trim_offsets": True, "use_regex": True}
-    return {"normalizer": None, "pre_tokenizer": splitter}
+def _roberta(named: Mapping[str, Any], content: Json) -> Json:
+    return {"normalizer": None, "pre_tokenizer": _byte_level(named, content, use_regex=True)}
 
 
 def _xlm_roberta(named: Mapping[str, Any], content: Json) -> Json:
@@ -96,15 +94,23 @@ def _llama(named: Mapping[str, Any], _: Json) -> Json:
     return {"normalizer": None, "pre_tokenizer": _metaspace(scheme) | {"split": False}}
 
 
-def _qwen2(named: Mapping[str, Any], _: Json) -> Json:
-    blank = _switch(named, PREFIX, default=None) is True
+def _qwen2(named: Mapping[str, Any], content: Json) -> Json:
     split = {"type": "Split", "pattern": {"Regex": QWEN_SPLIT}, "behavior": "Isolated", "invert": False}
-    steps = [split, {"type": "ByteLevel", PREFIX: blank, "trim_offsets": True, "use_regex": False}]
+    steps = [split, _byte_level(named, content, use_regex=False)]
     return {"normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps}}
 
 
 def _unchanged(_: Mapping[str, Any], __: Json) -> Json:
     return {}
+
+
+def _byte_level(named: Mapping[str, Any], content: Json, *, use_regex: bool) -> Json:
+    """Whether offsets are trimmed stays as the file has it: it changes no id, and most files then need no building."""
+    splitter = content.get("pre_tokenizer") or {}
+    steps = [step for step in splitter.get("pretokenizers", [splitter]) if step.get("type") == "ByteLevel"]
+    trims = steps[0].get("trim_offsets", True) if steps else True
+    blank = _switch(named, PREFIX, default=None) is True
+    return {"type": "ByteLevel", PREFIX: blank, "trim_offsets": trims, "use_regex": use_regex}
 
 
 def _metaspace(scheme: str) -> Json:
