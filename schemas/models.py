@@ -19,6 +19,19 @@ InputTypes = dict[str, str]
 """Instruction by name, for `input_type`."""
 
 
+EXAMPLE_FINGERPRINT = "7c9e6f0d3b1a4852956e0f7a2d84c1b3"
+
+Fingerprint = Annotated[
+    str,
+    Meta(
+        description="Says exactly which model makes the vectors: a digest of its weights and files to the last byte, "
+        "their number format, how its prompts are built and how images are read. Vectors of two fingerprints do not "
+        "belong in one index. It does not depend on the server, its device or the model's name.",
+        examples=[EXAMPLE_FINGERPRINT],
+    ),
+]
+
+
 class ModelCard(Answer, frozen=True, kw_only=True):
     """One model: OpenAI's four fields, and the resolved plan."""
 
@@ -43,6 +56,7 @@ class ModelCard(Answer, frozen=True, kw_only=True):
     revision: Annotated[
         str | None, Meta(description="Commit of the weights; null for a local folder without one.", examples=[None])
     ]
+    fingerprint: Fingerprint
     pooling: Annotated[
         Pooling,
         Meta(

@@ -16,6 +16,7 @@ from schemas.embeddings import Embedding, EmbedDtype, EncodingFormat, Endianness
 from schemas.errors import ErrorBody
 from schemas.limits import MAX_INT32, MAX_LINE_ID_CHARS
 from schemas.messages import Conversation
+from schemas.models import Fingerprint
 from schemas.usage import Usage
 
 LineId = Annotated[str, Meta(max_length=MAX_LINE_ID_CHARS)]
@@ -189,6 +190,7 @@ class StreamEnd(Answer, frozen=True, kw_only=True, tag_field="type", tag="end"):
     num_answered: Annotated[Count, Meta(description="Lines answered with a vector.", examples=[1])]
     num_failed: Annotated[Count, Meta(description="Lines answered with an error.", examples=[1])]
     model: Annotated[str, Meta(description="The model's name as the query gave it.", examples=["builtin"])]
+    fingerprint: Fingerprint
     usage: Annotated[Usage, Meta(description="What the stream cost.")]
     error: Annotated[
         ErrorBody | UnsetType,

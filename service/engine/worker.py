@@ -5,6 +5,7 @@ It ends when the front's end of the socket closes, so no engine outlives its fro
 """
 
 import gc
+import hashlib
 import logging
 import mmap
 import os
@@ -14,6 +15,7 @@ import socket  # noqa: TID251  # a socket pair
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
@@ -42,6 +44,7 @@ from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.tensor_dtype import TensorDtype
 from service.model.architectures import ARCHITECTURES
 from service.model.checkpoint_error import CheckpointError
+from service.model.content_digest import content_digest
 from service.model.load import choose_device, choose_dtype
 from service.prompt.profile import MULTI_VECTOR
 
@@ -90,6 +93,7 @@ def main() -> None:
 def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, FeaturesCodec | None]:
     """Weights on the device, checked against the stock forward; and a codec where features are shared."""
     began = time.perf_counter()
+    digesting = ThreadPoolExecutor(1, "digest").submit(content_digest, Path(start.folder), start.num_threads)
     torch.set_num_threads(start.num_threads)
     device = choose_device(start.device)
     dtype, pooling = choose_dtype(start.dtype, device), cast(PoolingMode, start.pooling)
@@ -109,9 +113,15 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
         dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),
         hidden=runner.hidden,
         num_parameters=model.num_parameters,
+        model_digest=_with_use(digesting.result(), f"{model.dtype} {start.weights} {start.pooling}"),
         load_s=time.perf_counter() - began,
     )
     return runner, ready, codec
+
+
+def _with_use(files: bytes, use: str) -> bytes:
+    """The digest of files whose weights are used in some way: the same weights in other numbers are another model."""
+    return hashlib.sha256(files + use.encode()).digest()
 
 
 def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) -> Scheduler[torch.Tensor]:

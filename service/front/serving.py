@@ -20,6 +20,7 @@ from service.front.daemon_thread import in_daemon_thread
 from service.front.embedder import Embedder
 from service.front.engine_host import HostNeeds, Keeper, OpenHost
 from service.front.fetching import Fetching
+from service.front.fingerprint import model_fingerprint
 from service.front.from_settings import input_reader
 from service.front.inputs import InputReader
 from service.front.keyring import Keyring
@@ -57,6 +58,7 @@ class Online:
     engine: Ready
     embedder: Embedder
     reader: InputReader
+    fingerprint: str
 
 
 @dataclass(slots=True)
@@ -168,7 +170,7 @@ class Serving:
         clips = start_clip_decoder(settings, cores)
         sounds = start_sound_decoder(settings, cores)
         needs = HostNeeds(settings, model, cores, clips, sounds, self.admission.observe)
-        host = await with_shared_vectors(self.open_host(needs), needs)
+        host = with_shared_vectors(self.open_host(needs), needs)
         embedder = Embedder(host, self.admission, self.answers, num_threads=cores, timeout_s=settings.request_timeout_s)
         known = KnownAnswer(model, embedder, hears=sounds is not None)
         uuids = UuidStore(settings.uuid_store_bytes)
@@ -181,7 +183,8 @@ class Serving:
                 return
             reader = input_reader(settings, model, uuids, self.fetching, self.local_files, clips, sounds)
             keep_out_of_collections()
-            self._online = Online(model, keeper.ready, embedder, reader)
+            fingerprint = model_fingerprint(settings, model, keeper.ready)
+            self._online = Online(model, keeper.ready, embedder, reader, fingerprint)
 
         keeper = self.keeper = host.keeper(become_ready)
         logger.info("loading %s", model.name, extra={"folder": str(model.checkpoint.folder), "threads": cores})

@@ -7,7 +7,6 @@ inner host. What is kept is the answer's own bytes, so it is the same, bit for b
 server: `vector_store.py` speaks to it.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -19,7 +18,7 @@ from service.front.engine_host import EngineHost, HostNeeds, Keeper
 from service.front.job import Answered, Embedded, Outcome
 from service.front.tenant import Caller
 from service.front.vector_store import VectorStore
-from service.ipc.messages import OutputSpec, Vector, Wanted
+from service.ipc.messages import OutputSpec, Ready, Vector, Wanted
 from service.prompt.prompt import Prompt
 
 encode = msgspec.msgpack.Encoder().encode
@@ -49,10 +48,11 @@ class SharedVectors:
         self, prepared: Mapping[int, Prompt | ServiceError], output: Wanted, caller: Caller, *, per_item: bool
     ) -> Embedded:
         """Every prompt's outcome; see `PromptEngine.run`."""
-        if caller.wants_fresh or not isinstance(output, OutputSpec):
+        ready = self._keeper.ready if self._keeper else None
+        if caller.wants_fresh or ready is None or not isinstance(output, OutputSpec):
             return await self._inner.run(prepared, output, caller, per_item=per_item)
         names = {
-            index: self._name(prompt, output, caller)
+            index: self._name(prompt, output, caller, ready)
             for index, prompt in prepared.items()
             if isinstance(prompt, Prompt)
         }
@@ -70,10 +70,9 @@ class SharedVectors:
             outcomes[index] = Answered(prompt, _vector(prompt, rows))
         return Embedded([outcomes[index] for index in prepared], embedded.media_ms)
 
-    def _name(self, prompt: Prompt, output: OutputSpec, caller: Caller) -> bytes:
+    def _name(self, prompt: Prompt, output: OutputSpec, caller: Caller, ready: Ready) -> bytes:
         """SHA-256 over what decides the answer's bytes: model, device, tenant, prompt, pictures, format."""
-        ready = self._keeper.ready if self._keeper else None
-        numbers = (ready.dtype, ready.device.partition(":")[0]) if ready else None
+        numbers = (ready.model_digest, ready.device.partition(":")[0])
         media = [(place.item.digest, place.offset, place.length, place.grid_thw) for place in prompt.placeholders]
         asked = (output.dimensions, output.kinds, output.normalize)
         parts = (self._model_part, numbers, caller.tenant.salt, prompt.token_ids, media, asked)
@@ -85,16 +84,11 @@ def _vector(prompt: Prompt, rows: dict[str, bytes]) -> Vector:
     return Vector(id=0, rows=rows, num_hits=num_hits, num_misses=0, queue_ms=0.0, inference_ms=0.0)
 
 
-async def with_shared_vectors(host: EngineHost, needs: HostNeeds) -> EngineHost:
-    """The host, behind a store where the settings name one that keeps vectors.
-
-    Every weight file is read then, in a thread: two models of one name and size must never meet on the server.
-    """
+def with_shared_vectors(host: EngineHost, needs: HostNeeds) -> EngineHost:
+    """The host, behind a store where the settings name one that keeps vectors."""
     settings, model = needs.settings, needs.model
     wanted = settings.valkey_keeps in ("both", "vectors") and settings.result_cache_bytes > 0
     if settings.valkey_url is None or not wanted or model.is_multi_vector:
         return host
-    digest = await asyncio.to_thread(model.checkpoint.content_digest)
     ranges = sorted((length, encode(one)) for length, one in model.int8_ranges.items())
-    part = encode((digest, model.profile.pooling, settings.weights, ranges))
-    return SharedVectors(host, VectorStore(settings.valkey_url), part)
+    return SharedVectors(host, VectorStore(settings.valkey_url), encode(ranges))

@@ -126,6 +126,7 @@ class Supervisor:
             if isinstance(first, Broken):
                 self._note_broken(first)
             if isinstance(first, Ready):
+                self._check_same_model(first)
                 self.ready = first
                 self._start_s = time.monotonic() - began_s
                 await self._serve(engine)
@@ -154,6 +155,12 @@ class Supervisor:
             self.state = "failed"
             raise EngineBrokenError(broken.reason)
         logger.error("the engine could not load: %s", broken.reason)
+
+    def _check_same_model(self, ready: Ready) -> None:
+        """All engines of one service are one model: what the front has read of its files, and told of it, holds on."""
+        if self.ready is not None and ready.model_digest != self.ready.model_digest:
+            self.state = "failed"
+            raise EngineBrokenError("the model's files are not those that this service was started with; start it anew")
 
     async def _serve(self, engine: EngineProcess) -> None:
         watchdog = Watchdog(self.patience.stuck_s, times=self._times)

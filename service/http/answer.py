@@ -13,6 +13,7 @@ from service.http.late import in_parts
 from service.http.reply import Reply, reply
 from service.stages import note_inside, stage
 
+FINGERPRINT = "x-model-fingerprint"
 MAX_VECTORS_ON_LOOP = 64
 """The entries of more are made in a thread; their vectors are printed later and elsewhere."""
 
@@ -21,28 +22,31 @@ async def answer(
     turns: Turns,
     write: Callable[[], msgspec.Struct],
     embedded: Embedded,
+    fingerprint: str,
     headers: dict[str, str] | None = None,
     *,
     in_thread: bool = False,
 ) -> Reply:
-    """What `write` makes, as JSON, with the timing and cache headers of DESIGN.md section 3.
+    """What `write` makes, as JSON, with the headers of DESIGN.md section 3: fingerprint, times and cache.
 
     Args:
         turns: of the service.
         write: makes the response; all that can fail is done here.
         embedded: what it is about.
+        fingerprint: of the model.
         headers: more of them.
         in_thread: `write` takes long whatever the number of inputs.
     """
     is_large = in_thread or len(embedded.outcomes) > MAX_VECTORS_ON_LOOP
     with stage("write"):
         parts = await asyncio.to_thread(lambda: in_parts(write())) if is_large else in_parts(write())
-        return reply(turns, parts, timing_headers(embedded) | (headers or {}), MediaType.JSON, embedded.hold)
+        return reply(turns, parts, facts(embedded, fingerprint) | (headers or {}), MediaType.JSON, embedded.hold)
 
 
-def timing_headers(embedded: Embedded) -> dict[str, str]:
-    """Where the time went, and what the encoder cache had."""
+def facts(embedded: Embedded, fingerprint: str) -> dict[str, str]:
+    """Headers: which model it was, where the time went, and what the encoder cache had."""
     return {
+        FINGERPRINT: fingerprint,
         "x-media-time": f"{embedded.media_ms:.1f}",
         "x-queue-time": f"{embedded.queue_ms:.1f}",
         "x-inference-time": f"{embedded.inference_ms:.1f}",

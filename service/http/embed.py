@@ -84,7 +84,7 @@ async def answer_embed(
     embedded = await online.embedder.embed(job, caller)
     observe(embedded)
     write = partial(_response, request_id(request.scope), body, types, output.dimensions, embedded)
-    return await answer(serving.turns, lambda: shape(write()), embedded)
+    return await answer(serving.turns, lambda: shape(write()), embedded, online.fingerprint)
 
 
 def _response(

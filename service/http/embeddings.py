@@ -47,9 +47,9 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: P
     embedded = await online.embedder.embed(online.reader.embedding_job(body, output, caller.tenant), caller)
     observe(embedded)
     if is_raw:
-        return raw_answer(serving.turns, embedded, vector_format, output.dimensions)
+        return raw_answer(serving.turns, embedded, online.fingerprint, vector_format, output.dimensions)
     write = partial(embedding_response, request_id(request.scope), name, embedded, vector_format)
-    return await answer(serving.turns, write, embedded, VARY)
+    return await answer(serving.turns, write, embedded, online.fingerprint, VARY)
 
 
 def output_spec(body: EmbeddingRequest, vector_format: VectorFormat, model: ServedModel) -> OutputSpec:

@@ -71,7 +71,9 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: P
     writer = EntryWriter(
         body, dtype, request_id(request.scope), caller.tenant.uuid_scope, reader.uuids, reader.features.origin
     )
-    return await answer(serving.turns, partial(_response, writer, name, embedded), embedded, in_thread=True)
+    return await answer(
+        serving.turns, partial(_response, writer, name, embedded), embedded, online.fingerprint, in_thread=True
+    )
 
 
 def _dtype(body: ImageEmbedsRequest, computed_in: TensorDtype) -> TensorDtype:

@@ -73,6 +73,7 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         max_audio_s=settings.max_audio_s if online.reader.sounds else None,
         accepts_token_arrays=serving.accepts_token_arrays,
         fetches_image_urls=settings.fetches_image_urls,
+        fingerprint=online.fingerprint,
         dtype=online.engine.dtype,
         device=online.engine.device,
     )

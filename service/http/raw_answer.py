@@ -11,7 +11,7 @@ from service.errors import InputError
 from service.front.job import Embedded
 from service.front.turns import Turns
 from service.http.accept import BYTES, prefers_bytes
-from service.http.answer import timing_headers
+from service.http.answer import facts
 from service.http.late import Parts
 from service.http.reply import Reply, reply
 from service.http.vector_format import VectorFormat
@@ -41,12 +41,15 @@ def wants_raw(accept: Iterable[str], request: EmbeddingRequest) -> bool:
     return True
 
 
-def raw_answer(turns: Turns, embedded: Embedded, vector_format: VectorFormat, dimensions: int) -> Reply:
+def raw_answer(
+    turns: Turns, embedded: Embedded, fingerprint: str, vector_format: VectorFormat, dimensions: int
+) -> Reply:
     """The vectors of a request as bytes.
 
     Args:
         turns: of the service.
         embedded: every input answered; vectors in the format's dtype.
+        fingerprint: of the model.
         vector_format: dtype and byte order.
         dimensions: length of each vector.
     """
@@ -60,4 +63,4 @@ def raw_answer(turns: Turns, embedded: Embedded, vector_format: VectorFormat, di
     }
     with stage("write"):
         parts = Parts([vector_format.raw(row) for row in rows])
-        return reply(turns, parts, timing_headers(embedded) | headers | VARY, BYTES, embedded.hold)
+        return reply(turns, parts, facts(embedded, fingerprint) | headers | VARY, BYTES, embedded.hold)

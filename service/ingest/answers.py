@@ -95,14 +95,16 @@ def model_card(body: bytes, model: str | None) -> dict[str, Any]:
         model: its id or an alias; None takes the first.
 
     Raises:
-        IngestError: there is none of that name, or it is not a Cenote server.
+        IngestError: there is none of that name, or it is not a Cenote server, or an old one.
     """
     try:
         cards: list[dict[str, Any]] = msgspec.json.decode(body, type=dict[str, Any])["data"]
-        named = {card["id"]: card | {"max_vectors_per_input": card["max_vectors_per_input"]} for card in cards}
+        named = {card["id"]: card for card in cards if card["max_vectors_per_input"]}
     except (msgspec.DecodeError, KeyError, TypeError):
         raise IngestError("/v1/models is not that of a Cenote server") from None
     found = named.get(model) if model is not None else next(iter(named.values()), None)
     if found is None:
         raise IngestError(f"--model {model}: the server has {', '.join(named) or 'no model'}")
+    if "fingerprint" not in found:
+        raise IngestError("the server is older than this program: its /v1/models has no `fingerprint`; update it")
     return found

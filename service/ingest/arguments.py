@@ -26,6 +26,7 @@ class Options:
     text_field: str | None
     image_field: str | None
     glob: str | None
+    root: Path | None
     ledger: Path | None
     dead_letters: Path | None
     retry_failed: bool
@@ -85,6 +86,12 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
         "--image-field", metavar="NAME", help="field of the picture: path, URL, data URI (default image)"
     )
     group.add_argument("--glob", metavar="PATTERN", help="files of a folder, from the right (default: pictures)")
+    group.add_argument(
+        "--root",
+        type=Path,
+        metavar="FOLDER",
+        help="below which images that records name by path have to be (default: the source's folder)",
+    )
 
 
 def _add_run(group: argparse._ArgumentGroup) -> None:

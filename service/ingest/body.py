@@ -17,6 +17,7 @@ import orjson
 from service.ingest.errors import Reason
 from service.ingest.item import Ask, Item
 from service.ingest.plan import Plan
+from service.ingest.version import open_regular
 
 
 class PictureError(Exception):
@@ -107,7 +108,7 @@ def _settings(model: str, plan: Plan) -> dict[str, Any]:
 
 def _read(path: Path, max_bytes: int) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(max_bytes + 1)
             if len(content) <= max_bytes:
                 return content

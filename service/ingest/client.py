@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from service.ingest.answers import Answer, ItemError, read_answer, read_refusal
-from service.ingest.errors import IngestError
+from service.ingest.errors import CommandLineError, IngestError
 from service.ingest.pause import Pause, retry_after_s
 
 READ_TIMEOUT_S = 330.0
@@ -47,21 +47,23 @@ class Client:
     Attributes:
         pause: what it waits for.
         known_good: a request that was answered once: says later whether the server or a request is at fault.
+        fingerprint: of the model that answers are to be made by; None takes any.
     """
 
     def __init__(self, url: str, key: str | None, pause: Pause, num_connections: int) -> None:
         """Ask the server at `url`, with an API key if there is one.
 
         Raises:
-            IngestError: `url` is none, or has a password in it.
+            CommandLineError: `url` is none, or has a password in it.
         """
         self.pause = pause
         self.known_good: bytes | None = None
+        self.fingerprint: str | None = None
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise IngestError(f"--server {url}: expected http://HOST:PORT or https://HOST")
+            raise CommandLineError(f"--server {url}: expected http://HOST:PORT or https://HOST")
         if parts.username or parts.password:
-            raise IngestError("--server: a password on a command line is seen by everybody; use --api-key-env")
+            raise CommandLineError("--server: a password on a command line is seen by everybody; use --api-key-env")
         self._http = httpx.AsyncClient(
             base_url=url,
             headers={} if key is None else {"authorization": f"Bearer {key}"},
@@ -91,9 +93,12 @@ class Client:
 
         Raises:
             RefusedError: it fails whenever it is asked, while others are answered.
-            IngestError: nothing is taken.
+            IngestError: nothing is taken, or another model answers.
         """
         answer = await self._ask("POST", "/v1/embeddings", body, may_blame=True)
+        made_by = answer.headers.get("x-model-fingerprint")
+        if self.fingerprint is not None and made_by not in (None, self.fingerprint):
+            raise IngestError(f"the model is another one since the run began: {was(self.fingerprint, made_by)}")
         return read_answer(answer.content, num_inputs)
 
     async def until_well(self) -> None:
@@ -152,6 +157,11 @@ class Client:
             return (await self._http.post("/v1/embeddings", content=self.known_good, headers=JSON)).status_code == 200
         except httpx.TransportError:
             return False
+
+
+def was(before: str, now: str) -> str:
+    """That two fingerprints differ."""
+    return f"its fingerprint was {before} and is {now}"
 
 
 def _is_here(host: str) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from service.ingest.child import own_server
 from service.ingest.choosing import Chooser
 from service.ingest.client import Client, RefusedError
 from service.ingest.dead_letters import DeadLetters
-from service.ingest.errors import IngestError
+from service.ingest.errors import CommandLineError, IngestError
 from service.ingest.ledger import Ledger
 from service.ingest.pause import Pause
 from service.ingest.pipeline import Pipeline, tell_now_and_then
@@ -30,8 +31,15 @@ from service.ingest.sources.source import Source
 from service.ingest.window import Window
 from service.ingest.writing import TooManyFailuresError, Writer
 
-DONE, STOPPED, DEAD_LETTERS = 0, 1, 2
-"""Exit codes: all is in the sink; the run stopped before its end; items are in the dead-letter file."""
+DONE, STOPPED, WRONG_COMMAND, DEAD_LETTERS, TOO_MANY = 0, 1, 2, 3, 4
+"""Exit codes: all is in the sink; the run stopped before its end; the command line is wrong (argparse's own number, and
+nothing was begun); the run is done, and items are in the dead-letter file; it stopped, since more failed than
+`--max-errors` allows.
+"""
+ADOPTED = (
+    "the ledger is of an older version, which knew a model by one text's vector: other weights than those of the text "
+    "would not show. From this run on it holds the model's fingerprint, which is compared exactly"
+)
 
 
 class SignalledError(IngestError):
@@ -47,7 +55,9 @@ def ingest(options: Options) -> int:
         progress = make_progress(counts, json=options.json)
         asyncio.run(_run(options, counts, progress))
     except TooManyFailuresError as error:
-        code, why = DEAD_LETTERS, str(error)
+        code, why = TOO_MANY, str(error)
+    except CommandLineError as error:
+        code, why = WRONG_COMMAND, str(error)
     except IngestError as error:
         code, why = STOPPED, str(error)
     except RefusedError as refused:
@@ -57,7 +67,8 @@ def ingest(options: Options) -> int:
     if code == DONE and counts.failed:
         code = DEAD_LETTERS
     if progress is None:
-        raise SystemExit(f"cenote ingest: {why}")
+        print(f"cenote ingest: {why}", file=sys.stderr)
+        return code
     progress.end(counts, code, why)
     return code
 
@@ -66,23 +77,24 @@ async def _run(options: Options, counts: Counts, progress: Progress) -> None:
     target = parse_target(options.to)
     sink = make_sink(target)
     fields = Fields(options.id_field, options.text_field, options.image_field)
-    source = open_source(options.source, fields, options.glob)
+    source = open_source(options.source, fields, options.glob, options.root)
     pause = Pause(options.give_up_s, options.concurrency)
     async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
-        model, plan, bounds = await ask_plan(client, options)
+        model, fingerprint, plan, bounds = await ask_plan(client, options)
         with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:
-            ledger.agree(plan, target.identity)
+            ledger.agree(plan, target.identity, fingerprint)
             probe = await probe_vector(client, model, plan)
-            check_probe(ledger.fact("probe"), probe)
+            if ledger.fact("plan") is not None and ledger.fact("fingerprint") is None:
+                check_probe(ledger.fact("probe"), probe)
+                print(f"cenote ingest: {ADOPTED}", file=sys.stderr)
             if options.retry_failed:
                 ledger.raise_the_dead()
             dead = DeadLetters(options.dead_letters or Path(f"{target.beside}.dead.jsonl"), ledger)
-            counts.failed = dead.num_lines
+            counts.failed = dead.num_items
             chooser = Chooser(plan, options.instruction or [None], ledger, counts)
             async with Writer(sink, ledger, dead, chooser, counts, options.max_errors) as writer:
                 await writer.open(plan.dimensions)
-                if ledger.position is None:
-                    ledger.made_by(plan, target.identity, probe)
+                ledger.made_by(plan, target.identity, fingerprint)
                 sender = Sender(client, plan, model, bounds, counts)
                 async with _watched(source, options, counts, progress, pause) as reading:
                     window = Window(options.window_bytes)
@@ -145,11 +157,13 @@ def _api_key(options: Options) -> str | None:
     """The key out of the environment, where no other user of the machine reads it.
 
     Raises:
-        IngestError: the variable is not there.
+        CommandLineError: the variable is not there.
     """
     if options.api_key_env is None:
         return None
     key = os.environ.get(options.api_key_env)
     if not key:
-        raise IngestError(f"--api-key-env {options.api_key_env}: there is no such environment variable, or it is empty")
+        raise CommandLineError(
+            f"--api-key-env {options.api_key_env}: there is no such environment variable, or it is empty"
+        )
     return key

@@ -21,7 +21,7 @@ class DeadLetters:
     """JSONL of `id`, `instructions`, `code`, `message`; not there while nothing has failed.
 
     Attributes:
-        num_lines: items that are in it.
+        num_items: how many have a line in it, or several: one for each code, and for each request while a run goes.
     """
 
     def __init__(self, path: Path, ledger: Ledger) -> None:
@@ -32,25 +32,33 @@ class DeadLetters:
         """
         self.path = path
         self._ledger = ledger
-        lines = _lines(ledger.dead())
-        self.num_lines = len(lines)
+        self.num_items = ledger.num_dead_items()
+        self.write_anew()
+
+    def write_anew(self) -> None:
+        """The file from the ledger: what several requests have added for one item is one line then; blocks.
+
+        Raises:
+            IngestError: it cannot be written.
+        """
         try:
-            _replace(path, b"".join(lines))
+            _replace(self.path, b"".join(_lines(self._ledger.dead())))
         except OSError as error:
-            raise IngestError(f"--dead-letters {path}: {error.strerror}") from None
+            raise IngestError(f"--dead-letters {self.path}: {error.strerror}") from None
 
     def add(self, failures: Iterable[Failure]) -> None:
         """Bury failures in the ledger, then write their lines; blocks."""
         failures = list(failures)
         if not failures:
             return
+        items = {failure.ask.item.id for failure in failures}
+        self.num_items += len(items) - self._ledger.num_dead_items(items)
         self._ledger.bury(failures)
         lines = _lines((failure.ask.item.id, failure.ask.instruction, failure.reason) for failure in failures)
         with self.path.open("ab") as file:
             file.write(b"".join(lines))
             file.flush()
             os.fsync(file.fileno())
-        self.num_lines += len(lines)
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -7,6 +7,10 @@ class IngestError(Exception):
     """The run cannot start or go on; the message says why. What was written stays, and another run goes on from it."""
 
 
+class CommandLineError(IngestError):
+    """A flag or SOURCE is wrong, which is known before anything is begun."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why an item has no vector.

@@ -14,14 +14,18 @@ Picture = Path | bytes | str
 """A file that is read when its turn comes, the encoded bytes, or what the server is to read: a URL or data URI."""
 
 
+VERSION_BYTES = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One thing to embed: a text, a picture, or both.
 
     Attributes:
         id: names it within its source, and for ever in sink and ledger.
-        version: says whether the content under an id is still the same; a digest, or a file's size.
+        version: says whether the content under an id is still the same: `VERSION_BYTES` of a digest, or a file's size.
         num_bytes: about what it takes in memory and in a request.
+        stamp: when its image's file was changed; empty where there is no such file.
     """
 
     id: str
@@ -30,6 +34,7 @@ class Item:
     text: str | None = None
     picture: Picture | None = None
     metadata: Metadata = field(default_factory=dict)
+    stamp: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +60,12 @@ class Point:
 
     Attributes:
         vector: components as little-endian float32.
+        version: of what it was made, as `version.py` has it.
     """
 
     ask: Ask
     vector: bytes
+    version: bytes
 
 
 @dataclass(frozen=True, slots=True)

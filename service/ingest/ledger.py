@@ -2,12 +2,17 @@
 
 In: points that the sink holds, failures, the sink's position. Out: whether an item's points are done, and where the
 sink ended. A run that is killed between the sink's write and the mark writes those points again, over themselves.
+Others may read the file at any time.
 """
 
+import fcntl
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -21,13 +26,31 @@ CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWI
 CREATE TABLE IF NOT EXISTS done (point BLOB PRIMARY KEY, version BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS dead (point BLOB PRIMARY KEY, item TEXT NOT NULL, instruction TEXT, code TEXT NOT NULL,
                                  message TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS dead_item ON dead (item);
 """
+ADD_RUN = "ALTER TABLE done ADD COLUMN run INTEGER NOT NULL DEFAULT 0"
+"""Ledgers of older versions do not have it."""
 MAX_VARIABLES = 500
 """Of one query; SQLite's own limit was 999 for long."""
+BUSY_S = 30.0
+"""Somebody else's write, of a backup for instance, is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A point that the sink holds.
+
+    Attributes:
+        version: what it was made of.
+        is_new: this run has written it.
+    """
+
+    version: bytes
+    is_new: bool
 
 
 class Ledger:
-    """Safe to use from any thread; one process at a time.
+    """Safe to use from any thread; one process at a time writes, and any may read.
 
     `synchronous=NORMAL` loses the last marks when the machine (not the process) dies: they are then written again.
     """
@@ -40,32 +63,41 @@ class Ledger:
         """
         self.path = path
         self._lock = threading.Lock()
-        try:
-            self._db = sqlite3.connect(path, timeout=0.5, isolation_level=None, check_same_thread=False)
-            for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=NORMAL"):
+        with self._told("not a ledger that can be written"):
+            self._only_run = path.with_name(f"{path.name}.lock").open("wb")
+            try:
+                fcntl.flock(self._only_run, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however that ends
+            except BlockingIOError:
+                raise IngestError(f"--ledger {path}: another run has it open") from None
+            self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+            for pragma in ("journal_mode=WAL", "synchronous=NORMAL"):
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.executescript(SCHEMA)
-        except sqlite3.Error as error:
-            busy = "locked" in str(error)
-            why = "another run has it open" if busy else f"not a ledger that can be written ({error})"
-            raise IngestError(f"--ledger {path}: {why}") from None
+            if not any(name == "run" for _, name, *_ in self._db.execute("PRAGMA table_info(done)")):
+                self._db.execute(ADD_RUN)
+        self._run = self._number("runs") + 1
 
     def close(self) -> None:
         """Let another run have it."""
         self._db.close()
+        self._only_run.close()
 
-    def agree(self, plan: Plan, sink: str) -> None:
+    def agree(self, plan: Plan, sink: str, fingerprint: str) -> None:
         """Hold this run against the one that the ledger was made by; nothing where it is new.
 
         Raises:
-            IngestError: model, revision, a setting or the sink is another; the message says which.
+            IngestError: the model, a setting or the sink is another; the message says which.
         """
         made_by = self.fact("plan")
         if made_by is None:
             return
-        others = differences(made_by, plan)
-        if (self.fact("sink") or b"").decode() != sink:
-            others.append(f"the sink was {(self.fact('sink') or b'').decode()} and is {sink}")
+        with self._told():
+            others = differences(made_by, plan)
+        before = {"sink": self.fact("sink"), "fingerprint": self.fact("fingerprint")}
+        if before["sink"] != sink.encode():
+            others.append(f"the sink was {_text(before['sink'])} and is {sink}")
+        if before["fingerprint"] not in (None, fingerprint.encode()):
+            others.append(f"the model's fingerprint was {_text(before['fingerprint'])} and is {fingerprint}")
         if others:
             raise IngestError(
                 f"--ledger {self.path}: vectors of this run would not go with those that are there: "
@@ -74,67 +106,96 @@ class Ledger:
             )
 
     def fact(self, name: str) -> bytes | None:
-        """A value that was set; None when it was not."""
-        with self._lock:
-            row = self._db.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
-        return None if row is None else bytes(row[0])
+        """A value that was set; None when it was not.
 
-    def made_by(self, plan: Plan, sink: str, probe: bytes) -> None:
-        """Remember what makes this ledger, and with it the sink, from now on."""
-        facts = {"plan": msgspec.json.encode(plan), "sink": sink.encode(), "probe": probe, "position": b"0"}
-        with self._lock, self._db:
+        Raises:
+            IngestError: the file is damaged, as from all that reads it.
+        """
+        rows = self._rows("SELECT value FROM fact WHERE name = ?", (name,))
+        with self._told():
+            return bytes(rows[0][0]) if rows else None
+
+    def made_by(self, plan: Plan, sink: str, fingerprint: str) -> None:
+        """Remember what makes this ledger, and with it the sink, from now on; and that one more run has begun."""
+        position = b"%d" % (self.position or 0)
+        facts = {"plan": msgspec.json.encode(plan), "sink": sink.encode(), "fingerprint": fingerprint.encode()}
+        rows = (facts | {"position": position, "runs": b"%d" % self._run}).items()
+        with self._told(), self._lock, self._db:
             self._db.execute("BEGIN")
-            self._db.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts.items())
+            self._db.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", rows)
 
     @property
     def position(self) -> int | None:
-        """Where the sink ended at the last mark: bytes of a file, parts of a folder; None in a new ledger."""
-        position = self.fact("position")
-        return None if position is None else int(position)
+        """Where the sink ended at the last mark: what its `write` returned; None in a new ledger."""
+        return None if self.fact("position") is None else self._number("position")
 
-    def known(self, points: Sequence[UUID]) -> dict[UUID, bytes | None]:
-        """Those of `points` that are done, with the version they were made of, or dead, with None."""
-        found: dict[UUID, bytes | None] = {}
-        with self._lock:
-            for start in range(0, len(points), MAX_VARIABLES):
-                keys = [point.bytes for point in points[start : start + MAX_VARIABLES]]
-                marks = ",".join("?" * len(keys))
-                for table, version in (("dead", "NULL"), ("done", "version")):
-                    query = f"SELECT point, {version} FROM {table} WHERE point IN ({marks})"  # noqa: S608  # ours
-                    found |= {UUID(bytes=point): value for point, value in self._db.execute(query, keys)}
+    def known(self, points: Sequence[UUID]) -> dict[UUID, Done | None]:
+        """Those of `points` that are done, or dead: None."""
+        found: dict[UUID, Done | None] = {}
+        for start in range(0, len(points), MAX_VARIABLES):
+            keys = [point.bytes for point in points[start : start + MAX_VARIABLES]]
+            marks = ",".join("?" * len(keys))
+            dead = self._rows(f"SELECT point FROM dead WHERE point IN ({marks})", keys)  # noqa: S608  # ours
+            done = self._rows(f"SELECT point, version, run FROM done WHERE point IN ({marks})", keys)  # noqa: S608
+            found |= {UUID(bytes=point): None for (point,) in dead}
+            found |= {UUID(bytes=point): Done(version, run == self._run) for point, version, run in done}
         return found
 
     def mark(self, points: Iterable[Point], position: int) -> None:
         """Say that the sink holds `points`, and ends at `position`."""
-        rows = [(point.ask.point.bytes, point.ask.item.version) for point in points]
-        with self._lock, self._db:
+        rows = [(point.ask.point.bytes, point.version, self._run) for point in points]
+        with self._told(), self._lock, self._db:
             self._db.execute("BEGIN")
-            self._db.executemany("INSERT OR REPLACE INTO done VALUES (?, ?)", rows)
-            self._db.execute("INSERT OR REPLACE INTO fact VALUES ('position', ?)", (str(position).encode(),))
+            self._db.executemany("INSERT OR REPLACE INTO done VALUES (?, ?, ?)", rows)
+            self._db.execute("INSERT OR REPLACE INTO fact VALUES ('position', ?)", (b"%d" % position,))
 
     def bury(self, failures: Iterable[Failure]) -> None:
         """Say that these will have no vector."""
         rows = [
             (f.ask.point.bytes, f.ask.item.id, f.ask.instruction, f.reason.code, f.reason.message) for f in failures
         ]
-        with self._lock, self._db:
+        with self._told(), self._lock, self._db:
             self._db.execute("BEGIN")
             self._db.executemany("INSERT OR REPLACE INTO dead VALUES (?, ?, ?, ?, ?)", rows)
 
     def dead(self) -> Iterator[tuple[str, str | None, Reason]]:
         """Every item, instruction and reason that was buried, in that order."""
-        query = "SELECT item, instruction, code, message FROM dead ORDER BY rowid"
-        with self._lock:
-            rows = self._db.execute(query).fetchall()
-        for item, instruction, code, message in rows:
+        for item, instruction, code, message in self._rows(
+            "SELECT item, instruction, code, message FROM dead ORDER BY rowid"
+        ):
             yield item, instruction, Reason(code, message)
+
+    def num_dead_items(self, items: Iterable[str] | None = None) -> int:
+        """How many of `items`, by default of all, have failures."""
+        query = "SELECT count(DISTINCT item) FROM dead"
+        if items is None:
+            return int(self._rows(query)[0][0])
+        return sum(bool(self._rows(f"{query} WHERE item = ?", (item,))[0][0]) for item in items)
 
     def raise_the_dead(self) -> None:
         """Forget every failure, so that this run tries them again."""
-        with self._lock:
-            self._db.execute("DELETE FROM dead")
+        self._rows("DELETE FROM dead")
 
     def num_done(self) -> int:
         """How many points the sink holds."""
-        with self._lock:
-            return int(self._db.execute("SELECT count(*) FROM done").fetchone()[0])
+        return int(self._rows("SELECT count(*) FROM done")[0][0])
+
+    def _number(self, name: str) -> int:
+        with self._told():
+            return int(self.fact(name) or b"0")
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self._told(), self._lock:
+            return self._db.execute(query, values).fetchall()
+
+    @contextmanager
+    def _told(self, what: str = "it is damaged, or cannot be read or written") -> Iterator[None]:
+        """Whatever is wrong with the file, as the run's end."""
+        try:
+            yield
+        except (sqlite3.Error, msgspec.MsgspecError, OSError, ValueError, TypeError) as error:
+            raise IngestError(f"--ledger {self.path}: {what} ({error})") from None
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode(errors="replace")

@@ -65,7 +65,7 @@ class Pipeline:
         """Items to batches, as long as there are any."""
         wait_s = None
         while (read := await self._reading.take(wait_s)) is not None:
-            chosen, failures = self._chooser.choose(read)
+            chosen, failures = await self._chooser.choose(read)
             if failures:
                 await self._writer.put(failures)
             for asks in chosen:

@@ -60,7 +60,7 @@ def make_plan(card: dict[str, Any], dimensions: int | None, *, raw: bool, trunca
 
 def differences(old: bytes, new: Plan) -> list[str]:
     """What is not as it was, one phrase a field: `dimensions was 256 and is 64`."""
-    before = msgspec.json.decode(old)
+    before = msgspec.json.decode(old, type=dict[str, Any])
     now = msgspec.to_builtins(new)
     return [
         f"{name} was {msgspec.json.encode(before.get(name)).decode()} and is {msgspec.json.encode(value).decode()}"

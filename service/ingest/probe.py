@@ -1,6 +1,6 @@
-"""One text's vector, kept in the ledger: says whether a model is still the same where no revision does.
+"""One text's vector: a request that is known to be answered when the server is well.
 
-A folder of weights has no revision, and a name may stand for other weights tomorrow.
+Ledgers of older versions keep it in place of the model's fingerprint, to say whether the model is still the same.
 """
 
 import numpy as np

@@ -21,7 +21,8 @@ class Counts:
 
     Attributes:
         points: vectors written, and marked in the ledger.
-        already: vectors that were there before, or that the source asks for once more.
+        already: vectors that were there before this run.
+        repeated: vectors of this run that the source asks for once more.
         failed: items in the dead-letter file, those of former runs included.
         hits: pictures whose vision features the server had.
         misses: pictures that it encoded.
@@ -31,11 +32,17 @@ class Counts:
 
     points: int = 0
     already: int = 0
+    repeated: int = 0
     failed: int = 0
     hits: int = 0
     misses: int = 0
     waited_s: float = 0.0
     total: int | None = None
+
+    @property
+    def needless(self) -> int:
+        """Vectors that this run need not ask for, or not again."""
+        return self.already + self.repeated
 
 
 class Rate:
@@ -62,7 +69,7 @@ class Rate:
         rate = (self._counts.points - before) / max(now_s - then_s, 1e-3)
         if self._counts.total is None or not rate:
             return rate, None
-        return rate, max(0, self._counts.total - self._counts.points - self._counts.already) / rate
+        return rate, max(0, self._counts.total - self._counts.points - self._counts.needless) / rate
 
 
 class Progress(Protocol):
@@ -106,22 +113,29 @@ class QuietProgress:
 
     def __init__(self, counts: Counts) -> None:
         self._rate = Rate(counts)
+        self._has_begun = False
 
     def tell(self, counts: Counts) -> None:
-        """Nothing."""
+        """Nothing but that the run has begun."""
+        self._has_begun = True
 
     def end(self, counts: Counts, code: int, why: str) -> None:
-        """What has become of everything."""
+        """What has become of everything, once there was anything; and why it stopped."""
+        if self._has_begun:
+            self._sum_up(counts)
+        if why:
+            print(f"cenote ingest: {why}", file=sys.stderr)
+
+    def _sum_up(self, counts: Counts) -> None:
         rate = counts.points / max(self._rate.elapsed_s, 1e-3)
         parts = [
             f"{counts.points} vectors written in {self._rate.elapsed_s:.1f} s ({rate:.1f} a second)",
             f"{counts.already} were there",
+            *([f"{counts.repeated} came again"] if counts.repeated else []),
             f"{counts.failed} items failed",
             f"cache {counts.hits} hits, {counts.misses} misses",
         ]
         print(f"cenote ingest: {'; '.join(parts)}", file=sys.stderr)
-        if why:
-            print(f"cenote ingest: {why}", file=sys.stderr)
 
 
 class BarProgress(QuietProgress):
@@ -134,19 +148,22 @@ class BarProgress(QuietProgress):
 
     def tell(self, counts: Counts) -> None:
         """Draw it."""
-        if self._bar.initial != counts.already:  # what was there counts as done, and not in the rate
-            self._bar.initial, self._bar.n = counts.already, counts.already + counts.points
+        super().tell(counts)
+        if self._bar.initial != counts.needless:  # what was there counts as done, and not in the rate
+            self._bar.initial, self._bar.n = counts.needless, counts.needless + counts.points
         self._bar.total = counts.total
         pictures = counts.hits + counts.misses
         share = f"{counts.hits / pictures:.0%}" if pictures else "-"
         waited = {"waited": f"{counts.waited_s:.0f}s"} if counts.waited_s >= 1 else {}
         self._bar.set_postfix({"hits": share, "failed": counts.failed} | waited, refresh=False)
-        self._bar.update(counts.already + counts.points - self._bar.n)
+        self._bar.update(counts.needless + counts.points - self._bar.n)
         self._bar.refresh()
 
     def end(self, counts: Counts, code: int, why: str) -> None:
         """Leave the bar as it is, and the line below it."""
-        self.tell(counts)
+        if self._has_begun:
+            self.tell(counts)
+        self._bar.leave = self._has_begun
         self._bar.close()
         super().end(counts, code, why)
 

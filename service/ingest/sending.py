@@ -15,6 +15,7 @@ from service.ingest.errors import Reason
 from service.ingest.item import Ask, Failure, Point
 from service.ingest.plan import Plan
 from service.ingest.progress import Counts
+from service.ingest.version import version_of
 
 Outcome = Point | Failure
 
@@ -107,20 +108,24 @@ class Sender:
             return await self._set_apart(asks, pictures, refused.error)
         self._counts.hits += answer.usage.encoder_cache_hits
         self._counts.misses += answer.usage.encoder_cache_misses
-        outcomes, again = self._read(asks, answer, is_last=attempt + 1 >= MAX_ITEM_ATTEMPTS)
+        outcomes, again = self._read(asks, answer, pictures, is_last=attempt + 1 >= MAX_ITEM_ATTEMPTS)
         if again:
             await asyncio.sleep(ITEM_WAIT_S * 2**attempt)
             await self._client.until_well()
         return [*outcomes, *await self._request(again, pictures, attempt + 1)]
 
-    def _read(self, asks: Sequence[Ask], answer: Answer, *, is_last: bool) -> tuple[list[Outcome], list[Ask]]:
+    def _read(
+        self, asks: Sequence[Ask], answer: Answer, pictures: Mapping[str, LoadedPicture], *, is_last: bool
+    ) -> tuple[list[Outcome], list[Ask]]:
         """Outcomes, and what is asked again."""
         outcomes: list[Outcome] = []
         again: list[Ask] = []
         broken = _broken_pictures(asks, answer)
         for ask, entry in zip(asks, answer.data, strict=True):
             if entry.error is None:
-                outcomes.append(Point(ask, read_vector(entry, self._plan.dimensions)))
+                picture = pictures.get(ask.item.id)
+                version = version_of(ask.item, picture.name if picture else None)
+                outcomes.append(Point(ask, read_vector(entry, self._plan.dimensions), version))
                 continue
             reason = (
                 broken.get(ask.item.id, entry.error.reason) if entry.error.code == "cache_miss" else entry.error.reason

@@ -13,17 +13,18 @@ BODY_SLACK_BYTES = 64 << 10
 """Between what a batch is thought to take and the server's limit."""
 
 
-async def ask_plan(client: Client, options: Options) -> tuple[str, Plan, Bounds]:
-    """The model's name, what vectors depend on, and how large requests may be.
+async def ask_plan(client: Client, options: Options) -> tuple[str, str, Plan, Bounds]:
+    """The model's name and fingerprint, what else vectors depend on, and how large requests may be.
 
     Raises:
         IngestError: no such model, or it does not take what is asked for.
     """
     card = model_card(await client.models(), options.model if options.server else None)
+    client.fingerprint = card["fingerprint"]
     if options.instruction and not card["takes_instructions"]:
         raise IngestError(f"--instruction: the model {card['root']} takes none")
     plan = make_plan(card, options.dimensions, raw=options.raw, truncate=options.truncate)
-    return card["id"], plan, _bounds(card, options)
+    return card["id"], card["fingerprint"], plan, _bounds(card, options)
 
 
 def _bounds(card: dict[str, Any], options: Options) -> Bounds:

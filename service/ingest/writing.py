@@ -100,8 +100,12 @@ class Writer:
         """Wait for what is being written, write what was collected if the sink takes it, and close the sink."""
         with suppress(IngestError):  # the run has ended already, and says why
             await self.flush()
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._sink.close)
-        self._thread.shutdown()
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._thread, self._sink.close)
+            await loop.run_in_executor(self._thread, self._dead.write_anew)
+        finally:
+            self._thread.shutdown()
 
     async def flush(self) -> None:
         """Write what has been collected, whatever it is worth.
@@ -126,8 +130,8 @@ class Writer:
         if failures:
             await self._in_thread(self._bury, failures)
             self._chooser.landed([failure.ask.point for failure in failures])
-        if self._max_errors is not None and self._dead.num_lines > self._max_errors:
-            raise TooManyFailuresError(f"{self._dead.num_lines} items have failed, more than --max-errors allows")
+        if self._max_errors is not None and self._dead.num_items > self._max_errors:
+            raise TooManyFailuresError(f"{self._dead.num_items} items have failed, more than --max-errors allows")
 
     async def _in_thread(self, step: Callable[[Sequence[T]], None], outcomes: Sequence[T]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, step, outcomes)
@@ -141,7 +145,7 @@ class Writer:
     def _bury(self, failures: Sequence[Failure]) -> None:
         with _told(self._dead.path):
             self._dead.add(failures)
-        self.counts.failed = self._dead.num_lines
+        self.counts.failed = self._dead.num_items
 
 
 @contextmanager

@@ -162,6 +162,8 @@ class Ready(Message, frozen=True, kw_only=True):
     dtype: TensorDtype
     hidden: int
     num_parameters: int
+    model_digest: bytes
+    """SHA-256 over every byte of the model's files, and how its weights are used: 32 bytes."""
     load_s: float
 
 

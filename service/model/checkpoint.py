@@ -42,15 +42,6 @@ class Checkpoint:
                 digest.update(file.read(1 << 20))
         return digest.digest()
 
-    def content_digest(self) -> bytes:
-        """SHA-256 over all of config and weights, 32 bytes: two models of one size and name differ. Reads gigabytes."""
-        digest = hashlib.sha256()
-        for path in sorted(self._decisive_files()):
-            with path.open("rb") as file:
-                inside = hashlib.file_digest(file, "sha256").digest()
-            digest.update(path.relative_to(self.folder).as_posix().encode() + b"\0" + inside)
-        return digest.digest()
-
     def _decisive_files(self) -> Iterator[Path]:
         """Weights and what says how they are used, of modules behind the transformer too."""
         yield self.folder / "config.json"

@@ -8,6 +8,7 @@ from types import UnionType
 from typing import Any
 
 from schemas.errors import CohereErrorResponse, ErrorResponse
+from schemas.models import EXAMPLE_FINGERPRINT
 from service.openapi.components import REF, build_components, component_of
 from service.openapi.parameters import parameters_of
 from service.openapi.route import Route
@@ -52,6 +53,10 @@ HEADERS: dict[str, dict[str, Any]] = {
         "type": "string",
     },
     "WWW-Authenticate": {"description": "How to send a key.", "type": "string"},
+    "x-model-fingerprint": {
+        "description": "Which model made the vectors, exactly: `fingerprint` of `/v1/models`. Store it beside them.",
+        "type": "string",
+    },
     "x-queue-time": {
         "description": "Milliseconds between the engine's receipt and the batch; new pictures are encoded in it.",
         "type": "number",
@@ -79,6 +84,7 @@ HEADERS: dict[str, dict[str, Any]] = {
 """Headers of answers. All but those of raw answers are in each answer that lists them."""
 
 HEADER_EXAMPLES = {
+    "x-model-fingerprint": EXAMPLE_FINGERPRINT,
     "x-encoder-cache": "hit=1, miss=0",
     "Vary": "Accept",
     "WWW-Authenticate": 'Bearer realm="cenote"',

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from schemas.models import EXAMPLE_FINGERPRINT
+
 _QUERY = "Retrieve images or text relevant to the user's query."
 _DEFAULT = "Represent the user's input."
 
@@ -13,6 +15,7 @@ _CARD = {
     "root": "builtin",
     "aliases": ["builtin-embed"],
     "revision": None,
+    "fingerprint": EXAMPLE_FINGERPRINT,
     "pooling": "last_token",
     "normalize": True,
     "dimensions": 256,

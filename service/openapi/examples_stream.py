@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from schemas.models import EXAMPLE_FINGERPRINT
 from schemas.stream import EXAMPLE_ID
 from service.openapi.examples import IMAGE_PART, TEXT_PART
 
@@ -60,6 +61,7 @@ STREAM_ANSWERS: dict[str, Any] = {
             "num_answered": 7,
             "num_failed": 1,
             "model": "builtin",
+            "fingerprint": EXAMPLE_FINGERPRINT,
             "usage": {
                 "prompt_tokens": 182,
                 "total_tokens": 182,

@@ -31,7 +31,10 @@ TAGS = {
 }
 """Groups of operations, with what each is for."""
 
-TIMING_HEADERS = ("x-queue-time", "x-media-time", "x-inference-time", "x-total-time", "x-encoder-cache")
+TIMING_HEADERS = (
+    *("x-model-fingerprint", "x-queue-time", "x-media-time", "x-inference-time", "x-total-time"),
+    "x-encoder-cache",
+)
 """Headers that every answer with vectors or features carries."""
 
 RAW_HEADERS = (
@@ -93,7 +96,7 @@ ROUTES = (
         response=StreamAnswer,
         media_type="application/x-ndjson",
         error_statuses=(400, 401, 404, 414, 415, 429, 431, 500, 503),
-        headers=("x-total-time",),
+        headers=("x-model-fingerprint", "x-total-time"),
         request_examples=examples_stream.STREAM_LINES,
         response_examples=examples_stream.STREAM_ANSWERS,
         error_examples=examples.ERRORS,

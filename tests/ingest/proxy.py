@@ -11,7 +11,7 @@ import httpx
 import uvicorn
 
 FOR_EVER_S = 3600
-KEPT = (b"content-type", b"authorization", b"retry-after")
+KEPT = (b"content-type", b"authorization", b"retry-after", b"x-model-fingerprint")
 
 
 class Proxy:
@@ -41,7 +41,7 @@ class Proxy:
         dawdle_s: float = 0,
         num_forwarded: int = 1 << 30,
     ) -> None:
-        self._behind = httpx.AsyncClient(base_url=behind, timeout=60)
+        self.stand_before(behind)
         self._max_body_bytes = max_body_bytes
         self._retry_after_s = retry_after_s
         self._told_every = told_every
@@ -59,6 +59,10 @@ class Proxy:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([listening])), daemon=True)
         self._thread.start()
+
+    def stand_before(self, behind: str) -> None:
+        """Forward to another server from now on."""
+        self._behind = httpx.AsyncClient(base_url=behind, timeout=60)
 
     def stop(self) -> None:
         self._server.should_exit = True

@@ -2,17 +2,20 @@
 
 import datetime
 import io
+import json
 import os
 from pathlib import Path
 
+import orjson
 import pyarrow
 import pyarrow.parquet
 import pytest
 
+from service.ingest.body import PictureError, load_picture
 from service.ingest.errors import IngestError
 from service.ingest.item import BadRecord, Item
 from service.ingest.sources import open_source
-from service.ingest.sources.record import Fields
+from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import JsonLines
 
 
@@ -64,7 +67,7 @@ def test_parquet_columns_come_as_json_holds_them_and_pictures_as_bytes(tmp_path:
 def test_a_line_longer_than_any_request_is_told_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.ingest.sources.rows.MAX_LINE_BYTES", 100)
     stream = io.BytesIO(b'{"id":1,"text":"' + b"x" * 5000 + b'"}\n{"id":2,"text":"y"}\n')
-    long, after = JsonLines(None, Fields(), stream).items()
+    long, after = JsonLines(None, Fields(), ImageFolder(Path(), Path()), stream).items()
     assert isinstance(long, BadRecord)
     assert "more than 100 bytes" in long.reason.message
     assert after.id == "2"
@@ -79,6 +82,52 @@ def test_a_folder_takes_pictures_by_suffix_in_the_order_of_names_or_by_pattern(t
     (tmp_path / os.fsdecode(b"\xff.png")).write_bytes(b"x")
     (bad,) = [item for item in items(tmp_path) if isinstance(item, BadRecord)]
     assert bad.id == "\\udcff.png"
+
+
+@pytest.mark.parametrize("depth", [400, 100_000])
+def test_a_record_nested_deeper_than_stores_take_is_told_and_the_next_is_read(tmp_path: Path, depth: int) -> None:
+    path = tmp_path / "in.jsonl"
+    deep = ["[" * number + "]" * number for number in (depth, 150)]
+    path.write_text("".join(f'{{"id":{len(one)},"text":"a","deep":{one}}}\n' for one in deep))
+    bad, good = items(path)
+    assert isinstance(bad, BadRecord)
+    assert "nested deeper than 200" in bad.reason.message
+    assert isinstance(good, Item)
+    orjson.dumps({"metadata": good.metadata})
+
+
+def test_a_pipe_named_like_an_image_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    (bad,) = items(tmp_path)
+    assert isinstance(bad, BadRecord)
+    assert (bad.reason.code, "not a regular file" in bad.reason.message) == ("unreadable_file", True)
+    (tmp_path / "in.jsonl").write_text('{"id":1,"image":"pipe.png"}\n')
+    (listed,) = items(tmp_path / "in.jsonl")
+    assert isinstance(listed, BadRecord)
+    late = Item("late", b"", 0, picture=tmp_path / "pipe.png")  # it was a file when it was listed
+    with pytest.raises(PictureError, match="not a regular file"):
+        load_picture(late, 100)
+
+
+@pytest.mark.parametrize("way", ["../secret.png", "{outside}/secret.png", "link.png", "folder/secret.png"])
+def test_a_record_leads_to_no_file_outside_the_root(tmp_path: Path, way: str) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.mkdir()
+    for folder in (tmp_path, outside, inside):
+        (folder / "secret.png").write_bytes(b"x")
+    (inside / "link.png").symlink_to(outside / "secret.png")
+    (inside / "folder").symlink_to(outside)
+    source = inside / "in.jsonl"
+    source.write_text(
+        "".join(json.dumps({"image": path}) + "\n" for path in (way.format(outside=outside), "secret.png"))
+    )
+    bad, good = items(source)
+    assert isinstance(bad, BadRecord)
+    assert "--root" in bad.reason.message
+    assert isinstance(good, Item)
+    everywhere = list(open_source(str(source), Fields(), None, tmp_path).items())
+    assert all(isinstance(item, Item) for item in everywhere)
 
 
 @pytest.mark.parametrize("name", ["in.txt", "in", "nowhere.jsonl"])

@@ -59,8 +59,9 @@ class Watch:
     async def _is_right(self) -> bool:
         try:
             async with asyncio.timeout(ANSWER_S):
-                if self.ready is None:
-                    self.ready = msgspec.msgpack.decode(await self._handle.facts.remote(), type=Ready)
+                facts = msgspec.msgpack.decode(await self._handle.facts.remote(), type=Ready)
+                if self.ready is None or self.ready.model_digest != facts.model_digest:
+                    self.ready = facts  # replicas of other weights have come: the fingerprint that is told follows
                 await self._known_answer()
         except ModelError as error:
             metrics.WRONG_ANSWERS.inc()

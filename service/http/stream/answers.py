@@ -80,11 +80,12 @@ class Tally:
         body = line_error(error, item.index, self.request_id)
         return StreamFailure(index=item.index, id=UNSET if item.id is None else item.id, error=body)
 
-    def end(self, model: str, error: ServiceError | None) -> StreamEnd:
+    def end(self, model: str, fingerprint: str, error: ServiceError | None) -> StreamEnd:
         """The last line.
 
         Args:
             model: its name as the query gave it.
+            fingerprint: the model's.
             error: why the body was not read to its end, or None.
         """
         self.is_complete = error is None
@@ -94,6 +95,7 @@ class Tally:
             num_answered=self.num_answered,
             num_failed=self.num_failed,
             model=model,
+            fingerprint=fingerprint,
             usage=self._usage(),
             error=UNSET if error is None else error_body(error, self.request_id),
         )

@@ -15,6 +15,7 @@ from service.front.line_toll import LineToll
 from service.front.serving import Online, Serving, serving_of
 from service.front.stream_window import StreamWindow
 from service.front.tenant import Caller
+from service.http.answer import FINGERPRINT
 from service.http.body import check_kind
 from service.http.caller import caller_of, meter_of
 from service.http.embeddings import output_spec
@@ -98,7 +99,8 @@ class EmbeddingStream:
             window = StreamWindow(self._limits(), self.serving.admission, place)
             hearing = Hearing(receive, self.serving.settings, self._reason_to_stop, window.is_used)
             await hearing.open()
-            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            made_by = (FINGERPRINT.encode(), self.online.fingerprint.encode())
+            await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, made_by]})
             await send({"type": "http.response.body", "body": b"", "more_body": True})  # so that the head goes out
             try:
                 end = await self._session(window, hearing, tally, send).run(self.name)

@@ -83,7 +83,7 @@ class StreamSession:
         """
         async with asyncio.TaskGroup() as answering:
             error = await self._read(answering)
-        return self.tally.end(model, error)
+        return self.tally.end(model, self.online.fingerprint, error)
 
     async def _read(self, answering: asyncio.TaskGroup) -> ServiceError | None:
         """Hand lines over as the window takes them; why the rest of the body was not read, or None."""

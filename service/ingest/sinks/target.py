@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from service.ingest.errors import IngestError
+from service.ingest.errors import CommandLineError
 
 KINDS = {
     "jsonl": "jsonl:FILE",
@@ -66,21 +66,21 @@ def parse_target(written: str) -> Target:
     """Read `--to`.
 
     Raises:
-        IngestError: it is none of `KINDS`, or has a password in it.
+        CommandLineError: it is none of `KINDS`, or has a password in it.
     """
     kind, colon, rest = written.partition(":")
     if not colon or kind not in KINDS:
         kind, rest = Path(written).suffix.removeprefix("."), written
     if kind not in KINDS or not rest:
-        raise IngestError(f"--to {written}: expected one of {', '.join(KINDS.values())}")
+        raise CommandLineError(f"--to {written}: expected one of {', '.join(KINDS.values())}")
     if kind not in NAMED:
         return Target(kind, rest)
     place, _, name = rest.partition("#")
     name = name or DEFAULT_NAME
     if not NAME.fullmatch(name):
-        raise IngestError(f"--to {written}: got `{name}`, expected a name of letters, digits and underscores")
+        raise CommandLineError(f"--to {written}: got `{name}`, expected a name of letters, digits and underscores")
     if "://" in place and urlsplit(place).password:
-        raise IngestError(
+        raise CommandLineError(
             "--to: a password on a command line is seen by everybody on the machine; use PGPASSWORD or a .pgpass file, "
             "or QDRANT_API_KEY"
         )

@@ -3,15 +3,15 @@
 import sys
 from pathlib import Path
 
-from service.ingest.errors import IngestError
+from service.ingest.errors import CommandLineError
 from service.ingest.sources.folder import Folder
 from service.ingest.sources.parquet import ParquetRows
-from service.ingest.sources.record import Fields
+from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import CsvRows, JsonLines
 from service.ingest.sources.source import Source
 
 
-def open_source(where: str, fields: Fields, pattern: str | None) -> Source:
+def open_source(where: str, fields: Fields, pattern: str | None, root: Path | None = None) -> Source:
     """The source that SOURCE names.
 
     Args:
@@ -19,24 +19,29 @@ def open_source(where: str, fields: Fields, pattern: str | None) -> Source:
             JSONL on stdin.
         fields: which fields of a record are id, text and picture.
         pattern: of a folder's files; None takes every picture.
+        root: below which files that records name have to be; None is the source's folder.
 
     Raises:
-        IngestError: there is no such thing, or none of these kinds.
+        CommandLineError: there is no such thing, or none of these kinds.
     """
     if where == "-":
-        return JsonLines(None, fields, sys.stdin.buffer)
+        return JsonLines(None, fields, ImageFolder(Path(), root or Path()), sys.stdin.buffer)
     path = Path(where)
+    base = path if path.is_dir() else path.parent
+    images = ImageFolder(base, root or base)
     if path.is_dir():
         parts = sorted(path.glob("*.parquet"))
-        return ParquetRows(parts, path, fields) if parts and pattern is None else Folder(path, pattern)
+        return ParquetRows(parts, images, fields) if parts and pattern is None else Folder(path, pattern)
     if not path.is_file():
-        raise IngestError(f"SOURCE {where}: no such file or folder")
+        raise CommandLineError(f"SOURCE {where}: no such file or folder")
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
-            return JsonLines(path, fields)
+            return JsonLines(path, fields, images)
         case ".csv" | ".tsv":
-            return CsvRows(path, fields)
+            return CsvRows(path, fields, images)
         case ".parquet":
-            return ParquetRows([path], path.parent, fields)
+            return ParquetRows([path], images, fields)
         case suffix:
-            raise IngestError(f"SOURCE {where}: got {suffix or 'no suffix'}, expected .jsonl, .csv, .tsv or .parquet")
+            raise CommandLineError(
+                f"SOURCE {where}: got {suffix or 'no suffix'}, expected .jsonl, .csv, .tsv or .parquet"
+            )

@@ -1,11 +1,13 @@
 """A folder of pictures: each file is an item, its path below the folder is the id. Opens none of them."""
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from service.ingest.errors import Reason
-from service.ingest.item import BadRecord, Item
+from service.ingest.item import VERSION_BYTES, BadRecord, Item
+from service.ingest.version import NOT_REGULAR, stamp_of
 
 PICTURES = frozenset(
     {".png", ".jpg", ".jpeg", ".jpe", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"}
@@ -30,16 +32,20 @@ class Folder:
                 yield BadRecord(shown, Reason("unreadable_file", f"{shown}: the name is no UTF-8"))
                 continue
             try:
-                num_bytes = path.stat().st_size
+                found = path.stat()
             except OSError as error:
                 yield BadRecord(name, Reason("unreadable_file", f"{name}: {error.strerror}"))
                 continue
+            if not stat.S_ISREG(found.st_mode):
+                yield BadRecord(name, Reason("unreadable_file", f"{name}: {NOT_REGULAR}"))
+                continue
             yield Item(
                 id=name,
-                version=num_bytes.to_bytes(8, "big"),
-                num_bytes=num_bytes,
+                version=found.st_size.to_bytes(VERSION_BYTES, "big"),
+                num_bytes=found.st_size,
                 picture=path,
                 metadata={"path": name},
+                stamp=stamp_of(found),
             )
 
     def count(self) -> int:

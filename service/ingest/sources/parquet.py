@@ -7,7 +7,7 @@ from typing import Any
 from service.ingest.errors import IngestError
 from service.ingest.extra import load
 from service.ingest.item import BadRecord, Item
-from service.ingest.sources.record import Fields, read_record
+from service.ingest.sources.record import Fields, ImageFolder, read_record
 
 BATCH_ROWS = 64
 """Rows that are held at once, on top of what pyarrow reads ahead."""
@@ -16,14 +16,14 @@ BATCH_ROWS = 64
 class ParquetRows:
     """The rows of one file, or of all files of a folder in the order of their names."""
 
-    def __init__(self, paths: Sequence[Path], base: Path, fields: Fields) -> None:
-        """Read `paths`; pictures' relative paths start at `base`.
+    def __init__(self, paths: Sequence[Path], images: ImageFolder, fields: Fields) -> None:
+        """Read `paths`; those of images lead into `images`.
 
         Raises:
             IngestError: pyarrow is not installed.
         """
         self._paths = paths
-        self._base = base
+        self._images = images
         self._fields = fields
         self._parquet = load("pyarrow.parquet", "parquet")
 
@@ -40,7 +40,7 @@ class ParquetRows:
                     for row in batch.to_pylist():
                         number += 1
                         place = f"{path.name} row {number}"
-                        yield read_record(row, self._fields, self._base, place)
+                        yield read_record(row, self._fields, self._images, place)
 
     def count(self) -> int:
         """Rows, as the files' footers say."""

@@ -10,7 +10,7 @@ import msgspec
 
 from service.ingest.errors import Reason
 from service.ingest.item import BadRecord, Item
-from service.ingest.sources.record import Fields, read_record
+from service.ingest.sources.record import MAX_DEPTH, Fields, ImageFolder, read_record
 
 MAX_LINE_BYTES = 64 << 20
 """Longest line: more than any server takes, with a picture in it as a data URI. A longer one is a dead letter."""
@@ -20,41 +20,44 @@ BLOCK_BYTES = 1 << 20
 class JsonLines:
     """One JSON object a line, of a file or a stream; empty lines are passed over."""
 
-    def __init__(self, path: Path | None, fields: Fields, stream: BinaryIO | None = None) -> None:
+    def __init__(self, path: Path | None, fields: Fields, images: ImageFolder, stream: BinaryIO | None = None) -> None:
         """Read `path`, or `stream` where there is none."""
         self._path = path
+        self._images = images
         self._fields = fields
         self._stream = stream
 
     def items(self) -> Iterator[Item | BadRecord]:
         """An item for each line."""
-        base = self._path.parent if self._path else Path()
         file = self._stream if self._path is None else self._path.open("rb")
         assert file is not None
         with file:
             for number, line in enumerate(_lines(file), 1):
                 if not line or not line.isspace():
-                    yield self._item(line, base, f"line {number}")
+                    yield self._item(line, f"line {number}")
 
     def count(self) -> int | None:
         """Lines of the file; None for a stream."""
         return None if self._path is None else _count_lines(self._path)
 
-    def _item(self, line: bytes, base: Path, place: str) -> Item | BadRecord:
+    def _item(self, line: bytes, place: str) -> Item | BadRecord:
         if not line:
             return BadRecord(place, Reason("invalid_record", f"{place}: more than {MAX_LINE_BYTES} bytes"))
         try:
             record = msgspec.json.decode(line, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return BadRecord(place, Reason("invalid_record", f"{place}: not a JSON object: {error}"))
-        return read_record(record, self._fields, base, place)
+        except RecursionError:
+            return BadRecord(place, Reason("invalid_record", f"{place}: nested deeper than {MAX_DEPTH}"))
+        return read_record(record, self._fields, self._images, place)
 
 
 class CsvRows:
     """One record a row under a header; comma, or tab where the file is called `.tsv`. UTF-8, with or without a mark."""
 
-    def __init__(self, path: Path, fields: Fields) -> None:
+    def __init__(self, path: Path, fields: Fields, images: ImageFolder) -> None:
         self._path = path
+        self._images = images
         self._fields = fields
 
     def items(self) -> Iterator[Item | BadRecord]:
@@ -71,7 +74,7 @@ class CsvRows:
                     count = len(rows.fieldnames or ())
                     yield BadRecord(place, Reason("invalid_record", f"{place}: not the header's {count} fields"))
                 else:
-                    yield read_record(row, self._fields, self._path.parent, place)
+                    yield read_record(row, self._fields, self._images, place)
 
     def count(self) -> int:
         """Lines under the header, about: a field may hold some."""

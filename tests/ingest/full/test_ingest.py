@@ -45,6 +45,11 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def probe(server: LiveServer) -> bytes:
+    """What ledgers had in place of a fingerprint."""
+    return server.vectors({"input": ["a pool of clear water"]})[0].tobytes()
+
+
 def stored(folder: Path, name: str = "cenote") -> int:
     """Points of an embedded collection, about, as another process sees them while it grows."""
     path = folder / "collection" / name / "storage.sqlite"
@@ -60,7 +65,7 @@ def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_a_picture
     arguments = (folder, "--to", f"qdrant:{tmp_path / 'db'}", "--server", slow, *asked(), *SLOWLY)
     for threshold in sorted(random.sample(range(1, WANTED // 2), 2)):
         Program(*arguments).kill_when(lambda least=threshold: stored(tmp_path / "db") >= least)
-    end = Program(*arguments).end(2)
+    end = Program(*arguments).end(3)
     assert end["points"] + end["already"] == WANTED
     assert builtin.metric("cenote_vision_encodes_total") - encoded == NUM_PICTURES
     letters = dead_letters(tmp_path / "db.cenote.dead.jsonl")
@@ -85,10 +90,10 @@ def test_a_file_that_was_cut_anywhere_by_a_kill_has_every_line_once(slow: str, f
     Program(*arguments).kill_when(lambda: sink.exists() and sink.stat().st_size > 0)
     with sink.open("ab") as file:  # as if it had been killed within the next write
         file.write(b'{"point":"2d1cc2a6-0e22-5473-8e21-a7638eedf847","id":"00')
-    Program(*arguments).end(2)
+    Program(*arguments).end(3)
     pairs = [(line["id"], line["instruction"]) for line in lines(sink)]
     assert len(pairs) == len(set(pairs)) == 2 * NUM_PICTURES
-    more = Program(*arguments, *asked(INSTRUCTIONS[2])).end(2)
+    more = Program(*arguments, *asked(INSTRUCTIONS[2])).end(3)
     assert (more["points"], more["already"]) == (NUM_PICTURES, 2 * NUM_PICTURES), "one more instruction adds its own"
     assert len(lines(sink)) == WANTED
 
@@ -99,9 +104,9 @@ def test_parquet_parts_are_whole_or_not_there(slow: str, folder: Path, tmp_path:
     program = Program(*arguments)
     program.kill_when(lambda: len(program.events()) > 0)
     (sink / "part-00000.parquet").write_bytes(b"PAR1 of a run that was killed before its mark")
-    (sink / "part-00000.unfinished").write_bytes(b"PAR1")
-    Program(*arguments).end(2)
-    assert [path.name for path in sink.iterdir()] == ["part-00000.parquet"]
+    (sink / ".part-00000.unfinished").write_bytes(b"PAR1")
+    Program(*arguments).end(3)
+    assert sorted(path.name for path in sink.iterdir()) == [".part-00000.spool", "part-00000.parquet"]
     table = pyarrow.parquet.read_table(sink)
     vectors = table.schema.field("vector").type
     assert (table.num_rows, vectors.list_size, str(vectors.value_type)) == (WANTED, 64, "float")
@@ -115,7 +120,7 @@ def test_what_waits_and_what_is_too_large_is_asked_again_as_it_is_told(
     """Behind a proxy with a small limit for bodies, which the server knows nothing of, and with a temper."""
     proxy = Proxy(builtin.url, max_body_bytes=12_000, told_every=4)
     arguments = (folder, "--to", tmp_path / "out.jsonl", "--server", proxy.url, *asked(INSTRUCTIONS[0]))
-    end = Program(*arguments, "--batch-bytes", "40000", "--concurrency", "1").end(2)
+    end = Program(*arguments, "--batch-bytes", "40000", "--concurrency", "1").end(3)
     proxy.stop()
     assert (end["points"], end["failed"]) == (NUM_PICTURES, len(BROKEN))
     assert 0 < proxy.num_refused < 6, "the batches that follow are smaller"
@@ -133,12 +138,13 @@ def test_another_model_length_or_sink_is_refused_and_named(builtin: LiveServer, 
     assert "dimensions was 256 and is 64" in other["why"]
     elsewhere = Program(records, "--to", tmp_path / "b.jsonl", *ledger).end(1)
     assert "the sink was jsonl:a.jsonl" in elsewhere["why"]
-    with sqlite3.connect(tmp_path / "ledger") as database:  # weights that were replaced under the same name
-        vector = np.random.default_rng(0).standard_normal(256).astype("<f4").tobytes()
-        database.execute("UPDATE fact SET value = ? WHERE name = 'probe'", (vector,))
-    database.close()
-    replaced = Program(records, "--to", tmp_path / "a.jsonl", *ledger).end(1)
-    assert "another one under the same name" in replaced["why"]
+    for vector, says in ((probe(builtin), ""), (np.ones(256, "<f4").tobytes(), "another one under the same name")):
+        with contextlib.closing(sqlite3.connect(tmp_path / "ledger")) as database, database:  # of an older version
+            database.execute("DELETE FROM fact WHERE name = 'fingerprint'")
+            database.execute("INSERT OR REPLACE INTO fact VALUES ('probe', ?)", (vector,))
+        old = Program(records, "--to", tmp_path / "a.jsonl", *ledger)
+        assert says in old.end(1 if says else 0)["why"]
+        assert ("of an older version" in old.stderr()) is not bool(says)
     (tmp_path / "c.jsonl").write_text("mine\n")
     stranger = Program(records, "--to", tmp_path / "c.jsonl", "--server", builtin.url).end(1)
     assert "no ledger that knows it" in stranger["why"]
@@ -159,8 +165,8 @@ def test_lines_that_are_no_items_are_dead_letters_with_their_numbers_and_others_
         {"id": "n"}, {"id": "far", "image": "nowhere.png"}, {"id": 7, "text": 7},
     ]  # fmt: skip
     sent = "\n".join([*map(json.dumps, records), "{broken", "", '["list"]', ""]).encode()
-    arguments = ("-", "--to", tmp_path / "out.jsonl", "--server", builtin.url, "--instruction", "x")
-    end = Program(*arguments, stdin=sent).end(2)
+    arguments = ("-", "--to", tmp_path / "out.jsonl", "--server", builtin.url, "--instruction", "x", "--root", folder)
+    end = Program(*arguments, stdin=sent).end(3)
     written = {line["id"]: line for line in lines(tmp_path / "out.jsonl")}
     assert written["t"]["metadata"] == {"price": 3}
     assert (written["p"]["text"], len(written)) == ("with words", 4)
@@ -170,12 +176,12 @@ def test_lines_that_are_no_items_are_dead_letters_with_their_numbers_and_others_
         "t": "content_changed", "long": "context_length_exceeded", "n": "invalid_record", "far": "invalid_record",
         "7": "invalid_record", "line 11": "invalid_record", "line 13": "invalid_record",
     }  # fmt: skip
-    assert Program(*arguments, stdin=sent).end(2)["failed"] == len(letters), "a second run adds none"
+    assert Program(*arguments, stdin=sent).end(3)["failed"] == len(letters), "a second run adds none"
     assert Program(*arguments, "--retry-failed", "--truncate", stdin=sent).end(1)["why"].count("truncate was") == 1
     strict = Program(
         *arguments, "--ledger", tmp_path / "l", "--to", tmp_path / "b.jsonl", "--max-errors", "2", stdin=sent
     )
-    assert "more than --max-errors" in strict.end(2)["why"]
+    assert "more than --max-errors" in strict.end(4)["why"]
 
 
 def test_a_signal_ends_it_between_two_batches_and_nothing_is_asked_twice(
@@ -190,5 +196,5 @@ def test_a_signal_ends_it_between_two_batches_and_nothing_is_asked_twice(
     first = program.end(1)
     assert "signal" in first["why"]
     assert len(lines(tmp_path / "out.jsonl")) == first["points"]
-    second = Program(*arguments).end(2)
+    second = Program(*arguments).end(3)
     assert (second["already"], second["points"] + second["already"]) == (first["points"], WANTED)

@@ -31,10 +31,10 @@ def test_a_full_server_and_a_key_with_a_rate_are_waited_for(
     keys.write_text(f'{{"tenant": "acme", "sha256": "{digest}", "max_requests_per_s": 3}}\n')
     server = start_server("--api-keys", str(keys), "--max-queue-requests", "100").wait_until_ready()
     arguments = (pictures, "--to", tmp_path / "out.jsonl", "--server", server.url, *asked(), "--batch-inputs", "30")
-    assert "--api-key-env" in Program(*arguments, "--api-key-env", "NO_SUCH").end(1)["why"]
+    assert "--api-key-env" in Program(*arguments, "--api-key-env", "NO_SUCH").end(2)["why"]
     assert "401" in Program(*arguments).end(1)["why"]
     run = Program(*arguments, "--concurrency", "12", "--api-key-env", "MY_KEY", env={"MY_KEY": "secret"})
-    end = run.end(2)
+    end = run.end(3)
     assert (end["points"], end["failed"]) == (3 * NUM_PICTURES, len(BROKEN))
     assert end["waited_s"] > 0
     assert server.stop() == 0
@@ -51,7 +51,7 @@ def test_an_engine_that_is_killed_costs_time_and_no_item(
     time.sleep(0.5)
     os.kill(server.engine_pid(), signal.SIGKILL)
     assert run.process.poll() is None, "it had ended before the engine did"
-    end = run.end(2)
+    end = run.end(3)
     slow.stop()
     assert (end["points"], end["failed"]) == (3 * NUM_PICTURES, len(BROKEN))
     assert server.stop() == 0
@@ -68,7 +68,7 @@ def test_a_server_that_goes_ends_the_run_and_the_next_goes_on(
     server.process.kill()
     first = run.end(1)
     assert "has taken nothing for 3 s" in first["why"]
-    second = Program(*arguments).end(2)  # a server of its own, of the same model
+    second = Program(*arguments).end(3)  # a server of its own, of the same model
     assert (second["already"], second["already"] + second["points"]) == (first["points"], 3 * NUM_PICTURES)
     assert second["failed"] == len(BROKEN)
 

@@ -36,7 +36,7 @@ def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_r
         Program(*arguments).kill_when(lambda least=threshold: stored(tmp_path / "db") >= least)
         killed_at.append(stored(tmp_path / "db"))
     last = Program(*arguments)
-    end = last.end(2)
+    end = last.end(3)
     print(f"killed at {killed_at} points; the last run wrote {end['points']}, {end['rate']} a second")
     assert live.metric("cenote_vision_encodes_total") - encoded == NUM_PICTURES
     assert {name: line["code"] for name, line in dead_letters(tmp_path / "db.cenote.dead.jsonl").items()} == BROKEN
@@ -52,7 +52,7 @@ def test_memory_of_one_whole_run_is_flat(live: LiveServer, tmp_path: Path) -> No
     fill(tmp_path / "pictures", NUM_PICTURES, seed=1)
     run = Program(tmp_path / "pictures", "--to", f"qdrant:{tmp_path / 'db'}", "--server", live.url, *asked())
     growth = _growth(run, lambda: stored(tmp_path / "db"))
-    assert run.end(2)["points"] == WANTED
+    assert run.end(3)["points"] == WANTED
     assert max(run.rss_bytes) < MAX_RSS_BYTES
     assert growth < MAX_GROWTH_BYTES
 

@@ -31,7 +31,7 @@ def test_a_bar_at_a_terminal_shows_rate_time_left_hits_and_failures(live: LiveSe
             shown += os.read(ours, 65536)
         except OSError:  # the other end is closed
             break
-    assert process.wait() == 2
+    assert process.wait() == 3
     assert process.stdout is not None
     assert process.stdout.read() == b""
     bars = shown.decode().replace("\r", "\n").splitlines()
@@ -75,7 +75,7 @@ def test_a_run_without_the_program_s_extra_says_so(tmp_path: Path) -> None:
 def test_json_tells_what_is_done_and_what_there_is_to_do(live: LiveServer, tmp_path: Path) -> None:
     fill(tmp_path / "in", NUM_PICTURES, seed=4)
     run = Program(tmp_path / "in", "--to", tmp_path / "out.jsonl", "--server", live.url, *asked())
-    end = run.end(2)
+    end = run.end(3)
     told = [event for event in run.events() if event["event"] == "progress"]
     assert [event["points"] for event in told] == sorted(event["points"] for event in told)
     assert all(event["total"] in (None, 3 * (NUM_PICTURES + 4)) for event in told)
