@@ -232,14 +232,8 @@ class Supervisor:
         metrics.ENGINE_READY.set(1)
         metrics.BREAKER_OPEN.set(0)
         assert self.ready is not None  # the engine said Ready before it was served
-        logger.info(
-            "ready: %.1f M parameters, %s on %s, loaded in %.1f s, started in %.1f s",
-            self.ready.num_parameters / 1e6,
-            self.ready.dtype,
-            self.ready.device,
-            self.ready.load_s,
-            self._start_s,
-        )
+        what = f"{self.ready.num_parameters / 1e6:.1f} M parameters, {self.ready.dtype} on {self.ready.device}"
+        logger.info("ready: %s, loaded in %.1f s, started in %.1f s", what, self.ready.load_s, self._start_s)
 
     async def _spawn(self) -> EngineProcess:
         engine = await start_engine(self.arena.descriptor)

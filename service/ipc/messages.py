@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     Row = bytes | memoryview
 else:
     Row = memoryview
-"""A vector's bytes, or a picture's features. Whoever receives them gets a view of the frame: megabytes are not copied
-while the event loop waits."""
+"""A vector's bytes, or a picture's features: a view of the frame, since copying megabytes would hold the event loop."""
 
 StepKind = Literal["encode", "language"]
 GridTHW = tuple[int, int, int]
@@ -162,8 +161,7 @@ class Ready(Message, frozen=True, kw_only=True):
     dtype: TensorDtype
     hidden: int
     num_parameters: int
-    model_digest: bytes
-    """SHA-256 over every byte of the model's files, and how its weights are used: 32 bytes."""
+    model_digest: bytes  # SHA-256 over every byte of the model's files, and how its weights are used
     load_s: float
 
 
