@@ -158,6 +158,11 @@ deploy-lock: ## write the image's lock files, deploy/requirements/*.txt, from py
 deploy-rules: $(VENV)/.test ## write the Prometheus operator's rules from deploy/prometheus/rules.yml
 	$(BIN)/python -m tests.deploy.operator_rules
 
+.PHONY: proxy-check
+proxy-check: $(VENV)/.test ## two servers restarted behind nginx and HAProxy with the lines of docs/proxies.md (two minutes)
+	command -v nginx && command -v haproxy || { apt-get update && apt-get install --yes --no-install-recommends nginx-light haproxy; }
+	$(BIN)/python -m pytest tests/proxies -s $(ARGS)
+
 .PHONY: stream-check
 stream-check: $(VENV)/.test ## 100,000 lines through one stream: memory, rate, and engines that die (two minutes)
 	$(BIN)/python -m tests.scoreboard --only long_stream $(ARGS)
