@@ -121,7 +121,7 @@ class PythonEnvironment(Environment):
         _quietly(sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.folder))
         if self.name in ON_TOP_OF_OURS:
             (packages,) = self.folder.glob("lib/python*/site-packages")
-            (packages / "ours.pth").write_text(site.getsitepackages()[0])
+            (packages / "ours.pth").write_text(f"import site; site.addsitedir({site.getsitepackages()[0]!r})\n")
         pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(self.python))
         _quietly(*pip, "install", "--quiet", "--no-compile", "--requirement", str(self.packages))
 

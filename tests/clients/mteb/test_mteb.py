@@ -19,9 +19,11 @@ from datasets import Dataset
 from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.abs_encoder import AbsEncoder
-from mteb.models.model_implementations.cohere_models import CohereTextEmbeddingModel, model_prompts
+from mteb.models.model_implementations.cohere_models import CohereTextEmbeddingModel
+from mteb.models.model_implementations.cohere_models import model_prompts as cohere_prompts
 from mteb.models.model_implementations.openai_models import OpenAIModel
 from mteb.models.model_implementations.voyage_models import VoyageModel
+from mteb.models.model_implementations.voyage_models import model_prompts as voyage_prompts
 from mteb.models.model_meta import ModelMeta
 from torch.utils.data import DataLoader
 
@@ -70,7 +72,7 @@ def by_openai(plain: Plain) -> AbsEncoder:
 def by_cohere(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> AbsEncoder:
     monkeypatch.setenv("CO_API_URL", plain.url)
     monkeypatch.setenv("CO_API_KEY", "unused")
-    return CohereTextEmbeddingModel(MODEL, revision="1", model_prompts=model_prompts)
+    return CohereTextEmbeddingModel(MODEL, revision="1", model_prompts=cohere_prompts)
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ def by_voyage(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> AbsEncoder:
     here = partial(voyageai.Client, api_key="unused", base_url=f"{plain.url}/v1")
     monkeypatch.setattr(voyageai, "Client", here)  # the wrapper has no argument for an address
     _keep_a_tokenizer()
-    return VoyageModel(MODEL)
+    return VoyageModel(MODEL, model_prompts=voyage_prompts)
 
 
 def _keep_a_tokenizer() -> None:
