@@ -10,7 +10,7 @@ import io
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +154,19 @@ def test_the_page_is_served_under_its_policy(builtin: LiveServer) -> None:
     assert answer.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_pages_calls_are_to_its_own_server_and_name_its_model(server: LiveServer, tiny_named: LiveServer) -> None:
+    for one, name in ((server, "builtin"), (tiny_named, "own/name")):
+        page = one.http.get("/docs").text
+        assert BASE_URL not in page
+        assert page.count(f"{one.url}/v1/embeddings") > 20
+        assert f'"model"</span>: <span class=s>"{name}"' in page
+        assert f"{one.url}/v1/models/{name}" in page
+    assert '<span class=s>"builtin"</span>' not in page.split("id=listModels>")[0]
+    assert "http://[2001:db8::1]:81/v1/" in server.http.get("/docs", headers={"host": "[2001:db8::1]:81"}).text
+
+
+@pytest.fixture(scope="module")
+def tiny_named(start_server: Callable[..., LiveServer]) -> LiveServer:
+    return start_server("--model", "builtin", "--served-name", "own/name").wait_until_ready()

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from service.openapi.routes import ROUTES
-from service.reference import policy, render_markdown, render_page, typescript_snippets
+from service.reference import base_url, own_page, policy, render_markdown, render_page, typescript_snippets
 from tests.conftest import ROOT
 
 VOID = {"meta", "input", "br", "link"}
@@ -114,3 +114,24 @@ def test_typescript_snippets_are_one_for_each_call() -> None:
     found = dict(typescript_snippets())
     assert len(found) == sum(max(1, len(route.request_examples)) for route in ROUTES)
     assert all(code.startswith("const answer = await fetch(") for code in found.values())
+
+
+@pytest.mark.parametrize(
+    "host", ["", "<script>", "a'b", 'a"b', "a/b", "a b", "$(id)", "a:b", "x@y", "&amp;", "a\n", "[x]"]
+)
+def test_what_is_no_host_gets_into_no_page(host: str) -> None:
+    """The connection refuses most of these already; a page that shows a header relies on nobody."""
+    assert base_url("http", host) == base_url("http", "127.0.0.1:8000")
+    assert base_url("file", "x.example") == base_url("http", "127.0.0.1:8000")
+
+
+@pytest.mark.parametrize("host", ["x.example", "x.example:8443", "10.0.0.1:80", "[::1]:8000", "localhost"])
+def test_a_host_becomes_the_address_of_the_calls(host: str) -> None:
+    assert base_url("https", host) == f"https://{host}"
+    assert f"https://{host}/v1/embeddings" in own_page(base_url("https", host), None)
+
+
+def test_a_models_name_is_a_literal_in_the_page_whatever_it_holds() -> None:
+    page = own_page("http://x", "a\"</script><b>'$")
+    assert '<span class=s>"a\\"&lt;/script&gt;&lt;b&gt;\'$"</span>' in page
+    assert "<b>" not in page
