@@ -1,4 +1,4 @@
-"""The page with a server's own address and model in its calls, where the committed reference has those of a first start.
+"""The page with a server's own address and model in its calls; the committed reference has those of a first start.
 
 In: the page, and what a server is called. Out: the page again. Knows no request; who asks has to say what it trusts.
 """
