@@ -1,5 +1,6 @@
 """Features outlive the process that made them, and serve others: over HTTP, on a real disk and a real server."""
 
+import fcntl
 import signal
 import subprocess
 import sys
@@ -119,6 +120,26 @@ def test_features_survive_a_restart_on_disk_and_a_broken_file_is_made_again(star
     assert tier(again, "misses_total", "disk") >= 1
     wait_for_files(tmp_path, len(files))
     assert newest.read_bytes() != bytes(broken)
+
+
+def test_a_lock_that_another_process_keeps_holds_up_no_engine(start: Start, tmp_path: Path) -> None:
+    flags = ("--disk-cache", str(tmp_path), "--engine-stuck-s", "5")
+    first = start(*flags)
+    wait_for_files(tmp_path, NUM_KNOWN)
+    first.stop()
+    with (tmp_path / FOLDER / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        server = start(*flags)  # waits until it is ready
+        server.vectors(body(picture(next(seeds))))
+    assert "held by another process" in server.log.read_text()
+    assert "stuck" not in server.log.read_text()
+    deadline_s = time.monotonic() + WRITTEN_S
+    while (
+        len(list((tmp_path / FOLDER).glob("*.safetensors"))) < NUM_KNOWN + 1
+    ):  # the breaker lets a write through again
+        assert time.monotonic() < deadline_s, "nothing was written once the lock was free"
+        server.vectors(body(picture(next(seeds))))
+        time.sleep(0.2)
 
 
 def test_two_servers_share_a_folder_and_those_of_another_number_format_do_not(start: Start, tmp_path: Path) -> None:

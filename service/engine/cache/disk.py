@@ -12,20 +12,29 @@ from service.ipc.reports import TierReport
 
 logger = logging.getLogger("cenote.engine")
 
+LOCK_S = 2.0
+"""How long to wait for other processes: less than it takes until a silent engine counts as stuck, at its start too."""
+
 FOLDER = "cenote-features-v1"
 """Below the configured directory, so that what is evicted there is always ours."""
 
 
 class DiskTier:
-    """A `SharedTier` in a folder. A disk that fails is left alone for a while."""
+    """A `SharedTier` in a folder. A disk that fails, or is locked by others for too long, is left alone for a while."""
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
-        """Keep at most `max_bytes` below `folder`.
+    def __init__(self, folder: Path, max_bytes: int, *, lock_s: float = LOCK_S) -> None:
+        """Keep at most `max_bytes` below `folder`; wait `lock_s` for those who write to it.
 
         Raises:
             OSError: the folder cannot be used.
         """
-        self._folder = DiskFolder(folder / FOLDER, max_bytes)
+        self._folder = DiskFolder(folder / FOLDER, max_bytes, lock_s)
+        if not self._folder.is_counted:
+            logger.warning(
+                "the disk cache's lock is held by another process for more than %g s; it is read, and written to again "
+                "once the lock is free",
+                lock_s,
+            )
         self._counts = Counts("disk")
         self._breaker = TierBreaker()
 

@@ -3,13 +3,15 @@
 Every change is made under a lock file, which also holds how many bytes and files there are; so the cap holds however
 many processes write. What counts is first reserved there and then written: a process that dies in between leaves a
 number that is too high, never too low, and the next look at the folder puts it right. Reading needs no lock: a file
-appears under its name in one step, whole.
+appears under its name in one step, whole. A lock that another process does not give back is waited for so long and no
+longer: then nothing is changed, and what is there is still read.
 """
 
 import errno
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +22,7 @@ FOREIGN = (errno.ELOOP, errno.ENXIO)
 """What opening gives for a link, and for a socket."""
 ROOM_LEFT = 0.1
 """An eviction makes this part of the cap free, so that the folder is not looked through for every file."""
+RETRY_S = 0.01
 
 
 class DiskFolder:
@@ -29,10 +32,11 @@ class DiskFolder:
         max_bytes: the cap, of what the files hold.
         num_bytes: what they held when this process last looked.
         num_files: how many there were.
+        is_counted: this process could look when it opened the folder.
     """
 
-    def __init__(self, path: Path, max_bytes: int) -> None:
-        """Open or make a folder that nobody else may enter.
+    def __init__(self, path: Path, max_bytes: int, lock_s: float) -> None:
+        """Open or make a folder that nobody else may enter; `lock_s` is how long to wait for the lock each time.
 
         Raises:
             OSError: it cannot be made, is no folder, or is not ours alone.
@@ -40,12 +44,17 @@ class DiskFolder:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = path
         self.max_bytes = max_bytes
+        self._lock_s = lock_s
         self.num_bytes = self.num_files = 0
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise PermissionError(f"{path} must be a directory of this user's with mode 0700")
-        with self._locked() as lock:
-            self._look(lock)
+        self.is_counted = True
+        try:
+            with self._locked() as lock:
+                self._look(lock)
+        except TimeoutError:
+            self.is_counted = False
 
     def read(self, name: str) -> bytes | None:
         """A file's bytes, now the most recently used; None when there is no such file. One that is not ours is removed.
@@ -78,6 +87,7 @@ class DiskFolder:
 
         Raises:
             OSError: the disk is full or broken.
+            TimeoutError: another process keeps the lock.
         """
         if len(data) > self.max_bytes:
             return None
@@ -99,7 +109,11 @@ class DiskFolder:
             return num_evicted
 
     def remove(self, name: str) -> None:
-        """Remove what stands under a name, whatever it is."""
+        """Remove what stands under a name, whatever it is.
+
+        Raises:
+            TimeoutError: another process keeps the lock.
+        """
         with self._locked() as lock:
             with suppress(OSError):
                 self._file(name).unlink()
@@ -169,7 +183,19 @@ class DiskFolder:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         lock = os.open(self._path / LOCK, flags, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._wait_for(lock)
             yield lock
         finally:
             os.close(lock)  # which also unlocks it
+
+    def _wait_for(self, lock: int) -> None:
+        until_s = time.monotonic() + self._lock_s
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until_s:
+                    raise TimeoutError(errno.ETIMEDOUT, f"the lock was not free for {self._lock_s:g} s") from None
+                time.sleep(RETRY_S)
+            else:
+                return

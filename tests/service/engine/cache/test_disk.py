@@ -6,6 +6,7 @@ import os
 import random
 import socket
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,24 @@ def test_processes_that_share_the_folder_never_pass_the_cap_together_nor_read_ha
     assert over.value == 0
     tier = DiskTier(tmp_path, CAP)
     assert 0 < tier.report().num_bytes == taken(tmp_path) <= CAP
+
+
+def test_a_lock_that_another_process_keeps_costs_writes_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    DiskTier(tmp_path, CAP).put(name_of(1), b"one")
+    lock = os.open(folder_of(tmp_path) / "lock", os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            tier = thread.submit(DiskTier, tmp_path, CAP, lock_s=0.05).result(30)
+            assert "held by another process" in caplog.text
+            assert tier.get(name_of(1)) == b"one"
+            thread.submit(tier.put, name_of(2), b"two").result(30)
+            thread.submit(tier.refuse, name_of(1)).result(30)
+            assert tier.report().num_rejected == 1
+    finally:
+        os.close(lock)
+    tier.put(name_of(3), b"three")
+    report = tier.report()
+    assert (report.num_entries, report.num_bytes) == (2, len(b"one") + len(b"three"))
