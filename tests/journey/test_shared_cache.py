@@ -134,9 +134,7 @@ def test_a_lock_that_another_process_keeps_holds_up_no_engine(start: Start, tmp_
     assert "held by another process" in server.log.read_text()
     assert "stuck" not in server.log.read_text()
     deadline_s = time.monotonic() + WRITTEN_S
-    while (
-        len(list((tmp_path / FOLDER).glob("*.safetensors"))) < NUM_KNOWN + 1
-    ):
+    while len(list((tmp_path / FOLDER).glob("*.safetensors"))) < NUM_KNOWN + 1:
         assert time.monotonic() < deadline_s, "nothing was written once the lock was free"
         server.vectors(body(picture(next(seeds))))
         time.sleep(0.2)
