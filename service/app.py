@@ -27,6 +27,7 @@ from service.http.health import get_metrics, livez, readyz
 from service.http.hosts import AllowedHosts
 from service.http.image_embeds import create_image_embeds
 from service.http.models import get_model, list_models
+from service.http.origins import AllowedOrigins
 from service.http.playground import get_playground, get_playground_file
 from service.http.stream.route import create_embedding_stream
 from service.http.tokenize import detokenize, tokenize
@@ -95,4 +96,7 @@ def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[A
     served = Guard(CancelOnDisconnect(served), serving)
     if settings.allowed_hosts is not None:
         served = AllowedHosts(served, settings.allowed_hosts)
-    return AccessLog(served, tracing.export if tracing else None), serving
+    served = AccessLog(served, tracing.export if tracing else None)
+    if settings.allowed_origins is not None:
+        served = AllowedOrigins(served, settings.allowed_origins)
+    return served, serving

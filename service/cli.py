@@ -122,6 +122,8 @@ def _add_setting(parser: argparse.ArgumentParser, name: str, field: msgspec.stru
     shown = f"{about} (default {field.default}; {PREFIX}{name.upper()})".replace("%", "%%")
     if isinstance(field.default, bool):
         parser.add_argument(flag, nargs="?", const="true", default=argparse.SUPPRESS, metavar="true|false", help=shown)
+    elif isinstance(field.default, tuple):
+        parser.add_argument(flag, default=argparse.SUPPRESS, action="append", metavar="NAME,...", help=shown)
     else:
         parser.add_argument(flag, default=argparse.SUPPRESS, metavar=name.rpartition("_")[2].upper(), help=shown)
 

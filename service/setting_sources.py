@@ -19,7 +19,9 @@ PREFIX = "CENOTE_"
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
-def load_settings(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None = None) -> Settings:
+def load_settings(
+    flags: Mapping[str, str | list[str]], environ: Mapping[str, str], config: Path | None = None
+) -> Settings:
     """Merge file, environment and flags.
 
     Raises:
@@ -55,11 +57,21 @@ def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:
 def _convert(name: str, source: str, value: Any) -> Any:
     if isinstance(value, str) and name.endswith("_bytes"):
         value = _bytes(value)
+    if isinstance(FIELDS[name].default, tuple):
+        value = _list(value)
     try:
         return msgspec.convert(value, FIELDS[name].type, strict=not isinstance(value, str))
     except msgspec.ValidationError as error:
         wanted = expectation(types_at(FIELDS[name].type, ""))
         raise SettingsError(f"{source}: got {value!r}, expected {wanted}") from error
+
+
+def _list(value: Any) -> Any:
+    """`a,b`, or a list of such, as a list of names; what is no text is left for the conversion to refuse."""
+    parts = [value] if isinstance(value, str) else value
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        return value
+    return [name.strip() for part in parts for name in part.split(",")]
 
 
 def _bytes(text: str) -> str:

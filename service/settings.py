@@ -25,9 +25,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     model: Annotated[str, _about("`builtin`, a folder, or a hub id such as Qwen/Qwen3-VL-Embedding-2B")] = "builtin"
     revision: Annotated[str | None, _about("commit, tag or branch of the hub id")] = None
-    served_name: Annotated[str | None, _about("name in /v1/models and in answers; the canonical id when not given")] = (
-        None
-    )
+    served_name: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        _about("names in /v1/models and for `model`, the first in answers; the canonical id when not given"),
+    ] = ()
     family: Annotated[
         str | None,
         _about("whose prompts the model takes, a page of service/prompt/families; its files say when not given"),
@@ -187,6 +188,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_head_bytes: Annotated[Annotated[int, Meta(ge=1024)], _about("request line and headers together")] = 32 << 10
     allowed_hosts: Annotated[
         str | None, _about("host names that requests may be addressed to, separated by commas; any when not given")
+    ] = None
+    allowed_origins: Annotated[
+        str | None,
+        _about("origins whose pages may use the API from a browser: `https://app.example,...`, or `*` for every page"),
     ] = None
     metrics_port: Annotated[
         Annotated[int, Meta(ge=0, le=65535)] | None,

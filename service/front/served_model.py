@@ -1,7 +1,7 @@
 """The model that this service answers for: its names, its profile, and how its prompts are built. Imports no torch."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -30,6 +30,7 @@ class ServedModel:
 
     Attributes:
         name: what answers and `/v1/models` call it.
+        more_names: what else the operator calls it.
         canonical_name: the hub id, `builtin`, or the folder's name.
         checkpoint: its files.
         profile: what its family and its files say.
@@ -41,6 +42,7 @@ class ServedModel:
     """
 
     name: str
+    more_names: tuple[str, ...]
     canonical_name: str
     checkpoint: Checkpoint
     profile: Profile
@@ -59,7 +61,7 @@ class ServedModel:
     @property
     def names(self) -> list[str]:
         """Every name that a request may use, the served one first."""
-        return list(dict.fromkeys([self.name, self.canonical_name, self.alias]))
+        return list(dict.fromkeys([self.name, *self.more_names, self.canonical_name, self.alias]))
 
     @property
     def pixel_rule(self) -> PictureRule | None:
@@ -161,7 +163,7 @@ class ServedModel:
 def load_served_model(
     checkpoint: Checkpoint,
     *,
-    served_name: str | None,
+    served_names: Sequence[str],
     strict_reference: bool,
     max_tokens: int,
     family: str | None = None,
@@ -170,7 +172,7 @@ def load_served_model(
 
     Args:
         checkpoint: its files.
-        served_name: what to call it; None keeps the canonical name.
+        served_names: what to call it, the first in answers; none keeps the canonical name.
         strict_reference: parse special tokens in user text.
         max_tokens: a lower limit than the model's own; 0 keeps the model's.
         family: whose prompts it takes; None asks its files.
@@ -185,7 +187,8 @@ def load_served_model(
         profile = replace(profile, max_tokens=min(max_tokens, profile.max_tokens))
     tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)
     return ServedModel(
-        name=served_name or checkpoint.name,
+        name=served_names[0] if served_names else checkpoint.name,
+        more_names=tuple(served_names[1:]),
         canonical_name=checkpoint.name,
         checkpoint=checkpoint,
         profile=profile,

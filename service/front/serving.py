@@ -207,7 +207,7 @@ def _load_model(settings: Settings) -> ServedModel:
     checkpoint = find_checkpoint(settings.model, settings.revision)
     model = load_served_model(
         checkpoint,
-        served_name=settings.served_name,
+        served_names=settings.served_name,
         family=settings.family,
         strict_reference=settings.strict_reference,
         max_tokens=settings.max_tokens,

@@ -35,7 +35,7 @@ class PromptReader:
     def __init__(self, settings: Settings) -> None:
         checkpoint = find_checkpoint(settings.model, settings.revision)
         self.model = load_served_model(
-            checkpoint, served_name=None, strict_reference=settings.strict_reference, max_tokens=settings.max_tokens
+            checkpoint, served_names=(), strict_reference=settings.strict_reference, max_tokens=settings.max_tokens
         )
         rule, limits = feature_rule(settings, self.model), decode_limits(settings)
         self._reader = InputReader(self.model, limits, UuidStore(0), rule, reading_rule(settings, self.model))

@@ -169,3 +169,17 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file_and_loading_is_
     assert all(json.loads(line)["level"] for line in server.log.read_text().splitlines())
 
     assert server.stop() == 0
+
+
+def test_every_served_name_is_served(start_server: Callable[..., LiveServer]) -> None:
+    names = ("--served-name", "first", "--served-name", "second,third/name")
+    server = start_server("--model", str(CHECKPOINT), *names).wait_until_ready()
+    cards = {card["id"]: card for card in server.http.get("/v1/models").json()["data"]}
+    assert {"first", "second", "third/name"} < set(cards)
+    assert {card["root"] for card in cards.values()} == {"first"}
+    for name in ("first", "second", "third/name"):
+        assert server.http.get(f"/v1/models/{name}").json()["id"] == name
+        assert server.ask("/v1/embeddings", {"input": "x", "model": name}).json()["model"] == name
+        assert server.ask("/v2/embed", {"texts": ["x"], "model": name})
+    assert server.ask("/v1/embeddings", {"input": "x"}).json()["model"] == "first"
+    assert server.http.post("/v1/embeddings", json={"input": "x", "model": "fourth"}).status_code == 404

@@ -52,3 +52,25 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, content: str, name: str)
     config.write_text(content)
     with pytest.raises(SettingsError, match=name):
         load_settings({}, {}, config)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "content"),
+    [
+        ({"served_name": ["a", "b, c"]}, {}, ""),
+        ({}, {"CENOTE_SERVED_NAME": "a,b,c"}, ""),
+        ({}, {}, "served-name = ['a', 'b', 'c']"),
+        ({}, {}, "served_name = 'a, b, c'"),
+    ],
+)
+def test_a_list_may_come_in_any_form(
+    tmp_path: Path, flags: dict[str, list[str]], environ: dict[str, str], content: str
+) -> None:
+    (tmp_path / "cenote.toml").write_text(content)
+    assert load_settings(flags, environ, tmp_path / "cenote.toml").served_name == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("value", [["a", ""], ["a,,b"], "", ["a,"]])
+def test_an_empty_name_is_refused(value: str | list[str]) -> None:
+    with pytest.raises(SettingsError, match="--served-name"):
+        load_settings({"served_name": value}, {})

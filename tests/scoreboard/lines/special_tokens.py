@@ -52,7 +52,7 @@ class Checker:
 
     def __init__(self) -> None:
         self._model: ServedModel = load_served_model(
-            find_checkpoint(str(CHECKPOINT), None), served_name=None, strict_reference=False, max_tokens=0
+            find_checkpoint(str(CHECKPOINT), None), served_names=(), strict_reference=False, max_tokens=0
         )
         picture = (ORACLE / "media" / "square.png").read_bytes()
         self._picture: MediaItem = open_image(picture, DecodeLimits(), self._model.pixel_rule)
