@@ -90,11 +90,12 @@ def _add_ingest_command(parser: argparse.ArgumentParser) -> None:
 
 def _ingest(options: argparse.Namespace) -> int:
     from service.ingest.arguments import options_of
+    from service.ingest.extra import not_installed
 
     try:
         from service.ingest.command import ingest
     except ImportError as error:
-        return _complain(f"ingest: {error.name} is not installed: pip install 'cenote[ingest]'", 1)
+        return _complain(f"ingest: {not_installed(str(error.name), 'ingest')}", 1)
     return ingest(options_of(options))
 
 

@@ -19,4 +19,9 @@ def load(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise IngestError(f"{error.name or module} is not installed: pip install 'cenote[{extra}]'") from error
+        raise IngestError(not_installed(error.name or module, extra)) from error
+
+
+def not_installed(module: str, extra: str) -> str:
+    """How to get what is missing; there is no release yet, so a checkout is the usual case."""
+    return f"{module} is not installed: pip install -e '.[{extra}]' in the checkout, or 'cenote[{extra}]' of a release"

@@ -40,5 +40,7 @@ def test_a_password_is_refused_and_not_repeated() -> None:
 
 
 def test_a_library_that_is_not_there_is_named_with_its_extra() -> None:
-    with pytest.raises(IngestError, match=r"no_such_store is not installed: pip install 'cenote\[qdrant\]'"):
+    with pytest.raises(
+        IngestError, match=r"no_such_store is not installed: pip install -e '\.\[qdrant\]' in the checkout"
+    ):
         load("no_such_store", "qdrant")
