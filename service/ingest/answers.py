@@ -15,11 +15,12 @@ class ItemError(msgspec.Struct, frozen=True):
     code: str
     message: str
     index: int | None = None
+    param: str | None = None
 
     @property
     def reason(self) -> Reason:
-        """For the dead letters."""
-        return Reason(self.code, self.message)
+        """For the dead letters, without the place in a request that nobody wrote by hand."""
+        return Reason(self.code, self.message.removeprefix(f"`{self.param}`: "))
 
 
 class Entry(msgspec.Struct, frozen=True):
