@@ -15,6 +15,9 @@ Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
 Modality = Literal["text", "image", "video", "audio"]
 """What an item may hold."""
 
+CohereEndpoint = Literal["embed"]
+"""What Cohere's client may ask of a model."""
+
 InputTypes = dict[str, str]
 """Instruction by name, for `input_type`."""
 
@@ -46,6 +49,12 @@ class ModelCard(Answer, frozen=True, kw_only=True):
         ),
     ]
     owned_by: Annotated[str, Meta(description="Who serves it: `cenote`.", examples=["cenote"])]
+    name: Annotated[str, Meta(description="The same as `id`, under Cohere's name.", examples=["builtin"])]
+    endpoints: Annotated[
+        list[CohereEndpoint],
+        Meta(description="What Cohere's client may ask of the model.", examples=[["embed"]]),
+    ]
+    context_length: Annotated[int, Meta(description="The same as `max_tokens`, under Cohere's name.", examples=[8192])]
     root: Annotated[
         str,
         Meta(
@@ -230,3 +239,4 @@ class ModelList(Answer, frozen=True, kw_only=True):
 
     object: Annotated[Literal["list"], Meta(description="Always `list`.")] = "list"
     data: Annotated[list[ModelCard], Meta(description="The models.")]
+    models: Annotated[list[ModelCard], Meta(description="The same, where Cohere's client looks for them.")]

@@ -1,105 +1,38 @@
 """`POST /tokenize` and `POST /detokenize`: the tokens that a request would have, without embedding it.
 
-Shapes and single-field bounds only. What is counted is what `/v1/embeddings` embeds, so the fields that shape a prompt
-are that route's, under the same names; `prompt` is vLLM's name for one text.
+Shapes and single-field bounds only. What is counted is what `/v1/embeddings` embeds, so the fields are that route's;
+`prompt` is vLLM's name for one text.
 
 Source: vLLM 0.33.0, `/tokenize` and `/detokenize` (shared/reference/api-contract.md 1.14).
 """
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer, Count, Wire
-from schemas.content import Content
-from schemas.embeddings import EmbeddingInput, EmbeddingRequest, TruncationSide
-from schemas.limits import MAX_INPUTS, MAX_INT32, MAX_TOKEN_IDS
-from schemas.messages import MessageOrConversation
+from schemas.embeddings import EmbeddingRequest
+from schemas.errors import ErrorBody
+from schemas.limits import MAX_INT32, MAX_TOKEN_IDS
 
 TokenIds = list[Count]
 """Ids of the model's own tokenizer."""
 
 
-class TokenizeRequest(Wire, frozen=True, kw_only=True):
-    """Exactly one of `prompt`, `input`, `messages` and `inputs` holds what to tokenize; the other three are absent."""
+class TokenizeRequest(EmbeddingRequest, frozen=True, kw_only=True):
+    """Exactly one of `prompt`, `input`, `messages` and `inputs` holds what to tokenize; the other three are absent.
 
-    model: Annotated[
-        str | None,
-        Meta(
-            description="The model's id or an alias, as `/v1/models` lists them. Absent means the one that is served.",
-            examples=["builtin"],
-        ),
-    ] = None
+    Every other field of `/v1/embeddings` is taken too, so that a body can be sent to either; what concerns vectors
+    alone changes nothing here.
+    """
+
     prompt: Annotated[
         str | None,
         Meta(
             description="One text, under vLLM's name: the same as `input` with one string.",
             examples=["a red bicycle against a wall"],
         ),
-    ] = None
-    input: Annotated[
-        EmbeddingInput | None,
-        Meta(
-            description="A text, or texts, as on `/v1/embeddings`.",
-            examples=["a red bicycle against a wall", ["a red bicycle", "a green door"]],
-        ),
-    ] = None
-    messages: Annotated[
-        Annotated[list[MessageOrConversation], Meta(min_length=1, max_length=MAX_INPUTS)] | None,
-        Meta(
-            description="One conversation, or a list of conversations, as on `/v1/embeddings`.",
-            examples=[[{"role": "user", "content": [{"type": "text", "text": "a red bicycle"}]}]],
-        ),
-    ] = None
-    inputs: Annotated[
-        Annotated[list[Content], Meta(min_length=1, max_length=MAX_INPUTS)] | None,
-        Meta(
-            description="Items of text and pictures, as on `/v1/embeddings`. No picture is decoded.",
-            examples=[[{"content": [{"type": "text", "text": "a red bicycle"}]}]],
-        ),
-    ] = None
-    instruction: Annotated[
-        str | None,
-        Meta(
-            description="What the vectors would be for, as on `/v1/embeddings`.",
-            examples=["Retrieve images or text relevant to the user's query."],
-        ),
-    ] = None
-    add_generation_prompt: Annotated[
-        bool | None,
-        Meta(
-            description="Whether the header of an assistant turn follows the last message. Absent means what the "
-            "model's reference does. Not together with `continue_final_message`.",
-            examples=[True],
-        ),
-    ] = None
-    continue_final_message: Annotated[
-        bool | None,
-        Meta(
-            description="Whether the last message is left open, without its end marker; only with `messages`, and the "
-            "last one must hold text. Absent means what the model's reference does.",
-            examples=[False],
-        ),
-    ] = None
-    add_special_tokens: Annotated[
-        bool | None,
-        Meta(
-            description="Whether the tokenizer adds its own special tokens around the prompt. Absent means what the "
-            "model's reference does.",
-            examples=[True],
-        ),
-    ] = None
-    truncate_prompt_tokens: Annotated[
-        Annotated[int, Meta(ge=-1, le=MAX_INT32)] | None,
-        Meta(
-            description="Shorten a prompt to so many tokens; -1 means the model's limit. Only text is shortened, never "
-            "pictures or the template. Absent means that a prompt over the limit is an error.",
-            examples=[512],
-        ),
-    ] = None
-    truncation_side: Annotated[
-        TruncationSide | None,
-        Meta(description="Which end of the text is cut off. Absent means `right`.", examples=["right"]),
     ] = None
     return_token_strs: Annotated[
         bool | None,
@@ -124,6 +57,10 @@ class TokenizeData(Answer, frozen=True, kw_only=True):
         Count, Meta(description="Those of `count` that stand for pictures and videos.", examples=[0])
     ]
     truncated: Annotated[bool, Meta(description="Whether text of this input was cut off to fit.", examples=[False])]
+    error: Annotated[
+        ErrorBody | UnsetType,
+        Meta(description="Why this input has no tokens; only with `on_error: per_item`, and absent when all is well."),
+    ] = UNSET
 
 
 class TokenizeResponse(Answer, frozen=True, kw_only=True):
@@ -177,14 +114,4 @@ def as_embedding_request(request: TokenizeRequest) -> EmbeddingRequest:
     Args:
         request: what came; `prompt` becomes `input`.
     """
-    return EmbeddingRequest(
-        input=request.input if request.prompt is None else request.prompt,
-        messages=request.messages,
-        inputs=request.inputs,
-        instruction=request.instruction,
-        add_generation_prompt=request.add_generation_prompt,
-        continue_final_message=request.continue_final_message,
-        add_special_tokens=request.add_special_tokens,
-        truncate_prompt_tokens=request.truncate_prompt_tokens,
-        truncation_side=request.truncation_side,
-    )
+    return request if request.prompt is None else msgspec.structs.replace(request, input=request.prompt)

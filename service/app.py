@@ -14,6 +14,7 @@ from service.front.local_engine import LocalEngine
 from service.front.loop_lag import watch_loop
 from service.front.serving import Serving
 from service.http.access import AccessLog
+from service.http.cohere_tokens import check_api_key, detokenize_text, tokenize_text
 from service.http.disconnect import CancelOnDisconnect
 from service.http.document import get_docs, get_openapi, get_openapi_sdk
 from service.http.drain import CloseWhileDraining
@@ -42,6 +43,9 @@ ROUTE_HANDLERS = [
     embed_v1,
     tokenize,
     detokenize,
+    tokenize_text,
+    detokenize_text,
+    check_api_key,
     list_models,
     get_model,
     livez,

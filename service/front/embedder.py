@@ -84,8 +84,8 @@ class Embedder:
             job.settle(embedded)
         return embedded
 
-    async def prepare(self, job: Job, caller: Caller) -> list[Prompt]:
-        """The prompts of a job that is not `per_item`, and nothing of the engine.
+    async def prepare(self, job: Job, caller: Caller) -> Sequence[Prompt | ServiceError]:
+        """The prompts of a job, and nothing of the engine. Errors stand in their inputs' places if it is `per_item`.
 
         Raises:
             ServiceError: an input is at fault, the queue is full, or time is up.
@@ -96,7 +96,7 @@ class Embedder:
                     prepared = await self._prepared(job, place)
                     prompts = [one for one in prepared if isinstance(one, Prompt)]
                     self._admission.add_tokens(place, sum(len(prompt.token_ids) for prompt in prompts))
-                    return prompts
+                    return prepared
         except TimeoutError:
             raise self._too_late(caller) from None
 

@@ -21,7 +21,8 @@ PAGE_ROUTE = f"{PREFIX}{{file}}"
 ROUTES = frozenset(
     {
         "/", "/docs", "/health", "/livez", "/metrics", "/openapi-sdk.json", "/openapi.json", "/readyz",
-        "/detokenize", "/tokenize", "/v1/embed", "/v1/embeddings", "/v1/embeddings/stream", "/v1/image_embeds",
+        "/detokenize", "/tokenize", "/v1/check-api-key", "/v1/detokenize", "/v1/tokenize",
+        "/v1/embed", "/v1/embeddings", "/v1/embeddings/stream", "/v1/image_embeds",
         "/v1/models", "/v2/embed",
     }
 )  # fmt: skip

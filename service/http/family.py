@@ -18,6 +18,9 @@ FAMILIES: dict[str, Family] = {
     "/v1/models": "openai",
     "/v2/embed": "cohere",
     "/v1/embed": "cohere",
+    "/v1/tokenize": "cohere",
+    "/v1/detokenize": "cohere",
+    "/v1/check-api-key": "cohere",
     "/tokenize": "openai",
     "/detokenize": "openai",
 }

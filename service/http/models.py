@@ -16,7 +16,7 @@ async def list_models(request: AnyRequest) -> Response[bytes]:
     """Each name under which the model answers."""
     serving = serving_of(request.app)
     cards = [model_card(serving, name) for name in serving.online().model.names]
-    return Response(msgspec.json.encode(ModelList(data=cards)), media_type=MediaType.JSON)
+    return Response(msgspec.json.encode(ModelList(data=cards, models=cards)), media_type=MediaType.JSON)
 
 
 @get("/v1/models/{model_id:path}")
@@ -39,6 +39,9 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         id=name,
         created=model.created_s,
         owned_by="cenote",
+        name=name,
+        endpoints=["embed"],
+        context_length=profile.max_tokens,
         root=model.name,
         aliases=[other for other in model.names if other != name],
         revision=model.checkpoint.revision,

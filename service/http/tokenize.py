@@ -17,7 +17,7 @@ from schemas.tokenize import (
     TokenizeResponse,
     as_embedding_request,
 )
-from service.errors import InputError
+from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
 from service.front.admission import Place
 from service.front.answer_room import Hold
@@ -26,9 +26,10 @@ from service.front.serving import Online, Serving, serving_of
 from service.front.tenant import Caller
 from service.http.body import announced_bytes, read_body
 from service.http.caller import caller_of
-from service.http.errors import AnyRequest
+from service.http.errors import AnyRequest, error_body
 from service.http.late import Parts
 from service.http.reply import Reply, reply
+from service.http.request_id import request_id
 from service.ipc.messages import OutputSpec
 from service.prompt.prompt import Prompt
 from service.prompt.token_strs import token_strs
@@ -70,9 +71,9 @@ async def _tokenize(request: AnyRequest, serving: Serving, caller: Caller, room:
     with_strs = body.return_token_strs or False
     hold = serving.answers.hold(_most_bytes(room.load.num_bytes, with_strs=with_strs), caller.tenant)
     prompts = await _prompts(body, online, caller)
-    num_tokens = sum(len(prompt.token_ids) for prompt in prompts)
-    steps = _tokens(prompts, online.model, with_strs=with_strs)
-    return await _written(serving, steps, num_tokens, hold)
+    num_tokens = sum(len(prompt.token_ids) for prompt in prompts if isinstance(prompt, Prompt))
+    steps = _tokens(prompts, online.model, request_id(request.scope), with_strs=with_strs)
+    return await written_aside(serving, steps, num_tokens, hold)
 
 
 def _most_bytes(num_body_bytes: int, *, with_strs: bool) -> int:
@@ -80,18 +81,29 @@ def _most_bytes(num_body_bytes: int, *, with_strs: bool) -> int:
     return num_body_bytes * (TOKEN_BYTES + STR_BYTES * with_strs)
 
 
-async def _prompts(body: TokenizeRequest, online: Online, caller: Caller) -> list[Prompt]:
+async def _prompts(body: TokenizeRequest, online: Online, caller: Caller) -> Sequence[Prompt | ServiceError]:
     output = OutputSpec(dimensions=online.model.profile.dimensions)  # of a vector that nobody asks for
     try:
         job = online.reader.embedding_job(as_embedding_request(body), output, caller.tenant)
-        return await online.embedder.prepare(job, caller)
+        prepared = await online.embedder.prepare(job, caller)
     except InputError as error:
-        if body.prompt is not None and error.param == "input":
-            error.param = "prompt"
+        _rename(error, body)
         raise
+    for one in prepared:
+        if isinstance(one, InputError):
+            _rename(one, body)
+    return prepared
 
 
-def _tokens(prompts: Sequence[Prompt], model: ServedModel, *, with_strs: bool) -> Steps[TokenizeResponse]:
+def _rename(error: InputError, body: TokenizeRequest) -> None:
+    if body.prompt is not None and error.param == "input":
+        error.param = "prompt"
+
+
+def _tokens(
+    prepared: Sequence[Prompt | ServiceError], model: ServedModel, id_: str, *, with_strs: bool
+) -> Steps[TokenizeResponse]:
+    prompts = [one for one in prepared if isinstance(one, Prompt)]
     strs: list[str] = []
     for prompt in prompts if with_strs else ():
         strs += token_strs(model.tokenizer, prompt.token_ids)
@@ -102,11 +114,14 @@ def _tokens(prompts: Sequence[Prompt], model: ServedModel, *, with_strs: bool) -
         max_model_len=model.profile.max_tokens,
         tokens=tokens,
         token_strs=strs if with_strs else None,
-        data=[_entry(index, prompt) for index, prompt in enumerate(prompts)],
+        data=[_entry(index, one, id_) for index, one in enumerate(prepared)],
     )
 
 
-def _entry(index: int, prompt: Prompt) -> TokenizeData:
+def _entry(index: int, prompt: Prompt | ServiceError, id_: str) -> TokenizeData:
+    if isinstance(prompt, ServiceError):
+        error = error_body(prompt, id_)
+        return TokenizeData(index=index, count=0, tokens=[], image_tokens=0, truncated=False, error=error)
     num_tokens = len(prompt.token_ids)
     return TokenizeData(
         index=index,
@@ -121,9 +136,9 @@ async def _detokenize(request: AnyRequest, serving: Serving, caller: Caller, roo
     body = await read_body(request, DetokenizeRequest, room, ignore_unknown=serving.ignores_unknown_fields)
     online = serving.online()
     online.model.check_name(body.model)
-    _check_ids(body.tokens, online.model.tokenizer.num_ids)
+    check_ids(body.tokens, online.model.tokenizer.num_ids)
     hold = serving.answers.hold(len(body.tokens) * STR_BYTES, caller.tenant)
-    return await _written(serving, _text(body.tokens, online.model), len(body.tokens), hold)
+    return await written_aside(serving, _text(body.tokens, online.model), len(body.tokens), hold)
 
 
 def _text(token_ids: Sequence[int], model: ServedModel) -> Steps[DetokenizeResponse]:
@@ -131,15 +146,31 @@ def _text(token_ids: Sequence[int], model: ServedModel) -> Steps[DetokenizeRespo
     return DetokenizeResponse(prompt=model.tokenizer.decode(token_ids))
 
 
-def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
+def check_ids(token_ids: Sequence[int], num_ids: int) -> None:
+    """Pass where every id is of the vocabulary.
+
+    Args:
+        token_ids: `tokens` of a request.
+        num_ids: of the model.
+
+    Raises:
+        InputError: one is not.
+    """
     for place, token_id in enumerate(token_ids):
         if token_id >= num_ids:
             message = f"`tokens[{place}]`: expected a token id from 0 to {num_ids - 1}, got {token_id}"
             raise InputError("invalid_request", message, param=f"tokens[{place}]")
 
 
-async def _written(serving: Serving, steps: Steps[msgspec.Struct], num_tokens: int, hold: Hold | None) -> Reply:
-    """The answer, made in a thread: a full batch has a million tokens."""
+async def written_aside(serving: Serving, steps: Steps[msgspec.Struct], num_tokens: int, hold: Hold | None) -> Reply:
+    """The answer, made in a thread: a full batch has a million tokens.
+
+    Args:
+        serving: the service.
+        steps: make it.
+        num_tokens: it tells of.
+        hold: room for it, or None.
+    """
 
     def encode() -> Steps[bytes]:
         return msgspec.json.encode((yield from steps))

@@ -12,6 +12,9 @@ _CARD = {
     "object": "model",
     "created": 1790000000,
     "owned_by": "cenote",
+    "name": "builtin",
+    "endpoints": ["embed"],
+    "context_length": 8192,
     "root": "builtin",
     "aliases": ["builtin-embed"],
     "revision": None,
@@ -65,7 +68,8 @@ _CARD = {
 }
 
 MODEL_CARDS: dict[str, Any] = {"builtin": {"summary": "The built-in model", "value": _CARD}}
-MODEL_LISTS: dict[str, Any] = {"builtin": {"summary": "One model", "value": {"object": "list", "data": [_CARD]}}}
+_LIST = {"object": "list", "data": [_CARD], "models": [_CARD]}
+MODEL_LISTS: dict[str, Any] = {"builtin": {"summary": "One model", "value": _LIST}}
 
 HEALTHY: dict[str, Any] = {"ok": {"summary": "All is well", "value": {"status": "ok", "detail": None}}}
 UNHEALTHY: dict[int, Any] = {503: {"status": "loading", "detail": "The model is loading."}}

@@ -1,8 +1,8 @@
-"""Examples of `/tokenize` and `/detokenize`, by name; the ids are the built-in model's."""
+"""Examples of `/tokenize`, `/detokenize` and their kin in Cohere's form; the ids are the built-in model's."""
 
 from typing import Any
 
-from service.openapi.examples import ERRORS, IMAGE_PART, TEXT_PART
+from service.openapi.examples import COHERE_ERRORS, ERRORS, IMAGE_PART, TEXT_PART
 
 TOKENIZE_REQUESTS: dict[str, Any] = {
     "prompt": {
@@ -66,3 +66,33 @@ TOKENIZE_ERRORS: dict[int, Any] = ERRORS | {
 DETOKENIZE_ERRORS: dict[int, Any] = {status: ERRORS[status] for status in (401, 404, 429, 503)} | {
     400: _refused("`tokens[1]`: expected a token id from 0 to 1791, got 1800", "invalid_request", "tokens[1]")
 }
+
+_V1_META = {"api_version": {"version": "1"}}
+
+COHERE_TOKENIZE_REQUESTS: dict[str, Any] = {
+    "text": {"summary": "A text", "value": {"model": "builtin", "text": "a red bicycle"}},
+}
+COHERE_TOKENIZE_RESPONSES: dict[str, Any] = {
+    "text": {
+        "summary": "Its six tokens",
+        "value": {
+            "tokens": [64, 392, 268, 582, 88, 415],
+            "token_strings": ["a", " red", " b", "ic", "y", "cle"],
+            "meta": _V1_META,
+        },
+    },
+}
+COHERE_DETOKENIZE_RESPONSES: dict[str, Any] = {
+    "text": {"summary": "Their text", "value": {"text": "a red bicycle", "meta": _V1_META}},
+}
+CHECKED_KEYS: dict[str, Any] = {"known": {"summary": "A key that is known", "value": {"valid": True}}}
+
+
+def _cohere(example: dict[str, Any]) -> dict[str, Any]:
+    return {"id": example["error"]["request_id"], "message": example["error"]["message"], **example}
+
+
+COHERE_TOKENIZE_ERRORS: dict[int, Any] = {status: COHERE_ERRORS[status] for status in (401, 404, 429, 503)} | {
+    400: _cohere(_refused("`text`: required, got nothing", "invalid_request", "text"))
+}
+COHERE_DETOKENIZE_ERRORS: dict[int, Any] = COHERE_TOKENIZE_ERRORS | {400: _cohere(DETOKENIZE_ERRORS[400])}

@@ -26,7 +26,7 @@ from schemas.health import HealthStatus
 from schemas.image_embeds import FeaturesFormat
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
 from schemas.messages import Conversation, MessageOrConversation, Role
-from schemas.models import InputTypes, Modality, Pooling
+from schemas.models import CohereEndpoint, InputTypes, Modality, Pooling
 from schemas.stream import StreamAnswer
 from schemas.video import VideoSource
 
@@ -86,6 +86,7 @@ NAMED = (
     Named("TokensObject", Literal["tokens"], "Marks the tokens of one input."),
     Named("ModelObject", Literal["model"], "Marks a model, as in OpenAI's API."),
     Named("CohereResponseType", Literal["embeddings_by_type"], "Marks an answer by number format."),
+    Named("CohereEndpoint", CohereEndpoint, "What Cohere's client may ask of a model."),
     Named("InputTypes", InputTypes, "Instruction by name."),
     Named(
         "CohereEmbedV1Response",

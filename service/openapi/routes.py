@@ -20,6 +20,7 @@ from service.openapi import (
     examples_tokens,
 )
 from service.openapi.route import KEY_STATUSES, Route
+from service.openapi.routes_cohere import COHERE_ROUTES
 from service.openapi.routes_plain import PLAIN_ROUTES
 
 TAGS = {
@@ -194,6 +195,7 @@ ROUTES = (
         response_examples=examples_tokens.DETOKENIZE_RESPONSES,
         error_examples=examples_tokens.DETOKENIZE_ERRORS,
     ),
+    *COHERE_ROUTES,
     Route(
         method="GET",
         path="/v1/models",

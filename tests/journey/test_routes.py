@@ -34,7 +34,7 @@ def test_every_family_has_its_own_shape_for_405_and_415(server: LiveServer, path
         ("/embed", ("/v2/embed", "@ai-sdk/cohere", "/v2 after it", "address alone")),
         ("/v2/embeddings", ("/v2/embed", "/v1/embeddings")),
         ("/elsewhere", ("/openapi.json",)),
-        ("/v1/tokenize", ("/tokenize", "no version")),
+        ("/v3/tokenize", ("/tokenize", "no version")),
     ],
 )
 def test_a_wrong_base_url_gets_a_hint(server: LiveServer, path: str, words: tuple[str, ...]) -> None:

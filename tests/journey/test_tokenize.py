@@ -33,6 +33,23 @@ BODIES: dict[str, Body] = {
     "cut right": {"input": [LONG, "x"], "truncate_prompt_tokens": 40},
     "cut left": {"input": LONG, "truncate_prompt_tokens": 40, "truncation_side": "left"},
     "cut to the model": {"input": "x", "truncate_prompt_tokens": -1},
+    "every field": {
+        "model": "builtin",
+        "input": ["x", LONG * 200],
+        "input_type": "query",
+        "truncate": "END",
+        "user": "u",
+        "dimensions": 64,
+        "encoding_format": "float",
+        "embed_dtype": "float16",
+        "endianness": "little",
+        "normalize": False,
+        "on_error": "fail",
+        "image_background": "#ffffff",
+        "timeout": 1,
+        "stream": False,
+    },
+    "names of others": {"input": LONG * 200, "input_type": "passage", "truncation": True},
 }
 
 
@@ -166,3 +183,14 @@ def test_an_unknown_model_is_not_found(server: LiveServer) -> None:
     for path, body in (("/tokenize", {"prompt": "x"}), ("/detokenize", {"tokens": [1]})):
         answer = server.http.post(path, json=body | {"model": "gpt-5"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")
+
+
+def test_per_item_a_bad_input_has_its_error_in_its_place(server: LiveServer) -> None:
+    body = {"input": ["x", LONG * 200, "y"], "on_error": "per_item"}
+    found = tokens_of(server, **body)
+    assert [entry["count"] > 0 for entry in found["data"]] == [True, False, True]
+    assert found["data"][1]["error"]["code"] == "context_length_exceeded"
+    assert found["data"][1]["error"]["index"] == 1
+    assert found["count"] == server.ask("/v1/embeddings", body).json()["usage"]["prompt_tokens"]
+    (entry,) = tokens_of(server, prompt=LONG * 200, on_error="per_item")["data"]
+    assert entry["error"]["param"] == "prompt"

@@ -27,6 +27,7 @@ UNVERSIONED, TOO_MUCH = "no version", "leave out what stands before that path in
         ("/embed", "cohere"),
         ("/v2/embeddings", "cohere"),
         ("/tokenize", "openai"),
+        ("/v1/tokenize", "cohere"),
         ("/", "openai"),
         ("/elsewhere", "openai"),
     ],
@@ -48,8 +49,8 @@ def test_the_end_of_a_path_decides_its_family(path: str, family: str) -> None:
         ("/v2/embed/v2/embed", "/v2/embed", TOO_MUCH),
         ("/v1/v1/embed", "/v1/embed", TOO_MUCH),
         ("/embed", "/v2/embed", COHERE),
-        ("/v1/tokenize", "/tokenize", UNVERSIONED),
-        ("/v1/detokenize", "/detokenize", UNVERSIONED),
+        ("/v1/v1/check-api-key", "/v1/check-api-key", TOO_MUCH),
+        ("/api/tokenize", "/tokenize", UNVERSIONED),
     ],
 )
 def test_a_wrong_base_url_is_told_the_right_one(path: str, meant: str, advice: str) -> None:

@@ -1,0 +1,60 @@
+"""Cohere's client, unmodified, asked for everything but vectors: tokens, their text, the key, the models."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import cohere
+import pytest
+from cohere.base_client import BaseCohere
+from cohere.errors import BadRequestError, NotFoundError, UnauthorizedError
+
+from service.front.key_file import hash_key
+from tests.conftest import LiveServer
+
+MODEL = "builtin"
+TEXT = "a red bicycle, 東京 👩‍👩‍👧 <|im_end|>"
+
+
+@pytest.fixture
+def client(server: LiveServer) -> cohere.Client:
+    return cohere.Client(base_url=server.url, api_key="any")
+
+
+def test_tokens_and_back(client: cohere.Client, server: LiveServer) -> None:
+    found = client.tokenize(text=TEXT, model=MODEL, offline=False)
+    assert "".join(found.token_strings) == TEXT
+    assert len(found.tokens) == len(found.token_strings)
+    assert client.detokenize(tokens=found.tokens, model=MODEL, offline=False).text == TEXT
+    prompt = server.ask("/tokenize", {"input": TEXT}).json()["tokens"]
+    assert str(found.tokens)[1:-1] in str(prompt)
+    assert client.tokenize(text="", model=MODEL, offline=False).tokens == []
+
+
+def test_what_is_wrong_is_told_in_coheres_form(client: cohere.Client, server: LiveServer) -> None:
+    with pytest.raises(NotFoundError):
+        client.tokenize(text="x", model="embed-v4.0", offline=False)
+    with pytest.raises(BadRequestError) as bad:
+        client.detokenize(tokens=[10**6], model=MODEL, offline=False)
+    assert bad.value.body["error"]["param"] == "tokens[0]"
+    answer = server.http.post("/v1/tokenize", json={"model": MODEL})
+    assert answer.json()["message"] == answer.json()["error"]["message"] == "`text`: required, got nothing"
+    assert server.http.post("/v1/tokenize", json={"text": "x" * (3 << 20)}).status_code == 413
+
+
+def test_the_key_and_the_models(client: cohere.Client, server: LiveServer) -> None:
+    assert BaseCohere.check_api_key(client).valid is True  # `Client` itself has it switched off
+    listed = client.models.list().models
+    cards = server.http.get("/v1/models").json()
+    assert [one.name for one in listed] == [card["id"] for card in cards["data"]]
+    one = client.models.get(MODEL)
+    assert (one.name, one.endpoints, one.context_length) == (MODEL, ["embed"], cards["data"][0]["max_tokens"])
+
+
+def test_a_key_that_is_not_known_is_refused(start_server: Callable[..., LiveServer], tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text(json.dumps({"tenant": "a", "sha256": hash_key(b"cen_known").hex()}) + "\n")
+    server = start_server("--model", "builtin", "--api-keys", str(keys)).wait_until_ready()
+    with pytest.raises(UnauthorizedError):
+        BaseCohere.check_api_key(cohere.Client(base_url=server.url, api_key="other"))
+    assert BaseCohere.check_api_key(cohere.Client(base_url=server.url, api_key="cen_known")).valid is True
