@@ -25,7 +25,8 @@ from service.openapi import render, render_sdk
 from service.prompt.detect import load_profile
 from service.prompt.profile import UnsupportedModelError
 from service.reference import render_markdown
-from service.setting_sources import PREFIX, load_settings
+from service.serve_arguments import add_settings
+from service.setting_sources import load_settings, unknown_flag
 from service.settings import FIELDS, Settings, SettingsError
 
 logger = logging.getLogger("cenote.cli")
@@ -36,8 +37,13 @@ DOCUMENTS = {"full": render, "sdk": render_sdk}
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a user's mistake is one line on stderr and exit code 2, a failed start exit code 1."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown and options.run is not _serve:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
+        if unknown:
+            raise unknown_flag(unknown[0])
         sys.exit(options.run(options))
     except (SettingsError, CheckpointError, UnsupportedModelError) as error:
         sys.exit(_complain(str(error), 2))
@@ -50,9 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="serve a model over HTTP", allow_abbrev=False)
     serve.set_defaults(run=_serve)
-    serve.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
-    for name, field in FIELDS.items():
-        _add_setting(serve, name, field)
+    add_settings(serve)
     models = commands.add_parser("models", help="say what a model resolves to, without loading its weights")
     models.add_argument("model", nargs="?", default=BUILTIN, help="`builtin`, a folder, or a hub id")
     models.add_argument("--revision", help="commit, tag or branch of the hub id")
@@ -115,18 +119,6 @@ def _new_key(options: argparse.Namespace) -> int:
     print(f"the key, which is stored nowhere: {key}", file=sys.stderr)
     print(msgspec.json.encode(line).decode())
     return 0
-
-
-def _add_setting(parser: argparse.ArgumentParser, name: str, field: msgspec.structs.FieldInfo) -> None:
-    flag = f"--{name.replace('_', '-')}"
-    about = next(meta.description for meta in field.type.__metadata__ if meta.description)
-    shown = f"{about} (default {field.default}; {PREFIX}{name.upper()})".replace("%", "%%")
-    if isinstance(field.default, bool):
-        parser.add_argument(flag, nargs="?", const="true", default=argparse.SUPPRESS, metavar="true|false", help=shown)
-    elif isinstance(field.default, tuple):
-        parser.add_argument(flag, default=argparse.SUPPRESS, action="append", metavar="NAME,...", help=shown)
-    else:
-        parser.add_argument(flag, default=argparse.SUPPRESS, metavar=name.rpartition("_")[2].upper(), help=shown)
 
 
 def _serve(options: argparse.Namespace) -> int:

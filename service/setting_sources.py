@@ -4,6 +4,7 @@ A flag wins over the environment, the environment over the file, the file over t
 declared stops the start, wherever it stands.
 """
 
+import difflib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -39,9 +40,33 @@ def load_settings(
     values = {}
     for name, (source, value) in named.items():
         if name not in FIELDS:
-            raise SettingsError(f"{source}: there is no such setting; `cenote serve --help` lists them")
+            raise _unknown(source, name)
         values[name] = _convert(name, source, value)
     return Settings(**values)
+
+
+def unknown_flag(argument: str) -> SettingsError:
+    """What is said of an argument of `cenote serve` that is none.
+
+    Args:
+        argument: as it was given, perhaps with `=` and a value.
+    """
+    flag, _, _ = argument.partition("=")
+    if not flag.startswith("--"):
+        return SettingsError(f"serve: got {argument!r}, which no flag stands before; `cenote serve --help` lists them")
+    return _unknown(flag, flag.removeprefix("--").replace("-", "_"))
+
+
+def _unknown(source: str, name: str) -> SettingsError:
+    """A name that is no setting, with the one that was probably meant, written as where it came from writes it."""
+    close = difflib.get_close_matches(name, FIELDS, 1)
+    if not close:
+        return SettingsError(f"{source}: there is no such setting; `cenote serve --help` lists them")
+    if source.startswith("--"):
+        meant = f"--{close[0].replace('_', '-')}"
+    else:
+        meant = f"{PREFIX}{close[0].upper()}" if source.startswith("environment") else close[0]
+    return SettingsError(f"{source}: there is no such setting; did you mean {meant}? `cenote serve --help` lists them")
 
 
 def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:

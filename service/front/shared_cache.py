@@ -44,4 +44,4 @@ def _check_url(url: str) -> None:
     if not is_sound:
         raise SettingsError(f"--valkey-url: expected {'://, '.join(SCHEMES)}:// and a host or a path, got another")
     if find_spec("redis") is None:
-        raise SettingsError("--valkey-url: needs the extra `valkey`; install `cenote[valkey]`")
+        raise SettingsError("--valkey-url: needs the extra `valkey`; in a checkout `pip install -e '.[valkey]'`")

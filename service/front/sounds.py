@@ -23,7 +23,7 @@ from service.media.sound import Sound
 from service.media.sound_file import OpenSound, SoundInfo, SoundLimits, check_named, check_sound, sound_format
 from service.media.source import read_source
 
-NO_CODECS = "got audio, which this server cannot read without its extra `audio` (`pip install cenote[audio]`)"
+NO_CODECS = "got audio, which this server cannot read without its extra `audio` (`pip install -e '.[audio]'`)"
 
 
 @dataclass(slots=True)

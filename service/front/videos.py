@@ -25,7 +25,7 @@ _AS_DATA = "data:image/jpeg;base64,"
 """Before each of them: so it is data, and never a URL."""
 
 NO_CODECS = (
-    "got a video file, which this server cannot read without its extra `video` (`pip install cenote[video]`); it takes "
+    "got a video file, which this server cannot read without its extra `video` (`pip install -e '.[video]'`); it takes "
     "videos as `video_frames`, or as frames in `data:video/jpeg;base64,`"
 )
 

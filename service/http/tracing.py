@@ -42,7 +42,9 @@ def open_tracing(endpoint: str) -> Tracing:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        raise SettingsError("--otlp-endpoint: needs the extra `otel`; install `cenote[otel]`") from None
+        raise SettingsError(
+            "--otlp-endpoint: needs the extra `otel`; in a checkout `pip install -e '.[otel]'`"
+        ) from None
     resource = Resource.create({"service.name": "cenote"})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))

@@ -11,6 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from service.serve_arguments import GROUPS
+from service.settings import FIELDS
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, plain_environ
 
 
@@ -51,10 +53,34 @@ def test_a_bad_flag_stops_the_start(flags: tuple[str, ...], words: tuple[str, ..
     assert [word for word in words if word not in line] == [], line
 
 
-def test_an_unknown_flag_stops_the_start() -> None:
-    result = run("serve", "--dimension", "64")
-    assert result.returncode == 2
-    assert "--dimension" in result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--dimension", "64"), ("--dimension", "no such setting")),
+        (("--prot=1",), ("--prot:", "did you mean --port?")),
+        (("--max-batch-token", "1"), ("--max-batch-token:", "did you mean --max-batch-tokens?")),
+        (("builtin",), ("'builtin'", "no flag")),
+    ],
+)
+def test_an_unknown_flag_stops_the_start(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    line = the_line(run("serve", *arguments))
+    assert [word for word in words if word not in line] == [], line
+
+
+def test_the_help_has_groups_choices_and_what_values_are() -> None:
+    shown = run("serve", "--help", COLUMNS="200").stdout
+    for words in (
+        "usage: cenote serve [--config FILE] [--SETTING VALUE ...]\n",
+        "--dtype auto|bfloat16|float16|float32",
+        "--lame-duck-s SECONDS",
+        "--api-keys FILE",
+        "--strict-reference [true|false]",
+        "CENOTE_PORT",
+    ):
+        assert words in shown
+    for title in GROUPS.values():
+        assert f"\n{title}:\n" in shown
+    assert [name for name in FIELDS if name in GROUPS] == list(GROUPS), "each group begins where it says"
 
 
 @pytest.mark.parametrize(("name", "value"), [("CENOTE_ENCODER_CACHE", "1"), ("CENOTE_PORT", "-1")])
@@ -65,7 +91,7 @@ def test_a_bad_environment_variable_stops_the_start(name: str, value: str) -> No
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("prot = 1", ("prot", "no such setting")),
+        ("prot = 1", ("prot", "no such setting", "did you mean port?")),
         ("port = '1'x", ("line 1",)),
         ("dtype = 'int4'", ("dtype", "'int4'", "float32")),
         ("strict-reference = 1", ("strict-reference", "true or false")),

@@ -33,7 +33,7 @@ def test_a_url_that_is_none_is_refused_without_being_repeated(url: str) -> None:
 def test_a_server_needs_the_extra_that_speaks_to_it(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(valkey_url=f"{scheme}://user:{SECRET}@cache.example:6380/1")
     monkeypatch.setattr("service.front.shared_cache.find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"install `cenote\[valkey\]`"):
+    with pytest.raises(SettingsError, match=r"pip install -e '.\[valkey\]'"):
         check_shared_cache(settings)
     monkeypatch.setattr("service.front.shared_cache.find_spec", lambda name: name)
     check_shared_cache(settings)

@@ -1,0 +1,24 @@
+"""What documents and hints say to install can be installed from a checkout: there is no release yet."""
+
+import re
+import subprocess
+import tomllib
+
+from tests.conftest import ROOT
+
+EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+
+
+def test_every_extra_that_is_named_can_be_installed_from_a_checkout() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "README.md", "docs", "deploy", "service"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    texts = {path: (ROOT / path).read_text() for path in listed.stdout.split() if path.endswith((".md", ".py"))}
+    wrong = [path for path, text in texts.items() if re.search(r"install `?'?\"?cenote\b", text)]
+    assert wrong == [], "no index has it"
+    named = {extra for text in texts.values() for extra in re.findall(r"install -e '\.\[([a-z]+)\]'", text)}
+    assert {"video", "audio", "ingest", "ray", "valkey", "otel"} <= named <= EXTRAS
