@@ -77,3 +77,14 @@ def test_tokens_that_are_not_taken_are_held_too(server: LiveServer) -> None:
     with slow_reader(server, post("/tokenize", body)):
         assert held(server) > 0
     wait_until(lambda: held(server) == 0)
+
+
+def test_an_answer_that_never_comes_gives_back_what_it_would_have_held(server: LiveServer) -> None:
+    wrong = {"input": ["a"] * (NUM_INPUTS - 1) + ["too long " * 20_000]}
+    assert server.http.post("/v1/embeddings", json=wrong).status_code == 400
+    wait_until(lambda: held(server) == 0)
+    texts = [f"{i} " + "many words " * 20 for i in range(NUM_INPUTS)]
+    with socket.create_connection(address(server)) as client:
+        client.sendall(post("/v1/embeddings", json.dumps({"input": texts}).encode()))
+        wait_until(lambda: held(server) == ANSWER_BYTES)
+    wait_until(lambda: held(server) == 0)
