@@ -21,4 +21,4 @@ def test_every_extra_that_is_named_can_be_installed_from_a_checkout() -> None:
     wrong = [path for path, text in texts.items() if re.search(r"install `?'?\"?cenote\b", text)]
     assert wrong == [], "no index has it"
     named = {extra for text in texts.values() for extra in re.findall(r"install -e '\.\[([a-z]+)\]'", text)}
-    assert {"video", "audio", "ingest", "ray", "valkey", "otel"} <= named <= EXTRAS
+    assert {"video", "audio", "ray", "valkey", "otel"} <= named <= EXTRAS
