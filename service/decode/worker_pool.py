@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from service import metrics
 from service.decode.messages import DecodeEnd
 from service.decode.worker_process import WorkerLostError, WorkerProcess
-from service.errors import ModelError
+from service.errors import ModelError, UnavailableError
 
 MEMORY_SLACK_BYTES = 256 << 20
 """What a process may take beyond the budget: the file twice, threads' stacks, what allocators round up to."""
 
 NUM_TRIES = 2
+
+RETRY_S = 2.0
+"""When a request is worth sending again whose decoders were killed: new ones have started by then."""
 
 
 class WorkerPool:
@@ -49,18 +52,25 @@ class WorkerPool:
         Raises:
             TimeoutError: it is overdue; its process has been killed.
             WorkerLostError: it ended its process, and that of the second try too.
+            UnavailableError: somebody else ended both, or new ones as they started.
+            ModelError: processes end by themselves before they have started.
         """
+        was_killed = True
         for _ in range(NUM_TRIES):
-            worker = self._ready_worker()
+            worker: WorkerProcess | None = self._ready_worker()
+            assert worker is not None  # for the type: below it becomes the slot's next one
             try:
                 return worker.exchange(task, num_bytes, self._deadline_s)
             except WorkerLostError:
-                worker = self._replace(worker, "lost")
+                was_killed &= worker.was_killed
+                worker = self._replaced(worker, "lost")
             except TimeoutError:
-                worker = self._replace(worker, "deadline")
+                worker = self._replaced(worker, "deadline")
                 raise
             finally:
                 self._idle.put(worker)
+        if was_killed:
+            raise _unavailable()
         raise WorkerLostError
 
     def close(self) -> None:
@@ -71,20 +81,39 @@ class WorkerPool:
 
     def _ready_worker(self) -> WorkerProcess:
         """An idle worker; one that ended while it was idle is not the next task's fault."""
-        worker = self._idle.get() or self._new_worker()
-        if worker.has_ended:
-            worker = self._replace(worker, "lost")
+        worker = self._idle.get()
+        if worker is not None and worker.has_ended:
+            worker = self._replaced(worker, "lost")
         try:
+            worker = worker or self._new_worker()
             worker.wait_until_ready()
-        except (WorkerLostError, TimeoutError):
-            self._idle.put(self._replace(worker, "start"))
-            raise ModelError("internal_error", "a decoder's process did not start") from None
+        except (WorkerLostError, OSError) as error:  # a start that takes too long is an OSError, and so is none at all
+            self._idle.put(None)
+            is_ours = isinstance(error, WorkerLostError) and worker is not None and not worker.was_killed
+            if worker is not None:
+                self._drop(worker, "start")
+            if is_ours:
+                raise ModelError("internal_error", "a decoder's process did not start") from None
+            raise _unavailable() from None
         return worker
 
-    def _replace(self, worker: WorkerProcess, reason: str) -> WorkerProcess:
+    def _replaced(self, worker: WorkerProcess, reason: str) -> WorkerProcess | None:
+        """A new one in its place; None, which is one that starts when it is needed, where the system has no room."""
+        self._drop(worker, reason)
+        try:
+            return self._new_worker()
+        except OSError:
+            return None
+
+    def _drop(self, worker: WorkerProcess, reason: str) -> None:
         worker.kill()
         metrics.DECODE_WORKERS_REPLACED.labels(reason).inc()
-        return self._new_worker()
 
     def _new_worker(self) -> WorkerProcess:
         return WorkerProcess(self._command, max_memory_bytes=self._max_memory_bytes, cpu_s=self._deadline_s)
+
+
+def _unavailable() -> UnavailableError:
+    """What the kernel does when memory is short, or an operator: no picture is at fault."""
+    message = "a decoder's process was ended from outside; send the request again"
+    return UnavailableError("overloaded", message, retry_after_s=RETRY_S)

@@ -1,6 +1,7 @@
 """The front's handle on one decoder's process: blocking, for one thread at a time. Knows no asyncio and no queue."""
 
 import os
+import signal
 import socket  # noqa: TID251  # a socket pair
 import subprocess
 import sys
@@ -22,6 +23,9 @@ COMMAND = (sys.executable, "-P", "-m", "service.decode.worker")
 
 START_S = 30.0
 """Longest time that a new process may take to load its codecs."""
+
+_REAPED_S = 1.0
+"""How long a process that has closed its socket may take to end: it is ending."""
 
 _ENVIRON = ("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH", "LANG", "TMPDIR")
 """What a worker gets of our environment, which may hold tokens."""
@@ -52,6 +56,14 @@ class WorkerProcess:
     def has_ended(self) -> bool:
         """Whether the process has ended, for whatever reason."""
         return self._process.poll() is not None
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether the process, which is lost, was killed, and not by us: a picture that breaks it ends it otherwise."""
+        try:
+            return self._process.wait(_REAPED_S) == -signal.SIGKILL
+        except subprocess.TimeoutExpired:
+            return False
 
     def wait_until_ready(self) -> None:
         """Return when the process has loaded its codecs.

@@ -19,8 +19,8 @@ from PIL import Image
 from service import metrics
 from service.decode.processes import ProcessDecoder
 from service.decode.threads import ThreadDecoder
-from service.decode.worker_process import COMMAND
-from service.errors import MediaError, ModelError
+from service.decode.worker_process import COMMAND, WorkerProcess
+from service.errors import MediaError, ModelError, UnavailableError
 from service.media.header import DecodeLimits
 from service.media.item import MediaItem, open_image
 from service.media.pixels import load_pixels
@@ -159,6 +159,44 @@ def test_a_process_that_was_killed_for_something_else_costs_its_picture_nothing(
         time.sleep(0.01)
     assert asyncio.run(decoder.pixels(item(32))).size
     assert set(children_of(os.getpid())) - others
+
+
+@LINUX
+@pytest.mark.parametrize(
+    "command",
+    ["in the middle", [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]],
+    ids=["while they decode", "while they start"],
+)
+def test_when_processes_are_killed_from_outside_nothing_is_at_fault_and_it_is_worth_trying_again(
+    start: Start, tmp_path: Path, command: str | list[str]
+) -> None:
+    """As the kernel does it when memory is short."""
+    if isinstance(command, str):
+        command = misbehaving(tmp_path, "os.kill(os.getpid(), 9)")
+    decoder = start(command=command)
+    for _ in range(3):  # and no process is missing afterwards
+        with pytest.raises(UnavailableError) as caught:
+            asyncio.run(decoder.pixels(item(64)))
+        assert (caught.value.code, caught.value.retry_after_s) == ("overloaded", 2)
+    assert decoder.budget.num_bytes_taken == 0
+
+
+@LINUX
+def test_when_no_process_can_be_made_it_is_worth_trying_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        decoder = start()
+        with monkeypatch.context() as full:
+            full.setattr("subprocess.Popen.__init__", refuse)
+            full.setattr(WorkerProcess, "has_ended", True)
+            for _ in range(3):
+                with pytest.raises(UnavailableError):
+                    await decoder.pixels(item(32))
+        assert (await decoder.pixels(item(32))).size
+
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError
+
+    asyncio.run(story())
 
 
 def test_a_process_that_cannot_start_is_our_fault_and_not_the_pictures(start: Start) -> None:
