@@ -21,6 +21,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from schemas.limits import MAX_FPS, MIN_FPS
+from service.decode.container_end import ends_inside
 from service.media.antialias import resize_antialiased
 from service.media.clip import ClipInfo
 from service.media.container import Container
@@ -52,6 +53,8 @@ def read_info(encoded: bytes, container: Container) -> ClipInfo:
     Raises:
         ClipError: it cannot be read.
     """
+    if ends_inside(encoded, container):
+        raise ClipError
     with _open(encoded, container) as opened:
         stream = _video(opened)
         index, context = _index(opened, stream), stream.codec_context

@@ -7,6 +7,7 @@ Files that were written as a stream say no length, and are taken as they are.
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 
+from service.decode.container_end import ends_inside
 from service.media.sound_file import SoundFormat
 
 UNKNOWN_BYTES = (0, 0x7FFF_0000)
@@ -28,12 +29,14 @@ def said_s(encoded: bytes, kind: SoundFormat, opened: InputContainer, stream: Au
 
 
 def is_cut(encoded: bytes, kind: SoundFormat) -> bool:
-    """Whether a WAV or Ogg file ends too soon by its own structure.
+    """Whether a file ends too soon by its own structure; MP3 and FLAC have none that says so.
 
     Source: RIFF (data chunks have their length in front), RFC 3533 section 6 (a stream's last page is marked).
     """
     if kind == "ogg":
         return _lacks_last_page(encoded)
+    if kind in ("webm", "mp4"):
+        return ends_inside(encoded, kind)
     return kind == "wav" and _lacks_data(encoded)
 
 
