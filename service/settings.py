@@ -149,7 +149,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = "ignore"
     decode_isolation: Annotated[
         Literal["auto", "threads", "processes"],
-        _about("where pictures are decoded; auto is processes with --api-keys and threads without"),
+        _about("where pictures are decoded; auto is processes; threads are for who trusts every picture"),
     ] = "auto"
     decode_workers: Annotated[
         NotNegative, _about("threads or processes that decode; 0 takes as many as the container's quota has cores")

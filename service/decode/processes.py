@@ -19,28 +19,44 @@ from service.media.blame import Blame
 from service.media.header import UNREADABLE
 from service.media.item import MediaItem
 
+MAX_EARLY = 4
+"""Processes that start with the front; others when as many images are decoded at once. Each has 25 MB of its own."""
+
 
 class ProcessDecoder:
-    """A `Decoder` of processes, as many as it has threads that wait for them; the last starts if it is needed.
+    """A `Decoder` of processes, as many as it has threads that wait for them; the last start if they are needed.
 
     Attributes:
         room: for what is being decoded.
     """
 
     def __init__(
-        self, *, num_workers: int, max_bytes: int, deadline_s: float, command: Sequence[str] = COMMAND
+        self,
+        *,
+        num_workers: int,
+        max_bytes: int,
+        deadline_s: float,
+        is_lazy: bool = False,
+        command: Sequence[str] = COMMAND,
     ) -> None:
+        """Decode in up to `num_workers` and two more processes; some start at once, unless `is_lazy`."""
+        num_seats = num_workers + NUM_SPARE
+        num_early = 0 if is_lazy else min(num_workers + 1, MAX_EARLY)
         self.room = FairRoom(num_workers, max_bytes)
         self._deadline_s = deadline_s
-        self._threads = ThreadPoolExecutor(num_workers + NUM_SPARE, thread_name_prefix="decode")
+        self._threads = ThreadPoolExecutor(num_seats, thread_name_prefix="decode")
         self._workers = WorkerPool(
-            command, num_workers=num_workers + 1, num_lazy=NUM_SPARE - 1, max_bytes=max_bytes, deadline_s=deadline_s
+            command,
+            num_workers=num_early,
+            num_lazy=num_seats - num_early,
+            max_bytes=max_bytes,
+            deadline_s=deadline_s,
         )
 
     async def pixels(self, item: MediaItem) -> NDArray[np.uint8]:
         """See `Decoder.pixels`."""
-        num_bytes = item.num_decode_bytes
-        piece = await self.room.take(num_bytes, num_bytes=num_bytes, is_small=num_bytes <= self.room.small_bytes)
+        num_bytes, cost = item.num_decode_bytes, item.decode_cost
+        piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._threads, self._decode, item)
 
         def ended(work: asyncio.Future[NDArray[np.uint8]]) -> None:

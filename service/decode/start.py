@@ -8,19 +8,19 @@ from service.decode.threads import ThreadDecoder
 from service.settings import Settings
 
 
-def start_decoder(settings: Settings, cores: int) -> ThreadDecoder | ProcessDecoder:
-    """Threads, or processes that can be killed, where keys are handed to strangers.
+def start_decoder(settings: Settings, cores: int, *, sees: bool = True) -> ThreadDecoder | ProcessDecoder:
+    """Processes that can be killed, or threads for whoever trusts every image.
 
     Args:
         settings: `decode_isolation` and its neighbours.
         cores: how many decode side by side when the settings do not say.
+        sees: whether the model takes images: no process starts else.
     """
     num_workers = settings.decode_workers or cores
     max_bytes, deadline_s = settings.max_decode_bytes, settings.decode_timeout_s
-    has_strangers = settings.decode_isolation == "auto" and settings.api_keys is not None
-    if has_strangers or settings.decode_isolation == "processes":
-        return ProcessDecoder(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
-    return ThreadDecoder(num_threads=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
+    if settings.decode_isolation == "threads":
+        return ThreadDecoder(num_threads=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
+    return ProcessDecoder(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s, is_lazy=not sees)
 
 
 def start_clip_decoder(settings: Settings, cores: int) -> ClipDecoder | None:

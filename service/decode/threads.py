@@ -1,4 +1,4 @@
-"""Decoding in threads of the front: the least work, for whoever trusts the pictures.
+"""Decoding in threads of the front: the least work, for whoever trusts the pictures (`--decode-isolation threads`).
 
 A thread cannot be stopped. One that is overdue keeps its place and its room until it ends by itself, and
 a fault of a codec takes the front with it. `processes` has neither weakness.
@@ -30,8 +30,8 @@ class ThreadDecoder:
 
     async def pixels(self, item: MediaItem) -> NDArray[np.uint8]:
         """See `Decoder.pixels`."""
-        num_bytes = item.num_decode_bytes
-        piece = await self.room.take(num_bytes, num_bytes=num_bytes, is_small=num_bytes <= self.room.small_bytes)
+        num_bytes, cost = item.num_decode_bytes, item.decode_cost
+        piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._pool, load_pixels, item)
 
         def ended(work: asyncio.Future[NDArray[np.uint8]]) -> None:

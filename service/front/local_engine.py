@@ -33,7 +33,7 @@ class LocalEngine:
         """Make the arena and the threads that decode; the engine is started by the keeper."""
         settings, self._needs = needs.settings, needs
         self._arena = arena = PixelArena(settings.pixel_arena_bytes)
-        decoder = start_decoder(settings, needs.cores)
+        decoder = start_decoder(settings, needs.cores, sees="image" in needs.model.profile.modalities)
         rooms = [one.room for one in (decoder, needs.clips, needs.sounds) if one is not None]
         metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
         metrics.DECODE_BYTES.set_function(lambda: sum(room.num_bytes_taken for room in rooms))

@@ -97,12 +97,10 @@ class EmbedderReplica:
 
 def engine_settings(settings: Settings) -> Settings:
     """The service's settings for an engine behind an ingress, where keys are asked for and vectors are shared."""
-    has_strangers = settings.decode_isolation == "auto" and settings.api_keys is not None
     shares_features = settings.valkey_keeps != "vectors"
     return msgspec.structs.replace(
         settings,
         api_keys=None,
-        decode_isolation="processes" if has_strangers else settings.decode_isolation,
         valkey_url=settings.valkey_url if shares_features else None,
         valkey_keeps="features",
     )
