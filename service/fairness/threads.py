@@ -81,7 +81,10 @@ class FairThreads:
             running.exception()  # read once: nobody may wait for it any more, and asyncio would complain
 
         running.add_done_callback(ended)
-        return await asyncio.shield(running)  # whoever gives up, the room is given back when the thread is free again
+        try:
+            return await asyncio.shield(running)  # who gives up gives no room back before the thread is free again
+        finally:
+            del running  # an error has this frame, and so would keep itself and all that the work was about
 
 
 def _slice(steps: Steps[T]) -> Done[T] | None:
