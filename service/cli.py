@@ -13,6 +13,7 @@ import uvicorn
 
 from service import logs
 from service.app import create_app
+from service.front.heap import return_large_blocks
 from service.front.key_file import ApiKey, hash_key, new_key
 from service.front.serving import Serving
 from service.http.binding import ListenError, bind
@@ -127,6 +128,7 @@ def _serve(options: argparse.Namespace) -> int:
     logs.configure(settings.log_format, settings.log_level)
     if not is_hub_id(settings.model):  # what is on this machine is looked at before a port is opened
         load_profile(find_checkpoint(settings.model, settings.revision).folder, settings.family)
+    return_large_blocks()
     return asyncio.run(_serve_until_ended(settings))
 
 
