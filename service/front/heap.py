@@ -1,7 +1,7 @@
 """How the C library treats the memory of large bodies: what is freed goes back to the kernel.
 
 A body of 30 MB is there several times for a moment: as it came, as JSON, as text. Once glibc has freed one such block
-it keeps all of that size inside its heaps, of which each thread has one, and there they stay between smaller ones. Fixed,
+it keeps all of that size inside its heaps, one a thread, and there they stay between smaller ones. Fixed,
 its threshold gives a large block pages of its own for good, and they go back with it; with two heaps for all threads
 there are fewer holes. A request of a few kilobytes never gets there.
 
