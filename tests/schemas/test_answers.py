@@ -52,6 +52,7 @@ CARD = ModelCard(
     root="m",
     aliases=[],
     revision=None,
+    fingerprint="0" * 32,
     pooling="last_token",
     normalize=True,
     dimensions=2048,
