@@ -1,4 +1,4 @@
-"""Every Prometheus series, declared once, with fixed label sets; stages, steps and codes are there from the start."""
+"""Every Prometheus series with fixed labels, declared once; stages, steps and codes are there from the start."""
 
 from typing import get_args
 

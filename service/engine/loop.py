@@ -200,7 +200,7 @@ class EngineLoop:
             if isinstance(row, Failure):
                 failures.append(row)
             else:
-                vectors.append(_vector(waiting, row, began_s, step_ms))
+                vectors.append(_vector(waiting, row, began_s, step_ms, len(everyone) if num_tokens else 0))
         self._answer(began_s, vectors=vectors, failures=failures, num_tokens=num_tokens)
 
     def _flush_released(self) -> None:
@@ -233,7 +233,9 @@ class EngineLoop:
         )
 
 
-def _vector(waiting: "Waiting[torch.Tensor]", row: dict[str, bytes], began_s: float, step_ms: float) -> Vector:
+def _vector(
+    waiting: "Waiting[torch.Tensor]", row: dict[str, bytes], began_s: float, step_ms: float, num_batched: int = 0
+) -> Vector:
     return Vector(
         id=waiting.request.id,
         rows=row,
@@ -241,4 +243,5 @@ def _vector(waiting: "Waiting[torch.Tensor]", row: dict[str, bytes], began_s: fl
         num_misses=waiting.num_misses,
         queue_ms=(began_s - waiting.arrived_s) * 1e3,
         inference_ms=step_ms,
+        num_batched=num_batched,
     )

@@ -86,6 +86,7 @@ class Embedded:
         num_image_tokens: those of `num_tokens` that stand for pictures.
         queue_ms: the longest wait of an input between engine and batch.
         inference_ms: the longest language step of an input.
+        num_batched: inputs, of all requests, of the largest language step that one ran in; 0 where none had to.
         hold: on the bytes of the answer, until it is taken; None where nothing has to be held.
     """
 
@@ -100,6 +101,7 @@ class Embedded:
     num_image_tokens: int = field(default=0, init=False)
     queue_ms: float = field(default=0.0, init=False)
     inference_ms: float = field(default=0.0, init=False)
+    num_batched: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         """Sum up once what headers, body and metrics tell."""
@@ -114,6 +116,7 @@ class Embedded:
         self.num_misses += vector.num_misses
         self.queue_ms = max(self.queue_ms, vector.queue_ms)
         self.inference_ms = max(self.inference_ms, vector.inference_ms)
+        self.num_batched = max(self.num_batched, vector.num_batched)
         self.num_tokens += len(prompt.token_ids)
         if prompt.placeholders:
             self.num_image_tokens += prompt.num_image_tokens

@@ -2,20 +2,23 @@
 
 import logging
 from collections.abc import Callable
+from functools import cache
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import metrics
-from service.http.exchange import HUNG_UP, Exchange
+from service.http.exchange import HUNG_UP, TENANT, Exchange
 from service.http.finished import Finished
 from service.http.probes import PROBES
+from service.http.tenant_counts import TENANTS
 from service.openapi.statuses import CODES
 from service.playground.files import FILES, PREFIX
 
 logger = logging.getLogger("cenote.access")
 
 OTHER = "other"
+LEAST_ERROR = 400
 MODEL_ROUTE = "/v1/models/{id}"
 PAGE_ROUTE = f"{PREFIX}{{file}}"
 ROUTES = frozenset(
@@ -30,10 +33,9 @@ ROUTES = frozenset(
 
 STATUSES = frozenset({200, 304, HUNG_UP, *CODES})
 
-for _route in (*ROUTES, MODEL_ROUTE, PAGE_ROUTE, OTHER):
-    metrics.REQUEST_SECONDS.labels(_route)
-    for _status in (*STATUSES, OTHER):
-        metrics.REQUESTS.labels(_route, str(_status))
+_requests = cache(metrics.REQUESTS.labels)
+_request_seconds = cache(metrics.REQUEST_SECONDS.labels)
+_stage_seconds = cache(metrics.STAGE_SECONDS.labels)
 
 Export = Callable[[Finished], str]
 """Sends a span and gives its trace id."""
@@ -64,15 +66,17 @@ class AccessLog:
 
     def _finish(self, path: str, done: Finished) -> None:
         status = str(done.status if done.status in STATUSES else OTHER)
-        metrics.REQUESTS.labels(done.route, status).inc()
-        metrics.REQUEST_SECONDS.labels(done.route).observe(done.total_s)
+        _requests(done.route, status).inc()
+        _request_seconds(done.route).observe(done.total_s)
+        if isinstance(tenant := done.told.get(TENANT), str):
+            TENANTS.ended(tenant, is_error=done.status >= LEAST_ERROR and done.status != HUNG_UP)
         times_ms = done.stages.ms()
         for name, ms in times_ms.items():
-            metrics.STAGE_SECONDS.labels(name).observe(ms / 1e3)
+            _stage_seconds(name).observe(ms / 1e3)
         level = logging.DEBUG if path in PROBES else logging.INFO
         if logger.isEnabledFor(level) or self._export is not None:
             trace_id = self._export(done) if self._export else done.trace.trace_id if done.trace else None
-            logger.log(level, "request", extra=done.line(trace_id))
+            logger.log(level, "request", extra=done.line(times_ms, trace_id))
 
 
 def route_of(path: str) -> str:

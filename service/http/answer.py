@@ -1,16 +1,20 @@
 """Answers with vectors: printed while they are sent when they are large, with headers that say where the time went."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 from litestar import MediaType
 
 from service import metrics
+from service.errors import ServiceError
 from service.front.job import Embedded
 from service.front.turns import Turns
+from service.http.exchange import TENANT, told_of
 from service.http.late import in_parts
 from service.http.reply import Reply, reply
+from service.http.tenant_counts import TENANTS
 from service.stages import note_inside, stage
 
 FINGERPRINT = "x-model-fingerprint"
@@ -54,14 +58,32 @@ def facts(embedded: Embedded, fingerprint: str) -> dict[str, str]:
     }
 
 
-def observe(embedded: Embedded) -> None:
-    """Count a request's inputs and where its time went: the first once it is answered, for that can wait."""
+def observe(embedded: Embedded, scope: Mapping[str, Any]) -> None:
+    """Tell a request's line what it was, and count it: the latter once it is answered, for that can wait.
+
+    Args:
+        embedded: what became of its inputs.
+        scope: of the request.
+    """
+    told = told_of(scope)
+    told |= {
+        "inputs": len(embedded.outcomes),
+        "tokens": embedded.num_tokens,
+        "cache_hits": embedded.num_hits,
+        "cache_misses": embedded.num_misses,
+        "batch": embedded.num_batched,
+    }
+    if num_failed := len(embedded.outcomes) - len(embedded.answered):
+        told["failed"] = num_failed
+        told["code"] = next(one.code for one in embedded.outcomes if isinstance(one, ServiceError))
     note_inside("queue", embedded.queue_ms)
     note_inside("inference", embedded.inference_ms)
-    asyncio.get_running_loop().call_soon(_count, embedded)
+    asyncio.get_running_loop().call_soon(_count, embedded, told.get(TENANT))
 
 
-def _count(embedded: Embedded) -> None:
+def _count(embedded: Embedded, tenant: object) -> None:
+    if isinstance(tenant, str):
+        TENANTS.embedded(tenant, len(embedded.outcomes), embedded.num_tokens)
     metrics.INPUTS.observe(len(embedded.outcomes))
     metrics.PRECOMPUTED.inc(embedded.num_precomputed)
     metrics.TRUNCATED.inc(sum(one.prompt.truncated for one in embedded.answered))

@@ -82,7 +82,7 @@ async def answer_embed(
     if online.model.is_multi_vector:
         job = with_bounded_answer(job, output, serving.settings.max_features_bytes, _source(body))
     embedded = await online.embedder.embed(job, caller)
-    observe(embedded)
+    observe(embedded, request.scope)
     write = partial(_response, request_id(request.scope), body, types, output.dimensions, embedded)
     return await answer(serving.turns, lambda: shape(write()), embedded, online.fingerprint)
 

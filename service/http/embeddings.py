@@ -45,7 +45,7 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: P
     vector_format = VectorFormat.of(body)
     output = output_spec(body, vector_format, online.model)
     embedded = await online.embedder.embed(online.reader.embedding_job(body, output, caller.tenant), caller)
-    observe(embedded)
+    observe(embedded, request.scope)
     if is_raw:
         return raw_answer(serving.turns, embedded, online.fingerprint, vector_format, output.dimensions)
     write = partial(embedding_response, request_id(request.scope), name, embedded, vector_format)

@@ -17,7 +17,7 @@ from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorRespo
 from schemas.rule_error import RuleError
 from service import metrics
 from service.errors import CacheMissError, DeadlineError, ModelError, ServiceError, UnavailableError
-from service.http.exchange import METHODS
+from service.http.exchange import METHODS, told_of
 from service.http.family import family_of, hint
 from service.http.request_id import request_id
 from service.openapi.statuses import CODES, RETRY_AFTER
@@ -144,6 +144,7 @@ def _answer(
 ) -> Response[bytes]:
     if error.code == "body_timeout":  # whoever is slow has had its time, and its connection with it
         headers = {"connection": "close"}
+    told_of(request.scope)["code"] = error.code
     encoded = error_answer(error, request_id(request.scope), request.scope["path"])
     return Response(encoded, status_code=STATUS[error.code], headers=headers, media_type=MediaType.JSON)
 

@@ -1,7 +1,9 @@
 """One request and its answer, watched as they pass: what came, what went, and when."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from litestar.types import HTTPReceiveMessage, Message, Receive, Scope, Send, WebSocketReceiveMessage
 
@@ -15,6 +17,20 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS",
 HUNG_UP = 499
 """Of a request whose client went before it was answered; nobody reads it but the log."""
 
+TENANT = "tenant"
+LINES = "lines"
+"""What only a stream tells: it goes on after its answer has begun, so the rest of its time is not that of writing."""
+
+
+def told_of(scope: Mapping[str, Any]) -> dict[str, object]:
+    """What a request's log line will tell beside its times: numbers, codes and configured names, nothing of a client's.
+
+    Args:
+        scope: of the request; what is told of one that has no line is lost.
+    """
+    told: dict[str, object] = scope.get("cenote_told", {})
+    return told
+
 
 @dataclass(slots=True)
 class Exchange:
@@ -26,7 +42,7 @@ class Exchange:
         to_client: what the server takes.
         id: the request's.
         stages: where its time goes.
-        told: what a route that goes on after its answer has begun tells of itself, for the log line; empty for others.
+        told: what rings and routes tell of the request, for the log line: see `told_of`.
         status: of the answer; until there is one, that of a request that nobody answers.
     """
 
@@ -76,7 +92,7 @@ class Exchange:
             other: label of a method that HTTP does not have.
         """
         ended_s = time.perf_counter()
-        if self._answering_s and not self.told:
+        if self._answering_s and LINES not in self.told:
             self.stages.intervals.append(("write", self._answering_s, ended_s))
         method = str(self.scope.get("method"))
         return Finished(

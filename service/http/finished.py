@@ -21,7 +21,7 @@ class Finished:
         request_id: its id.
         trace: the trace that it belongs to, if it said so.
         stages: where the time went.
-        told: what the route has told of itself: numbers and flags.
+        told: what rings and routes have told of it: numbers, flags, codes and its tenant.
     """
 
     method: str
@@ -35,8 +35,13 @@ class Finished:
     stages: Stages
     told: Mapping[str, object] = field(default_factory=dict)
 
-    def line(self, trace_id: str | None) -> dict[str, object]:
-        """What its log line tells: never a body, a query, a key or a vector."""
+    def line(self, times_ms: Mapping[str, float], trace_id: str | None) -> dict[str, object]:
+        """What its log line tells: never a body, a query, a key or a vector.
+
+        Args:
+            times_ms: milliseconds by stage.
+            trace_id: of the trace that it belongs to, or None.
+        """
         said: dict[str, object] = {
             "method": self.method,
             "route": self.route,
@@ -44,6 +49,6 @@ class Finished:
             "ms": round(self.total_s * 1e3, 1),
             "request_id": self.request_id,
         }
-        said |= {f"{name}_ms": round(ms, 1) for name, ms in self.stages.ms().items()}
+        said |= {f"{name}_ms": round(ms, 1) for name, ms in times_ms.items()}
         said |= self.told
         return said | ({"trace_id": trace_id} if trace_id else {})

@@ -18,7 +18,9 @@ from service.front.tenant import Tenant
 from service.http.api_key import sent_key
 from service.http.caller import mark
 from service.http.errors import retry_headers
+from service.http.exchange import TENANT, told_of
 from service.http.refusal import refuse
+from service.http.tenant_counts import EVERYONE
 from service.openapi.routes import ROUTES
 from service.playground.files import FILES
 
@@ -44,6 +46,8 @@ class Guard:
         if scope["type"] != ScopeType.HTTP:
             await self._other(scope, receive, send)
         elif self._serving.keyring is None or scope["path"] in OPEN_PATHS:
+            if scope["path"] not in OPEN_PATHS:
+                told_of(scope)[TENANT] = EVERYONE
             header = next((value for name, value in scope["headers"] if name.lower() == b"authorization"), b"")
             open_party("")
             await self._app(mark(scope, Tenant.without_key(header)), receive, send)  # type: ignore[arg-type]  # a scope
@@ -54,6 +58,7 @@ class Guard:
         try:
             known = self._known(scope)
             open_party(known.tenant.name)
+            told_of(scope)[TENANT] = known.tenant.name
             with known.meter.request():
                 await self._app(mark(scope, known.tenant, known.meter), receive, send)  # type: ignore[arg-type]  # a scope
         except KeyRefusedError as error:

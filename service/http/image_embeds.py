@@ -66,7 +66,7 @@ async def _create(request: AnyRequest, serving: Serving, caller: Caller, room: P
         background=body.image_background,
     )
     embedded = await online.embedder.embed(job, caller)
-    observe(embedded)
+    observe(embedded, request.scope)
     reader = online.reader
     writer = EntryWriter(
         body, dtype, request_id(request.scope), caller.tenant.uuid_scope, reader.uuids, reader.features.origin

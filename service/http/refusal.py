@@ -6,6 +6,7 @@ from litestar.types import Scope, Send
 
 from service.errors import ServiceError
 from service.http.errors import STATUS, error_answer
+from service.http.exchange import told_of
 from service.http.request_id import request_id
 
 
@@ -18,6 +19,7 @@ async def refuse(scope: Scope, send: Send, error: ServiceError, headers: Mapping
         error: why.
         headers: of the answer, beside its type and length.
     """
+    told_of(scope)["code"] = error.code
     body = error_answer(error, request_id(scope), scope["path"])
     named = {"content-type": "application/json", "content-length": str(len(body)), **headers}
     encoded = [(name.lower().encode(), value.encode()) for name, value in named.items()]

@@ -177,14 +177,14 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     rows: Mapping[str, Row]
     """Number format to the little-endian bytes, of features row by row."""
-    key: bytes = b""
-    """Content key of the picture, beside features."""
+    key: bytes = b""  # content key of the picture, beside features
     num_hits: int
     """Pictures whose features were there already. Those that came as features are neither hit nor miss."""
     num_misses: int
     """Pictures that this request had encoded."""
     queue_ms: float
     inference_ms: float
+    num_batched: int = 0  # inputs of the language step that it ran in; 0 where the model did not run for it
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):

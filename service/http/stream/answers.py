@@ -19,7 +19,9 @@ from service import metrics
 from service.errors import ServiceError
 from service.front.job import Answered, Outcome
 from service.http.errors import error_body
+from service.http.exchange import LINES
 from service.http.stream.items import Item
+from service.http.tenant_counts import EVERYONE, TENANTS
 from service.http.vector_format import VectorFormat
 
 
@@ -30,6 +32,7 @@ class Tally:
     Attributes:
         request_id: of the request.
         vector_format: how vectors are written.
+        tenant: whose stream it is, as the log calls them.
         num_lines: lines that were read.
         num_answered: lines answered with a vector.
         num_failed: lines answered with an error.
@@ -38,6 +41,7 @@ class Tally:
 
     request_id: str
     vector_format: VectorFormat
+    tenant: str = EVERYONE
     num_lines: int = 0
     num_answered: int = 0
     num_failed: int = 0
@@ -47,6 +51,7 @@ class Tally:
     _num_hits: int = 0
     _num_misses: int = 0
     _num_precomputed: int = 0
+    _num_batched: int = 0
 
     def lines(self, group: Sequence[Item], ends: Sequence[Outcome | RuleError]) -> list[StreamVector | StreamFailure]:
         """The lines of a group, which are counted from here on.
@@ -103,21 +108,29 @@ class Tally:
     def told(self) -> dict[str, object]:
         """What the log line tells."""
         return {
-            "lines": self.num_lines,
+            LINES: self.num_lines,
             "answered": self.num_answered,
             "failed": self.num_failed,
             "complete": self.is_complete,
+            "inputs": self.num_answered + self.num_failed,
+            "tokens": self._num_tokens,
+            "cache_hits": self._num_hits,
+            "cache_misses": self._num_misses,
+            "batch": self._num_batched,
         }
 
     def _count(self, answered: Sequence[Answered], num_failed: int) -> None:
+        num_tokens = sum(len(one.prompt.token_ids) for one in answered)
         num_precomputed = sum(place.item.dtype is not None for one in answered for place in one.prompt.placeholders)
         self.num_answered += len(answered)
         self.num_failed += num_failed
-        self._num_tokens += sum(len(one.prompt.token_ids) for one in answered)
+        self._num_tokens += num_tokens
         self._num_image_tokens += sum(one.prompt.num_image_tokens for one in answered)
         self._num_hits += sum(one.vector.num_hits for one in answered)
         self._num_misses += sum(one.vector.num_misses for one in answered)
         self._num_precomputed += num_precomputed
+        self._num_batched = max([self._num_batched, *(one.vector.num_batched for one in answered)])
+        TENANTS.embedded(self.tenant, len(answered) + num_failed, num_tokens)
         metrics.STREAM_LINES.labels("embedding").inc(len(answered))
         metrics.STREAM_LINES.labels("error").inc(num_failed)
         metrics.PRECOMPUTED.inc(num_precomputed)

@@ -20,6 +20,7 @@ from service.http.body import check_kind
 from service.http.caller import caller_of, meter_of
 from service.http.embeddings import output_spec
 from service.http.errors import AnyRequest
+from service.http.exchange import told_of
 from service.http.late import lines_in_parts
 from service.http.request_id import request_id
 from service.http.stream.answers import Tally
@@ -27,6 +28,7 @@ from service.http.stream.hearing import Hearing
 from service.http.stream.items import ItemReader
 from service.http.stream.lines import LineSplitter
 from service.http.stream.session import StreamSession
+from service.http.tenant_counts import EVERYONE
 from service.http.vector_format import VectorFormat
 from service.ipc.messages import OutputSpec
 
@@ -94,7 +96,7 @@ class EmbeddingStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Begin the answer before the body has ended, and end it with the line that says how it went."""
-        tally = Tally(request_id(scope), VectorFormat.of(self.base))
+        tally = Tally(request_id(scope), VectorFormat.of(self.base), self.caller.tenant.name or EVERYONE)
         with self.serving.admission.stream(self.caller.tenant) as place, metrics.STREAMS.track_inprogress():
             window = StreamWindow(self._limits(), self.serving.admission, place)
             hearing = Hearing(receive, self.serving.settings, self._reason_to_stop, window.is_used)
@@ -105,7 +107,7 @@ class EmbeddingStream:
             try:
                 end = await self._session(window, hearing, tally, send).run(self.name)
             finally:
-                scope["cenote_told"] |= tally.told()  # type: ignore[typeddict-item]  # ASGI lets rings add keys
+                told_of(scope).update(tally.told())
             last = b"".join(lines_in_parts([end]).pieces())
             await send({"type": "http.response.body", "body": last, "more_body": True})
             if not hearing.is_silent:

@@ -3,9 +3,7 @@
 import json
 import logging
 import random
-import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -13,6 +11,7 @@ from service.http.trace_context import trace_context
 from service.logs import MAX_VALUE_CHARS, HumanFormatter, JsonFormatter
 from tests.conftest import CHECKPOINT, LiveServer, image_part, picture
 from tests.raw_socket import say
+from tests.service.http.access_lines import line_of
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -22,17 +21,6 @@ NASTY = ("\r\n{}", "\x1b[31mred", "\x00", "\u2028", "%s{}%(name)s", '"}\n{"level
 @pytest.fixture(scope="module")
 def logged(start_server: Callable[..., LiveServer]) -> LiveServer:
     return start_server("--model", str(CHECKPOINT), "--log-format", "json", "--metrics-port", "0").wait_until_ready()
-
-
-def line_of(server: LiveServer, id_: str) -> dict[str, Any]:
-    """The log line of a request."""
-    deadline_s = time.monotonic() + 5
-    while time.monotonic() < deadline_s:
-        for line in server.log.read_text().splitlines():
-            if (found := json.loads(line)).get("request_id") == id_:
-                return dict(found)
-        time.sleep(0.02)
-    raise AssertionError(f"no line of {id_}")
 
 
 def test_a_requests_stages_add_up_to_its_time(logged: LiveServer) -> None:
@@ -111,12 +99,27 @@ def series(server: LiveServer) -> set[str]:
 
 def test_metrics_have_a_port_of_their_own_and_no_path_makes_a_series(logged: LiveServer) -> None:
     assert logged.status("/metrics") == 404
+    ask_what_is_not_there(logged, 10)
     before = series(logged)
     assert 'cenote_limit{name="max_connections"}' in before
-    for number in range(300):
-        logged.http.request(random.Random(number).choice(["GET", "POST", "BREW"]), f"/x/{number}?y={number}")
-        logged.http.get(f"/v1/models/{number}")
+    ask_what_is_not_there(logged, 300)
     assert series(logged) == before
+
+
+def ask_what_is_not_there(server: LiveServer, num: int) -> None:
+    for number in range(num):
+        server.http.request(random.Random(number).choice(["GET", "POST", "BREW"]), f"/x/{num}-{number}?y={number}")
+        server.http.get(f"/v1/models/{num}-{number}")
+
+
+def test_a_pair_of_route_and_status_has_a_series_when_it_has_happened(start_server: Callable[..., LiveServer]) -> None:
+    server = start_server("--model", str(CHECKPOINT)).wait_until_ready()
+    page = server.http.get("/metrics").text
+    pairs = [line for line in page.splitlines() if line.startswith("cenote_requests_total{")]
+    assert [line for line in pairs if line.endswith(" 0.0")] == []
+    assert len(page.encode()) < 40_000
+    server.http.post("/v1/embeddings", json={"input": "a"}).raise_for_status()
+    assert 'cenote_requests_total{route="/v1/embeddings",status="200"} 1.0' in server.http.get("/metrics").text
 
 
 def test_only_hosts_that_are_allowed_are_answered(start_server: Callable[..., LiveServer]) -> None:
