@@ -104,8 +104,8 @@ LINE = Line(
         Sabotage(
             name="the line of a request tells its query",
             file="service/http/access.py",
-            old='logger.log(level, "request", extra=done.line(trace_id))',
-            new='logger.log(level, "request", extra=done.line(trace_id) | {"query": path})',
+            old='logger.log(level, "request", extra=done.line(times_ms, trace_id))',
+            new='logger.log(level, "request", extra=done.line(times_ms, trace_id) | {"query": path})',
             size=20,
         ),
         Sabotage(
