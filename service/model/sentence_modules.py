@@ -18,6 +18,8 @@ ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")
 """Activations of Dense modules that are known, by the last part of their import path in `torch.nn`."""
 ORDER = ("Transformer", "Pooling", "Dense", "Normalize")
 """Kinds that are known, in the order in which they must stand; only Dense may come more than once, or be absent."""
+FURTHER = ("Dense", "LayerNorm", "WeightedLayerPooling", "CNN", "LSTM")
+"""Kinds that compute other vectors of those that they are given, whatever package they are of."""
 PACKAGE = re.compile(
     r"sentence_transformers\.(?:models|base\.modules|sentence_transformer\.modules)(?:\.\w+)?\.(?P<kind>\w+)"
 )
@@ -92,6 +94,26 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
     if modules[0].folder != folder:
         raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
     return modules
+
+
+def refuse_further_modules(folder: Path) -> None:
+    """Pass where `modules.json` names nothing that would change the vectors of a model which is not a text encoder.
+
+    What is known by another name is the family's own code, in which its vectors are made, and is passed over.
+
+    Raises:
+        CheckpointError: the file is damaged, or names a module that works on the transformer's vectors.
+    """
+    path = folder / "modules.json"
+    entries = _read(path) if path.exists() else []
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise CheckpointError(f"{path} is not a list of objects")
+    kinds = [str(entry.get("type", "")) for entry in entries]
+    if found := next((kind for kind in kinds if kind.rpartition(".")[2] in FURTHER), None):
+        raise CheckpointError(
+            f"{path} has the module {found!r}: what stands behind the transformer is applied to text models only, and "
+            "without it vectors would be others"
+        )
 
 
 def read_dense(module: SentenceModule) -> DenseConfig:

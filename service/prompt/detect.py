@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from service.model.rope_types import check_ropes
+from service.model.sentence_modules import refuse_further_modules
 from service.model.weight_files import check_weights
 from service.prompt.checkpoint_files import CheckpointFiles
 from service.prompt.families import BY_NAME, FAMILIES
@@ -36,6 +37,8 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
     family = _choose(files) if named is None else _named(files, named)
     check_ropes(files.config)
     profile = family.make_profile(files)
+    if profile.architecture != "text_encoder":  # its `make_profile` has read them all
+        refuse_further_modules(folder)
     check_weights(folder)
     return profile
 

@@ -134,3 +134,34 @@ def test_missing_and_damaged_files_stop_the_start(variant: Variant) -> None:
     (folder / "config.json").unlink()
     with pytest.raises(UnsupportedModelError, match=r"config\.json cannot be read"):
         load_profile(folder)
+
+
+@pytest.mark.parametrize("kind", ["sentence_transformers.models.Dense", "pylate.models.Dense.Dense"])
+def test_a_module_behind_a_transformer_of_images_is_refused_by_name(variant: Variant, kind: str) -> None:
+    folder = variant()
+    modules = [{"path": "", "type": "sentence_transformers.models.Transformer"}, {"path": "2_Dense", "type": kind}]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(CheckpointError, match=f"modules.json has the module '{kind}'"):
+        load_profile(folder)
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ["sentence_transformers.models.Transformer", "sentence_transformers.models.Pooling"],
+        ["sentence_transformers.base.modules.transformer.Transformer", "sentence_transformers.models.Normalize"],
+        ["custom_st.MultiModalTransformer", "custom_st.Normalize"],
+        [],
+    ],
+)
+def test_modules_of_a_familys_own_code_pass(variant: Variant, checkpoint: Path, kinds: list[str]) -> None:
+    folder = variant()
+    (folder / "modules.json").write_text(json.dumps([{"path": "", "type": kind} for kind in kinds]))
+    assert load_profile(folder) == load_profile(checkpoint)
+
+
+def test_damaged_modules_are_refused(variant: Variant) -> None:
+    folder = variant()
+    (folder / "modules.json").write_text('{"type": "Dense"}')
+    with pytest.raises(CheckpointError, match="not a list of objects"):
+        load_profile(folder)
