@@ -172,11 +172,15 @@ def test_no_object_has_a_property_of_its_own_name(name: str) -> None:
     assert re.sub("(?<!^)(?=[A-Z])", "_", name).lower() not in OBJECTS[name]["properties"]
 
 
+ANY_OF = ("MessageOrConversation",)
+"""Of a `oneOf` whose branches name one type twice, typescript-fetch imports it twice and does not compile."""
+
+
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_unions_are_one_of_with_named_branches_and_at_most_one_array(name: str) -> None:
     for path, node in walk(SCHEMAS[name]):
-        assert "anyOf" not in node, path
-        branches = node.get("oneOf", [])
+        assert "anyOf" not in node or name in ANY_OF, path
+        branches = node.get("oneOf") or node.get("anyOf", [])
         assert all("$ref" in branch or "title" in branch for branch in branches), path
         resolved = [SCHEMAS[b["$ref"].rsplit("/", 1)[1]] if "$ref" in b else b for b in branches]
         arrays = [branch for branch in resolved if branch.get("type") == "array"]
