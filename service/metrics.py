@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 from schemas.errors import ERROR_CODES
 from service.ipc.messages import StepDone
-from service.ipc.reports import TierName, TierReport
+from service.ipc.reports import CacheReport, TierName, TierReport
 from service.settings import FIELDS, Settings
 from service.stages import ENGINE_STAGES, STAGES
 
@@ -18,6 +18,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 LAGS = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+AGES = (1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600)
 TOKENS = (16, 64, 256, 1024, 4096, 16384, 65536)
 
 REQUESTS = Counter(
@@ -91,8 +92,16 @@ CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Pictures whose features
 CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Pictures that had to be encoded", registry=REGISTRY)
 CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of features on the device", registry=REGISTRY)
 CACHE_ENTRIES = Gauge("cenote_encoder_cache_entries", "Pictures with features on the device", registry=REGISTRY)
-CACHE_EVICTIONS = Gauge(
-    "cenote_encoder_cache_evictions", "Features pushed off the device since the engine's start", registry=REGISTRY
+CACHE_EVICTIONS = Counter("cenote_encoder_cache_evictions_total", "Features pushed off the device", registry=REGISTRY)
+CACHE_SAVED_SECONDS = Counter(
+    "cenote_encoder_cache_saved_seconds_total", "Seconds of encoding that hits were spared", registry=REGISTRY
+)
+EVICTION_AGE = Histogram(
+    "cenote_encoder_cache_eviction_age_seconds",
+    "How long features that were pushed out of a tier had been in it",
+    ["tier"],
+    buckets=AGES,
+    registry=REGISTRY,
 )
 RESULT_HITS = Counter("cenote_result_cache_hits_total", "Inputs whose vector was kept", registry=REGISTRY)
 RESULT_MISSES = Counter("cenote_result_cache_misses_total", "Inputs whose vector was not kept", registry=REGISTRY)
@@ -146,7 +155,8 @@ for _tier in get_args(TierName):
         _series.labels(_tier)
 
 _last_reports: dict[TierName, TierReport] = {}
-"""What each tier reported last: engines count from their own start, series go on."""
+_last_cache = CacheReport(num_entries=0, num_bytes=0, num_evictions=0)
+"""What was reported last: engines count from their own start, series go on."""
 
 
 def observe_step(step: StepDone) -> None:
@@ -163,7 +173,7 @@ def observe_step(step: StepDone) -> None:
         CACHE_MISSES.inc(vector.num_misses)
     CACHE_BYTES.set(step.cache.num_bytes)
     CACHE_ENTRIES.set(step.cache.num_entries)
-    CACHE_EVICTIONS.set(step.cache.num_evictions)
+    _observe_cache(step.cache)
     RESULT_HITS.inc(step.results.num_hits)
     RESULT_MISSES.inc(step.results.num_misses)
     RESULT_BYTES.set(step.results.num_bytes)
@@ -178,10 +188,23 @@ def _observe_tier(report: TierReport) -> None:
     last = _last_reports.get(report.tier)
     for name, series in TIER_COUNTERS.items():
         count, before = getattr(report, name), getattr(last, name, 0)
-        series.labels(report.tier).inc(count - before if count >= before else count)  # less than before: a new engine
+        series.labels(report.tier).inc(_gain(count, before))
     for name, gauge in TIER_GAUGES.items():
         gauge.labels(report.tier).set(getattr(report, name))
+    for age_s in report.evicted_after_s:
+        EVICTION_AGE.labels(report.tier).observe(age_s)
     _last_reports[report.tier] = report
+
+
+def _observe_cache(report: CacheReport) -> None:
+    global _last_cache
+    CACHE_EVICTIONS.inc(_gain(report.num_evictions, _last_cache.num_evictions))
+    CACHE_SAVED_SECONDS.inc(_gain(report.saved_s, _last_cache.saved_s))
+    _last_cache = report
+
+
+def _gain(count: float, before: float) -> float:
+    return count - before if count >= before else count  # less than before: a new engine
 
 
 def show_limits(settings: Settings) -> None:

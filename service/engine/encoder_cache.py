@@ -6,6 +6,8 @@ are copied down before others take their place, and room is made before anything
 Where the device is the CPU there is no second tier: it would be the same memory twice.
 """
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -65,9 +67,11 @@ class EncoderCache(Generic[T]):
         *,
         host_memory: HostMemory[T] | None = None,
         max_host_bytes: int = 0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.device: Tier[T] = Tier(max_bytes, tenant_share)
-        self.host: Tier[Stored] = Tier(0 if host_memory is None else max_host_bytes, tenant_share)
+        self.device: Tier[T] = Tier(max_bytes, tenant_share, clock)
+        self.host: Tier[Stored] = Tier(0 if host_memory is None else max_host_bytes, tenant_share, clock)
+        self._spared_s = 0.0
         self._memory = host_memory
         self._ghosts = Ghosts()
 
@@ -88,8 +92,20 @@ class EncoderCache(Generic[T]):
         self._promote(below, features)
         return features
 
+    def spare(self, seconds: float) -> None:
+        """Count what somebody was spared that no tier was asked for."""
+        self._spared_s += seconds
+
     def put(
-        self, key: bytes, features: T, num_bytes: int, tenant: str = "", *, cost: float | None = None, num_uses: int = 1
+        self,
+        key: bytes,
+        features: T,
+        num_bytes: int,
+        tenant: str = "",
+        *,
+        cost: float | None = None,
+        num_uses: int = 1,
+        seconds: float = 0.0,
     ) -> bool:
         """Keep features that are worth it; with room to spare all are.
 
@@ -100,13 +116,14 @@ class EncoderCache(Generic[T]):
             tenant: whose they are.
             cost: of making them again; in proportion to their bytes when not given.
             num_uses: how many wanted them just now.
+            seconds: that making them took.
 
         Returns:
             Whether they are kept, in either tier.
         """
         self._forget(key)
         frequency = min(MAX_FREQUENCY, self._ghosts.take(key) + num_uses)
-        new = Entry(key, features, num_bytes, tenant, num_bytes if cost is None else cost, frequency)
+        new = Entry(key, features, num_bytes, tenant, num_bytes if cost is None else cost, frequency, seconds=seconds)
         victims = self.device.make_room(new)
         if victims is None:
             return self._demote(new)
@@ -119,7 +136,7 @@ class EncoderCache(Generic[T]):
         self.device.clear()
 
     def report(self, *behind: TierReport) -> CacheReport:
-        """The cache as it is now.
+        """The cache as it is now, and the ages of what has gone since this was last asked.
 
         Args:
             behind: the tiers that processes share.
@@ -129,12 +146,13 @@ class EncoderCache(Generic[T]):
             num_entries=device.num_entries,
             num_bytes=device.num_bytes,
             num_evictions=device.num_evictions,
+            saved_s=self._spared_s + self.device.saved_s + self.host.saved_s,
             tiers=(device, *(() if self._memory is None else (self.host.report("host"),)), *behind),
         )
 
     def _promote(self, below: Entry[Stored], features: T) -> None:
         num_bytes = below.kept.num_bytes
-        new = Entry(below.key, features, num_bytes, below.tenant, below.cost, below.frequency)
+        new = Entry(below.key, features, num_bytes, below.tenant, below.cost, below.frequency, seconds=below.seconds)
         victims = self.device.make_room(new)
         if victims is None:
             return
@@ -150,7 +168,9 @@ class EncoderCache(Generic[T]):
         """Copy an entry down; False when it is not worth its room there, and is gone but for a memory of its key."""
         if self._memory is not None:
             num_bytes = self._memory.num_bytes_of(entry.num_bytes)
-            below = Entry(entry.key, Stored(None, 0), num_bytes, entry.tenant, entry.cost, entry.frequency)
+            below = Entry(
+                entry.key, Stored(None, 0), num_bytes, entry.tenant, entry.cost, entry.frequency, seconds=entry.seconds
+            )
             victims = self.host.make_room(below)
             for victim in victims or ():
                 self._free(victim)

@@ -147,6 +147,7 @@ class EngineLoop:
         for encode in step.encodes:
             if not self._scheduler.is_wanted(encode):
                 continue
+            picture_s = time.perf_counter()
             features = self._pictures.features(encode)
             if isinstance(features, str):
                 message = NO_MEMORY if features == "out_of_memory" else INTERNAL
@@ -155,7 +156,7 @@ class EngineLoop:
                 self._released += released
             else:
                 assert encode.slot is not None  # the scheduler takes no other
-                self._scheduler.encoded(encode, features, features.nbytes)
+                self._scheduler.encoded(encode, features, features.nbytes, time.perf_counter() - picture_s)
                 self._released.append(encode.slot.start)
                 if encode.media.dtype is None:
                     num_encoded += 1

@@ -131,9 +131,9 @@ class Scheduler(Generic[T]):
             return EncodeStep(self._pictures.take(self.max_encoder_tokens))
         return None
 
-    def encoded(self, encode: Encode[T], features: T, num_bytes: int) -> None:
+    def encoded(self, encode: Encode[T], features: T, num_bytes: int, seconds: float = 0.0) -> None:
         """A picture has features: give them to everyone who waits, and to the cache."""
-        for waiting in self._pictures.settle(encode, features, num_bytes):
+        for waiting in self._pictures.settle(encode, features, num_bytes, seconds):
             self._make_ready(waiting)
 
     def found(self, key: bytes, features: T, num_bytes: int) -> list[int]:

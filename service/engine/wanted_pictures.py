@@ -28,6 +28,7 @@ class WantedPictures(Generic[T]):
     def __init__(self, cache: EncoderCache[T], quantum: int, look_up: Callable[[Media], bool]) -> None:
         self.cache = cache
         self.look_up = look_up
+        self._made_s = self._made_cost = 0.0  # of all pictures that were encoded here
         self._encodes: OrderedDict[bytes, Encode[T]] = OrderedDict()
         self._encodable: FairQueue[Encode[T]] = FairQueue(quantum)  # those with a slot that nobody looks for
 
@@ -89,8 +90,17 @@ class WantedPictures(Generic[T]):
             taken.append(self._encodable.take())
         return taken
 
-    def settle(self, encode: Encode[T], features: T, num_bytes: int) -> list[Waiting[T]]:
+    def settle(
+        self, encode: Encode[T], features: T, num_bytes: int, seconds: float, *, is_found: bool = False
+    ) -> list[Waiting[T]]:
         """A picture has features: give them to everyone who waits, and to the cache.
+
+        Args:
+            encode: the picture.
+            features: of it.
+            num_bytes: what they take.
+            seconds: that making them took here; not for those that were found.
+            is_found: another process made them; what that took is estimated by what pictures take here.
 
         Returns:
             Those who waited for nothing else.
@@ -99,7 +109,15 @@ class WantedPictures(Generic[T]):
         del self._encodes[media.key]
         cost = (encode_cost if media.dtype is None else read_cost)(media.num_tokens)
         num_uses = len(encode.waiters)
-        self.cache.put(media.key, features, num_bytes, encode.tenant, cost=cost, num_uses=num_uses)
+        if is_found:
+            seconds = cost * self._made_s / self._made_cost if self._made_cost else 0.0
+        elif media.dtype is None:
+            self._made_s += seconds
+            self._made_cost += cost
+        else:
+            seconds = 0.0  # it came as features
+        self.cache.spare(seconds * (num_uses - (not is_found)))
+        self.cache.put(media.key, features, num_bytes, encode.tenant, cost=cost, num_uses=num_uses, seconds=seconds)
         for waiting, index in encode.waiters:
             waiting.features[index] = features
         return [w for w in OrderedDict.fromkeys(w for w, _ in encode.waiters) if w.is_ready]
@@ -115,7 +133,7 @@ class WantedPictures(Generic[T]):
             return [], []
         if encode.seeker is not None:
             encode.seeker.num_hits += 1
-        ready = self.settle(encode, features, num_bytes)
+        ready = self.settle(encode, features, num_bytes, 0.0, is_found=True)
         self._encodable.keep(self.is_wanted)  # it may have come late, after the deadline
         return ready, [encode.slot.start] if encode.slot else []
 

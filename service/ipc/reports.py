@@ -19,6 +19,8 @@ class TierReport(msgspec.Struct, frozen=True, kw_only=True):
     num_evictions: int = 0
     num_rejected: int = 0
     """Features that were not worth their room, or came faster than they could be written."""
+    evicted_after_s: tuple[float, ...] = ()
+    """How long what was pushed out since the last report had been there; not told of shared tiers."""
 
 
 class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +30,8 @@ class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
     """Of the device's tier, as the next two."""
     num_bytes: int
     num_evictions: int
+    saved_s: float = 0.0
+    """What making the features took, once for each picture that did not have to be encoded for it."""
     tiers: tuple[TierReport, ...] = ()
     """Those that there are."""
 

@@ -29,3 +29,23 @@ def test_counters_go_on_over_an_engines_end_and_gauges_follow() -> None:
     gained = {name: value(f"{name}_total", "disk") - count for name, count in before.items()}
     assert gained == {"hits": 10, "misses": 4, "evictions": 2, "rejected": 1}
     assert (value("bytes", "disk"), value("entries", "disk")) == (0, 0)
+
+
+def test_evictions_and_saved_seconds_are_counters_that_outlive_an_engine() -> None:
+    def sample(name: str) -> float:
+        return metrics.REGISTRY.get_sample_value(f"cenote_encoder_cache_{name}") or 0.0
+
+    def step(num_evictions: int, saved_s: float, *ages: float) -> None:
+        device = TierReport(tier="device", num_evictions=num_evictions, evicted_after_s=ages)
+        cache = CacheReport(num_entries=0, num_bytes=0, num_evictions=num_evictions, saved_s=saved_s, tiers=(device,))
+        metrics.observe_step(StepDone(cache=cache))
+
+    step(0, 0.0)
+    before = sample("evictions_total"), sample("saved_seconds_total")
+    step(3, 1.5, 2.0, 70.0, 4000.0)
+    step(3, 1.5)
+    step(1, 0.5, 1.0)  # another engine
+    assert (sample("evictions_total") - before[0], sample("saved_seconds_total") - before[1]) == (4, 2.0)
+    ages = metrics.REGISTRY.get_sample_value("cenote_encoder_cache_eviction_age_seconds_sum", {"tier": "device"})
+    assert ages == 4073.0
+    assert metrics.REGISTRY.get_sample_value("cenote_encoder_cache_evictions") is None

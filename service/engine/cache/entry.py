@@ -21,6 +21,8 @@ class Entry(Generic[T]):
         cost: of making them again, see `cost.py`.
         frequency: how often they were wanted, at most `MAX_FREQUENCY`.
         priority: the clock of the tier at their last use, plus their density.
+        seconds: that making them took, as measured, or as estimated where another process made them.
+        since_s: when they came into the tier, on the tier's clock.
         used_at: the tier's count of uses at their last one: of equals the least recently used goes first.
     """
 
@@ -32,6 +34,8 @@ class Entry(Generic[T]):
     frequency: int = 1
     priority: float = 0.0
     used_at: int = 0
+    seconds: float = 0.0
+    since_s: float = 0.0
 
     @property
     def benefit(self) -> float:

@@ -9,6 +9,8 @@ name never holds more than its share: past that its own go first.
 Source: L. Cherkasova, "Improving WWW Proxies Performance with Greedy-Dual-Size-Frequency Caching", HPL-98-69.
 """
 
+import time
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from service.engine.cache.entry import Entry
@@ -37,13 +39,17 @@ class Tier(Generic[T]):
         num_misses: entries that were asked for and not there.
         num_evictions: entries pushed out since the start.
         num_rejected: entries not let in since the start.
+        saved_s: what making the entries took that were asked for and there, once for each time.
     """
 
-    def __init__(self, max_bytes: int, tenant_share: float = 1.0) -> None:
+    def __init__(self, max_bytes: int, tenant_share: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
         self.max_bytes = max_bytes
         self.max_tenant_bytes = int(max_bytes * tenant_share)
         self.num_bytes = 0
         self.num_hits = self.num_misses = self.num_evictions = self.num_rejected = 0
+        self.saved_s = 0.0
+        self._now_s = clock
+        self._ages_s: list[float] = []
         self._clock = 0.0
         self._num_uses = 0
         self._entries: dict[bytes, Entry[T]] = {}
@@ -67,6 +73,7 @@ class Tier(Generic[T]):
             self.num_misses += 1
             return None
         self.num_hits += 1
+        self.saved_s += entry.seconds
         entry.use()
         self._rank(entry)
         return entry
@@ -92,11 +99,12 @@ class Tier(Generic[T]):
             return None
         for victim in victims:
             del self._entries[victim.key]
-        self.num_evictions += len(victims)
+        self._evicted(victims)
         return victims
 
     def add(self, entry: Entry[T]) -> None:
         """Take in an entry that there is room for."""
+        entry.since_s = self._now_s()
         self._rank(entry)
         self._entries[entry.key] = entry
         self._list(entry)
@@ -110,16 +118,15 @@ class Tier(Generic[T]):
 
     def clear(self) -> None:
         """Push everything out."""
-        for key in list(self._entries):
-            self.remove(key)
-            self.num_evictions += 1
+        self._evicted([self.remove(key) for key in list(self._entries)])
 
     def report(self, tier: TierName) -> TierReport:
-        """The tier as it is now.
+        """The tier as it is now, and the ages of what has gone since this was last asked.
 
         Args:
             tier: what it is called.
         """
+        ages_s, self._ages_s = self._ages_s, []
         return TierReport(
             tier=tier,
             num_hits=self.num_hits,
@@ -128,7 +135,14 @@ class Tier(Generic[T]):
             num_entries=len(self),
             num_evictions=self.num_evictions,
             num_rejected=self.num_rejected,
+            evicted_after_s=tuple(ages_s),
         )
+
+    def _evicted(self, entries: Iterable[Entry[T]]) -> None:
+        now_s = self._now_s()
+        ages_s = [now_s - entry.since_s for entry in entries]
+        self._ages_s += ages_s
+        self.num_evictions += len(ages_s)
 
     def _weigh_against(self, new: Entry[T]) -> list[Entry[T]] | None:
         """Take the least valuable off the lists until `new` fits; all back on, when together they are worth more."""

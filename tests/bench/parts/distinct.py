@@ -28,7 +28,7 @@ def run(stage: Stage) -> Measured:
             _ask(service, number)
     encoded = service.server.metric("cenote_vision_encodes_total")
     num = num_requests * PER_REQUEST
-    evicted = service.server.metric("cenote_encoder_cache_evictions")
+    evicted = service.server.metric("cenote_encoder_cache_evictions_total")
     notes = [f"{num:,} different pictures, {encoded:,.0f} runs of the tower, {evicted:,.0f} evictions"]
     words = "memory while these are sent, of what the settings allow"
     resident = within_budget("distinct_memory", words, memory, stage.checkpoint, CAP_BYTES, ARENA_BYTES)
