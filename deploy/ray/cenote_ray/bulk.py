@@ -20,6 +20,8 @@ from ray.data.checkpoint import CheckpointConfig
 from cenote_ray.rows import RowEmbedder
 
 DEAD_LETTERS = "dead_letters.jsonl"
+EXIT_DEAD_LETTERS = 3
+"""As that of `cenote ingest`; 2 is a wrong command line."""
 ROWS_PER_PART = 4096
 MIN_LOGICAL_CPUS = 4
 """A run that goes on has a filter of its own, which takes a CPU of Ray's account: with two of them it would wait for
@@ -82,7 +84,7 @@ def write_dead_letters(target: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it on the cluster that `RAY_ADDRESS` names, or on this machine; 2 when there are dead letters."""
+    """Run it on the cluster that `RAY_ADDRESS` names, or on this machine; 3 when there are dead letters."""
     parser = argparse.ArgumentParser(prog="cenote_ray.bulk", description="Embed a Parquet data set with Ray Data.")
     parser.add_argument("source", help="Parquet file or folder with `id`, `text`, `image`, `instruction`")
     parser.add_argument("target", help="folder for the results")
@@ -108,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         dimensions=options.dimensions,
     )
     print(f"{num_dead} rows have no vector")
-    return 2 if num_dead else 0
+    return EXIT_DEAD_LETTERS if num_dead else 0
 
 
 if __name__ == "__main__":
