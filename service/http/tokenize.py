@@ -21,6 +21,7 @@ from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
 from service.front.admission import Place
 from service.front.answer_room import Hold
+from service.front.job import Job
 from service.front.served_model import ServedModel
 from service.front.serving import Online, Serving, serving_of
 from service.front.tenant import Caller
@@ -69,22 +70,19 @@ async def _tokenize(request: AnyRequest, serving: Serving, caller: Caller, room:
     online = serving.online()
     online.model.check_name(body.model)
     with_strs = body.return_token_strs or False
-    hold = serving.answers.hold(_most_bytes(room.load.num_bytes, with_strs=with_strs), caller.tenant)
-    prompts = await _prompts(body, online, caller)
+    output = OutputSpec(dimensions=online.model.profile.dimensions)  # of a vector that nobody asks for
+    job = online.reader.embedding_job(as_embedding_request(body), output, caller.tenant)
+    # A token has a byte of text at least; images and all that is cut have many more bytes than tokens.
+    most_tokens = min(room.load.num_bytes, job.num_inputs * online.model.profile.max_tokens)
+    hold = serving.answers.hold(most_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), caller.tenant)
+    prompts = await _prompts(body, job, online, caller)
     num_tokens = sum(len(prompt.token_ids) for prompt in prompts if isinstance(prompt, Prompt))
     steps = _tokens(prompts, online.model, request_id(request.scope), with_strs=with_strs)
     return await written_aside(serving, steps, num_tokens, hold)
 
 
-def _most_bytes(num_body_bytes: int, *, with_strs: bool) -> int:
-    """Of an answer, before anything is tokenized: a token has a byte of text at least."""
-    return num_body_bytes * (TOKEN_BYTES + STR_BYTES * with_strs)
-
-
-async def _prompts(body: TokenizeRequest, online: Online, caller: Caller) -> Sequence[Prompt | ServiceError]:
-    output = OutputSpec(dimensions=online.model.profile.dimensions)  # of a vector that nobody asks for
+async def _prompts(body: TokenizeRequest, job: Job, online: Online, caller: Caller) -> Sequence[Prompt | ServiceError]:
     try:
-        job = online.reader.embedding_job(as_embedding_request(body), output, caller.tenant)
         prepared = await online.embedder.prepare(job, caller)
     except InputError as error:
         _rename(error, body)
