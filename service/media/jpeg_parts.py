@@ -20,8 +20,8 @@ _PROGRESSIVE = frozenset((0xC2, 0xC6, 0xCA, 0xCE))
 _BARE = frozenset((0x01, *range(0xD0, 0xD8)))
 """Markers without a length behind them."""
 _EOI, _SOS, _JFIF, _EXIF, _ADOBE = 0xD9, 0xDA, 0xE0, 0xE1, 0xEE
-_TABLES = _SOF | {0xC4, 0xCC, 0xDB, 0xDC, 0xDD, _ADOBE}
-_SKIPPED = frozenset((*range(0xE0, 0xF0), 0xFE)) - {_ADOBE}
+_TABLES = _SOF | {0xC4, 0xCC, 0xDB, 0xDC, 0xDD}
+_SKIPPED = frozenset((*range(0xE0, 0xF0), 0xFE))
 """Application segments and comments; of all others libjpeg makes an error."""
 
 _MARKER = re.compile(rb"\xff[\x01-\xfe]")
@@ -56,7 +56,8 @@ def jpeg_parts(encoded: bytes) -> Parts | None:
             frame = (start, stop)
         is_jfif = marker == _JFIF and not has_jfif and encoded[start + 4 : start + 9] == b"JFIF\0"
         has_jfif |= is_jfif
-        if marker in _TABLES or is_jfif:
+        is_adobe = marker == _ADOBE and encoded[start + 4 : start + 9] == b"Adobe"
+        if marker in _TABLES or is_jfif or is_adobe:
             needed.append((start, stop))
             num_table_bytes += stop - start
             if num_table_bytes > MAX_TABLE_BYTES:

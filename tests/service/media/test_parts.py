@@ -225,3 +225,17 @@ def test_of_two_frames_in_one_jpeg_neither_is_taken() -> None:
     with pytest.raises(MediaError):
         read_header(file.replace(frame, frame + frame), LIMITS)
     assert file.endswith(EOI)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "CMYK"])
+def test_a_segment_of_adobes_number_with_something_else_in_it_is_metadata(mode: str) -> None:
+    buffer = io.BytesIO()
+    noise = np.random.default_rng(0).integers(0, 256, (40, 60, len(mode)), dtype=np.uint8)
+    Image.frombytes(mode, (60, 40), noise.tobytes()).save(buffer, "JPEG")
+    encoded = buffer.getvalue()
+    other = b"\xff\xee\xff\xffMaker\0" + bytes(0xFFFF - 8)
+    padded = encoded[:2] + other * 100 + encoded[2:]
+    assert np.array_equal(_as_pillow(padded), _as_pillow(encoded))
+    pixels = decode_rgb(padded, read_header(padded, DecodeLimits()))
+    assert np.array_equal(np.asarray(pixels), _as_pillow(encoded))
+    assert len(needed_bytes(padded, "JPEG")) < len(encoded) + 1
