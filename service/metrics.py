@@ -133,6 +133,25 @@ TIER_GAUGES = {
         ("entries", "Pictures in a tier; Valkey's are the server's to tell"),
     )
 }
+TIER_CORRUPT = Counter(
+    "cenote_encoder_cache_tier_corrupt_total",
+    "Features in a shared tier that were not sound",
+    ["tier"],
+    registry=REGISTRY,
+)
+TIER_HEALTH = {
+    "is_up": Gauge(
+        "cenote_encoder_cache_tier_up", "1 while a shared tier does what it should", ["tier"], registry=REGISTRY
+    ),
+    "last_success_s": Gauge(
+        "cenote_encoder_cache_tier_last_success_timestamp_seconds",
+        "When a shared tier last did; 0 before",
+        ["tier"],
+        registry=REGISTRY,
+    ),
+}
+SHARED_TIERS = ("disk", "valkey")
+"""Where others are at work as well; whether they are there is known when the engine says so."""
 
 for _stage in (*STAGES, *ENGINE_STAGES):
     STAGE_SECONDS.labels(_stage)
@@ -191,6 +210,10 @@ def _observe_tier(report: TierReport) -> None:
         series.labels(report.tier).inc(_gain(count, before))
     for name, gauge in TIER_GAUGES.items():
         gauge.labels(report.tier).set(getattr(report, name))
+    if report.tier in SHARED_TIERS:
+        TIER_CORRUPT.labels(report.tier).inc(_gain(report.num_corrupt, getattr(last, "num_corrupt", 0)))
+        for name, gauge in TIER_HEALTH.items():
+            gauge.labels(report.tier).set(getattr(report, name))
     for age_s in report.evicted_after_s:
         EVICTION_AGE.labels(report.tier).observe(age_s)
     _last_reports[report.tier] = report

@@ -19,6 +19,12 @@ class TierReport(msgspec.Struct, frozen=True, kw_only=True):
     num_evictions: int = 0
     num_rejected: int = 0
     """Features that were not worth their room, or came faster than they could be written."""
+    num_corrupt: int = 0
+    """Of a shared tier, as the next two: what was found and was not sound; each is a miss as well."""
+    is_up: bool = True
+    """Whether it did what it should when it was last used."""
+    last_success_s: float = 0.0
+    """When it last did, in seconds since the epoch; 0 before it has."""
     evicted_after_s: tuple[float, ...] = ()
     """How long what was pushed out since the last report had been there; not told of shared tiers."""
 

@@ -49,3 +49,15 @@ def test_evictions_and_saved_seconds_are_counters_that_outlive_an_engine() -> No
     ages = metrics.REGISTRY.get_sample_value("cenote_encoder_cache_eviction_age_seconds_sum", {"tier": "device"})
     assert ages == 4073.0
     assert metrics.REGISTRY.get_sample_value("cenote_encoder_cache_evictions") is None
+
+
+def test_a_shared_tier_has_series_for_its_health_and_the_engines_own_tiers_have_none() -> None:
+    def sample(name: str, tier: str) -> float | None:
+        return metrics.REGISTRY.get_sample_value(f"cenote_encoder_cache_tier_{name}", {"tier": tier})
+
+    observe(TierReport(tier="disk", num_corrupt=1), TierReport(tier="device"))  # another engine
+    before = value("corrupt_total", "disk")
+    observe(TierReport(tier="disk", num_corrupt=3, is_up=False, last_success_s=1234.0), TierReport(tier="device"))
+    assert value("corrupt_total", "disk") - before == 2
+    assert (value("up", "disk"), value("last_success_timestamp_seconds", "disk")) == (0, 1234.0)
+    assert (sample("up", "device"), sample("corrupt_total", "device")) == (None, None)

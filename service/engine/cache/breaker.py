@@ -16,6 +16,11 @@ class TierBreaker:
         self._rest_s = FIRST_REST_S
         self._rests_until_s = 0.0
 
+    @property
+    def is_up(self) -> bool:
+        """Whether the tier did not fail when it was last tried."""
+        return not self._num_failures
+
     def is_open(self, now_s: float) -> bool:
         """Whether the tier is to be left alone."""
         return now_s < self._rests_until_s

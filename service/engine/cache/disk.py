@@ -42,6 +42,7 @@ class DiskTier:
         """What is stored under a name."""
         try:
             blob = self._folder.read(name)
+            self._counts.succeeded()
         except OSError as error:
             self._failed(error)
             blob = None
@@ -61,6 +62,7 @@ class DiskTier:
             self._counts.rejected()
             return
         self._breaker.succeeded()
+        self._counts.succeeded()
         if num_evicted is None:
             self._counts.rejected()
         else:
@@ -72,7 +74,7 @@ class DiskTier:
 
     def refuse(self, name: str) -> None:
         """Remove a file that was not sound."""
-        self._counts.missed()
+        self._counts.corrupt()
         try:
             self._folder.remove(name)
         except OSError as error:
@@ -84,7 +86,7 @@ class DiskTier:
 
     def report(self) -> TierReport:
         """The folder as it was when this process last wrote to it."""
-        return self._counts.report(self._folder.num_bytes, self._folder.num_files)
+        return self._counts.report(self._folder.num_bytes, self._folder.num_files, is_up=self._breaker.is_up)
 
     def _failed(self, error: OSError) -> None:
         if self._breaker.failed(time.monotonic()):

@@ -9,12 +9,15 @@ longer: then nothing is changed, and what is there is still read.
 
 import errno
 import fcntl
+import logging
 import os
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+logger = logging.getLogger("cenote.engine")
 
 LOCK = "lock"
 SUFFIX = ".safetensors"
@@ -41,14 +44,11 @@ class DiskFolder:
         Raises:
             OSError: it cannot be made, is no folder, or is not ours alone.
         """
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = path
         self.max_bytes = max_bytes
         self._lock_s = lock_s
         self.num_bytes = self.num_files = 0
-        found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            raise PermissionError(f"{path} must be a directory of this user's with mode 0700")
+        self._make()
         self.is_counted = True
         try:
             with self._locked() as lock:
@@ -119,6 +119,12 @@ class DiskFolder:
                 self._file(name).unlink()
             self._look(lock)  # it may never have been counted
 
+    def _make(self) -> None:
+        self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = self._path.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise PermissionError(f"{self._path} must be a directory of this user's with mode 0700")
+
     def _file(self, name: str) -> Path:
         return self._path / (name + SUFFIX)
 
@@ -181,7 +187,12 @@ class DiskFolder:
     @contextmanager
     def _locked(self) -> Iterator[int]:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        lock = os.open(self._path / LOCK, flags, 0o600)
+        try:
+            lock = os.open(self._path / LOCK, flags, 0o600)
+        except FileNotFoundError:  # somebody has deleted the folder
+            self._make()
+            logger.warning("the folder of the disk cache was gone; it has been made again")
+            lock = os.open(self._path / LOCK, flags, 0o600)
         try:
             self._wait_for(lock)
             yield lock

@@ -6,6 +6,7 @@ The URL may hold a password: it is never logged, and neither is what the client 
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +32,7 @@ class ValkeyTier:
     """A `SharedTier` on a server."""
 
     def __init__(self, url: str) -> None:
-        """Keep features on the server at `url`. Nothing is connected yet."""
+        """Keep features on the server at `url`, which a thread greets, so that a wrong address is said."""
         from redis import Redis
         from redis.backoff import NoBackoff
         from redis.exceptions import OutOfMemoryError, RedisError
@@ -51,6 +52,7 @@ class ValkeyTier:
         self._full = OutOfMemoryError
         self._counts = Counts("valkey")
         self._breaker = TierBreaker()
+        threading.Thread(target=self._greet, name="valkey-greet", daemon=True).start()
 
     def get(self, name: str) -> bytes | None:
         """What is stored under a name."""
@@ -73,7 +75,7 @@ class ValkeyTier:
 
     def refuse(self, name: str) -> None:
         """Remove a value that was not sound."""
-        self._counts.missed()
+        self._counts.corrupt()
         self._call(lambda: self._client.delete(PREFIX + name))
 
     def drop(self) -> None:
@@ -82,7 +84,7 @@ class ValkeyTier:
 
     def report(self) -> TierReport:
         """What this process has counted; bytes and entries are the server's to tell."""
-        return self._counts.report(0, 0)
+        return self._counts.report(0, 0, is_up=self._breaker.is_up)
 
     def _call(self, ask: Callable[[], Any]) -> Any:
         """What the server answers; None when it does not, or must not be asked now."""
@@ -96,7 +98,16 @@ class ValkeyTier:
             self._failed(error)
             return None
         self._breaker.succeeded()
+        self._counts.succeeded()
         return answer
+
+    def _greet(self) -> None:
+        if self._call(self._client.ping) is None:
+            at = self._client.connection_pool.connection_kwargs
+            address = f"{at['host']}:{at['port']}" if "host" in at else at.get("path", "its socket")
+            logger.warning(
+                "the Valkey server at %s does not answer; features are kept without it until it does", address
+            )
 
     def _failed(self, error: Exception) -> None:
         if self._breaker.failed(time.monotonic()):
