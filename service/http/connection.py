@@ -100,7 +100,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Take a place among the connections; without one, hear whether it is a probe, or not even that."""
         super().connection_made(transport)
-        self.flow = Flow(transport)
+        self.flow = Flow(transport)  # pyright: ignore[reportIncompatibleVariableOverride]  # set here alone
         keep_little_unsent(transport.get_extra_info("socket"))
         num_over = len(self.connections) - self._limits.max_connections
         if num_over > NUM_SPARE:
