@@ -145,11 +145,15 @@ class EmbedApiVersion(Answer, frozen=True, kw_only=True):
 
 
 class EmbedBilledUnits(Answer, frozen=True, kw_only=True):
-    """What the request cost, in Cohere's units."""
+    """What the answered inputs cost, in Cohere's units: `input_tokens` and `image_tokens` have no token in common.
 
-    input_tokens: Annotated[Count, Meta(description="Tokens that stand for text and template.", examples=[22])]
+    They add up to `usage.prompt_tokens` of `/v1/embeddings`. A failed input costs nothing; one that comes twice, or
+    whose vector was kept, counts as any other.
+    """
+
+    input_tokens: Annotated[Count, Meta(description="Tokens that stand for text, template and audio.", examples=[22])]
     image_tokens: Annotated[Count, Meta(description="Tokens that stand for pictures and videos.", examples=[4])]
-    images: Annotated[Count, Meta(description="Pictures of the request; videos are not counted.", examples=[1])]
+    images: Annotated[Count, Meta(description="Pictures that were answered; videos are not counted.", examples=[1])]
 
 
 class EmbedTokens(Answer, frozen=True, kw_only=True):

@@ -242,6 +242,7 @@ def _vector(
         rows=row,
         num_hits=waiting.num_hits,
         num_misses=waiting.num_misses,
+        is_cached=waiting.is_spared,
         queue_ms=(began_s - waiting.arrived_s) * 1e3,
         inference_ms=step_ms,
         num_batched=num_batched,

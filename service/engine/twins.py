@@ -44,10 +44,10 @@ class Twins(Generic[T]):
         if request.is_fresh or not isinstance(request.output, OutputSpec):
             return False
         waiting.digest = prompt_digest(request, salt=request.tenant)
-        is_spared = self._is_known(waiting) or (not request.alone and self._has_joined(waiting))
-        if is_spared:
+        waiting.is_spared = self._is_known(waiting) or (not request.alone and self._has_joined(waiting))
+        if waiting.is_spared:
             waiting.num_hits = sum(media.dtype is None for media in request.media)
-        return is_spared
+        return waiting.is_spared
 
     def take_known(self, max_requests: int) -> list[Known[T]]:
         """Requests to answer from kept vectors, oldest first."""

@@ -22,6 +22,8 @@ class Waiting(Generic[T]):
     features: list[T | None]
     num_hits: int = 0
     num_misses: int = 0
+    is_spared: bool = False
+    """It needs no run of its own: its vector is kept, or it is a twin."""
     digest: bytes = b""
     """Of its prompt; empty when nobody may share its run."""
     twins: list["Waiting[T]"] = field(default_factory=list)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from service.errors import ServiceError
 from service.fairness.threads import Steps
 from service.front.answer_room import Hold
+from service.front.usage import InputCounts
 from service.ipc.messages import OutputSpec, Vector, Wanted
 from service.ipc.number_formats import BITS
 from service.prompt.prompt import Prompt
@@ -79,11 +80,7 @@ class Embedded:
         media_ms: preparing prompts and pixels, wall clock.
         answered: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
             these.
-        num_hits: pictures whose features were there already.
-        num_misses: pictures that the vision tower had to encode for this request.
-        num_precomputed: pictures that came as features.
-        num_tokens: of all prompts: text, template and pictures.
-        num_image_tokens: those of `num_tokens` that stand for pictures.
+        counts: what they cost.
         queue_ms: the longest wait of an input between engine and batch.
         inference_ms: the longest language step of an input.
         num_batched: inputs, of all requests, of the largest language step that one ran in; 0 where none had to.
@@ -94,11 +91,7 @@ class Embedded:
     media_ms: float
     hold: Hold | None = field(default=None, init=False)
     answered: list[Answered] = field(default_factory=list, init=False)
-    num_hits: int = field(default=0, init=False)
-    num_misses: int = field(default=0, init=False)
-    num_precomputed: int = field(default=0, init=False)
-    num_tokens: int = field(default=0, init=False)
-    num_image_tokens: int = field(default=0, init=False)
+    counts: InputCounts = field(default_factory=InputCounts, init=False)
     queue_ms: float = field(default=0.0, init=False)
     inference_ms: float = field(default=0.0, init=False)
     num_batched: int = field(default=0, init=False)
@@ -111,16 +104,11 @@ class Embedded:
 
     def _add(self, one: Answered) -> None:
         self.answered.append(one)
-        vector, prompt = one.vector, one.prompt
-        self.num_hits += vector.num_hits
-        self.num_misses += vector.num_misses
+        vector = one.vector
+        self.counts.add(one.prompt, vector)
         self.queue_ms = max(self.queue_ms, vector.queue_ms)
         self.inference_ms = max(self.inference_ms, vector.inference_ms)
         self.num_batched = max(self.num_batched, vector.num_batched)
-        self.num_tokens += len(prompt.token_ids)
-        if prompt.placeholders:
-            self.num_image_tokens += prompt.num_image_tokens
-            self.num_precomputed += sum(place.item.dtype is not None for place in prompt.placeholders)
 
 
 def raise_first(ends: Iterable[Prompt | Outcome]) -> None:

@@ -81,7 +81,7 @@ class SharedVectors:
 
 def _vector(prompt: Prompt, rows: dict[str, bytes]) -> Vector:
     num_hits = sum(place.item.dtype is None for place in prompt.placeholders)
-    return Vector(id=0, rows=rows, num_hits=num_hits, num_misses=0, queue_ms=0.0, inference_ms=0.0)
+    return Vector(id=0, rows=rows, num_hits=num_hits, num_misses=0, is_cached=True, queue_ms=0.0, inference_ms=0.0)
 
 
 def with_shared_vectors(host: EngineHost, needs: HostNeeds) -> EngineHost:

@@ -54,7 +54,7 @@ def facts(embedded: Embedded, fingerprint: str) -> dict[str, str]:
         "x-media-time": f"{embedded.media_ms:.1f}",
         "x-queue-time": f"{embedded.queue_ms:.1f}",
         "x-inference-time": f"{embedded.inference_ms:.1f}",
-        "x-encoder-cache": f"hit={embedded.num_hits}, miss={embedded.num_misses}",
+        "x-encoder-cache": f"hit={embedded.counts.num_hits}, miss={embedded.counts.num_misses}",
     }
 
 
@@ -68,9 +68,9 @@ def observe(embedded: Embedded, scope: Mapping[str, Any]) -> None:
     told = told_of(scope)
     told |= {
         "inputs": len(embedded.outcomes),
-        "tokens": embedded.num_tokens,
-        "cache_hits": embedded.num_hits,
-        "cache_misses": embedded.num_misses,
+        "tokens": embedded.counts.num_tokens,
+        "cache_hits": embedded.counts.num_hits,
+        "cache_misses": embedded.counts.num_misses,
         "batch": embedded.num_batched,
     }
     if num_failed := len(embedded.outcomes) - len(embedded.answered):
@@ -83,7 +83,7 @@ def observe(embedded: Embedded, scope: Mapping[str, Any]) -> None:
 
 def _count(embedded: Embedded, tenant: object) -> None:
     if isinstance(tenant, str):
-        TENANTS.embedded(tenant, len(embedded.outcomes), embedded.num_tokens)
+        TENANTS.embedded(tenant, len(embedded.outcomes), embedded.counts.num_tokens)
     metrics.INPUTS.observe(len(embedded.outcomes))
-    metrics.PRECOMPUTED.inc(embedded.num_precomputed)
-    metrics.TRUNCATED.inc(sum(one.prompt.truncated for one in embedded.answered))
+    metrics.PRECOMPUTED.inc(embedded.counts.num_precomputed)
+    metrics.TRUNCATED.inc(embedded.counts.num_truncated)

@@ -97,7 +97,7 @@ def _response(
         texts=_echoed(body.texts or [], embedded),
         images=images or UNSET,
         errors=[error_body(one, id_) for one in embedded.outcomes if isinstance(one, ServiceError)] or UNSET,
-        meta=_meta(embedded, len(images)),
+        meta=_meta(embedded),
     )
 
 
@@ -150,14 +150,16 @@ def _images(embedded: Embedded) -> list[EmbedImage]:
     return [EmbedImage(width=one.width, height=one.height, format=one.format, bit_depth=24) for one in sent]
 
 
-def _meta(embedded: Embedded, num_images: int) -> EmbedMeta:
+def _meta(embedded: Embedded) -> EmbedMeta:
     cut = [i for i, one in enumerate(embedded.outcomes) if isinstance(one, Answered) and one.prompt.truncated]
-    num_image_tokens = embedded.num_image_tokens
+    counts = embedded.counts
     return EmbedMeta(
         billed_units=EmbedBilledUnits(
-            input_tokens=embedded.num_tokens - num_image_tokens, image_tokens=num_image_tokens, images=num_images
+            input_tokens=counts.num_tokens - counts.num_visual_tokens,
+            image_tokens=counts.num_visual_tokens,
+            images=counts.num_images,
         ),
-        tokens=EmbedTokens(input_tokens=embedded.num_tokens),
+        tokens=EmbedTokens(input_tokens=counts.num_tokens),
         truncated_inputs=cut,
         warnings=[f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else UNSET,
     )

@@ -8,7 +8,6 @@ from litestar import post
 
 from schemas.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
 from schemas.rules import check_embedding_request
-from schemas.usage import Usage
 from service.errors import ServiceError
 from service.front.admission import Place
 from service.front.job import Embedded, Outcome
@@ -84,7 +83,7 @@ def embedding_response(id_: str, name: str, embedded: Embedded, vector_format: V
         created=int(time.time()),
         model=name,
         data=[_entry(index, outcome, id_, vector_format) for index, outcome in enumerate(embedded.outcomes)],
-        usage=_usage(embedded),
+        usage=embedded.counts.usage(len(embedded.outcomes)),
     )
 
 
@@ -93,15 +92,3 @@ def _entry(index: int, outcome: Outcome, id_: str, vector_format: VectorFormat) 
         return EmbeddingData(index=index, embedding=None, truncated=False, error=error_body(outcome, id_))
     written = cast(Embedding, vector_format.json(outcome.vector.rows[vector_format.dtype]))
     return EmbeddingData(index=index, embedding=written, truncated=outcome.prompt.truncated)
-
-
-def _usage(embedded: Embedded) -> Usage:
-    return Usage(
-        prompt_tokens=embedded.num_tokens,
-        total_tokens=embedded.num_tokens,
-        num_inputs=len(embedded.outcomes),
-        image_tokens=embedded.num_image_tokens,
-        encoder_cache_hits=embedded.num_hits,
-        encoder_cache_misses=embedded.num_misses,
-        precomputed_images=embedded.num_precomputed,
-    )

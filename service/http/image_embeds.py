@@ -91,9 +91,9 @@ def _response(writer: "EntryWriter", name: str, embedded: Embedded) -> ImageEmbe
         data=[writer.entry(index, outcome) for index, outcome in enumerate(embedded.outcomes)],
         usage=ImageEmbedsUsage(
             num_images=len(embedded.outcomes),
-            image_tokens=embedded.num_image_tokens,
-            encoder_cache_hits=embedded.num_hits,
-            encoder_cache_misses=embedded.num_misses,
+            image_tokens=embedded.counts.num_visual_tokens,
+            encoder_cache_hits=embedded.counts.num_hits,
+            encoder_cache_misses=embedded.counts.num_misses,
         ),
     )
 

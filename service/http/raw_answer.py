@@ -58,8 +58,8 @@ def raw_answer(
         "x-embedding-shape": f"{len(rows)},{dimensions}",
         "x-embedding-dtype": vector_format.dtype,
         "x-embedding-endianness": vector_format.byte_order,
-        "x-embedding-truncated": str(sum(one.prompt.truncated for one in embedded.answered)),
-        "x-prompt-tokens": str(embedded.num_tokens),
+        "x-embedding-truncated": str(embedded.counts.num_truncated),
+        "x-prompt-tokens": str(embedded.counts.num_tokens),
     }
     with stage("write"):
         parts = Parts([vector_format.raw(row) for row in rows])

@@ -180,8 +180,8 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     key: bytes = b""  # content key of the picture, beside features
     num_hits: int
     """Pictures whose features were there already. Those that came as features are neither hit nor miss."""
-    num_misses: int
-    """Pictures that this request had encoded."""
+    num_misses: int  # pictures that this request had encoded
+    is_cached: bool = False  # the model did not run for it: the vector was kept, or made for a twin
     queue_ms: float
     inference_ms: float
     num_batched: int = 0  # inputs of the language step that it ran in; 0 where the model did not run for it

@@ -82,6 +82,13 @@ EMBEDDING_REQUESTS: dict[str, Any] = {
 _USAGE = {
     "prompt_tokens": 26,
     "total_tokens": 26,
+    "prompt_tokens_details": {
+        "text_tokens": 26,
+        "image_tokens": 0,
+        "video_tokens": 0,
+        "audio_tokens": 0,
+        "cached_tokens": 0,
+    },
     "num_inputs": 1,
     "image_tokens": 0,
     "encoder_cache_hits": 0,

@@ -65,6 +65,13 @@ STREAM_ANSWERS: dict[str, Any] = {
             "usage": {
                 "prompt_tokens": 182,
                 "total_tokens": 182,
+                "prompt_tokens_details": {
+                    "text_tokens": 182,
+                    "image_tokens": 0,
+                    "video_tokens": 0,
+                    "audio_tokens": 0,
+                    "cached_tokens": 0,
+                },
                 "num_inputs": 8,
                 "image_tokens": 0,
                 "encoder_cache_hits": 0,

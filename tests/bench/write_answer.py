@@ -19,7 +19,6 @@ import msgspec
 import numpy as np
 
 from schemas.embeddings import EmbeddingData, EmbeddingResponse, EmbedDtype
-from schemas.usage import Usage
 from service.front.job import Answered, Embedded
 from service.http.embeddings import embedding_response
 from service.http.late import Parts, in_parts
@@ -73,11 +72,7 @@ def sent(parts: Parts) -> int:
 
 def plain_response(made: Embedded, write: Callable[[bytes], object]) -> EmbeddingResponse:
     """The same answer, with vectors as Python values that the encoder prints."""
-    num = len(made.outcomes)
-    usage = Usage(
-        prompt_tokens=TOKENS * num, total_tokens=TOKENS * num, num_inputs=num, image_tokens=0, encoder_cache_hits=0,
-        encoder_cache_misses=0, precomputed_images=0,
-    )  # fmt: skip
+    usage = made.counts.usage(len(made.outcomes))
     data = [
         EmbeddingData(index=i, embedding=write(one.vector.rows["float32"]), truncated=False)  # type: ignore[arg-type]
         for i, one in enumerate(made.answered)

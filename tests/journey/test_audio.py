@@ -122,6 +122,8 @@ def test_a_sound_costs_a_token_and_is_no_image(clap: LiveServer) -> None:
     usage = clap.ask(V1, asked).json()["usage"]
     assert entry["count"] == usage["prompt_tokens"] == 1
     assert (entry["image_tokens"], usage["image_tokens"]) == (0, 0)
+    told = {"text_tokens": 0, "image_tokens": 0, "video_tokens": 0, "audio_tokens": 1, "cached_tokens": 0}
+    assert usage["prompt_tokens_details"] == told
     answer = clap.ask(V2, {**asked, "input_type": "search_document"}).json()
     assert not answer.get("images")
     assert answer["meta"]["billed_units"] == {"input_tokens": 1, "image_tokens": 0, "images": 0}

@@ -84,6 +84,8 @@ def test_what_one_has_answered_the_other_answers_bit_for_bit_and_decodes_nothing
     np.testing.assert_array_equal(rows, want)
     answer = pair.other.ask("/v1/embeddings", BODY)
     assert answer.headers["x-encoder-cache"] == "hit=1, miss=0"
+    usage = answer.json()["usage"]
+    assert usage["prompt_tokens_details"]["cached_tokens"] == usage["prompt_tokens"]
 
 
 def test_another_length_format_or_instruction_is_another_vector(pair: Pair) -> None:

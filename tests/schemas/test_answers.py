@@ -21,7 +21,7 @@ from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
 from schemas.health import Health
 from schemas.image_embeds import ImageEmbedsData, ImageEmbedsResponse, ImageEmbedsUsage
 from schemas.models import ModelCard, ModelList
-from schemas.usage import Usage
+from schemas.usage import PromptTokensDetails, Usage
 from service.openapi import build
 from service.openapi.components import component_name
 from service.openapi.routes import ROUTES
@@ -30,6 +30,9 @@ COMPONENTS = build()["components"]
 USAGE = Usage(
     prompt_tokens=9,
     total_tokens=9,
+    prompt_tokens_details=PromptTokensDetails(
+        text_tokens=9, image_tokens=0, video_tokens=0, audio_tokens=0, cached_tokens=0
+    ),
     num_inputs=2,
     image_tokens=0,
     encoder_cache_hits=0,

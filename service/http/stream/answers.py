@@ -4,7 +4,7 @@ In: what became of a line. Out: structs of `schemas.stream`, whose vectors are p
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import msgspec
@@ -14,10 +14,10 @@ from schemas.embeddings import Embedding
 from schemas.errors import ErrorBody
 from schemas.rule_error import RuleError
 from schemas.stream import StreamEnd, StreamFailure, StreamVector
-from schemas.usage import Usage
 from service import metrics
 from service.errors import ServiceError
 from service.front.job import Answered, Outcome
+from service.front.usage import InputCounts
 from service.http.errors import error_body
 from service.http.exchange import LINES
 from service.http.stream.items import Item
@@ -37,6 +37,7 @@ class Tally:
         num_answered: lines answered with a vector.
         num_failed: lines answered with an error.
         is_complete: the body was read to its end.
+        counts: what the answered lines cost.
     """
 
     request_id: str
@@ -46,11 +47,7 @@ class Tally:
     num_answered: int = 0
     num_failed: int = 0
     is_complete: bool = False
-    _num_tokens: int = 0
-    _num_image_tokens: int = 0
-    _num_hits: int = 0
-    _num_misses: int = 0
-    _num_precomputed: int = 0
+    counts: InputCounts = field(default_factory=InputCounts)
     _num_batched: int = 0
 
     def lines(self, group: Sequence[Item], ends: Sequence[Outcome | RuleError]) -> list[StreamVector | StreamFailure]:
@@ -101,7 +98,7 @@ class Tally:
             num_failed=self.num_failed,
             model=model,
             fingerprint=fingerprint,
-            usage=self._usage(),
+            usage=self.counts.usage(self.num_answered + self.num_failed),
             error=UNSET if error is None else error_body(error, self.request_id),
         )
 
@@ -113,39 +110,25 @@ class Tally:
             "failed": self.num_failed,
             "complete": self.is_complete,
             "inputs": self.num_answered + self.num_failed,
-            "tokens": self._num_tokens,
-            "cache_hits": self._num_hits,
-            "cache_misses": self._num_misses,
+            "tokens": self.counts.num_tokens,
+            "cache_hits": self.counts.num_hits,
+            "cache_misses": self.counts.num_misses,
             "batch": self._num_batched,
         }
 
     def _count(self, answered: Sequence[Answered], num_failed: int) -> None:
-        num_tokens = sum(len(one.prompt.token_ids) for one in answered)
-        num_precomputed = sum(place.item.dtype is not None for one in answered for place in one.prompt.placeholders)
+        counts = self.counts
+        num_tokens, num_precomputed, num_truncated = counts.num_tokens, counts.num_precomputed, counts.num_truncated
+        for one in answered:
+            counts.add(one.prompt, one.vector)
         self.num_answered += len(answered)
         self.num_failed += num_failed
-        self._num_tokens += num_tokens
-        self._num_image_tokens += sum(one.prompt.num_image_tokens for one in answered)
-        self._num_hits += sum(one.vector.num_hits for one in answered)
-        self._num_misses += sum(one.vector.num_misses for one in answered)
-        self._num_precomputed += num_precomputed
         self._num_batched = max([self._num_batched, *(one.vector.num_batched for one in answered)])
-        TENANTS.embedded(self.tenant, len(answered) + num_failed, num_tokens)
+        TENANTS.embedded(self.tenant, len(answered) + num_failed, counts.num_tokens - num_tokens)
         metrics.STREAM_LINES.labels("embedding").inc(len(answered))
         metrics.STREAM_LINES.labels("error").inc(num_failed)
-        metrics.PRECOMPUTED.inc(num_precomputed)
-        metrics.TRUNCATED.inc(sum(one.prompt.truncated for one in answered))
-
-    def _usage(self) -> Usage:
-        return Usage(
-            prompt_tokens=self._num_tokens,
-            total_tokens=self._num_tokens,
-            num_inputs=self.num_answered + self.num_failed,
-            image_tokens=self._num_image_tokens,
-            encoder_cache_hits=self._num_hits,
-            encoder_cache_misses=self._num_misses,
-            precomputed_images=self._num_precomputed,
-        )
+        metrics.PRECOMPUTED.inc(counts.num_precomputed - num_precomputed)
+        metrics.TRUNCATED.inc(counts.num_truncated - num_truncated)
 
 
 def line_error(error: ServiceError | RuleError, index: int, request_id: str) -> ErrorBody:

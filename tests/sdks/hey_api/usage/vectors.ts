@@ -27,6 +27,7 @@ export async function embedding(client: Client, body: EmbeddingRequest): Promise
   isType<EmbeddingResponse | undefined>()(data);
   assert(data !== undefined, `an answer, not ${error?.error.message}`);
   isType<number>()(data.usage.image_tokens);
+  isType<number>()(data.usage.prompt_tokens_details.cached_tokens);
   const [entry] = data.data;
   isType<EmbeddingData | undefined>()(entry);
   assert(entry !== undefined && data.data.length === 1, "one vector");

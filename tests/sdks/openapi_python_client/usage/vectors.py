@@ -53,6 +53,7 @@ def embedding(client: AuthenticatedClient, body: EmbeddingRequest) -> list[float
     assert_type(answer, EmbeddingResponse | ErrorResponse | None)
     assert isinstance(answer, EmbeddingResponse), answer
     assert_type(answer.usage.image_tokens, int)
+    assert_type(answer.usage.prompt_tokens_details.cached_tokens, int)
     [entry] = answer.data
     assert_type(entry.embedding, list[float] | str | None)
     assert entry.embedding is not None, entry.error  # null is only there when `on_error` asked for it

@@ -19,6 +19,7 @@ export async function embedding(client: Cenote, body: Schemas["EmbeddingRequest"
   isType<Schemas["EmbeddingResponse"] | undefined>()(data);
   assert(data !== undefined, `an answer, not ${error?.error.message}`);
   isType<number>()(data.usage.image_tokens);
+  isType<number>()(data.usage.prompt_tokens_details.cached_tokens);
   const [entry] = data.data;
   isType<Schemas["EmbeddingData"] | undefined>()(entry);
   assert(entry !== undefined && data.data.length === 1, "one vector");
