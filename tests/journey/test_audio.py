@@ -210,7 +210,7 @@ def test_a_format_that_is_unknown_is_refused_by_the_schema(clap: LiveServer) -> 
     status, code, param, message = refusal(clap, body(input_audio(WAV, "pcm16")))
     assert (status, code, param) == (400, "invalid_request", f"{PARAM}.format")
     assert "wav" in message
-    assert "pcm16" not in message
+    assert "'pcm16'" in message, "the name of an enumeration is no secret"
 
 
 def test_a_broken_sound_fails_its_own_input_alone(clap: LiveServer) -> None:

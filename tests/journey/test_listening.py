@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -17,6 +17,14 @@ import pytest
 from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, LiveServer, plain_environ
 
 SERVE = (sys.executable, "-m", "service", "serve", "--model", str(CHECKPOINT), *MODEST)
+
+
+@pytest.fixture(autouse=True)
+def _hangups_are_heard() -> Iterator[None]:
+    """Whatever `nohup` or a job of CI has this process ignore, servers would inherit."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def free_port() -> int:

@@ -17,15 +17,15 @@ BYTES = (
     v1("byte order mark", b'\xef\xbb\xbf{"input": "x"}', 400, "invalid_json", words="byte order mark"),
     v1("incomplete JSON", b'{"input": "x"', 400, "invalid_json", words="byte 13"),
     v1("text after JSON", b'{"input": "x"} x', 400, "invalid_json"),
-    v1("invalid UTF-8", b'{"input": "\xff\xfe"}', 400, "invalid_json", words="UTF-8"),
-    v1("lone surrogate", b'{"input": "\\ud800"}', 400, "invalid_json"),
+    v1("invalid UTF-8", b'{"input": "\xff\xfe"}', 400, "invalid_json", "input", words="UTF-8"),
+    v1("lone surrogate", b'{"input": "\\ud800"}', 400, "invalid_request", "input", words="half of a character"),
     v1("not a number", b'{"input": "x", "timeout": NaN}', 400, "invalid_json"),
     v1("infinity", b'{"input": "x", "timeout": Infinity}', 400, "invalid_json"),
     v1("deep nesting", b'{"input":' + b"[" * 100_000, 400, "invalid_request", "input[0]", 0, words="a string|an array"),
     v1("deep nesting in an unknown field", b'{"x":' + b"[" * 100_000, 400, "unknown_field", "x"),
     v1("deep objects", b'{"inputs":' + b'[{"content":' * 50_000, 400, "invalid_json", words="too deeply"),
     v2("empty body", b"", 400, "invalid_json"),
-    v2("invalid UTF-8", b'{"texts": ["\xff"]}', 400, "invalid_json", words="UTF-8"),
+    v2("invalid UTF-8", b'{"texts": ["\xff"]}', 400, "invalid_json", "texts[0]", 0, words="UTF-8"),
     v2("deep nesting", b'{"texts":' + b"[" * 100_000, 400, "invalid_request", "texts[0]", 0),
 )
 

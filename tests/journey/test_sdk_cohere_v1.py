@@ -118,4 +118,4 @@ def test_the_clients_own_classes_are_raised(client: cohere.Client, server: LiveS
         client.embed(model="embed-v3", input_type="search_document", texts=["x"])
     with pytest.raises(NotFoundError) as caught:
         cohere.Client(base_url=f"{server.url}/v1", api_key="any").embed(model=MODEL, texts=["x"])
-    assert "base URL of a Cohere client is this server's address alone" in caught.value.body["message"]
+    assert "/v1/embed? leave out what stands before that path in the base URL" in caught.value.body["message"]
