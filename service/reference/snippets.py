@@ -81,8 +81,7 @@ def _answers_json(operation: Operation, example: Example | None) -> bool:
 
 def _curl(operation: Operation, example: Example | None) -> str:
     if example is None:
-        method = "" if operation.method == "GET" else f"-X {operation.method} "
-        return f"curl {method}{_url(operation)}"
+        return f"curl {_url(operation)}" + ("" if operation.method == "GET" else f" -X {operation.method}")
     sink = "" if _answers_json(operation, example) else " -o vectors.bin"
     head = f"curl {_url(operation)} -H 'content-type: {JSON}'{sink} -d @- <<'JSON'"
     return f"{head}\n{json_literal(example.value)}\nJSON"
