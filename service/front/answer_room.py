@@ -5,6 +5,8 @@ gigabytes. In: how many bytes an answer will hold, known before anything is comp
 a refusal. A bound of its own, beside the queue's: whoever fills it has no part in whether a small answer is given.
 """
 
+from collections import deque
+
 from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import UnavailableError
@@ -29,7 +31,8 @@ class AnswerRoom:
         self._tenant_max_bytes = max(1, int(max_bytes * tenant_share))
         self._num_bytes = 0
         self._by_tenant: dict[str, int] = {}
-        metrics.ANSWER_BYTES.set_function(lambda: self._num_bytes)
+        self._dropped: deque[tuple[int, Tenant]] = deque()
+        metrics.ANSWER_BYTES.set_function(lambda: self._num_bytes - sum(num for num, _ in tuple(self._dropped)))
 
     def hold(self, num_bytes: int, tenant: Tenant) -> "Hold | None":
         """A hold on so many bytes, unless they are few.
@@ -43,6 +46,7 @@ class AnswerRoom:
         """
         if num_bytes <= SMALL_BYTES:
             return None
+        self._count_dropped()
         self._check(num_bytes, tenant)
         hold = Hold(self, tenant)
         hold.keep(num_bytes)
@@ -62,6 +66,15 @@ class AnswerRoom:
             mine = self._by_tenant.pop(tenant.name, 0) + num_bytes
             if mine:
                 self._by_tenant[tenant.name] = mine
+
+    def drop(self, num_bytes: int, tenant: Tenant) -> None:
+        """Count bytes out, from any thread and in the middle of anything: at the next hold."""
+        self._dropped.append((num_bytes, tenant))
+
+    def _count_dropped(self) -> None:
+        while self._dropped:
+            num_bytes, tenant = self._dropped.popleft()
+            self.count(-num_bytes, tenant)
 
 
 class Hold:
@@ -88,7 +101,8 @@ class Hold:
 
     def __del__(self) -> None:
         """Whatever became of the answer: what it held has gone with it."""
-        self.close()
+        if self.num_bytes:  # in whichever thread let go of it last, or inside a collection
+            self._room.drop(self.num_bytes, self._tenant)
 
 
 def _refusal(code: ErrorCode, who: str, held: int, more: int, most: int) -> UnavailableError:
