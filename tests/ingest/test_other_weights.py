@@ -15,6 +15,9 @@ from tests.conftest import LiveServer, image_part, picture
 from tests.ingest.program import END_S, Program
 from tests.ingest.proxy import Proxy
 
+pytestmark = pytest.mark.slow
+"""Servers that start again and again."""
+
 NAME = ("--served-name", "model")
 
 

@@ -11,6 +11,9 @@ import pytest
 
 from tests.conftest import CHECKPOINT, LiveServer, image_part, picture
 
+pytestmark = pytest.mark.slow
+"""Servers that start again and again."""
+
 HEADER = "x-model-fingerprint"
 TEXT: dict[str, Any] = {"input": "a"}
 

@@ -16,6 +16,9 @@ import pytest
 
 from tests.conftest import CHECKPOINT, MODEST, READY_S, ROOT, LiveServer, plain_environ
 
+pytestmark = pytest.mark.slow
+"""Servers that start again and again."""
+
 SERVE = (sys.executable, "-m", "service", "serve", "--model", str(CHECKPOINT), *MODEST)
 
 

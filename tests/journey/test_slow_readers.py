@@ -15,6 +15,9 @@ from PIL import Image
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.raw_socket import address, post
 
+pytestmark = pytest.mark.slow
+"""Servers that start again and again."""
+
 DIMENSIONS = 128
 NUM_INPUTS = 2_000
 ANSWER_BYTES = NUM_INPUTS * DIMENSIONS * 4
