@@ -1,9 +1,9 @@
-"""The two bases of every wire type: strict coming in, open going out.
+"""The two base classes of every wire type: requests are strict, answers are open.
 
 msgspec does not hand `kw_only` down to subclasses, and type checkers do not hand `frozen` down, so every wire type
 repeats `frozen=True, kw_only=True`.
 
-Knows nothing of HTTP, models or devices: `schemas` imports msgspec and the standard library only.
+`schemas` imports msgspec and the standard library only.
 """
 
 from typing import Annotated
@@ -24,4 +24,4 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-"""How many of something an answer tells of."""
+"""A number of things, in an answer."""

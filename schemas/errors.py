@@ -54,15 +54,15 @@ ErrorType = Literal["invalid_request_error", "not_found_error", "overloaded_erro
 
 
 class MissingMedia(Answer, frozen=True, kw_only=True):
-    """A `uuid` without content that the server does not know, or knows no more."""
+    """A `uuid` sent without content that the server does not know, or no longer knows."""
 
     uuid: Annotated[str, Meta(description="The name that the request gave.", examples=["sku-1234-front"])]
     param: Annotated[str, Meta(description="Path of the part.", examples=["inputs[3].content[0]"])]
-    index: Annotated[Count, Meta(description="Which input of the request, counted from 0.", examples=[3])]
+    index: Annotated[Count, Meta(description="Index of the input in the request, counted from 0.", examples=[3])]
 
 
 class ErrorBody(Answer, frozen=True, kw_only=True):
-    """What went wrong, where, and how to name it in a bug report."""
+    """What went wrong, where, and the request id for a bug report."""
 
     message: Annotated[
         str,
@@ -86,7 +86,7 @@ class ErrorBody(Answer, frozen=True, kw_only=True):
     index: Annotated[
         int | None,
         Meta(
-            description="Which input of a batch is at fault, counted from 0; null when the fault is not one input's.",
+            description="Index of the input at fault, counted from 0; null when the error is not of one input.",
             examples=[None],
         ),
     ] = None
@@ -95,7 +95,7 @@ class ErrorBody(Answer, frozen=True, kw_only=True):
     ] = None
     missing: Annotated[
         list[MissingMedia] | UnsetType,
-        Meta(description="With `cache_miss`: every name of the request that is not known. Send their content."),
+        Meta(description="With `cache_miss`: every unknown `uuid` of the request. Send their content."),
     ] = UNSET
 
 
@@ -106,7 +106,7 @@ class ErrorResponse(Answer, frozen=True, kw_only=True):
 
 
 class CohereErrorResponse(Answer, frozen=True, kw_only=True):
-    """The error answer of `/v2/embed`: Cohere's `message`, and the same `error` object as on every other route."""
+    """The error answer of Cohere's routes: their `message`, and the same `error` object as on every other route."""
 
     id: Annotated[str, Meta(description="The request id.", examples=["0f9c2a7d41b84e6f"])]
     message: Annotated[

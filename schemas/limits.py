@@ -1,7 +1,7 @@
-"""The numbers that bound a request's shape, each in one place.
+"""The numbers that bound a request's shape.
 
-They stand in the wire types (`Meta(max_length=...)`), hence in `openapi.json`, hence in the error messages. Limits that
-depend on the model (tokens, pixels, dimensions) or on the server (bytes) live elsewhere.
+The wire types use them (`Meta(max_length=...)`), and so do `openapi.json` and the error messages. Limits that depend on
+the model (tokens, pixels, dimensions) or on the server (bytes) are elsewhere.
 """
 
 MAX_INPUTS = 2048
@@ -14,16 +14,16 @@ MAX_PARTS_PER_INPUT = 32
 """Content parts of one message or one item of `inputs`."""
 
 MAX_FRAMES = 1024
-"""Frames of one video that are sent as pictures. A model sees fewer; the rest is passed over unread."""
+"""Frames of one video that is sent as images. A model reads fewer; the rest are skipped unread."""
 
 MIN_FPS = 0.001
-"""Fewest frames a second that a video may be said to have."""
+"""Lowest frame rate of a video."""
 
 MAX_FPS = 1000
-"""Most frames a second that a video may be said to have."""
+"""Highest frame rate of a video."""
 
 MAX_EMBEDDING_TYPES = 6
-"""Number formats of one Cohere request: each that a model can give, once."""
+"""Number formats of one Cohere request: each that a model supports, once."""
 
 MAX_PRIORITY = 999
 """The largest `priority` that Cohere's clients may send."""
@@ -32,13 +32,13 @@ MAX_INT32 = 2**31 - 1
 """The largest count a request may name. The document says `format: int32`, and tokenizers count in 32 bits."""
 
 MAX_UUID_CHARS = 128
-"""The longest name that a client may give to a picture."""
+"""The longest name that a client may give to an image."""
 
 MAX_GRID_NUMBERS = 3 * 1024
-"""Numbers of one `image_grid_thw`: three for each picture of a stacked tensor."""
+"""Numbers of one `image_grid_thw`: three for each image of a stacked tensor."""
 
 MAX_IMAGES = 64
-"""Pictures of one `/v1/image_embeds` request: an answer holds megabytes for each."""
+"""Images of one `/v1/image_embeds` request: an answer holds megabytes for each."""
 
 MAX_LINE_ID_CHARS = 256
 """The longest `id` of a line of `/v1/embeddings/stream`."""

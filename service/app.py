@@ -1,4 +1,4 @@
-"""Wiring only: routes, errors, and the task that keeps the model served."""
+"""The ASGI app: routes, error handlers, middleware, and the task that keeps the model served. Wiring only."""
 
 import asyncio
 import contextlib
@@ -9,30 +9,28 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from service import metrics
-from service.front.engine_host import OpenHost
-from service.front.local_engine import LocalEngine
-from service.front.loop_lag import watch_loop
-from service.front.serving import Serving
-from service.http.access import AccessLog
-from service.http.cohere_tokens import check_api_key, detokenize_text, tokenize_text
-from service.http.disconnect import CancelOnDisconnect
-from service.http.document import get_docs, get_openapi, get_openapi_sdk
-from service.http.drain import CloseWhileDraining
-from service.http.embed import embed
-from service.http.embed_v1 import embed_v1
-from service.http.embeddings import create_embedding
+from service.front.engine_client.engine_host import OpenHost
+from service.front.engine_client.local_engine import LocalEngine
+from service.front.serving.process_tuning import watch_loop
+from service.front.serving.serving import Serving
 from service.http.errors import HANDLERS
-from service.http.guard import Guard
-from service.http.head import HeadAsGet
-from service.http.health import get_metrics, livez, readyz
-from service.http.hosts import AllowedHosts
-from service.http.image_embeds import create_image_embeds
-from service.http.models import get_model, list_models
-from service.http.origins import AllowedOrigins
-from service.http.playground import get_playground, get_playground_file
+from service.http.middleware.access_log import AccessLog
+from service.http.middleware.allow_lists import AllowedHosts, AllowedOrigins
+from service.http.middleware.client_connection import ClientConnection
+from service.http.middleware.guard import Guard
+from service.http.middleware.head_method import HeadAsGet
+from service.http.middleware.tracing import open_tracing
+from service.http.routes.cohere_tokens import check_api_key, detokenize_text, tokenize_text
+from service.http.routes.document import get_docs, get_llms_txt, get_openapi, get_openapi_sdk
+from service.http.routes.embed import embed
+from service.http.routes.embed_v1 import embed_v1
+from service.http.routes.embeddings import create_embedding
+from service.http.routes.health import get_metrics, livez, readyz
+from service.http.routes.image_embeds import create_image_embeds
+from service.http.routes.models import get_model, list_models
+from service.http.routes.playground import get_playground, get_playground_file
+from service.http.routes.tokenize import detokenize, tokenize
 from service.http.stream.route import create_embedding_stream
-from service.http.tokenize import detokenize, tokenize
-from service.http.tracing import open_tracing
 from service.settings import Settings
 
 ROUTE_HANDLERS = [
@@ -54,6 +52,7 @@ ROUTE_HANDLERS = [
     get_openapi,
     get_openapi_sdk,
     get_docs,
+    get_llms_txt,
     get_playground,
     get_playground_file,
 ]
@@ -62,11 +61,10 @@ ROUTE_HANDLERS = [
 def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[ASGIApp, Serving]:
     """The ASGI app, and the service whose state its routes answer from.
 
-    Litestar's own OpenAPI is off: ours is built from the schemas (see DECISIONS.md).
+    Litestar's own OpenAPI is off: ours is built from the schemas (docs/decisions/api.md).
 
     Args:
-        settings: what to serve, and how.
-        open_host: makes what runs prompts; by default the engine process beside this one.
+        open_host: makes the host that runs prompts; by default the engine process beside this one.
     """
     serving = Serving(settings, open_host)
     tracing = open_tracing(settings.otlp_endpoint) if settings.otlp_endpoint else None
@@ -88,7 +86,7 @@ def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[A
                 await asyncio.to_thread(tracing.close)
 
     app = Litestar(
-        route_handlers=[one for one in ROUTE_HANDLERS if one is not get_metrics or settings.metrics_port is None],
+        route_handlers=[route for route in ROUTE_HANDLERS if route is not get_metrics or settings.metrics_port is None],
         state=State({"serving": serving}),
         lifespan=[lifespan],
         exception_handlers=HANDLERS,
@@ -96,8 +94,7 @@ def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[A
         openapi_config=None,
         logging_config=None,
     )
-    served: ASGIApp = CloseWhileDraining(HeadAsGet(app), lambda: serving.is_draining)
-    served = Guard(CancelOnDisconnect(served), serving)
+    served: ASGIApp = Guard(ClientConnection(HeadAsGet(app), serving), serving)
     if settings.allowed_hosts is not None:
         served = AllowedHosts(served, settings.allowed_hosts)
     served = AccessLog(served, tracing.export if tracing else None)

@@ -13,18 +13,16 @@ import uvicorn
 
 from service import logs
 from service.app import create_app
-from service.front.heap import return_large_blocks
-from service.front.key_file import ApiKey, hash_key, new_key
-from service.front.serving import Serving
-from service.http.binding import ListenError, bind
-from service.http.listening import allow_descriptors, metrics_served, server_config
-from service.http.server import DrainingServer
-from service.model.builtin import CHECKPOINT
-from service.model.checkpoint import BUILTIN, find_checkpoint, is_hub_id
-from service.model.checkpoint_error import CheckpointError
+from service.checkpoint.errors import CheckpointError, UnsupportedModelError
+from service.checkpoint.hub import BUILTIN, CHECKPOINT, find_checkpoint, is_hub_id
+from service.docs_pages import render_metrics, render_settings
+from service.front.admission.api_keys import ApiKey, hash_key, new_key
+from service.front.serving.process_tuning import return_large_blocks
+from service.front.serving.serving import Serving
+from service.http.server.listening import ListenError, allow_descriptors, bind, metrics_served, server_config
+from service.http.server.server import DrainingServer
 from service.openapi import render, render_sdk
-from service.prompt.detect import load_profile
-from service.prompt.profile import UnsupportedModelError
+from service.prompt.profile.detect import load_profile
 from service.reference import render_markdown
 from service.serve_arguments import add_settings
 from service.setting_sources import load_settings, unknown_flag
@@ -33,11 +31,13 @@ from service.settings import FIELDS, Settings, SettingsError
 logger = logging.getLogger("cenote.cli")
 
 DOCUMENTS = {"full": render, "sdk": render_sdk}
-"""What `cenote openapi` prints, by profile."""
+"""Documents of `cenote openapi`, by profile."""
+PAGES = {"api": render_markdown, "settings": render_settings, "metrics": render_metrics}
+"""Pages of `cenote reference`: `docs/reference.md`, `docs/settings.md`, `docs/metrics.md`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; a user's mistake is one line on stderr and exit code 2, a failed start exit code 1."""
+    """Run a command. A usage error is one line on stderr and exit code 2, a failed start exit code 1."""
     parser = _parser()
     options, unknown = parser.parse_known_args(arguments)
     if unknown and options.run is not _serve:
@@ -47,9 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise unknown_flag(unknown[0])
         sys.exit(options.run(options))
     except (SettingsError, CheckpointError, UnsupportedModelError) as error:
-        sys.exit(_complain(str(error), 2))
+        sys.exit(_fail(str(error), 2))
     except ListenError as error:
-        sys.exit(_complain(str(error), 1))
+        sys.exit(_fail(str(error), 1))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,36 +58,36 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("serve", help="serve a model over HTTP", allow_abbrev=False)
     serve.set_defaults(run=_serve)
     add_settings(serve)
-    models = commands.add_parser("models", help="say what a model resolves to, without loading its weights")
+    models = commands.add_parser("models", help="show what a model resolves to, without loading its weights")
     models.add_argument("model", nargs="?", default=BUILTIN, help="`builtin`, a folder, or a hub id")
     models.add_argument("--revision", help="commit, tag or branch of the hub id")
-    models.add_argument("--family", help="whose prompts the model takes; its files say when not given")
+    models.add_argument("--family", help="model family; from the model's files if not set")
     models.set_defaults(run=_models)
     _add_key_command(commands.add_parser("key", help="make API keys for the file of --api-keys"))
     _add_ingest_command(commands.add_parser("ingest", help="embed a folder or a file into a file or a store"))
     document = commands.add_parser("openapi", help="print the OpenAPI document")
     document.add_argument("--profile", choices=DOCUMENTS, default="full", help="`sdk`: 3.0.3, for client generators")
     document.set_defaults(run=lambda options: _print(DOCUMENTS[options.profile](), options.check))
-    reference = commands.add_parser("reference", help="print the reference for people, as Markdown")
-    reference.set_defaults(run=lambda options: _print(render_markdown().encode(), options.check))
+    reference = commands.add_parser("reference", help="print the reference as Markdown")
+    reference.add_argument("--page", choices=PAGES, default="api", help="what to print (default api)")
+    reference.set_defaults(run=lambda options: _print(PAGES[options.page]().encode(), options.check))
     for generated in (document, reference):
-        about = "compare with a file instead; exit 1 on drift"
-        generated.add_argument("--check", type=Path, metavar="FILE", help=about)
+        generated.add_argument("--check", type=Path, metavar="FILE", help="compare with FILE; exit 1 if it differs")
     return parser
 
 
 def _add_key_command(parser: argparse.ArgumentParser) -> None:
     new = parser.add_subparsers(required=True, metavar="COMMAND").add_parser(
-        "new", help="print a fresh key on stderr, and its line for the file on stdout"
+        "new", help="print a new key on stderr, and its line for the file on stdout"
     )
-    new.add_argument("tenant", help="whose it is: 1 to 64 letters, digits, dots, dashes and underscores")
-    new.add_argument("--max-requests-per-s", type=float, metavar="N", help="requests a second")
-    new.add_argument("--max-concurrent-requests", type=int, metavar="N", help="requests under way at once")
+    new.add_argument("tenant", help="name of the tenant: 1 to 64 letters, digits, dots, dashes and underscores")
+    new.add_argument("--max-requests-per-s", type=float, metavar="N", help="maximum requests a second")
+    new.add_argument("--max-concurrent-requests", type=int, metavar="N", help="maximum concurrent requests")
     new.set_defaults(run=_new_key)
 
 
 def _add_ingest_command(parser: argparse.ArgumentParser) -> None:
-    from service.ingest.arguments import add_arguments  # a client program: the server never imports it
+    from service.ingest.arguments import add_arguments  # a client program: only this command imports it
 
     add_arguments(parser)
     parser.set_defaults(run=_ingest)
@@ -95,17 +95,17 @@ def _add_ingest_command(parser: argparse.ArgumentParser) -> None:
 
 def _ingest(options: argparse.Namespace) -> int:
     from service.ingest.arguments import options_of
-    from service.ingest.extra import not_installed
+    from service.ingest.errors import not_installed
 
     try:
         from service.ingest.command import ingest
     except ImportError as error:
-        return _complain(f"ingest: {not_installed(str(error.name), 'ingest')}", 1)
+        return _fail(f"ingest: {not_installed(str(error.name), 'ingest')}", 1)
     return ingest(options_of(options))
 
 
 def _new_key(options: argparse.Namespace) -> int:
-    """The key goes to the terminal and its hash where stdout goes: `cenote key new acme >> keys.jsonl`."""
+    """Print the key on stderr and its line with the hash on stdout: `cenote key new acme >> keys.jsonl`."""
     key = new_key()
     values = {
         "tenant": options.tenant,
@@ -116,7 +116,7 @@ def _new_key(options: argparse.Namespace) -> int:
     try:
         line = msgspec.convert(values, ApiKey)
     except msgspec.ValidationError as error:
-        return _complain(f"key new: {error}", 2)
+        return _fail(f"key new: {error}", 2)
     print(f"the key, which is stored nowhere: {key}", file=sys.stderr)
     print(msgspec.json.encode(line).decode())
     return 0
@@ -126,7 +126,7 @@ def _serve(options: argparse.Namespace) -> int:
     flags = {name: value for name, value in vars(options).items() if name in FIELDS}
     settings = load_settings(flags, os.environ, options.config)
     logs.configure(settings.log_format, settings.log_level)
-    if not is_hub_id(settings.model):  # what is on this machine is looked at before a port is opened
+    if not is_hub_id(settings.model):  # local files are checked before the port is opened
         load_profile(find_checkpoint(settings.model, settings.revision).folder, settings.family)
     return_large_blocks()
     return asyncio.run(_serve_until_ended(settings))
@@ -140,8 +140,10 @@ async def _serve_until_ended(settings: Settings) -> int:
     async with metrics_served(settings) as where:
         if where is not None:
             logger.info("metrics on %s", where)
-        watch, say = _stop_when_ended(server, serving), _say_where(server, settings)
-        tasks = [asyncio.create_task(watch), asyncio.create_task(say)]
+        tasks = [
+            asyncio.create_task(_stop_when_ended(server, serving)),
+            asyncio.create_task(_log_address(server, settings)),
+        ]
         await server.serve(bound)
         for task in tasks:
             task.cancel()
@@ -153,8 +155,8 @@ async def _stop_when_ended(server: uvicorn.Server, serving: Serving) -> None:
     server.should_exit = True
 
 
-async def _say_where(server: uvicorn.Server, settings: Settings) -> None:
-    """Say the address once it is bound: port 0 becomes a real one only then."""
+async def _log_address(server: uvicorn.Server, settings: Settings) -> None:
+    """Log the address once the server listens: port 0 is resolved by then."""
     while not server.started:
         await asyncio.sleep(0.01)
     host, port, *_ = server.servers[0].sockets[0].getsockname()
@@ -168,7 +170,7 @@ async def _say_where(server: uvicorn.Server, settings: Settings) -> None:
 def _models(options: argparse.Namespace) -> int:
     checkpoint = find_checkpoint(options.model, options.revision)
     profile = load_profile(checkpoint.folder, options.family)
-    rule = profile.pictures.pixel_rule if profile.pictures else None
+    rule = profile.images.pixel_rule if profile.images else None
     offered = profile.matryoshka or f"any from {profile.min_dimensions} to {profile.dimensions}"
     rows = {
         "model": checkpoint.name,
@@ -180,7 +182,7 @@ def _models(options: argparse.Namespace) -> int:
         "max tokens": profile.max_tokens,
         "modalities": ", ".join(profile.modalities),
         "pixels": f"{rule.min_pixels} to {rule.max_pixels}" if rule else "-",
-        "sounds": f"{profile.sounds.rule.rate_hz} Hz" if profile.sounds else "-",
+        "audio": f"{profile.audios.rule.rate_hz} Hz" if profile.audios else "-",
         "input types": ", ".join(profile.input_types),
     }
     print("\n".join(f"{name:12s} {value}" for name, value in rows.items()))
@@ -188,19 +190,19 @@ def _models(options: argparse.Namespace) -> int:
 
 
 def _print(generated: bytes, check: Path | None) -> int:
-    """Print what the schemas give, or compare a committed file with it."""
+    """Print a generated document, or compare the file `check` with it."""
     if check is None:
         sys.stdout.buffer.write(generated)
         return 0
     try:
         committed = check.read_bytes()
     except OSError as error:
-        return _complain(f"--check {check}: {error.strerror}", 2)
+        return _fail(f"--check {check}: {error.strerror}", 2)
     if committed == generated:
         return 0
-    return _complain(f"{check} is not what the schemas give; run `make openapi reference`", 1)
+    return _fail(f"{check} is out of date; run `make openapi reference`", 1)
 
 
-def _complain(message: str, code: int) -> int:
+def _fail(message: str, code: int) -> int:
     print(f"cenote: {message}", file=sys.stderr)
     return code

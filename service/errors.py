@@ -1,18 +1,19 @@
-"""Every error that the service raises on purpose.
+"""Errors that the service raises on purpose, and the statuses with which they are answered.
 
     ServiceError
-    ├── InputError          the request is at fault: a field, its type, its bounds
-    │   ├── MediaError      a picture or video is at fault: its source, its bytes, its size
-    │   │   └── FrameError  one frame of a pair is
-    │   ├── CacheMissError  names stand for pictures that are not known here
-    │   └── ConflictError   a name is bound to another picture
-    ├── NotFoundError       no such model, no such route
-    ├── KeyRefusedError     no key, or none that is known
-    ├── UnavailableError    try again later: loading, restarting, full, over a key's limit
-    ├── DeadlineError       the answer would come too late
-    └── ModelError          we are at fault: a vector that is not finite, a bug
+    ├── InputError          400  the request is invalid: a field, its type, its bounds
+    │   ├── MediaError      400, 413, 422, 502  an image, video or audio: its source, size, bytes, download
+    │   │   └── FrameError  likewise, of one frame of a pair
+    │   ├── CacheMissError  400  a uuid without content that is not cached
+    │   └── ConflictError   409  a uuid that is bound to other content
+    ├── NotFoundError       404  no such model or route
+    ├── KeyRefusedError     401  no API key, or an unknown one
+    ├── UnavailableError    503, 429 for a key's limit  try again after `retry_after_s`
+    ├── DeadlineError       504  the answer would come too late
+    └── ModelError          500  a fault of the service: a vector that is not finite, a bug
 
-Each carries a stable code; `http/errors.py` holds the one table from code to status. Nothing below `http/` knows HTTP.
+Each carries a stable code, which alone decides the status: `service/openapi/statuses.py` has the table, and
+`service/http/errors.py` answers by it. Modules below `http/` do not know HTTP.
 """
 
 from collections.abc import Sequence
@@ -20,17 +21,17 @@ from collections.abc import Sequence
 from schemas.errors import ErrorCode, MissingMedia
 
 MAX_NAMED = 8
-"""Places that a sentence names; the list that goes with it names all."""
+"""Fields that a message names; `missing` lists all."""
 
 
 class ServiceError(Exception):
-    """A failure with a stable code and a sentence that is safe to show to a client.
+    """A failure with a stable code and a message that is safe to show to a client.
 
     Attributes:
-        code: the stable name, one of `schemas.errors.ErrorCode`.
-        message: one sentence that names the field, what came and what is allowed.
+        code: stable name, one of `schemas.errors.ErrorCode`.
+        message: one sentence with the field, the value received and what is allowed.
         param: path of the field at fault, or None.
-        index: which input of a batch is at fault, counted from 0, or None.
+        index: index of the input at fault in its batch, or None.
     """
 
     def __init__(self, code: ErrorCode, message: str, *, param: str | None = None, index: int | None = None) -> None:
@@ -42,18 +43,18 @@ class ServiceError(Exception):
 
 
 class InputError(ServiceError):
-    """The request is at fault; sending it again will not help."""
+    """The request is invalid; retrying does not help."""
 
 
 class MediaError(InputError):
-    """A picture is at fault; sending it again will not help."""
+    """An image, video or audio is invalid or cannot be read."""
 
 
 class FrameError(MediaError):
-    """A frame of a pair is at fault.
+    """One frame of a pair of video frames is invalid.
 
     Attributes:
-        is_second: it is the later one.
+        is_second: True for the later frame of the pair.
     """
 
     def __init__(self, error: MediaError, *, is_second: bool) -> None:
@@ -62,36 +63,38 @@ class FrameError(MediaError):
 
 
 class CacheMissError(InputError):
-    """Pictures were named without their content, and the names are not known; the content has to be sent.
+    """Images were sent as uuids without content, and the uuids are not cached.
 
     Attributes:
-        missing: every such name, with its place.
+        missing: every such uuid with its field.
     """
 
     def __init__(self, missing: Sequence[MissingMedia]) -> None:
-        places = ", ".join(f"`{one.param}`" for one in missing[:MAX_NAMED]) + (" …" if len(missing) > MAX_NAMED else "")
-        message = f"{len(missing)} uuid without content that is not known here; send the content of {places}"
+        fields = ", ".join(f"`{media.param}`" for media in missing[:MAX_NAMED]) + (
+            " …" if len(missing) > MAX_NAMED else ""
+        )
+        message = f"{len(missing)} uuid without content that is not known here; send the content of {fields}"
         super().__init__("cache_miss", message, param=missing[0].param, index=missing[0].index)
         self.missing = tuple(missing)
 
 
 class ConflictError(InputError):
-    """A name is bound to other content than this request gives with it."""
+    """A uuid is bound to other content than the request has with it."""
 
 
 class NotFoundError(ServiceError):
-    """There is no model or no route of that name."""
+    """No model or route of that name."""
 
 
 class KeyRefusedError(ServiceError):
-    """The request has no key that is known; nothing else about it was looked at."""
+    """The request has no known API key; the rest of it was not read."""
 
     def __init__(self, message: str) -> None:
         super().__init__("invalid_api_key", message)
 
 
 class UnavailableError(ServiceError):
-    """The service cannot take the request now; `retry_after_s` says when to come back."""
+    """The service cannot take the request now; retry after `retry_after_s`."""
 
     def __init__(self, code: ErrorCode, message: str, *, retry_after_s: float) -> None:
         super().__init__(code, message)
@@ -99,10 +102,10 @@ class UnavailableError(ServiceError):
 
 
 class DeadlineError(ServiceError):
-    """The request waited longer than it may.
+    """The request's deadline has passed.
 
     Attributes:
-        is_callers: the caller's own deadline was sooner than the server's, so the same request ends the same way.
+        is_callers: the deadline was the caller's, earlier than the server's: retrying ends the same way.
     """
 
     def __init__(self, message: str, *, is_callers: bool) -> None:
@@ -111,4 +114,4 @@ class DeadlineError(ServiceError):
 
 
 class ModelError(ServiceError):
-    """The service is at fault. Never answered as a vector."""
+    """A fault of the service."""

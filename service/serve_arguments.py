@@ -1,80 +1,102 @@
-"""The arguments of `cenote serve`: every setting as a flag, in groups, with what it may be.
-
-A setting's group is that of the settings around it: groups begin with a setting each and go on to the next one's.
-"""
+"""The arguments of `cenote serve`: every setting as a flag, in groups."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import FieldInfo
 
-from schemas.paths import choices, types_at
-from service.setting_sources import PREFIX
+from schemas.parsing.paths import choices, types_at
+from service.setting_sources import PREFIX, UNITS
 from service.settings import FIELDS
 
 GROUPS = {
     "model": "the model",
-    "host": "where it listens",
-    "device": "how it computes",
-    "strict_reference": "how requests are read",
-    "api_keys": "keys",
+    "host": "listening",
+    "device": "device and weights",
+    "strict_reference": "reading of requests",
+    "api_keys": "API keys",
     "allow_media_hosts": "images, audio and video by URL or from files",
     "encoder_cache_bytes": "caches",
     "pixel_arena_bytes": "batches and the queue",
     "max_tokens": "limits of a request, and media",
-    "request_timeout_s": "time and connections",
+    "request_timeout_s": "timeouts and connections",
     "allowed_hosts": "hosts and origins",
     "metrics_port": "metrics and traces",
-    "lame_duck_s": "the end",
+    "lame_duck_s": "shutdown",
     "engine_load_s": "the engine's health",
-    "log_format": "the log",
+    "log_format": "logging",
 }
-"""The first setting of each group, in the order of `Settings`."""
+"""First setting of each group, in the order of `Settings`; a group ends where the next one begins."""
 
 METAVARS = {"api_keys": "FILE", "disk_cache": "DIRECTORY", "media_paths": "DIRECTORY,...", "served_name": "NAME,..."}
-"""Where neither the choices nor the name say it."""
 
 USAGE = "cenote serve [--config FILE] [--SETTING VALUE ...]"
 ABOUT = (
     "Serve a model over HTTP. Every setting is a flag, a key of the TOML file of --config (`port = 8000`) and an "
-    f"environment variable ({PREFIX}PORT); a flag wins over the environment, the environment over the file. Sizes in "
-    "bytes may have KiB, MiB or GiB behind them."
+    f"environment variable ({PREFIX}PORT); a flag overrides the environment, the environment the file. Sizes in "
+    "bytes may end in KiB, MiB or GiB."
 )
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Every setting, in groups.
-
-    Args:
-        parser: of `cenote serve`.
-    """
+    """Add every setting to the parser of `cenote serve`."""
     parser.usage, parser.description = USAGE, ABOUT
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
-    group: argparse._ArgumentGroup = parser.add_argument_group(GROUPS["model"])
-    for name, field in FIELDS.items():
-        if name in GROUPS and name != "model":
-            group = parser.add_argument_group(GROUPS[name])
-        _add_setting(group, name, field)
+    for title, fields in setting_groups():
+        group = parser.add_argument_group(title)
+        for field in fields:
+            _add_setting(group, field)
 
 
-def _add_setting(group: argparse._ArgumentGroup, name: str, field: msgspec.structs.FieldInfo) -> None:
-    flag = f"--{name.replace('_', '-')}"
-    about = next(meta.description for meta in field.type.__metadata__ if meta.description)
-    default = field.default if field.default not in (None, ()) else "none"
-    shown = f"{about} (default {default}; {PREFIX}{name.upper()})".replace("%", "%%")
-    metavar = _metavar(name, field)
+def setting_groups() -> Iterator[tuple[str, list[FieldInfo]]]:
+    """Title and settings of each group, in the order of `--help`."""
+    starts = list(GROUPS)
+    fields = list(FIELDS.values())
+    bounds = [list(FIELDS).index(name) for name in starts] + [len(fields)]
+    for name, start, end in zip(starts, bounds, bounds[1:], strict=False):
+        yield GROUPS[name], fields[start:end]
+
+
+def flag_of(name: str) -> str:
+    """A setting's name as a flag."""
+    return f"--{name.replace('_', '-')}"
+
+
+def meaning(field: FieldInfo) -> str:
+    """A setting's description."""
+    return str(next(meta.description for meta in field.type.__metadata__ if meta.description))
+
+
+def default_of(field: FieldInfo) -> str:
+    """A setting's default as one would write it: `1GiB`, `true`, `0.5`."""
+    value = field.default
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if field.name.endswith("_bytes"):
+        for unit, size in reversed(UNITS.items()):
+            if value >= size and value % size == 0:
+                return f"{value // size}{unit}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _add_setting(group: argparse._ArgumentGroup, field: FieldInfo) -> None:
+    about = f"{meaning(field)} (default {default_of(field)}; {PREFIX}{field.name.upper()})".replace("%", "%%")
+    flag, metavar = flag_of(field.name), _metavar(field)
     if isinstance(field.default, bool):
-        group.add_argument(flag, nargs="?", const="true", default=argparse.SUPPRESS, metavar=metavar, help=shown)
+        group.add_argument(flag, nargs="?", const="true", default=argparse.SUPPRESS, metavar=metavar, help=about)
     elif isinstance(field.default, tuple):
-        group.add_argument(flag, default=argparse.SUPPRESS, action="append", metavar=metavar, help=shown)
+        group.add_argument(flag, default=argparse.SUPPRESS, action="append", metavar=metavar, help=about)
     else:
-        group.add_argument(flag, default=argparse.SUPPRESS, metavar=metavar, help=shown)
+        group.add_argument(flag, default=argparse.SUPPRESS, metavar=metavar, help=about)
 
 
-def _metavar(name: str, field: msgspec.structs.FieldInfo) -> str:
+def _metavar(field: FieldInfo) -> str:
     if isinstance(field.default, bool):
         return "true|false"
     if named := choices(types_at(field.type, "")):
         return "|".join(named)
-    word = name.rpartition("_")[2].upper()
-    return METAVARS.get(name, "SECONDS" if word == "S" else word)
+    word = field.name.rpartition("_")[2].upper()
+    return METAVARS.get(field.name, "SECONDS" if word == "S" else word)

@@ -1,7 +1,6 @@
-"""Where settings come from: a flag, an environment variable `CENOTE_<NAME>`, a key of the TOML file of `--config`.
+"""Reads settings from flags, environment variables `CENOTE_<NAME>` and the TOML file of `--config`.
 
-A flag wins over the environment, the environment over the file, the file over the default. A setting that nobody
-declared stops the start, wherever it stands.
+A flag overrides the environment, the environment the file, the file the default. An unknown setting is an error in all.
 """
 
 import difflib
@@ -13,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.paths import expectation, types_at
+from schemas.parsing.paths import expectation, types_at
 from service.settings import FIELDS, Settings, SettingsError
 
 PREFIX = "CENOTE_"
@@ -26,7 +25,7 @@ def load_settings(
     """Merge file, environment and flags.
 
     Raises:
-        SettingsError: a name is unknown, or a value is not one that the setting can have.
+        SettingsError: a name is unknown or a value invalid.
     """
     named = {
         **_from_file(config),
@@ -46,27 +45,24 @@ def load_settings(
 
 
 def unknown_flag(argument: str) -> SettingsError:
-    """What is said of an argument of `cenote serve` that is none.
-
-    Args:
-        argument: as it was given, perhaps with `=` and a value.
-    """
+    """The error for an unknown argument of `cenote serve`, `--flag`, `--flag=value` or another word."""
     flag, _, _ = argument.partition("=")
     if not flag.startswith("--"):
-        return SettingsError(f"serve: got {argument!r}, which no flag stands before; `cenote serve --help` lists them")
+        return SettingsError(f"serve: got {argument!r}, expected a flag; `cenote serve --help` lists them")
     return _unknown(flag, flag.removeprefix("--").replace("-", "_"))
 
 
 def _unknown(source: str, name: str) -> SettingsError:
-    """A name that is no setting, with the one that was probably meant, written as where it came from writes it."""
+    """The error for an unknown name, with the closest setting in the notation of its source."""
     close = difflib.get_close_matches(name, FIELDS, 1)
     if not close:
-        return SettingsError(f"{source}: there is no such setting; `cenote serve --help` lists them")
+        return SettingsError(f"{source}: unknown setting; `cenote serve --help` lists them")
+    meant = close[0]
     if source.startswith("--"):
-        meant = f"--{close[0].replace('_', '-')}"
-    else:
-        meant = f"{PREFIX}{close[0].upper()}" if source.startswith("environment") else close[0]
-    return SettingsError(f"{source}: there is no such setting; did you mean {meant}? `cenote serve --help` lists them")
+        meant = f"--{meant.replace('_', '-')}"
+    elif source.startswith("environment"):
+        meant = f"{PREFIX}{meant.upper()}"
+    return SettingsError(f"{source}: unknown setting; did you mean {meant}? `cenote serve --help` lists them")
 
 
 def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:
@@ -74,7 +70,7 @@ def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:
         return {}
     try:
         content = tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:  # not there, not UTF-8, not TOML
+    except (OSError, ValueError) as error:  # missing, not UTF-8 or not TOML
         raise SettingsError(f"--config {path}: {error}") from error
     return {name.replace("-", "_"): (f"{path}: {name}", value) for name, value in content.items()}
 
@@ -92,7 +88,7 @@ def _convert(name: str, source: str, value: Any) -> Any:
 
 
 def _list(value: Any) -> Any:
-    """`a,b`, or a list of such, as a list of names; what is no text is left for the conversion to refuse."""
+    """`a,b`, or a list of such strings, as a list of names; other values unchanged, for the conversion to refuse."""
     parts = [value] if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         return value

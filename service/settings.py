@@ -1,11 +1,11 @@
-"""Every setting, with its default and what it is for. `setting_sources.py` says where values come from."""
+"""Every setting with its default and meaning. `setting_sources.py` reads them; `cenote serve --help` shows them."""
 
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from schemas.content import COLOR_PATTERN
+from schemas.content.parts import COLOR_PATTERN
 
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
@@ -13,7 +13,7 @@ PositiveSeconds = Annotated[float, Meta(gt=0)]
 
 
 class SettingsError(Exception):
-    """A setting is unknown or has a value that it cannot have; the message names it."""
+    """A setting is unknown or its value is invalid; the message names the setting."""
 
 
 def _about(description: str) -> Meta:
@@ -27,210 +27,223 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     revision: Annotated[str | None, _about("commit, tag or branch of the hub id")] = None
     served_name: Annotated[
         tuple[Annotated[str, Meta(min_length=1)], ...],
-        _about("names in /v1/models and for `model`, the first in answers; the canonical id when not given"),
+        _about("names in /v1/models and of `model`; answers have the first; the canonical id if not set"),
     ] = ()
     family: Annotated[
         str | None,
-        _about("whose prompts the model takes, a page of service/prompt/families; its files say when not given"),
+        _about("model family, a module of service/prompt/families; from the checkpoint's files if not set"),
     ] = None
     host: Annotated[str, _about("address to listen on")] = "127.0.0.1"
     port: Annotated[Annotated[int, Meta(ge=0, le=65535)], _about("port to listen on; 0 takes a free one")] = 8000
     listen: Annotated[
         Literal["at-once", "when-ready"],
-        _about(
-            "when connections are taken: at-once answers 503 while the model loads, when-ready refuses them till then"
-        ),
+        _about("when to accept connections: at-once answers 503 while the model loads, when-ready refuses until then"),
     ] = "at-once"
     device: Annotated[str, _about("auto, cpu, cuda or cuda:N; auto is the first CUDA device or the CPU")] = "auto"
     dtype: Annotated[
         Literal["auto", "float32", "bfloat16", "float16"],
-        _about("number format of the weights; auto is float32 on the CPU and the checkpoint's own elsewhere"),
+        _about("dtype of the weights; auto is float32 on the CPU and the checkpoint's own elsewhere"),
     ] = "auto"
     weights: Annotated[
         Literal["as-is", "int8"],
-        _about("int8 multiplies by 8-bit copies: CPU only, faster, refused where it bends vectors"),
+        _about("int8 multiplies by 8-bit copies of the weights: CPU only, faster, refused if vectors change too much"),
     ] = "as-is"
-    threads: Annotated[NotNegative, _about("CPU threads of the engine; 0 takes what the container's quota allows")] = 0
+    threads: Annotated[NotNegative, _about("CPU threads of the engine; 0 takes the container's CPU quota")] = 0
     strict_reference: Annotated[bool, _about("parse special tokens in user text, as the reference embedder does")] = (
         False
     )
     unknown_fields: Annotated[
-        Literal["refuse", "ignore"], _about("what happens to a request field that the schema does not have")
+        Literal["refuse", "ignore"], _about("what to do with a request field that the schema does not have")
     ] = "refuse"
     token_arrays: Annotated[
-        Literal["refuse", "accept"], _about("what happens to token ids as input; accepted, they are a whole prompt")
+        Literal["refuse", "accept"], _about("what to do with token ids as input; accepted, they are the whole prompt")
     ] = "refuse"  # noqa: S105  # not that kind of token
     api_keys: Annotated[
-        str | None, _about("file of API keys, one JSON object a line; without it nobody is asked for a key")
+        str | None, _about("file of API keys, one JSON object a line; without it no key is required")
     ] = None
     allow_media_hosts: Annotated[
         str | None,
-        _about("hosts that pictures may be fetched from: `a.example,*.b.example`, or `*` for every public one"),
+        _about("hosts from which media may be fetched: `a.example,*.b.example`, or `*` for every public host"),
     ] = None
     allow_private_media_hosts: Annotated[
-        str | None, _about("hosts that pictures may be fetched from also where their addresses are private")
+        str | None, _about("hosts from which media may be fetched even if their addresses are private")
     ] = None
-    media_ports: Annotated[str, _about("ports that pictures may be fetched from")] = "80,443"
+    media_ports: Annotated[str, _about("ports from which media may be fetched")] = "80,443"
     nat64_prefixes: Annotated[
-        str | None, _about("IPv6 prefixes that this network translates to IPv4, besides 64:ff9b::/96")
+        str | None, _about("IPv6 prefixes that this network translates to IPv4 (NAT64), besides 64:ff9b::/96")
     ] = None
-    media_paths: Annotated[str | None, _about("directories that `file:` URLs may name files below")] = None
-    media_fetch_timeout_s: Annotated[PositiveSeconds, _about("longest time of one fetch, redirects included")] = 10.0
-    media_connect_timeout_s: Annotated[PositiveSeconds, _about("longest time to connect, within a fetch")] = 3.0
-    max_media_redirects: Annotated[NotNegative, _about("redirects that one fetch follows")] = 3
-    max_media_fetch_bytes: Annotated[Positive, _about("bytes fetched for one request, all pictures together")] = (
-        64 << 20
-    )
-    max_media_fetches_per_host: Annotated[Positive, _about("fetches from one host at once; more wait")] = 8
-    max_media_fetches_per_tenant: Annotated[Positive, _about("fetches for one tenant at once; more wait")] = 16
+    media_paths: Annotated[str | None, _about("directories below which `file:` URLs may name files")] = None
+    media_fetch_timeout_s: Annotated[PositiveSeconds, _about("time limit of one fetch, redirects included")] = 10.0
+    media_connect_timeout_s: Annotated[PositiveSeconds, _about("time limit of connecting, within a fetch")] = 3.0
+    max_media_redirects: Annotated[NotNegative, _about("maximum redirects of one fetch")] = 3
+    max_media_fetch_bytes: Annotated[Positive, _about("maximum bytes fetched for one request")] = 64 << 20
+    max_media_fetches_per_host: Annotated[Positive, _about("concurrent fetches from one host; more wait")] = 8
+    max_media_fetches_per_tenant: Annotated[Positive, _about("concurrent fetches for one tenant; more wait")] = 16
     media_memory_bytes: Annotated[
-        NotNegative, _about("cap of fetched pictures kept to be revalidated (ETag); 0 keeps none")
+        NotNegative, _about("capacity of fetched images kept for revalidation (ETag); 0 keeps none")
     ] = 64 << 20
-    encoder_cache_bytes: Annotated[NotNegative, _about("cap of the vision-feature cache; 0 switches it off")] = 1 << 30
+    encoder_cache_bytes: Annotated[
+        NotNegative, _about("capacity of the encoder cache (vision features); 0 disables it")
+    ] = 1 << 30
     result_cache_bytes: Annotated[
-        NotNegative, _about("cap of the vectors kept for prompts that come again; 0 switches it off")
+        NotNegative, _about("capacity of the result cache (vectors of repeated prompts); 0 disables it")
     ] = 64 << 20
     host_cache_bytes: Annotated[
-        NotNegative, _about("cap of features that left the GPU and stay in pinned memory; unused on the CPU")
+        NotNegative, _about("capacity of features evicted from the GPU to pinned host memory; unused on the CPU")
     ] = 2 << 30
-    disk_cache: Annotated[str | None, _about("directory that features are kept in as well")] = None
-    disk_cache_bytes: Annotated[Positive, _about("cap of that directory, of all who share it")] = 10 << 30
-    valkey_url: Annotated[str | None, _about("Valkey or Redis server that processes share; extra `valkey`")] = None
+    disk_cache: Annotated[str | None, _about("directory of the shared disk tier of the encoder cache")] = None
+    disk_cache_bytes: Annotated[Positive, _about("capacity of that directory, for all processes that share it")] = (
+        10 << 30
+    )
+    valkey_url: Annotated[
+        str | None, _about("URL of a Valkey or Redis server that replicas share; needs the extra `valkey`")
+    ] = None
     valkey_keeps: Annotated[
         Literal["both", "vectors", "features"],
-        _about("what that server keeps: finished vectors (unless --result-cache-bytes is 0), features, or both"),
+        _about("what that server stores: vectors (unless --result-cache-bytes is 0), features, or both"),
     ] = "both"
     uuid_store_bytes: Annotated[
-        NotNegative, _about("cap of the pictures kept for clients' uuids; 0 knows a uuid only within its request")
+        NotNegative, _about("capacity of images kept under clients' uuids; 0 keeps a uuid for its request only")
     ] = 256 << 20
     pixel_arena_bytes: Annotated[
-        Annotated[int, Meta(ge=1 << 16)], _about("shared memory for decoded pictures on their way to the engine")
+        Annotated[int, Meta(ge=1 << 16)], _about("shared memory that carries pixels to the engine")
     ] = 256 << 20
-    max_batch_tokens: Annotated[Positive, _about("tokens of one language step")] = 8192
-    max_batch_requests: Annotated[Positive, _about("inputs of one language step")] = 256
-    max_encoder_tokens: Annotated[Positive, _about("visual tokens of one encode step")] = 2048
-    max_queue_requests: Annotated[Positive, _about("inputs under way at once; more are answered 503")] = 8192
-    max_queue_tokens: Annotated[Positive, _about("tokens under way at once; more are answered 503")] = 1 << 20
-    max_queue_bytes: Annotated[Positive, _about("bytes of request bodies held at once; more are answered 503")] = (
+    max_batch_tokens: Annotated[Positive, _about("maximum tokens of one forward")] = 8192
+    max_batch_requests: Annotated[Positive, _about("maximum inputs of one forward")] = 256
+    max_encoder_tokens: Annotated[Positive, _about("maximum visual tokens of one encoder step")] = 2048
+    max_queue_requests: Annotated[
+        Positive, _about("maximum inputs in the queue and in work; more are answered 503")
+    ] = 8192
+    max_queue_tokens: Annotated[Positive, _about("maximum tokens in the queue and in work; more are answered 503")] = (
+        1 << 20
+    )
+    max_queue_bytes: Annotated[Positive, _about("maximum bytes of request bodies in memory; more are answered 503")] = (
         512 << 20
     )
     max_answer_bytes: Annotated[
-        Positive, _about("bytes that large answers hold, from their work to their last byte; more are answered 503")
+        Positive, _about("maximum bytes that large answers hold until they are sent; more are answered 503")
     ] = 512 << 20
     max_tenant_share: Annotated[
         Annotated[float, Meta(gt=0, le=1)],
-        _about("part of queue and caches that one tenant may hold, where there are keys"),
+        _about("largest share of queue and caches that one tenant may hold, with --api-keys"),
     ] = 0.5
-    max_tokens: Annotated[NotNegative, _about("longest prompt; 0 takes the model's own limit")] = 0
+    max_tokens: Annotated[NotNegative, _about("maximum tokens of a prompt; 0 takes the model's own limit")] = 0
     max_body_bytes: Annotated[Positive, _about("largest request body")] = 32 << 20
-    max_image_bytes: Annotated[Positive, _about("largest encoded picture")] = 20 << 20
-    max_image_pixels: Annotated[Positive, _about("largest picture before it is resized")] = 33_200_000
+    max_image_bytes: Annotated[Positive, _about("largest encoded image")] = 20 << 20
+    max_image_pixels: Annotated[Positive, _about("maximum pixels of an image before resizing")] = 33_200_000
     max_video_frames: Annotated[
-        Annotated[int, Meta(ge=2)], _about("frames of one video that the model sees, at most as many as its reference")
+        Annotated[int, Meta(ge=2)], _about("maximum frames taken from one video; the model's own maximum holds too")
     ] = 64
-    max_video_bytes: Annotated[Positive, _about("largest video file; by URL `max_image_bytes` holds too")] = 64 << 20
-    max_video_s: Annotated[PositiveSeconds, _about("longest video file, in seconds of playing")] = 600.0
-    video_timeout_s: Annotated[PositiveSeconds, _about("longest time a video file may take to decode")] = 20.0
-    max_audio_bytes: Annotated[Positive, _about("largest sound file; by URL `max_image_bytes` holds too")] = 64 << 20
-    max_audio_s: Annotated[PositiveSeconds, _about("longest sound, in seconds of playing")] = 300.0
-    audio_timeout_s: Annotated[PositiveSeconds, _about("longest time a sound may take to decode")] = 20.0
-    image_embeds: Annotated[
-        Literal["accept", "refuse"], _about("what happens to features that clients send in place of pictures")
-    ] = "accept"
+    max_video_bytes: Annotated[Positive, _about("largest video file; for URLs `max_image_bytes` applies too")] = (
+        64 << 20
+    )
+    max_video_s: Annotated[PositiveSeconds, _about("longest video, in seconds of playing time")] = 600.0
+    video_timeout_s: Annotated[PositiveSeconds, _about("time limit of decoding a video file")] = 20.0
+    max_audio_bytes: Annotated[Positive, _about("largest audio file; for URLs `max_image_bytes` applies too")] = (
+        64 << 20
+    )
+    max_audio_s: Annotated[PositiveSeconds, _about("longest audio, in seconds of playing time")] = 300.0
+    audio_timeout_s: Annotated[PositiveSeconds, _about("time limit of decoding an audio file")] = 20.0
+    image_embeds: Annotated[Literal["accept", "refuse"], _about("what to do with features sent in place of images")] = (
+        "accept"
+    )
     image_background: Annotated[
         Annotated[str, Meta(pattern=COLOR_PATTERN)] | None,
         _about(
-            "color under transparent pixels, as #rrggbb, where a request gives none; when not given as the reference: "
-            "white under RGBA, the stored color in palette and gray pictures"
+            "color under transparent pixels, as #rrggbb, unless the request has one; as the reference if not set: "
+            "white under RGBA, the stored color in palette and gray images"
         ),
     ] = None
     image_orientation: Annotated[
-        Literal["ignore", "apply"], _about("what is done about the EXIF orientation; the reference ignores it")
+        Literal["ignore", "apply"], _about("whether to apply the EXIF orientation; the reference ignores it")
     ] = "ignore"
     decode_isolation: Annotated[
         Literal["auto", "threads", "processes"],
-        _about("where pictures are decoded; auto is processes; threads are for who trusts every picture"),
+        _about("where media are decoded; auto is processes; threads only if every image is trusted"),
     ] = "auto"
     decode_workers: Annotated[
-        NotNegative, _about("threads or processes that decode; 0 takes as many as the container's quota has cores")
+        NotNegative, _about("threads or processes that decode; 0 takes the cores of the container's CPU quota")
     ] = 0
-    decode_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("longest time a picture may take to decode")] = 5.0
+    decode_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("time limit of decoding an image")] = 5.0
     max_decode_bytes: Annotated[
-        Positive, _about("memory of all pictures that are decoded at once; one that takes more is refused")
+        Positive, _about("memory of concurrent decodes; an image that alone needs more is refused")
     ] = 512 << 20
     max_features_bytes: Annotated[
         Positive,
-        _about("features of one /v1/image_embeds answer, or vectors of one answer with several for each input"),
+        _about("maximum bytes of one answer of /v1/image_embeds, or of one with several vectors for each input"),
     ] = 256 << 20
     request_timeout_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("longest time a request may take; X-Request-Timeout may ask for less")
+        Annotated[float, Meta(gt=0)], _about("time limit of a request; X-Request-Timeout may ask for less")
     ] = 300.0
     body_timeout_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("time for a request's body; longer while it comes at the least rate")
+        Annotated[float, Meta(gt=0)],
+        _about("time limit of receiving a body; longer while it arrives at the minimum rate"),
     ] = 15.0
-    min_bytes_per_s: Annotated[Positive, _about("least rate of a slow body, and of a client that reads its answer")] = (
-        16_000
+    min_bytes_per_s: Annotated[
+        Positive, _about("minimum rate of a slow body, and of a client that reads its answer")
+    ] = 16_000
+    stream_idle_s: Annotated[PositiveSeconds, _about("how long a stream may be silent; a blank line keeps it open")] = (
+        60.0
     )
-    stream_idle_s: Annotated[
-        PositiveSeconds, _about("how long a stream of lines may stay open without a new byte; a blank line is one")
-    ] = 60.0
     max_stream_lines: Annotated[
-        Positive, _about("lines of one stream under way at once; the rest of it is not read before")
+        Positive, _about("maximum lines of one stream in work; further lines are not read until then")
     ] = 1024
-    head_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("time for a request's line and headers")] = 10.0
+    head_timeout_s: Annotated[
+        Annotated[float, Meta(gt=0)], _about("time limit of receiving request line and headers")
+    ] = 10.0
     keep_alive_s: Annotated[
         Annotated[int, Meta(ge=1)],
-        _about("how long an idle connection is kept: longer than clients keep theirs, so that it is they who close it"),
+        _about("how long an idle connection is kept; longer than clients keep theirs, so that the client closes it"),
     ] = 75
-    max_connections: Annotated[Positive, _about("connections at once; above, only probes are answered, others 503")] = (
-        1024
+    max_connections: Annotated[
+        Positive, _about("maximum connections; beyond it only probes are answered, others get 503")
+    ] = 1024
+    max_head_bytes: Annotated[Annotated[int, Meta(ge=1024)], _about("maximum bytes of request line and headers")] = (
+        32 << 10
     )
-    max_head_bytes: Annotated[Annotated[int, Meta(ge=1024)], _about("request line and headers together")] = 32 << 10
     allowed_hosts: Annotated[
-        str | None, _about("host names that requests may be addressed to, separated by commas; any when not given")
+        str | None, _about("host names that requests may be addressed to, separated by commas; any if not set")
     ] = None
     allowed_origins: Annotated[
         str | None,
-        _about("origins whose pages may use the API from a browser: `https://app.example,...`, or `*` for every page"),
+        _about("origins whose pages may call the API from a browser (CORS): `https://app.example,...`, or `*` for all"),
     ] = None
     metrics_port: Annotated[
         Annotated[int, Meta(ge=0, le=65535)] | None,
-        _about("port of its own for /metrics, which the main one then lacks"),
+        _about("separate port for /metrics, which the main port then does not have"),
     ] = None
     otlp_endpoint: Annotated[
-        str | None, _about("URL that spans are sent to by OTLP over HTTP, such as http://localhost:4318/v1/traces")
+        str | None, _about("URL to export spans to by OTLP over HTTP, such as http://localhost:4318/v1/traces")
     ] = None
     lame_duck_s: Annotated[
         Annotated[float, Meta(ge=0)],
-        _about("after SIGTERM, how long connections are still accepted while /readyz is 503"),
+        _about("after SIGTERM, how long connections are accepted while /readyz is 503"),
     ] = 10.0
     drain_timeout_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("after that, how long accepted requests have to finish")
+        Annotated[float, Meta(gt=0)], _about("after lame_duck_s, how long accepted requests may take to finish")
     ] = 25.0
     engine_load_s: Annotated[
-        Annotated[float, Meta(ge=1)], _about("how long an engine may take to load before another is started")
+        Annotated[float, Meta(ge=1)], _about("time limit of loading the model, after which the engine is restarted")
     ] = 1800.0
     engine_stuck_s: Annotated[
         Annotated[float, Meta(ge=1)],
-        _about("least silence after which the engine counts as stuck; 5 times its slowest like step when that is more"),
+        _about("silence after which the engine counts as stuck; 5 times its slowest similar step if that is longer"),
     ] = 10.0
     known_answer_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("how often the engine is asked the question whose answer is known")
+        Annotated[float, Meta(gt=0)], _about("interval of the health probe, an embedding whose vector is known")
     ] = 60.0
     breaker_deaths: Annotated[
-        Positive, _about("ends of the engine within 60 s after which it is left alone for breaker_wait_s")
+        Positive, _about("engine deaths within 60 s that open the breaker: no restart for breaker_wait_s")
     ] = 5
     breaker_wait_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("how long before another engine is tried, then one end is enough")
+        Annotated[float, Meta(gt=0)], _about("how long the breaker stays open; then one more death opens it again")
     ] = 30.0
-    log_format: Annotated[Literal["human", "json"], _about("form of the log lines on stderr")] = "human"
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], _about("least severe log line that is written")
-    ] = "info"
+    log_format: Annotated[Literal["human", "json"], _about("format of log lines on stderr")] = "human"
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], _about("minimum severity of log lines")] = "info"
 
     @property
     def fetches_image_urls(self) -> bool:
-        """Whether any host is configured that pictures may be fetched from."""
+        """True if media may be fetched from any host."""
         return self.allow_media_hosts is not None or self.allow_private_media_hosts is not None
 
 

@@ -1,7 +1,7 @@
-"""Where the time of one request goes: stages that follow each other, from the first byte of its body to its answer.
+"""The stages of a request, which follow each other from the first byte of its body to its answer, with their times.
 
-The outermost ring opens a record, and whoever does the work notes its stage in it, wherever in the call tree: the
-record travels with the request's task. Outside of a request nothing is noted. Knows no HTTP and no metrics.
+The outermost middleware opens a record, which travels with the request's task: code anywhere in the call tree notes its
+stage in it. Outside of a request nothing is noted. Knows no HTTP and no metrics.
 """
 
 import time
@@ -9,10 +9,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 STAGES = ("body", "decode", "fetch", "prepare", "media", "engine", "write")
-"""One after the other: reading the body, decoding it, pictures by URL, prompts, pixels, the engine's part, writing."""
+"""In order: reading the body, decoding it, fetching media by URL, prompts, pixels, the engine's part, writing."""
 
 ENGINE_STAGES = ("queue", "inference")
-"""Parts of `engine`: before the language step, which pictures are encoded in too, and the step itself."""
+"""Parts of `engine`: before the forward, where images are encoded too, and the forward itself."""
 
 
 @dataclass(slots=True)
@@ -21,14 +21,14 @@ class Stages:
 
     Attributes:
         intervals: name, begin and end of each, in seconds of `time.perf_counter`.
-        inside_ms: what the engine told of its own part.
+        inside_ms: the engine's own parts.
     """
 
     intervals: list[tuple[str, float, float]] = field(default_factory=list)
     inside_ms: dict[str, float] = field(default_factory=dict)
 
     def ms(self) -> dict[str, float]:
-        """Milliseconds by stage, those of the engine's parts too."""
+        """Milliseconds by stage, the engine's parts included."""
         total: dict[str, float] = {}
         for name, began_s, ended_s in self.intervals:
             total[name] = total.get(name, 0.0) + (ended_s - began_s) * 1e3
@@ -39,17 +39,13 @@ _CURRENT: ContextVar[Stages | None] = ContextVar("stages", default=None)
 
 
 def open_stages() -> Stages:
-    """A new record for the request of this task."""
+    """Open a record for the request of this task."""
     _CURRENT.set(stages := Stages())
     return stages
 
 
 class stage:  # noqa: N801  # read as a word, as `contextlib.suppress` is; a generator would be three calls more
-    """Note how long the `with` takes, however it ends.
-
-    Args:
-        name: one of `STAGES`.
-    """
+    """Note how long the `with` takes, however it ends; `name` is one of `STAGES`."""
 
     __slots__ = ("_began_s", "_name")
 
@@ -64,12 +60,7 @@ class stage:  # noqa: N801  # read as a word, as `contextlib.suppress` is; a gen
             stages.intervals.append((self._name, self._began_s, time.perf_counter()))
 
 
-def note_inside(name: str, ms: float) -> None:
-    """Note what the engine told.
-
-    Args:
-        name: one of `ENGINE_STAGES`.
-        ms: how long it took.
-    """
+def note_inside(queue_ms: float, inference_ms: float) -> None:
+    """Note the times of `ENGINE_STAGES`, as the engine reported them."""
     if (stages := _CURRENT.get()) is not None:
-        stages.inside_ms[name] = ms
+        stages.inside_ms.update(queue=queue_ms, inference=inference_ms)

@@ -14,8 +14,8 @@ TREES = ("schemas", "service", "kernels/cenote_kernels")
 
 HEAD = """# The map
 
-Every module, in its own words: the first line of its docstring. Which package does what stands in the
-[README](../README.md#the-map). Made by `make map`.
+Every module with the first line of its docstring, made by `make map`. [The architecture](architecture.md) says how a
+request goes through them.
 """
 
 

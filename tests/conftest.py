@@ -25,7 +25,7 @@ collect_ignore = ["clients"]
 """Run by `make clients`, each client's tests in an environment of their own."""
 
 ROOT = Path(__file__).parents[1]
-ORACLE = ROOT / "tests" / "golden" / "oracle"
+ORACLE = ROOT / "tests" / "models" / "golden" / "oracle"
 CHECKPOINT = ORACLE / "checkpoint"
 
 MODEST = (
@@ -169,7 +169,7 @@ def data_uri(encoded: bytes, kind: str = "png") -> str:
     return f"data:image/{kind};base64,{base64.b64encode(encoded).decode()}"
 
 
-def picture(seed: int, width: int = 96, height: int = 64, kind: str = "PNG") -> str:
+def image(seed: int, width: int = 96, height: int = 64, kind: str = "PNG") -> str:
     """A data URI of colored blocks that no other seed gives."""
     blocks = np.random.default_rng(seed).integers(0, 256, (4, 6, 3), dtype=np.uint8)
     buffer = io.BytesIO()

@@ -16,7 +16,7 @@ EOI = b"\xff\xd9"
 _SOS = b"\xff\xda"
 
 
-def picture(kind: str, side: int = 32, **options: object) -> bytes:
+def image(kind: str, side: int = 32, **options: object) -> bytes:
     """A plain image file."""
     buffer = io.BytesIO()
     noise = np.random.default_rng(side).integers(0, 256, (side, side, 3), dtype=np.uint8)
@@ -41,7 +41,7 @@ def scans(num_scans: int, side: int = 5760) -> bytes:
 
 def empty_scans(num_scans: int, side: int = 1024) -> bytes:
     """A sequential JPEG of three components whose scans are of one component each and hold nothing."""
-    file = picture("JPEG", 8)
+    file = image("JPEG", 8)
     head = bytearray(file[: file.index(_SOS)])
     start = head.index(b"\xff\xc0") + 5
     head[start : start + 4] = struct.pack(">HH", side, side)
@@ -52,7 +52,7 @@ def empty_scans(num_scans: int, side: int = 1024) -> bytes:
 
 def jpeg_with(stuff: bytes, num_bytes: int) -> bytes:
     """A small JPEG with that before its tables, as often as it takes."""
-    file = picture("JPEG")
+    file = image("JPEG")
     place = file.index(b"\xff\xdb")
     return file[:place] + stuff * (num_bytes // len(stuff)) + file[place:]
 
@@ -76,7 +76,7 @@ def chunk(kind: bytes, data: bytes = b"") -> bytes:
 
 def png_with(stuff: bytes, num_bytes: int, before: bytes = b"IDAT") -> bytes:
     """A small PNG with that before its first chunk of a kind."""
-    file = picture("PNG")
+    file = image("PNG")
     place = file.index(before) - 4
     return file[:place] + stuff * (num_bytes // len(stuff)) + file[place:]
 
@@ -84,7 +84,7 @@ def png_with(stuff: bytes, num_bytes: int, before: bytes = b"IDAT") -> bytes:
 def split_png(num_bytes: int) -> bytes:
     """A PNG of noise whose rows come in chunks of one byte."""
     side = int((num_bytes / 13 / 3) ** 0.5)
-    file = picture("PNG", side, compress_level=0)
+    file = image("PNG", side, compress_level=0)
     place = file.index(b"IDAT") + 4
     size = struct.unpack(">I", file[place - 8 : place - 4])[0]
     data = file[place : place + size]
@@ -104,14 +104,14 @@ def exif_entries(num_bytes: int) -> bytes:
 
 def gif_with(stuff: bytes, num_bytes: int) -> bytes:
     """A small GIF with an extension of such sub-blocks before its image."""
-    file = picture("GIF")
+    file = image("GIF")
     place = 13 + (3 << (file[10] & 7) + 1)
     return file[:place] + b"!\xfe" + stuff * (num_bytes // len(stuff)) + b"\0" + file[place:]
 
 
 def gif_extensions(num_bytes: int) -> bytes:
     """A small GIF with comments of no sub-block before its image."""
-    file = picture("GIF")
+    file = image("GIF")
     place = 13 + (3 << (file[10] & 7) + 1)
     return file[:place] + b"!\xfe\0" * (num_bytes // 3) + file[place:]
 

@@ -1,4 +1,4 @@
-"""A real host of pictures for tests: what it answers to a path is written down byte for byte."""
+"""A real host of images for tests: what it answers to a path is written down byte for byte."""
 
 import socket
 import ssl

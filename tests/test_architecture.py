@@ -13,14 +13,12 @@ from schemas.errors import ERROR_CODES
 from service.openapi.statuses import CODES
 from tests.conftest import ROOT
 
-MAX_LINES = 250
+MAX_LINES = 300
 OUR_PACKAGES = ("schemas", "service", "kernels/cenote_kernels", "deploy/ray/cenote_ray")
 WITH_TORCH = ("service.engine", "service.model", "cenote_kernels")
-"""What only the engine process imports, but for the names in `WITHOUT_TORCH`."""
-WITHOUT_TORCH = (
-    "service.engine", "service.engine.encoder_cache", "service.engine.scheduler", "service.engine.loop",
-    "service.model", "service.model.checkpoint", "service.model.builtin",
-)  # fmt: skip
+"""What only the engine process imports, but for the folders in `WITHOUT_TORCH`."""
+WITHOUT_TORCH = ("service.engine.encoder_cache", "service.engine.scheduling")
+"""Folders of the engine that are plain Python."""
 
 
 def sources(*folders: str) -> Iterator[Path]:
@@ -35,12 +33,12 @@ def module_name(path: Path) -> str:
 
 def front_modules() -> list[str]:
     names = [module_name(path) for path in sources(*OUR_PACKAGES[:3]) if path.name != "__main__.py"]
-    return [name for name in names if name in WITHOUT_TORCH or not name.startswith(WITH_TORCH)]
+    return [name for name in names if name.startswith(WITHOUT_TORCH) or not name.startswith(WITH_TORCH)]
 
 
 def test_the_front_imports_neither_torch_nor_transformers() -> None:
     names = front_modules()
-    assert {"service.cli", "service.app", "service.http.embeddings", "schemas.decode"} <= set(names)
+    assert {"service.cli", "service.app", "service.http.routes.embeddings", "schemas.parsing.decode"} <= set(names)
     script = (
         "import importlib, sys\n"
         f"for name in {names!r}:\n"
@@ -105,22 +103,20 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
     assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {
         "service/media/fetch/connection.py": {"socket"},
         "service/media/fetch/exchange.py": {"h11"},
-        "service/media/fetch/resolver.py": {"socket"},
         "service/engine/worker.py": {"socket"},
-        "service/front/engine_process.py": {"socket"},
-        "service/http/server.py": {"socket"},
+        "service/front/engine_client/engine_process.py": {"socket"},
+        "service/http/server/server.py": {"socket"},
         "service/ipc/channel.py": {"socket"},
-        "service/http/connection.py": {"socket", "h11"},
-        "service/http/head_rules.py": {"h11"},
-        "service/http/strict_h11.py": {"h11"},
-        "service/http/taking.py": {"socket"},
-        "service/http/binding.py": {"socket"},
+        "service/http/server/connection.py": {"socket", "h11"},
+        "service/http/server/strict_h11.py": {"h11"},
+        "service/http/server/pacing.py": {"socket"},
+        "service/http/server/listening.py": {"socket"},
         "service/decode/serve.py": {"socket"},
         "service/decode/worker_process.py": {"socket"},
-        "service/model/checkpoint.py": {"huggingface_hub"},
-        "service/ingest/client.py": {"httpx"},  # the user's client program
-        "service/engine/cache/valkey.py": {"redis"},  # to the operator's server, from an extra
-        "service/front/vector_store.py": {"redis"},  # likewise
+        "service/checkpoint/hub.py": {"huggingface_hub"},
+        "service/ingest/sending/client.py": {"httpx"},  # the user's client program
+        "service/engine/shared_tiers/valkey.py": {"redis"},  # to the operator's server, from an extra
+        "service/front/engine_client/vector_store.py": {"redis"},  # likewise
     }
     whole = {path.name for path in sources() if {"urllib.request", "http.client"} & {*imports(path)}}
     assert whole == set()

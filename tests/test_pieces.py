@@ -7,11 +7,11 @@ from pathlib import Path
 PRINT = """
 import hashlib, sys
 from pathlib import Path
-from tests.two_towers import tokenizers
-from tests.two_towers.captions import CAPTIONS
-from tests.text_models.checkpoints import BERT_TOKENS, GEMMA_TOKENS, LLAMA_TOKENS, ROBERTA_TOKENS, make_checkpoint
-from tests.text_models.texts import TEXTS
-from tests.text_models.tokenizers import byte_fallback, byte_level, unigram, word_piece
+from tests.models.two_tower import tokenizers
+from tests.models.two_tower.captions import CAPTIONS
+from tests.models.text.checkpoints import BERT_TOKENS, GEMMA_TOKENS, LLAMA_TOKENS, ROBERTA_TOKENS, make_checkpoint
+from tests.models.text.texts import TEXTS
+from tests.models.text.tokenizers import byte_fallback, byte_level, unigram, word_piece
 
 makers = (tokenizers.clip, tokenizers.wordpiece, tokenizers.xlm, tokenizers.t5, tokenizers.gemma)
 print([make()(list(CAPTIONS))["input_ids"] for make in makers])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 PRECISION_BITS = 32 - 8 - 2
 SUPPORT = 2.0
-"""Half the filter's width, in output pixels where the picture shrinks, in input pixels where it grows."""
+"""Half the filter's width, in output pixels where the image shrinks, in input pixels where it grows."""
 
 
 @dataclass(frozen=True, slots=True)

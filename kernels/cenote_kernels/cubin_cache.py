@@ -1,7 +1,7 @@
 """Compiled kernels on disk: machine code that runs with our rights, so nothing is read that others could have written.
 
 The folder and the files are the owner's alone. A file begins with the hash of its key and its content; one that does
-not match, is a link, or belongs to somebody else is not read, and compiled anew. Files appear whole (`os.replace`), so
+not match, is a link, or belongs to another user is not read, and compiled anew. Files appear whole (`os.replace`), so
 processes that compile at the same time do no harm. Without a folder that is safe, nothing is kept.
 """
 
@@ -30,7 +30,6 @@ def get(key: str, compile_now: Callable[[], bytes]) -> bytes:
 
     Args:
         key: a hash of everything that the content depends on, in hexadecimal.
-        compile_now: makes the content.
     """
     place = folder() / f"{key}.cubin"
     owned = _own(place.parent)
@@ -47,7 +46,7 @@ def _digest(key: str, content: bytes) -> bytes:
 
 
 def _own(path: Path) -> bool:
-    """Whether the folder is there, made if need be, and nobody else's: no link, our owner, no rights for others."""
+    """Whether the folder is there, made if need be, and this user's alone: no link, our owner, no rights for others."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)

@@ -2,39 +2,22 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 
 from cenote_kernels.availability import kernels_run_on
-from cenote_kernels.fused_epilogue import fits, fused_epilogue
-from cenote_kernels.matryoshka import truncate_normalize
-from cenote_kernels.pooling import PoolingMode, pool
-from cenote_kernels.quantize import NumberFormat, Ranges, quantize
+from cenote_kernels.fused_epilogue import OutputSpec, fits, fused_epilogue
+from cenote_kernels.vector_ops import NumberFormat, PoolingMode, Ranges, pool, quantize, truncate_normalize
 
 NORM_TOLERANCE = 1e-3
 """How far the length of a unit vector may be from 1. Float32 rounding stays within 1e-6."""
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What one request wants of its vector.
-
-    Attributes:
-        dimensions: leading dimensions to keep.
-        kinds: number formats to make.
-        normalize: scale to unit length after cutting.
-    """
-
-    dimensions: int
-    kinds: tuple[NumberFormat, ...] = ("float32",)
-    normalize: bool = True
-
-
 def epilogue(
     hidden: torch.Tensor,
     cu_seqlens: torch.Tensor,
-    outputs: Sequence[Output],
+    outputs: Sequence[OutputSpec],
     *,
     mode: PoolingMode = "last_token",
     ranges: Mapping[int, Ranges] | None = None,
@@ -45,7 +28,6 @@ def epilogue(
         hidden: `[total_tokens, hidden]`, any float dtype.
         cu_seqlens: `[num_requests + 1]`, int64; on the host, since the host reads it.
         outputs: what each request wants, `num_requests` of them.
-        mode: pooling mode of the model.
         ranges: calibrated ranges for int8 and uint8, by number of dimensions; a length without has the fixed range.
 
     Returns:
@@ -59,81 +41,63 @@ def epilogue(
 
 
 def finish(
-    raw: torch.Tensor, outputs: Sequence[Output], *, ranges: Mapping[int, Ranges] | None = None
-) -> list[dict[NumberFormat, torch.Tensor] | None]:
-    """``quantize(normalize(truncate(raw)))``: the part after pooling, for raw vectors that were kept as for fresh ones.
-
-    Args:
-        raw: `[num_requests, hidden]`, float32, as `pool` gives it. The same row may stand there for several requests.
-        outputs: as for `epilogue`.
-        ranges: as for `epilogue`.
-
-    Returns:
-        As `epilogue`.
-    """
-    if outputs and kernels_run_on(raw.device) and fits(raw):
-        return fused_epilogue(raw, torch.arange(len(raw) + 1), outputs, "last_token", ranges)
-    groups: dict[Output, list[int]] = defaultdict(list)
-    for index, output in enumerate(outputs):
-        groups[output].append(index)
-    answers: list[dict[NumberFormat, torch.Tensor] | None] = [None] * len(outputs)
-    for output, indices in groups.items():
-        made, is_sound = _made(raw[indices], output, ranges)
-        for place, (index, sound) in enumerate(zip(indices, is_sound.tolist(), strict=True)):
-            if sound:
-                answers[index] = {kind: tensor[place] for kind, tensor in made.items()}
-    return answers
-
-
-def finish_each(
     raw: torch.Tensor,
-    num_vectors: Sequence[int],
-    outputs: Sequence[Output],
+    outputs: Sequence[OutputSpec],
     *,
+    num_vectors: Sequence[int] | None = None,
     ranges: Mapping[int, Ranges] | None = None,
 ) -> list[dict[NumberFormat, torch.Tensor] | None]:
-    """`finish` for requests of several vectors each (late interaction): every one of them is normalized by itself.
+    """``quantize(normalize(truncate(raw)))``: the part after pooling, for fresh and for kept raw vectors alike.
 
     Args:
-        raw: `[total_vectors, hidden]`, float32, those of a request together.
-        num_vectors: of each request, at least one; they add up to `total_vectors`.
-        outputs: as for `epilogue`.
+        raw: `[total_vectors, hidden]`, float32, as `pool` gives it; those of a request together. The same vector may
+            stand there for several requests.
+        outputs: what each request asks for.
+        num_vectors: of each request with late interaction, each at least 1; None where every request has one.
         ranges: as for `epilogue`.
 
     Returns:
-        For each request one CPU tensor `[num_vectors, ...]` per number format, or None where one of its vectors is not
-        sound: a page without one of its tokens is no answer.
+        As `epilogue`; with `num_vectors` each tensor is `[num_vectors, ...]`, and a request is None where one of its
+        vectors is not valid.
     """
-    parts = torch.split(raw, list(num_vectors))
-    groups: dict[Output, list[int]] = defaultdict(list)
+    if outputs and num_vectors is None and kernels_run_on(raw.device) and fits(raw):
+        return fused_epilogue(raw, torch.arange(len(raw) + 1), outputs, "last_token", ranges)
+    groups: dict[OutputSpec, list[int]] = defaultdict(list)
     for index, output in enumerate(outputs):
         groups[output].append(index)
+    bounds = None if num_vectors is None else [0, *accumulate(num_vectors)]
     answers: list[dict[NumberFormat, torch.Tensor] | None] = [None] * len(outputs)
     for output, indices in groups.items():
-        counts = [num_vectors[index] for index in indices]
-        made, is_sound = _made(torch.cat([parts[index] for index in indices]), output, ranges)
-        split: dict[NumberFormat, Sequence[torch.Tensor]] = {
-            kind: torch.split(tensor, counts) for kind, tensor in made.items()
-        }
-        for place, (index, sound) in enumerate(zip(indices, torch.split(is_sound, counts), strict=True)):
-            if bool(sound.all()):
-                answers[index] = {kind: tensors[place] for kind, tensors in split.items()}
+        if len(groups) == 1:
+            rows = raw
+        elif bounds is None:
+            rows = raw[indices]
+        else:
+            rows = torch.cat([raw[bounds[index] : bounds[index + 1]] for index in indices])
+        made, is_valid = _made(rows, output, ranges)
+        start = 0
+        for index in indices:
+            stop = start + (1 if num_vectors is None else num_vectors[index])
+            if all(is_valid[start:stop]):
+                place = start if num_vectors is None else slice(start, stop)
+                answers[index] = {dtype: tensor[place] for dtype, tensor in made.items()}
+            start = stop
     return answers
 
 
 def _made(
-    raw: torch.Tensor, output: Output, ranges: Mapping[int, Ranges] | None
-) -> tuple[dict[NumberFormat, torch.Tensor], torch.Tensor]:
-    """Rows that want the same in each of its formats, and whether each is sound; all on the host."""
+    raw: torch.Tensor, output: OutputSpec, ranges: Mapping[int, Ranges] | None
+) -> tuple[dict[NumberFormat, torch.Tensor], list[bool]]:
+    """Vectors with one specification in each of its formats, on the host, and whether each is valid.
+
+    A valid vector is finite in every tensor (integers always are) and as long as it must be.
+    """
     rows = truncate_normalize(raw, output.dimensions, output.normalize)
     bounds = (ranges or {}).get(output.dimensions, (None, None))
-    made: dict[NumberFormat, torch.Tensor] = {kind: quantize(rows, kind, *bounds).cpu() for kind in output.kinds}
-    return made, _sound(rows, output, *made.values())
-
-
-def _sound(rows: torch.Tensor, output: Output, *made: torch.Tensor) -> torch.Tensor:
-    """Whether each row is finite in every tensor (integers always are) and as long as it must be."""
+    made: dict[NumberFormat, torch.Tensor] = {
+        dtype: quantize(rows, dtype, *bounds).cpu() for dtype in output.output_dtypes
+    }
     norms = torch.linalg.vector_norm(rows, dim=-1)
     checks = [(norms - 1).abs() <= NORM_TOLERANCE if output.normalize else norms > 0]
-    checks += [tensor.isfinite().all(-1) for tensor in (rows, *made) if tensor.is_floating_point()]
-    return torch.stack([check.cpu() for check in checks]).all(0)
+    checks += [tensor.isfinite().all(-1) for tensor in (rows, *made.values()) if tensor.is_floating_point()]
+    return made, torch.stack([check.cpu() for check in checks]).all(0).tolist()

@@ -13,11 +13,18 @@ import numpy as np
 import torch
 
 from cenote_kernels.launch import MAX_SHARED_BYTES, Call, Launch, on_device
-from cenote_kernels.matryoshka import truncate_normalize
 from cenote_kernels.ops import Axis, OpSpec, TensorSpec
 from cenote_kernels.patchify import NAMES
-from cenote_kernels.pooling import FLOATS, PoolingMode, pool
-from cenote_kernels.quantize import INT8_RANGE_SIGMAS, NumberFormat, Ranges, quantize
+from cenote_kernels.vector_ops import (
+    FLOATS,
+    INT8_RANGE_SIGMAS,
+    NumberFormat,
+    PoolingMode,
+    Ranges,
+    pool,
+    quantize,
+    truncate_normalize,
+)
 
 FORMATS: dict[NumberFormat, tuple[torch.dtype, int]] = {
     "float32": (torch.float32, 1),
@@ -34,7 +41,7 @@ MODES: dict[PoolingMode, int] = {"last_token": 0, "mean": 1, "cls": 2}
 JOB = np.dtype(
     [
         *((name, "<i8") for name in ("start", "end", "out", "ranges")),
-        *((name, "<i4") for name in ("dimensions", "kinds", "normalize")),
+        *((name, "<i4") for name in ("dimensions", "formats", "normalize")),
         ("bound", "<f4"),
     ]
 )
@@ -43,15 +50,22 @@ JOB = np.dtype(
 Rows = list[dict[NumberFormat, torch.Tensor] | None]
 
 
-class Wanted(Protocol):
-    """What one request wants of its vector; see `cenote_kernels.Output`."""
+class OutputSpec(Protocol):
+    """What one request asks of its vector, hashable; in the service `service.ipc.messages.OutputSpec`.
+
+    Attributes:
+        dimensions: leading dimensions to keep.
+        output_dtypes: number formats to make.
+        normalize: scale to unit length after cutting.
+    """
 
     @property
     def dimensions(self) -> int: ...  # noqa: D102
     @property
-    def kinds(self) -> tuple[NumberFormat, ...]: ...  # noqa: D102
+    def output_dtypes(self) -> tuple[NumberFormat, ...]: ...  # noqa: D102
     @property
     def normalize(self) -> bool: ...  # noqa: D102
+    def __hash__(self) -> int: ...
 
 
 def fits(hidden: torch.Tensor) -> bool:
@@ -64,7 +78,7 @@ def fits(hidden: torch.Tensor) -> bool:
 def fused_epilogue(
     hidden: torch.Tensor,
     cu_seqlens: torch.Tensor,
-    outputs: Sequence[Wanted],
+    outputs: Sequence[OutputSpec],
     mode: PoolingMode,
     ranges: Mapping[int, Ranges] | None = None,
     *,
@@ -75,11 +89,11 @@ def fused_epilogue(
     flat, places = _flat_ranges({one.dimensions for one in outputs}, ranges or {}, hidden.device)
     jobs, num_bytes = np.zeros(len(outputs), JOB), 0
     for index, one in enumerate(outputs):
-        kinds = sum(BITS[kind] for kind in set(one.kinds))
+        formats = sum(BITS[kind] for kind in set(one.output_dtypes))
         bound = INT8_RANGE_SIGMAS / math.sqrt(one.dimensions)
         place = places.get(one.dimensions, -1)
-        jobs[index] = (*bounds[index : index + 2], num_bytes, place, one.dimensions, kinds, one.normalize, bound)
-        num_bytes += sum(_slot_bytes(kind, one.dimensions) for kind in set(one.kinds))
+        jobs[index] = (*bounds[index : index + 2], num_bytes, place, one.dimensions, formats, one.normalize, bound)
+        num_bytes += sum(_slot_bytes(kind, one.dimensions) for kind in set(one.output_dtypes))
     out = torch.empty(num_bytes + len(outputs), dtype=torch.uint8, device=hidden.device)
     given = hidden, ctypes.c_int32(hidden.shape[1]), torch.from_numpy(jobs.view(np.uint8)).to(hidden.device), flat
     shared_bytes = 4 * max(_padded(one.dimensions) for one in outputs)
@@ -88,17 +102,17 @@ def fused_epilogue(
     return _split(out.cpu(), num_bytes, jobs["out"].tolist(), outputs)
 
 
-def _split(host: torch.Tensor, num_bytes: int, starts: list[int], outputs: Sequence[Wanted]) -> Rows:
-    """The rows of each request, as views of the one buffer; None where the kernel found the vector not sound."""
+def _split(host: torch.Tensor, num_bytes: int, starts: list[int], outputs: Sequence[OutputSpec]) -> Rows:
+    """The rows of each request, as views of the one buffer; None where the kernel found the vector not valid."""
     rows: Rows = []
-    for start, one, sound in zip(starts, outputs, host[num_bytes:].tolist(), strict=True):
+    for start, one, valid in zip(starts, outputs, host[num_bytes:].tolist(), strict=True):
         made: dict[NumberFormat, torch.Tensor] = {}
-        for kind in sorted(set(one.kinds), key=BITS.__getitem__):
+        for kind in sorted(set(one.output_dtypes), key=BITS.__getitem__):
             dtype, per_word = FORMATS[kind]
             length = one.dimensions // 8 if per_word == 32 else one.dimensions
             made[kind] = host[start : start + length * dtype.itemsize].view(dtype)
             start += _slot_bytes(kind, one.dimensions)
-        rows.append({kind: made[kind] for kind in one.kinds} if sound else None)
+        rows.append({kind: made[kind] for kind in one.output_dtypes} if valid else None)
     return rows
 
 
@@ -148,19 +162,19 @@ def rows_kernel(
     """The same by the kernel, on the host.
 
     Raises:
-        ValueError: a vector is not sound.
+        ValueError: a vector is not valid.
     """
     one = _Same(dimensions or hidden.shape[1], (kind,), normalize)
     rows = fused_epilogue(hidden, cu_seqlens, [one] * (len(cu_seqlens) - 1), mode, launch=launch)
     found = [row[kind] for row in rows if row is not None]
     if len(found) < len(rows):
-        raise ValueError(f"epilogue: {len(rows) - len(found)} of {len(rows)} vectors are not sound")
+        raise ValueError(f"epilogue: {len(rows) - len(found)} of {len(rows)} vectors are not valid")
     return torch.stack(found)
 
 
 class _Same(NamedTuple):
     dimensions: int
-    kinds: tuple[NumberFormat, ...]
+    output_dtypes: tuple[NumberFormat, ...]
     normalize: bool
 
 

@@ -1,4 +1,4 @@
-"""Pixels of a still picture to normalized patches, in merge order, each once: the temporal axis is left out."""
+"""Pixels of a still image to normalized patches, in merge order, each once: the temporal axis is left out."""
 
 import ctypes
 from typing import Any
@@ -52,7 +52,7 @@ def patchify(pixels: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.
 
     Returns:
         `[height / 16 · width / 16, 768]`; a row is channel × patch row × patch column, and rows go by (block row, block
-        column, row in block, column in block). The patch projection of a still picture takes it with the sum of its
+        column, row in block, column in block). The patch projection of a still image takes it with the sum of its
         two temporal halves.
 
     Raises:
@@ -73,7 +73,7 @@ def _pixels(seed: int, height: int, width: int) -> dict[str, Any]:
 
 
 def _sample(seed: int) -> dict[str, Any]:
-    """Tiles that are full, that are cut, and a picture narrower than one."""
+    """Tiles that are full, that are cut, and an image narrower than one."""
     return _pixels(seed, 32 * (1 + seed % 4), (320, 256, 32, 96)[seed % 4])
 
 

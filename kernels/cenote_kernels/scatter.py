@@ -1,4 +1,4 @@
-"""Picture features into the packed batch: over the placeholders' embeddings, or on top of the residual stream."""
+"""Image features into the packed batch: over the placeholders' embeddings, or on top of the residual stream."""
 
 import ctypes
 from typing import Any
@@ -88,13 +88,13 @@ SCATTER = OpSpec(
     formula="target[index[i]] = features[i], or += with add",
     axes=(
         Axis("total_tokens", "tokens of all requests, packed without padding"),
-        Axis("visual_tokens", "tokens that stand for pictures"),
+        Axis("visual_tokens", "tokens that stand for images"),
         Axis("hidden", "width of the model"),
     ),
     inputs=(
         TensorSpec("target", ("total_tokens", "hidden"), tuple(NAMES), "embeddings or residual stream"),
         TensorSpec("index", ("visual_tokens",), (torch.int64,), "where each feature goes"),
-        TensorSpec("features", ("visual_tokens", "hidden"), tuple(NAMES), "one level of picture features"),
+        TensorSpec("features", ("visual_tokens", "hidden"), tuple(NAMES), "one level of image features"),
     ),
     outputs=(TensorSpec("out", ("total_tokens", "hidden"), tuple(NAMES), "the target"),),
     reference=scatter_reference,

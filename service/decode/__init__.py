@@ -1,4 +1,4 @@
-"""Where pictures are decoded: a budget of bytes, a deadline, and threads of the front or processes that can be killed.
+"""Decoders of images, videos and audio: a memory budget, a deadline, and processes that can be killed.
 
-`worker.py` is the process; the front imports all the others. Neither imports torch.
+`*_worker.py` are the processes' programs; the front imports the other modules. Neither imports torch.
 """

@@ -1,22 +1,21 @@
-"""What the front and a decoder's process say to each other: typed Structs in msgpack frames, and no memory is shared.
+"""Messages between the front and a decoder process: typed Structs in msgpack frames, without shared memory.
 
-A process that a picture has taken over can write what it likes on its socket, and nothing else: it never sees another
-picture, the arena or a key, and what it says is bounded before it is read.
+A process that an image has taken over can write what it likes on its socket, and nothing else: it never sees another
+image, the arena or a key, and what it says is bounded before it is read.
 """
 
 import msgspec
 
-from service.media.clip import ClipInfo
+from service.media.audio.audio_file import AudioContainer, AudioInfo, AudioRule
 from service.media.container import Container
-from service.media.format import Format
-from service.media.framing import Framing
-from service.media.reading import Background
-from service.media.sound_file import SoundFormat, SoundInfo
-from service.media.sound_rule import SoundRule
+from service.media.image.format import Format
+from service.media.image.read_options import Background
+from service.media.resize.resize import Framing
+from service.media.video.video_file import VideoInfo
 
 
 class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture to decode; front to worker."""
+    """One image to decode; front to worker."""
 
     encoded: bytes
     format: Format
@@ -27,48 +26,48 @@ class DecodeTask(msgspec.Struct, frozen=True, kw_only=True):
     size: tuple[int, int]
     """Height and width of the pixels wanted."""
     framing: Framing | None = None
-    """How they are made; None for a plain resize."""
+    """The resize; None for a plain one."""
 
 
-class ClipTask(msgspec.Struct, frozen=True, kw_only=True):
+class VideoTask(msgspec.Struct, frozen=True, kw_only=True):
     """A video file to read; front to worker. Without frames it is asked what the container says."""
 
     encoded: bytes
     container: Container
     frames: tuple[int, ...] = ()
-    """Which frames, ascending, each once."""
+    """Numbers of the frames wanted, ascending, each once."""
     size: tuple[int, int] = (0, 0)
     """Height and width of the pixels wanted."""
     max_pixels: int
     """Largest frame that is taken out of the decoder."""
 
 
-class SoundTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A sound file to read; front to worker. Without a rule it is asked what the container says."""
+class AudioTask(msgspec.Struct, frozen=True, kw_only=True):
+    """An audio file to read; front to worker. Without a rule it is asked what the container says."""
 
     encoded: bytes
-    format: SoundFormat
-    rule: SoundRule | None = None
-    """At which rate it is heard, and how much of it."""
+    format: AudioContainer
+    rule: AudioRule | None = None
+    """Sample rate and length wanted."""
     max_samples: int = 0
     """Most samples at that rate that are taken out of the decoder."""
     num_slot_bytes: int = 0
-    """Of what comes back."""
+    """Size of the result."""
     max_duration_s: float = 0.0
     """No packet beyond is looked at, where the container is asked."""
 
 
 class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How it ended; worker to front. The first one, with `num_bytes` 0, says that the worker is ready."""
+    """The end of a task; worker to front. The first one, with `num_bytes` 0, says that the worker is ready."""
 
     num_bytes: int
     """Bytes of pixels that follow this frame, raw; 0 when there are none: the file cannot be decoded."""
-    clip: ClipInfo | None = None
-    """What a container says; None when it cannot be read, and where nobody asked."""
-    sound: SoundInfo | None = None
-    """Likewise, of a sound's."""
+    video: VideoInfo | None = None
+    """Facts of a video's container; None where it is unreadable, or was not asked for."""
+    audio: AudioInfo | None = None
+    """Likewise for audio."""
     num_stderr_bytes: int = 0
-    """Bytes that codecs wrote to stderr meanwhile; nobody reads them."""
+    """Bytes that codecs wrote to stderr meanwhile; they are counted only."""
 
 
 MAX_END_BYTES = 256

@@ -1,38 +1,24 @@
-"""Which decoder the settings ask for."""
+"""The decoders that the settings ask for; `cores` decode at once where the settings do not say."""
 
-from service.decode.clips import ClipDecoder
-from service.decode.isolated import has_codecs
-from service.decode.processes import ProcessDecoder
-from service.decode.sounds import SoundDecoder
-from service.decode.threads import ThreadDecoder
+from service.decode.av_decoder import AudioDecoder, VideoDecoder, has_codecs
+from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
 from service.settings import Settings
 
 
-def start_decoder(settings: Settings, cores: int, *, sees: bool = True) -> ThreadDecoder | ProcessDecoder:
-    """Processes that can be killed, or threads for whoever trusts every image.
-
-    Args:
-        settings: `decode_isolation` and its neighbours.
-        cores: how many decode side by side when the settings do not say.
-        sees: whether the model takes images: no process starts else.
-    """
+def start_decoder(settings: Settings, cores: int, *, takes_images: bool = True) -> ThreadDecoder | ProcessDecoder:
+    """Start processes that can be killed, or threads; no process starts at once for a model without images."""
     num_workers = settings.decode_workers or cores
     max_bytes, deadline_s = settings.max_decode_bytes, settings.decode_timeout_s
     if settings.decode_isolation == "threads":
         return ThreadDecoder(num_threads=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
-    return ProcessDecoder(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s, is_lazy=not sees)
+    return ProcessDecoder(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s, is_lazy=not takes_images)
 
 
-def start_clip_decoder(settings: Settings, cores: int) -> ClipDecoder | None:
-    """What decodes video files; None without the extra `video`. Its processes start with the first file.
-
-    Args:
-        settings: `decode_workers` and its neighbours.
-        cores: how many decode side by side when the settings do not say.
-    """
+def start_video_decoder(settings: Settings, cores: int) -> VideoDecoder | None:
+    """Return a decoder of video files; None without the extra `video`."""
     if not has_codecs():
         return None
-    return ClipDecoder(
+    return VideoDecoder(
         num_workers=settings.decode_workers or cores,
         max_bytes=settings.max_decode_bytes,
         deadline_s=settings.video_timeout_s,
@@ -40,16 +26,11 @@ def start_clip_decoder(settings: Settings, cores: int) -> ClipDecoder | None:
     )
 
 
-def start_sound_decoder(settings: Settings, cores: int) -> SoundDecoder | None:
-    """What decodes sounds; None without the extra `audio`. Its processes start with the first file.
-
-    Args:
-        settings: `decode_workers` and its neighbours.
-        cores: how many decode side by side when the settings do not say.
-    """
+def start_audio_decoder(settings: Settings, cores: int) -> AudioDecoder | None:
+    """Return a decoder of audio files; None without the extra `audio`."""
     if not has_codecs():
         return None
-    return SoundDecoder(
+    return AudioDecoder(
         num_workers=settings.decode_workers or cores,
         max_bytes=settings.max_decode_bytes,
         deadline_s=settings.audio_timeout_s,

@@ -17,12 +17,12 @@ from service.decode.worker_process import WorkerLostError, WorkerProcess
 from service.errors import ModelError, UnavailableError
 
 MEMORY_SLACK_BYTES = 256 << 20
-"""What a process may take beyond the budget: the file twice, threads' stacks, what allocators round up to."""
+"""Memory of a process beyond the budget: two copies of the file, threads' stacks, allocator overhead."""
 
 NUM_TRIES = 2
 
 RETRY_S = 2.0
-"""When a request is worth sending again whose decoders were killed: new ones have started by then."""
+"""Retry delay after decoders were killed: new ones have started by then."""
 
 
 class WorkerPool:
@@ -35,7 +35,7 @@ class WorkerPool:
         self._command = command
         self._deadline_s = deadline_s
         self._max_memory_bytes = max_bytes + MEMORY_SLACK_BYTES
-        self._idle: queue.LifoQueue[WorkerProcess | None] = queue.LifoQueue()  # whoever was at work last is next
+        self._idle: queue.LifoQueue[WorkerProcess | None] = queue.LifoQueue()  # the most recently used is next
         for number in range(num_lazy + num_workers):
             self._idle.put(None if number < num_lazy else self._new_worker())
 
@@ -43,7 +43,6 @@ class WorkerPool:
         """Have a task done.
 
         Args:
-            task: what the program reads.
             num_bytes: how many bytes of pixels it gives, if any.
 
         Returns:
@@ -52,7 +51,7 @@ class WorkerPool:
         Raises:
             TimeoutError: it is overdue; its process has been killed.
             WorkerLostError: it ended its process, and that of the second try too.
-            UnavailableError: somebody else ended both, or new ones as they started.
+            UnavailableError: both were killed from outside, or new ones as they started.
             ModelError: processes end by themselves before they have started.
         """
         was_killed = True
@@ -74,7 +73,7 @@ class WorkerPool:
         raise WorkerLostError
 
     def close(self) -> None:
-        """End the processes that are idle; nobody may run anything any more."""
+        """End the idle processes; nothing may run afterwards."""
         while not self._idle.empty():
             if (worker := self._idle.get()) is not None:
                 worker.kill()
@@ -114,6 +113,6 @@ class WorkerPool:
 
 
 def _unavailable() -> UnavailableError:
-    """What the kernel does when memory is short, or an operator: no picture is at fault."""
+    """The kernel kills processes when memory is short, or an operator does: no image is at fault."""
     message = "a decoder's process was ended from outside; send the request again"
     return UnavailableError("overloaded", message, retry_after_s=RETRY_S)

@@ -4,7 +4,6 @@ import os
 import signal
 import socket  # noqa: TID251  # a socket pair
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -18,21 +17,18 @@ from service.decode.messages import MAX_END_BYTES, DecodeEnd
 from service.ipc.channel import frame
 from service.ipc.frames import PREFIX
 
-COMMAND = (sys.executable, "-P", "-m", "service.decode.worker")
-"""-P: the folder that the front was started in must not come before the installed packages."""
-
 START_S = 30.0
 """Longest time that a new process may take to load its codecs."""
 
 _REAPED_S = 1.0
-"""How long a process that has closed its socket may take to end: it is ending."""
+"""Longest time until a process that has closed its socket ends."""
 
 _ENVIRON = ("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH", "LANG", "TMPDIR")
-"""What a worker gets of our environment, which may hold tokens."""
+"""Variables that a worker inherits: the whole environment may hold tokens."""
 
 
 class WorkerLostError(Exception):
-    """The process has ended, or does not speak its language any more."""
+    """The process has ended, or sent something invalid."""
 
 
 class WorkerProcess:
@@ -54,12 +50,12 @@ class WorkerProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended, for whatever reason."""
+        """True once the process has ended, for whatever reason."""
         return self._process.poll() is not None
 
     @property
     def was_killed(self) -> bool:
-        """Whether the process, which is lost, was killed, and not by us: a picture that breaks it ends it otherwise."""
+        """True when the lost process was killed from outside: an image that crashes it ends it otherwise."""
         try:
             return self._process.wait(_REAPED_S) == -signal.SIGKILL
         except subprocess.TimeoutExpired:
@@ -82,9 +78,7 @@ class WorkerProcess:
         """Have a task done.
 
         Args:
-            task: what the program reads.
             num_bytes: how many bytes of pixels it gives, if any.
-            deadline_s: longest time until they are here.
 
         Returns:
             How it ended, and the pixels; None when there are none.

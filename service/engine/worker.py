@@ -1,6 +1,6 @@
 """The engine process: it owns torch, the weights and the encoder cache, and talks to the front by a socket and a pipe.
 
-`python -m service.engine.worker SOCKET_FD PIPE_FD ARENA_FD`, started by `service.front.supervisor` and by nobody else.
+`python -m service.engine.worker SOCKET_FD PIPE_FD ARENA_FD`, started by `service.front.engine_client.supervisor` alone.
 It ends when the front's end of the socket closes, so no engine outlives its front.
 """
 
@@ -24,29 +24,27 @@ import transformers
 
 from cenote_kernels import PoolingMode
 from service import logs
-from service.engine.bf16_choice import use_bfloat16
-from service.engine.cache.codec import FeaturesCodec
-from service.engine.cache.look_ups import LookUps
-from service.engine.cache.looked_up import LookedUp
-from service.engine.cache.open import open_cache, open_codec, open_shared
-from service.engine.heap import settle_heap
-from service.engine.int8_check import use_int8
+from service.checkpoint.content_digest import content_digest
+from service.checkpoint.errors import CheckpointError
+from service.engine.execution.runner import ModelRunner
 from service.engine.loop import EngineLoop
-from service.engine.own_core import keep_core
-from service.engine.result_cache import ResultCache
-from service.engine.runner import ModelRunner
-from service.engine.scheduler import MAX_HELD_ROUNDS, Scheduler, nobody
-from service.engine.self_check import check_forward, known_answers
+from service.engine.scheduling.result_cache import ResultCache
+from service.engine.scheduling.scheduler import MAX_HELD_ROUNDS, Scheduler, no_look_up
+from service.engine.shared_tiers.codec import FeaturesCodec
+from service.engine.shared_tiers.look_ups import LookUps
+from service.engine.shared_tiers.open import open_cache, open_codec, open_shared
+from service.engine.shared_tiers.shared import LookedUp
+from service.engine.startup.cpu_tuning import keep_core, keep_heap
+from service.engine.startup.self_check import check_forward, known_answers
+from service.engine.startup.weight_formats import use_bfloat16, use_int8
 from service.errors import ModelError
 from service.ipc.announcements import Announcer
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
-from service.media.tensor_dtype import TensorDtype
-from service.model.architectures import ARCHITECTURES
-from service.model.checkpoint_error import CheckpointError
-from service.model.content_digest import content_digest
+from service.media.item import TensorDtype
+from service.model.architectures import load_model
 from service.model.load import choose_device, choose_dtype
-from service.prompt.profile import MULTI_VECTOR
+from service.prompt.profile.profile import MULTI_VECTOR
 
 logger = logging.getLogger("cenote.engine")
 
@@ -82,9 +80,8 @@ def main() -> None:
     channel.send(ready)
     shared = None if codec is None else open_shared(start, codec, inbox.put)
     look_ups = None if shared is None else LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
-    announce = Announcer(pipe_fd).announce
     scheduler = new_scheduler(start, runner.device, look_ups)
-    loop = EngineLoop(channel.send, announce, inbox, scheduler, runner, shared, look_ups)
+    loop = EngineLoop(channel.send, Announcer(pipe_fd), inbox, scheduler, runner, shared, look_ups)
     if runner.device.type == "cpu":
         keep_core(start.num_threads)  # last: threads that are started behind it would be bound, too
     loop.run()
@@ -97,7 +94,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     torch.set_num_threads(start.num_threads)
     device = choose_device(start.device)
     dtype, pooling = choose_dtype(start.dtype, device), cast(PoolingMode, start.pooling)
-    model = ARCHITECTURES[start.architecture](Path(start.folder), device, dtype, pooling)
+    model = load_model(start.architecture, Path(start.folder), device, dtype, pooling)
     is_multi_vector = start.pooling == MULTI_VECTOR
     answers, codec = known_answers(model), open_codec(start, model)
     use_bfloat16(model, with_decoder=start.weights != "int8")
@@ -106,7 +103,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
         use_int8(model)
     runner = ModelRunner(model, pixels, start.int8_ranges, is_multi_vector=is_multi_vector)
     gc.collect()
-    settle_heap()
+    keep_heap()
     gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
     ready = Ready(
         device=str(device),
@@ -120,7 +117,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
 
 
 def _with_use(files: bytes, use: str) -> bytes:
-    """The digest of files whose weights are used in some way: the same weights in other numbers are another model."""
+    """A model's digest: of its files and of how they are used; the same weights in other formats are another model."""
     return hashlib.sha256(files + use.encode()).digest()
 
 
@@ -132,14 +129,14 @@ def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) 
         max_batch_tokens=start.max_batch_tokens,
         max_batch_requests=start.max_batch_requests,
         max_encoder_tokens=start.max_encoder_tokens,
-        look_up=nobody if look_ups is None else look_ups.ask,
+        look_up=no_look_up if look_ups is None else look_ups.ask,
     )
 
 
 def read_forever(
     channel: BlockingChannel[FrontMessage], inbox: "queue.SimpleQueue[FrontMessage | LookedUp[torch.Tensor]]"
 ) -> None:
-    """Move messages into the inbox while the engine computes; end the process when the front can be heard no more."""
+    """Move messages into the inbox while the engine computes; end the process when the front has gone."""
     try:
         while (message := channel.receive()) is not None:
             inbox.put(message)

@@ -1,62 +1,78 @@
-"""What a route wants embedded, and what became of it: data between the routes and `Embedder`."""
+"""A route's request as plain data (`Job`), and the result (`Embedded`): what routes and `Embedder` exchange."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from service.errors import ServiceError
-from service.fairness.threads import Steps
-from service.front.answer_room import Hold
+from service.errors import InputError, MediaError, ServiceError
+from service.front.admission.answer_room import Hold
+from service.front.inputs.sources import JobInput
+from service.front.tenant import Tenant
 from service.front.usage import InputCounts
-from service.ipc.messages import OutputSpec, Vector, Wanted
-from service.ipc.number_formats import BITS
+from service.ipc.messages import Output, OutputSpec, Vector
 from service.prompt.prompt import Prompt
+from service.prompt.truncation import Truncation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a route wants embedded.
+    """What a route wants embedded. `InputReader.prompts` makes its prompts, `Embedder.embed` has them embedded.
 
     Attributes:
-        prepare: makes the prompts, one per input and step; runs in threads. For an input that the client got wrong it
-            raises, or with `per_item` gives the error in the input's place.
+        inputs: each becomes one prompt.
+        truncation: how texts that are too long are cut.
         output: dimensions and number formats, or that features are wanted.
-        num_inputs: how many prompts that will be.
-        answer_token_bytes: bytes of the answer for each token of the prompts; 0 where they are too few to count.
-        fetch: brings in what `prepare` needs from elsewhere, or None; runs on the event loop and asks for room for
-            the bytes as they come.
-        settle: what is left to do when the inputs have been answered, or None.
-        has_media: which threads `prepare` runs in.
-        num_chars: of the inputs, media in base64 too: what `prepare` has to go through.
-        is_short: `prepare` takes less than handing it to a thread: it runs on the event loop.
-        per_item: an input that fails leaves the others alone.
-        param_of: the path of an input in the request, or None where there is one input and no path.
-        is_of_stream: its answer is held in the stream's window, and counts there.
+        tenant: whose images and names for images they are.
+        background: the request's color under transparent pixels, as `#rrggbb`.
+        per_item: an input that fails leaves the others alone; otherwise its error is raised.
+        is_of_stream: the answer is counted in the stream's window instead of among large answers.
+        token_bytes: bytes of the answer for each token of the prompts; 0 where each input has one vector.
+        max_answer_bytes: most bytes of the answer, where they follow from the tokens.
     """
 
-    prepare: Callable[[], Steps[Sequence[Prompt | ServiceError]]]
-    output: Wanted
-    num_inputs: int
-    answer_token_bytes: int = 0
-    fetch: Callable[[Callable[[int], None]], Awaitable[None]] | None = None
-    settle: "Callable[[Embedded], None] | None" = None
-    has_media: bool = False
-    num_chars: int = 0
-    is_short: bool = False
+    inputs: Sequence[JobInput]
+    truncation: Truncation
+    output: Output
+    tenant: Tenant
+    background: str | None = None
     per_item: bool = False
-    param_of: Callable[[int], str] | None = None
     is_of_stream: bool = False
+    token_bytes: int = 0
+    max_answer_bytes: int = 0
 
     @property
     def answer_bytes(self) -> int:
-        """Of its vectors, where they are as many as its inputs; else they are known with the prompts."""
-        if self.answer_token_bytes or not isinstance(self.output, OutputSpec):
+        """Bytes of the answer, where they follow from the number of inputs; else 0."""
+        if self.token_bytes or not isinstance(self.output, OutputSpec):
             return 0
-        return self.num_inputs * sum(self.output.dimensions * BITS[kind] // 8 for kind in self.output.kinds)
+        return len(self.inputs) * self.output.vector_bytes
+
+    def check_answer(self, num_tokens: int) -> None:
+        """Refuse an answer that would be too large; known with the prompts, before a pixel is decoded.
+
+        Raises:
+            InputError: `too_many_inputs` for vectors, `media_too_large` for features.
+        """
+        num_bytes = num_tokens * self.token_bytes
+        if num_bytes <= self.max_answer_bytes:
+            return
+        param = self.inputs[0].param.partition("[")[0]
+        if isinstance(self.output, OutputSpec):
+            message = (
+                f"`{param}`: their vectors, one for each of {num_tokens} tokens, {self.token_bytes} bytes in the "
+                f"formats asked for, take {num_bytes} bytes; one answer may hold {self.max_answer_bytes}. Send fewer "
+                "inputs at once"
+            )
+            raise InputError("too_many_inputs", message, param=param)
+        message = (
+            f"`{param}`: their features, {num_tokens} visual tokens of {self.token_bytes} bytes, take {num_bytes} "
+            f"bytes; one answer may hold {self.max_answer_bytes}. Send fewer images at once"
+        )
+        raise MediaError("media_too_large", message, param=param)
 
     def name_input(self, error: ServiceError) -> None:
         """Give an error that knows its input the input's path too: the engine has none of the request's words."""
-        if error.param is None and error.index is not None and self.param_of is not None:
-            error.param = self.param_of(error.index)
+        if error.param is None and error.index is not None:
+            error.param = self.inputs[error.index].param
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +113,15 @@ class Embedded:
     num_batched: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        """Sum up once what headers, body and metrics tell."""
+        """Sum up once for headers, body and metrics."""
         for one in self.outcomes:
             if isinstance(one, Answered):
-                self._add(one)
-
-    def _add(self, one: Answered) -> None:
-        self.answered.append(one)
-        vector = one.vector
-        self.counts.add(one.prompt, vector)
-        self.queue_ms = max(self.queue_ms, vector.queue_ms)
-        self.inference_ms = max(self.inference_ms, vector.inference_ms)
-        self.num_batched = max(self.num_batched, vector.num_batched)
+                vector = one.vector
+                self.answered.append(one)
+                self.counts.add(one.prompt, vector)
+                self.queue_ms = max(self.queue_ms, vector.queue_ms)
+                self.inference_ms = max(self.inference_ms, vector.inference_ms)
+                self.num_batched = max(self.num_batched, vector.num_batched)
 
 
 def raise_first(ends: Iterable[Prompt | Outcome]) -> None:

@@ -3,18 +3,19 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
-from schemas.shown import shown
+from schemas.parsing.hints import shown
+from service.checkpoint.hub import Checkpoint
+from service.checkpoint.int8_range import Int8Range
 from service.errors import InputError, NotFoundError
-from service.media.picture_rule import PictureRule
-from service.model.checkpoint import Checkpoint
+from service.media.resize.image_rule import ImageRule
 from service.prompt.build import PromptBuilder
-from service.prompt.calibration import load_calibration
-from service.prompt.detect import load_profile
-from service.prompt.int8_range import Int8Range
-from service.prompt.profile import MULTI_VECTOR, Profile
-from service.prompt.tokenizer import PromptTokenizer
+from service.prompt.profile.calibration import load_calibration
+from service.prompt.profile.detect import load_profile
+from service.prompt.profile.profile import MULTI_VECTOR, Profile
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
 
 SAME_INPUT_TYPES: Mapping[str, str] = {
     "query": "search_query",
@@ -24,7 +25,7 @@ SAME_INPUT_TYPES: Mapping[str, str] = {
 """What Voyage's and NVIDIA's clients call Cohere's names; a checkpoint's own prompts of these names come first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServedModel:
     """Everything that the front knows of the model.
 
@@ -58,27 +59,24 @@ class ServedModel:
         base = self.name.rpartition("/")[2].lower()
         return base if "embed" in base else f"{base}-embed"
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Every name that a request may use, the served one first."""
         return list(dict.fromkeys([self.name, *self.more_names, self.canonical_name, self.alias]))
 
     @property
-    def pixel_rule(self) -> PictureRule | None:
-        """How pictures are resized; None for a model that reads text only."""
-        pictures = self.profile.pictures
-        return pictures.pixel_rule if pictures else None
+    def pixel_rule(self) -> ImageRule | None:
+        """How images are resized; None for a model that reads text only."""
+        images = self.profile.images
+        return images.pixel_rule if images else None
 
-    @property
+    @cached_property
     def is_multi_vector(self) -> bool:
         """Whether each token of an input has a vector of its own (late interaction)."""
         return self.profile.pooling == MULTI_VECTOR
 
     def check_single_vector(self, route: str) -> None:
-        """Pass where an input has one vector.
-
-        Args:
-            route: which has no place for several.
+        """Refuse a model with a vector for each token on a route that has one vector for each input.
 
         Raises:
             InputError: each token has one.
@@ -90,19 +88,23 @@ class ServedModel:
             )
             raise InputError("invalid_request", message, param="model")
 
-    def check_name(self, name: str | None) -> str:
+    def check_name(self, name: str | None, one_vector_route: str | None = None) -> str:
         """The name to echo: what was asked for, or the served one when nothing was.
+
+        Args:
+            one_vector_route: the route that asks, if it has one vector for each input.
 
         Raises:
             NotFoundError: the model is another.
+            InputError: each token has a vector, for which the route has no place.
         """
-        if name is None:
-            return self.name
-        if name not in self.names:
+        if name is not None and name not in self.names:
             raise NotFoundError("model_not_found", f"`model`: {self.not_served(name)}", param="model")
-        return name
+        if one_vector_route is not None and self.is_multi_vector:
+            self.check_single_vector(one_vector_route)
+        return self.name if name is None else name
 
-    @property
+    @cached_property
     def input_types(self) -> dict[str, str]:
         """Instruction by name, for every name that `input_type` may have."""
         own = self.profile.input_types

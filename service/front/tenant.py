@@ -5,17 +5,17 @@ import math
 from dataclasses import dataclass
 
 NO_CREDENTIALS = hashlib.sha256(b"").digest()
-"""The scope of names for pictures of all who send no Authorization header."""
+"""The scope of names for images of all who send no Authorization header."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Those who share caches, names for pictures and a share of the queue.
+    """Those who share caches, names for images and a share of the queue.
 
     Attributes:
         name: as the key file has it; empty for all who send no key, where none is asked for.
         salt: part of every cache key, so that no tenant ever meets what another has computed.
-        uuid_scope: whose names for pictures these are.
+        uuid_scope: whose names for images these are.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Tenant:
 
     @classmethod
     def without_key(cls, header: bytes = b"") -> "Tenant":
-        """Everybody, where no keys are asked for: one tenant, with names for pictures by credentials.
+        """Everybody, where no keys are asked for: one tenant, with names for images by credentials.
 
         Args:
             header: the Authorization header that came, for a proxy in front that checks it.

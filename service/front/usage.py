@@ -1,11 +1,13 @@
-"""What answered inputs cost: the one count that JSON, headers, streams and Cohere's form all tell.
+"""The cost of a request, counted once over its answered inputs, in every form that an answer or a log line has it in.
 
 Every answered input counts with all tokens of its prompt, whether it was computed or kept, and however often the
-request repeats it; an input that failed counts nothing. In: prompts and what the engine says of them. Out: `Usage`.
+request repeats it; an input that failed counts nothing but `num_inputs`.
 """
 
 from dataclasses import dataclass
 
+from schemas.endpoints.embed import EmbedBilledUnits
+from schemas.endpoints.image_embeds import ImageEmbedsUsage
 from schemas.usage import PromptTokensDetails, Usage
 from service.ipc.messages import Vector
 from service.prompt.prompt import Prompt
@@ -47,31 +49,24 @@ class InputCounts:
         self.num_hits += vector.num_hits
         self.num_misses += vector.num_misses
         self.num_truncated += prompt.truncated
-        if prompt.placeholders:
-            self._add_media(prompt)
-
-    def _add_media(self, prompt: Prompt) -> None:
-        for place in prompt.placeholders:
-            if place.item.num_frames == 1:
+        for placeholder in prompt.placeholders:
+            kind = placeholder.item.kind
+            if kind == "image":
                 self.num_images += 1
-                self.num_image_tokens += place.length
-            elif place.item.num_frames:
-                self.num_video_tokens += place.length
+                self.num_image_tokens += placeholder.length
+            elif kind == "video":
+                self.num_video_tokens += placeholder.length
             else:
-                self.num_audio_tokens += place.length
-            self.num_precomputed += place.item.dtype is not None
+                self.num_audio_tokens += placeholder.length
+            self.num_precomputed += placeholder.item.dtype is not None
 
     @property
     def num_visual_tokens(self) -> int:
-        """Tokens that stand for images and videos: what the field `image_tokens` of an answer counts."""
+        """Tokens of images and videos: the field `image_tokens` of an answer."""
         return self.num_image_tokens + self.num_video_tokens
 
     def usage(self, num_inputs: int) -> Usage:
-        """As the wire has it.
-
-        Args:
-            num_inputs: of the request or stream, those that failed too.
-        """
+        """`usage` of an answer in JSON, and of a stream's last line; `num_inputs` counts those that failed too."""
         return Usage(
             prompt_tokens=self.num_tokens,
             total_tokens=self.num_tokens,
@@ -88,3 +83,32 @@ class InputCounts:
             encoder_cache_misses=self.num_misses,
             precomputed_images=self.num_precomputed,
         )
+
+    def image_usage(self, num_images: int) -> ImageEmbedsUsage:
+        """`usage` of features of images; `num_images` counts those that failed too."""
+        return ImageEmbedsUsage(
+            num_images=num_images,
+            image_tokens=self.num_visual_tokens,
+            encoder_cache_hits=self.num_hits,
+            encoder_cache_misses=self.num_misses,
+        )
+
+    def billed_units(self) -> EmbedBilledUnits:
+        """The same in Cohere's units."""
+        return EmbedBilledUnits(
+            input_tokens=self.num_tokens - self.num_visual_tokens,
+            image_tokens=self.num_visual_tokens,
+            images=self.num_images,
+        )
+
+    def cache_header(self) -> str:
+        """`x-encoder-cache` of every answer with vectors."""
+        return f"hit={self.num_hits}, miss={self.num_misses}"
+
+    def raw_headers(self) -> dict[str, str]:
+        """Headers of a raw answer, which has no `usage`."""
+        return {"x-embedding-truncated": str(self.num_truncated), "x-prompt-tokens": str(self.num_tokens)}
+
+    def log_fields(self) -> dict[str, object]:
+        """Fields of the request's log line."""
+        return {"tokens": self.num_tokens, "cache_hits": self.num_hits, "cache_misses": self.num_misses}

@@ -1,65 +1,83 @@
 """A request's body: the right media type, in time, within the limit, decoded strictly by the route's own schema."""
 
 import asyncio
-from typing import TypeVar
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from litestar.exceptions import InternalServerException
 
 from schemas.base import Wire
-from schemas.decode import decode
-from schemas.shown import shown
-from schemas.structure import check_structure
+from schemas.parsing.decode import decode
+from schemas.parsing.hints import shown
+from schemas.parsing.structure import check_structure
 from service.errors import InputError
-from service.front.admission import Place
-from service.front.serving import Serving, serving_of
-from service.http.errors import AnyRequest
+from service.front.admission.admission import Reservation
+from service.front.serving.serving import Serving, serving_of
+from service.front.tenant import Caller
+from service.http.request_context import AnyRequest, caller_of, header, header_values
 from service.stages import stage
 
 CHARSETS = ("utf-8", "utf8")
-"""JSON between systems is UTF-8 (RFC 8259 section 8.1); the second name is how many write it."""
+"""JSON between systems is UTF-8 (RFC 8259 section 8.1); the second name is a common misspelling."""
 
 MAX_BYTES_ON_LOOP = 1 << 16
-"""Larger bodies are looked through and decoded in a thread."""
+"""Larger bodies are checked and decoded in a thread."""
 
 W = TypeVar("W", bound=Wire)
 
 
-def announced_bytes(request: AnyRequest, max_bytes: int) -> int:
-    """How many bytes a body will have, as far as is said: what Content-Length says, at most the limit, or 0."""
-    announced = request.headers.get("content-length", "")
-    return min(int(announced), max_bytes) if announced.isascii() and announced.isdigit() else 0
+@dataclass(frozen=True, slots=True)
+class Call(Generic[W]):
+    """A request whose body has been read.
+
+    Attributes:
+        num_bytes: of the body.
+    """
+
+    serving: Serving
+    caller: Caller
+    body: W
+    num_bytes: int
 
 
-async def read_body(request: AnyRequest, type_: type[W], room: Place, *, ignore_unknown: bool) -> W:
-    """The body as a `type_`.
+@asynccontextmanager
+async def read_call(request: AnyRequest, type_: type[W], max_bytes: int | None = None) -> AsyncIterator[Call[W]]:
+    """The body as a `type_`, with its caller. Its bytes are counted in the queue until the `with` is left.
 
     Args:
-        request: whose body.
-        type_: the route's schema.
-        room: where its bytes are counted as they come.
-        ignore_unknown: pass over fields that the schema does not have.
+        max_bytes: limit of the route, where it is not the service's.
 
     Raises:
-        UnavailableError: too many bytes are held already.
+        UnavailableError: the queue is full, or too many bytes are held already.
         InputError: the body is not marked as JSON in UTF-8, is compressed, comes too slowly, or ends too early.
         RuleError: the body is not what the schema says.
     """
-    check_kind(request, "application/json")
-    with stage("body"):
-        raw = await _read(request, serving_of(request.app), room)
+    serving = serving_of(request.app)
+    caller = caller_of(request, serving.settings.request_timeout_s)
+    announced = header(request.scope, b"content-length")
+    num_announced = int(announced) if announced.isdigit() else 0
+    max_bytes = max_bytes or serving.settings.max_body_bytes
+    with serving.admission.body(min(num_announced, max_bytes), caller.tenant) as room:
+        check_kind(request, "application/json")
+        with stage("body"):
+            raw = await _read(request, serving, room)
+        with stage("decode"):
+            if len(raw) <= MAX_BYTES_ON_LOOP:
+                body = _decode(raw, type_, serving)
+            else:
+                body = await serving.bodies.run(lambda: _decode(raw, type_, serving), len(raw))
+        yield Call(serving, caller, body, len(raw))
 
-    def make() -> W:
-        check_structure(raw)
-        return decode(raw, type_, ignore_unknown=ignore_unknown)
 
-    with stage("decode"):
-        if len(raw) <= MAX_BYTES_ON_LOOP:
-            return make()
-        return await serving_of(request.app).bodies.run(make, len(raw))
+def _decode(raw: bytes, type_: type[W], serving: Serving) -> W:
+    check_structure(raw)
+    return decode(raw, type_, ignore_unknown=serving.ignores_unknown_fields)
 
 
-async def _read(request: AnyRequest, serving: Serving, room: Place) -> bytes:
-    """All bytes of the body, if they come in time: a fixed one, and longer for as long as they come fast enough.
+async def _read(request: AnyRequest, serving: Serving, room: Reservation) -> bytes:
+    """All bytes of the body, if they come within a fixed time, and longer for as long as they come fast enough.
 
     Source: Apache's mod_reqtimeout, `body=15,MinRate=16000`.
     """
@@ -78,27 +96,27 @@ async def _read(request: AnyRequest, serving: Serving, room: Place) -> bytes:
                 deadline.reschedule(began_s + min(fair_s, settings.request_timeout_s))
     except TimeoutError:
         raise InputError("body_timeout", f"the body: {num_bytes} bytes came, then too little for too long") from None
-    except InternalServerException:  # Litestar's word for a client that hung up; nobody will read the answer
+    except InternalServerException:  # what Litestar raises for a client that hung up
         raise InputError("invalid_request", "the body: got less than was announced") from None
     return b"".join(chunks)
 
 
 def check_kind(request: AnyRequest, media_type: str) -> None:
-    """Pass where a body is said to be of the right kind.
-
-    Args:
-        request: whose body.
-        media_type: what the route takes.
+    """Refuse a body that its headers mark as another media type than the route's, as compressed, or as not in UTF-8.
 
     Raises:
-        InputError: it is marked as something else, is compressed, or is not in UTF-8.
+        InputError: it is.
     """
-    _check_media_type(", ".join(request.headers.getall("content-type", [])), media_type)
-    _check_coding(", ".join(request.headers.getall("content-encoding", ["identity"])))
+    sent = ", ".join(header_values(request, b"content-type"))
+    if sent != media_type:
+        _check_media_type(sent, media_type)
+    coding = ", ".join(header_values(request, b"content-encoding") or ["identity"])
+    if coding.strip().lower() != "identity":
+        raise InputError("unsupported_media_type", f"Content-Encoding: got {_shown(coding)}, expected none")
 
 
-def _check_media_type(header: str, wanted: str) -> None:
-    media_type, *parameters = (part.strip() for part in header.split(";"))
+def _check_media_type(sent: str, wanted: str) -> None:
+    media_type, *parameters = (part.strip() for part in sent.split(";"))
     if media_type.lower() != wanted:
         raise InputError("unsupported_media_type", f"Content-Type: got {_shown(media_type)}, expected '{wanted}'")
     for parameter in parameters:
@@ -107,11 +125,6 @@ def _check_media_type(header: str, wanted: str) -> None:
             raise InputError("unsupported_media_type", "Content-Type: got another charset, expected utf-8 or none")
 
 
-def _check_coding(header: str) -> None:
-    if header.strip().lower() != "identity":
-        raise InputError("unsupported_media_type", f"Content-Encoding: got {_shown(header)}, expected none")
-
-
 def _shown(value: str) -> str:
-    """A header's value, if it is a plain name and short."""
+    """A header's value, if it is short and a plain name."""
     return (shown(value) or "something else") if value else "nothing"

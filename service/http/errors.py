@@ -1,31 +1,32 @@
-"""Errors at the edge: from a code to its status, and to the body that the route family sends.
+"""Errors as answers: a code's HTTP status, and the body in the API dialect of the route.
 
-The table itself stands in `service.openapi.statuses`, so that what is answered is what is documented.
+The table of codes and statuses stands in `service.openapi.statuses`, so that what is answered is what is documented.
 """
 
 import logging
 import math
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from litestar import MediaType, Request, Response
+from litestar import MediaType, Response
 from litestar.exceptions import HTTPException
+from litestar.types import Scope, Send
 from msgspec import UNSET
 
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorCode, ErrorResponse, ErrorType
-from schemas.rule_error import RuleError
+from schemas.parsing.rule_error import RuleError
 from service import metrics
 from service.errors import CacheMissError, DeadlineError, ModelError, ServiceError, UnavailableError
-from service.http.exchange import METHODS, told_of
-from service.http.family import family_of, hint
-from service.http.request_id import request_id
+from service.http.api_dialect import dialect_of, hint
+from service.http.request_context import METHODS, AnyRequest, log_fields, request_id
 from service.openapi.statuses import CODES, RETRY_AFTER
 
 logger = logging.getLogger("cenote.http")
 
 STATUS: dict[ErrorCode, int] = {code: status for status, codes in CODES.items() for code in codes}
-"""Code to HTTP status: the table that the document publishes, read the other way round."""
+"""HTTP status by code: the inverse of the table that the document publishes."""
 
 FRAMEWORK_CODES: dict[int, tuple[ErrorCode, str]] = {
     400: ("invalid_request", "the request is malformed"),
@@ -34,18 +35,16 @@ FRAMEWORK_CODES: dict[int, tuple[ErrorCode, str]] = {
     413: ("body_too_large", "the body is larger than this server takes"),
     415: ("unsupported_media_type", "the body must be application/json"),
 }
-"""What Litestar raises by itself, in our words."""
+"""Codes and sentences for what Litestar raises by itself."""
 
 LEAST_RETRY_S = 2
-"""What `Retry-After` says for one input that had no room: what filled the memory is a batch's time away."""
+"""`Retry-After` where an input had no room in memory: a batch takes about that long."""
 
 JITTER = 0.25
-"""By how much of it a wait is longer at most."""
+"""Largest random extension of a wait, as a part of it."""
 
 BUG = "the service failed on this request; quote the request id in a report"
 DESCRIBED = "the API is described at /openapi.json"
-
-AnyRequest = Request[Any, Any, Any]
 
 
 def error_type(status: int) -> ErrorType:
@@ -57,13 +56,8 @@ def error_type(status: int) -> ErrorType:
     return "server_error" if status >= 500 else "invalid_request_error"
 
 
-def error_body(error: ServiceError | RuleError, id_: str) -> ErrorBody:
-    """What a client is told of an error, as the answer's own or in the place of one item.
-
-    Args:
-        error: what was raised.
-        id_: the request id.
-    """
+def report_error(error: ServiceError | RuleError, id_: str) -> ErrorBody:
+    """Count an error that a client gets, and make its body: of the whole answer, or in the place of one item."""
     metrics.ERRORS.labels(error.code).inc()
     return ErrorBody(
         message=placed(error),
@@ -77,7 +71,7 @@ def error_body(error: ServiceError | RuleError, id_: str) -> ErrorBody:
 
 
 def placed(error: ServiceError | RuleError) -> str:
-    """The sentence with the field or item that it is about, which is all that LangChain and the Vercel SDK show."""
+    """The sentence, with the field that it is about: LangChain and the Vercel SDK show nothing else."""
     param = error.param
     if not param or f"`{param}" in error.message or error.message.startswith(param):
         return error.message
@@ -85,19 +79,19 @@ def placed(error: ServiceError | RuleError) -> str:
 
 
 def answer_service_error(request: AnyRequest, error: ServiceError) -> Response[bytes]:
-    """A failure that the service raised on purpose."""
+    """Answer a failure that the service raised on purpose."""
     headers = {}
     if STATUS[error.code] in RETRY_AFTER:
         headers = retry_headers(error)
     elif error.code == "uuid_conflict" or (isinstance(error, DeadlineError) and error.is_callers):
-        headers = {"x-should-retry": "false"}  # OpenAI's clients repeat a 409 and a 504 unless they are told not to
+        headers = {"x-should-retry": "false"}  # OpenAI's clients repeat a 409 and a 504 otherwise
     return _answer(request, error, headers)
 
 
 def retry_headers(error: ServiceError) -> dict[str, str]:
-    """When to come back: whole seconds as HTTP has it, and milliseconds as OpenAI's clients read it first.
+    """When to come back: in whole seconds, as HTTP has it, and in milliseconds, which OpenAI's clients prefer.
 
-    The milliseconds are spread at random, so that who was refused together does not come back together.
+    The milliseconds are spread at random, so that clients that were refused together do not return together.
     """
     wait_s = error.retry_after_s if isinstance(error, UnavailableError) else LEAST_RETRY_S
     spread_ms = wait_s * 1000 * random.uniform(1, 1 + JITTER)  # noqa: S311  # spreads, hides nothing
@@ -105,12 +99,13 @@ def retry_headers(error: ServiceError) -> dict[str, str]:
 
 
 def answer_rule_error(request: AnyRequest, error: RuleError) -> Response[bytes]:
-    """A request that broke the contract."""
+    """Answer a request that broke the contract."""
     return _answer(request, error)
 
 
 def answer_framework_error(request: AnyRequest, error: HTTPException) -> Response[bytes]:
-    """What Litestar refuses before a handler runs: an unknown path, a wrong method, a body over the limit."""
+    """Answer what Litestar refuses before a handler runs: an unknown path, a wrong method, a body over the limit."""
+    headers = dict(error.headers or {})
     code, message = FRAMEWORK_CODES.get(error.status_code, FRAMEWORK_CODES[400])
     if error.status_code >= 500:
         return answer_bug(request, error)
@@ -119,14 +114,20 @@ def answer_framework_error(request: AnyRequest, error: HTTPException) -> Respons
     elif code == "route_not_found":
         message += f"; {hint(request.scope['path']) or DESCRIBED}"
     elif code == "method_not_allowed":
-        method = str(request.method)
-        taken = [one for one in (error.headers or {}).get("allow", "").split(", ") if one != "OPTIONS"]
-        message = f"{message.format(method if method in METHODS else 'such method', ', '.join(taken))}; {DESCRIBED}"
-    return _answer(request, ServiceError(code, message), dict(error.headers or {}))  # `Allow`, for a wrong method
+        method, allowed = str(request.method), headers.get("allow", "")
+        taken = ", ".join(name for name in allowed.split(", ") if name != "OPTIONS")
+        message = f"{message.format(method if method in METHODS else 'such method', taken)}; {DESCRIBED}"
+        headers["allow"] = with_head(allowed)
+    return _answer(request, ServiceError(code, message), headers)
+
+
+def with_head(allowed: str) -> str:
+    """The value of an `Allow` header, with HEAD where GET is allowed."""
+    return f"{allowed}, HEAD" if "GET" in allowed and "HEAD" not in allowed else allowed
 
 
 def answer_bug(request: AnyRequest, error: Exception) -> Response[bytes]:
-    """Everything else is our fault; the client learns the request id and nothing of the inside."""
+    """Log an unexpected failure, and answer with the request id and no detail of it."""
     logger.error("a request failed", exc_info=error, extra={"request_id": request_id(request.scope)})
     return _answer(request, ModelError("internal_error", BUG))
 
@@ -142,23 +143,27 @@ HANDLERS: dict[type[Exception] | int, Any] = {
 def _answer(
     request: AnyRequest, error: ServiceError | RuleError, headers: dict[str, str] | None = None
 ) -> Response[bytes]:
-    if error.code == "body_timeout":  # whoever is slow has had its time, and its connection with it
+    if error.code == "body_timeout":  # the rest of the body is not waited for
         headers = {"connection": "close"}
-    told_of(request.scope)["code"] = error.code
-    encoded = error_answer(error, request_id(request.scope), request.scope["path"])
-    return Response(encoded, status_code=STATUS[error.code], headers=headers, media_type=MediaType.JSON)
+    body = error_answer(error, request.scope)
+    return Response(body, status_code=STATUS[error.code], headers=headers, media_type=MediaType.JSON)
 
 
-def error_answer(error: ServiceError | RuleError, id_: str, path: str) -> bytes:
-    """The whole body of a refusal, in the form that the clients of `path` read.
+async def refuse(scope: Scope, send: Send, error: ServiceError, headers: Mapping[str, str]) -> None:
+    """Answer with an error from a middleware, before Litestar has seen the request."""
+    body = error_answer(error, scope)
+    headers = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": STATUS[error.code], "headers": encoded})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
 
-    Args:
-        error: what was raised.
-        id_: the request id.
-        path: of the request.
-    """
-    body = error_body(error, id_)
-    # A path that leads nowhere does not say whose client asks: Cohere's form holds the other.
-    is_cohere = family_of(path) == "cohere" or error.code == "route_not_found"
+
+def error_answer(error: ServiceError | RuleError, scope: Mapping[str, Any]) -> bytes:
+    """The body of an answer that is an error, in the dialect of the request's path; its code goes into the log."""
+    log_fields(scope)["code"] = error.code
+    id_, path = request_id(scope), scope["path"]
+    body = report_error(error, id_)
+    # An unknown path does not say which API its client speaks: Cohere's form holds the fields of both.
+    is_cohere = dialect_of(path) == "cohere" or error.code == "route_not_found"
     shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)
     return msgspec.json.encode(shaped)

@@ -36,7 +36,7 @@ class Count:
 
 
 SERIES = {
-    "requests": "Requests of a tenant that are over",
+    "requests": "Requests of a tenant that have ended",
     "inputs": "Inputs of a tenant that were answered, each with a vector or an error",
     "tokens": "Tokens of a tenant's inputs",
     "errors": "Requests of a tenant that were answered with an error",

@@ -1,4 +1,4 @@
-"""`cenote ingest`: a folder or a file of items in, their vectors in a file or a store; a client program of the service.
+"""`cenote ingest`: embeds a folder or a file of items into a file or a vector store.
 
-Speaks HTTP with the server like any client, and imports nothing of it. `service.cli` alone imports this package.
+A client program: it speaks HTTP with the server and imports nothing of it. Only `service.cli` imports this package.
 """

@@ -1,4 +1,4 @@
-"""The command line of `cenote ingest`. Imports nothing of a run, so that other commands do not pay for it."""
+"""The command line of `cenote ingest`. Imports nothing of a run, so that other commands start fast."""
 
 import argparse
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from service.ingest.sinks.target import KINDS
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asks for; each attribute is the flag of its name."""
+    """The parsed command line; each attribute is the flag of its name."""
 
     source: str
     to: str
@@ -40,13 +40,13 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """All flags, in the order of `--help`."""
+    """Add all flags, in the order of `--help`."""
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="folder of pictures, .jsonl, .csv, .tsv or .parquet file, or - for JSONL on stdin",
+        help="folder of images, .jsonl, .csv, .tsv or .parquet file, or - for JSONL on stdin",
     )
-    parser.add_argument("--to", required=True, metavar="SINK", help=f"where to: {', '.join(KINDS.values())}")
+    parser.add_argument("--to", required=True, metavar="SINK", help=f"destination: {', '.join(KINDS.values())}")
     _add_server(parser.add_argument_group("the server"))
     _add_vectors(parser.add_argument_group("the vectors"))
     _add_records(parser.add_argument_group("the source"))
@@ -59,10 +59,12 @@ def options_of(namespace: argparse.Namespace) -> Options:
 
 
 def _add_server(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--server", metavar="URL", help="its address; without it `cenote serve` runs along")
-    group.add_argument("--model", metavar="MODEL", help="a name of that server's, or what the own server is to serve")
-    group.add_argument("--revision", metavar="REVISION", help="own server: commit, tag or branch of a hub id")
-    group.add_argument("--device", metavar="DEVICE", help="own server: auto, cpu, cuda or cuda:N")
+    group.add_argument(
+        "--server", metavar="URL", help="address of a running server; without it one is started for the run"
+    )
+    group.add_argument("--model", metavar="MODEL", help="model of that server, or of the server to start")
+    group.add_argument("--revision", metavar="REVISION", help="server to start: commit, tag or branch of a hub id")
+    group.add_argument("--device", metavar="DEVICE", help="server to start: auto, cpu, cuda or cuda:N")
     group.add_argument("--api-key-env", metavar="NAME", help="environment variable that holds the API key")
 
 
@@ -72,49 +74,57 @@ def _add_vectors(group: argparse._ArgumentGroup) -> None:
         metavar="TEXT",
         action="append",
         default=[],
-        help="what the vectors are for; given several times, each item has a vector for each, and is encoded once",
+        help="instruction of the vectors; if repeated, an item has one vector for each, and its image is encoded once",
     )
     group.add_argument("--dimensions", type=_positive, metavar="N", help="length of the vectors (matryoshka)")
     group.add_argument("--raw", action="store_true", help="do not scale vectors to length 1")
-    group.add_argument("--truncate", action="store_true", help="cut texts that are too long; else they fail")
+    group.add_argument("--truncate", action="store_true", help="truncate texts that are too long, which fail otherwise")
 
 
 def _add_records(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--id-field", metavar="NAME", help="field of the id (default id; a digest where it is absent)")
-    group.add_argument("--text-field", metavar="NAME", help="field of the text (default text)")
     group.add_argument(
-        "--image-field", metavar="NAME", help="field of the picture: path, URL, data URI (default image)"
+        "--id-field", metavar="NAME", help="field of the id (default id; a digest of the record if absent)"
     )
-    group.add_argument("--glob", metavar="PATTERN", help="files of a folder, from the right (default: pictures)")
+    group.add_argument("--text-field", metavar="NAME", help="field of the text (default text)")
+    group.add_argument("--image-field", metavar="NAME", help="field of the image: path, URL, data URI (default image)")
+    group.add_argument("--glob", metavar="PATTERN", help="files of a folder, matched from the right (default: images)")
     group.add_argument(
         "--root",
         type=Path,
         metavar="FOLDER",
-        help="below which images that records name by path have to be (default: the source's folder)",
+        help="folder that must contain the images that records name by path (default: the source's folder)",
     )
 
 
 def _add_run(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--ledger", type=Path, metavar="FILE", help="what is done (default: beside the sink, .ledger)")
     group.add_argument(
-        "--dead-letters", type=Path, metavar="FILE", help="what failed (default: beside it, .dead.jsonl)"
-    )
-    group.add_argument("--retry-failed", action="store_true", help="try again what failed in former runs")
-    group.add_argument("--max-errors", type=_natural, metavar="N", help="stop when more items than this have failed")
-    group.add_argument("--concurrency", type=_positive, default=4, metavar="N", help="requests at once (default 4)")
-    group.add_argument("--batch-inputs", type=_positive, default=64, metavar="N", help="inputs a request (default 64)")
-    group.add_argument(
-        "--batch-bytes", type=_positive, default=8 << 20, metavar="N", help="bytes of a request (default 8 MiB)"
+        "--ledger", type=Path, metavar="FILE", help="record of what is done (default: beside the sink, .ledger)"
     )
     group.add_argument(
-        "--window-bytes", type=_positive, default=64 << 20, metavar="N", help="bytes under way at once (default 64 MiB)"
+        "--dead-letters", type=Path, metavar="FILE", help="items that failed (default: beside the sink, .dead.jsonl)"
+    )
+    group.add_argument("--retry-failed", action="store_true", help="retry items that failed in earlier runs")
+    group.add_argument("--max-errors", type=_natural, metavar="N", help="stop when more than N items have failed")
+    group.add_argument("--concurrency", type=_positive, default=4, metavar="N", help="concurrent requests (default 4)")
+    group.add_argument(
+        "--batch-inputs", type=_positive, default=64, metavar="N", help="maximum inputs of a request (default 64)"
+    )
+    group.add_argument(
+        "--batch-bytes", type=_positive, default=8 << 20, metavar="N", help="maximum bytes of a request (default 8 MiB)"
+    )
+    group.add_argument(
+        "--window-bytes",
+        type=_positive,
+        default=64 << 20,
+        metavar="N",
+        help="maximum bytes of items in memory (default 64 MiB)",
     )
     group.add_argument(
         "--give-up-s",
         type=float,
         default=300.0,
         metavar="S",
-        help="stop when nothing succeeds for so long (default 300)",
+        help="stop when no request succeeds for S seconds (default 300)",
     )
     group.add_argument("--json", action="store_true", help="progress as JSON lines on stdout")
 

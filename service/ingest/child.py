@@ -1,4 +1,4 @@
-"""A server of our own: `cenote serve` on a free loopback port, for as long as the run lasts."""
+"""Runs `cenote serve` on a free loopback port for the duration of a run."""
 
 import asyncio
 import ctypes
@@ -15,7 +15,7 @@ LISTENING = "listening on "
 LOOK_EVERY_S = 0.1
 STOP_S = 30.0
 PR_SET_PDEATHSIG = 1
-"""Of `prctl`: the signal that a process gets when the one that started it has died.
+"""`prctl` option: the signal that a process receives when its parent dies.
 
 Source: linux/prctl.h.
 """
@@ -23,15 +23,12 @@ Source: linux/prctl.h.
 
 @asynccontextmanager
 async def own_server(settings: Sequence[str]) -> AsyncIterator[str]:
-    """The URL of a server that ends with the run.
+    """Start a server with flags of `cenote serve` and yield its URL; it ends with the run.
 
-    On Linux it ends also when the run is killed; elsewhere it then stays.
-
-    Args:
-        settings: flags of `cenote serve`; the environment says the rest.
+    On Linux it ends even when the run is killed.
 
     Raises:
-        IngestError: it does not start; the message has the end of its log.
+        IngestError: the server did not start; the message has the end of its log.
     """
     with tempfile.NamedTemporaryFile(prefix="cenote-serve-", suffix=".log") as log:
         process = await asyncio.create_subprocess_exec(
@@ -69,7 +66,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-"""Looked up before the fork: little may be done between fork and exec."""
+"""Loaded before the fork: between fork and exec little is safe."""
 
 
 def _die_with_parent() -> None:

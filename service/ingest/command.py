@@ -1,4 +1,4 @@
-"""`cenote ingest` from its command line to its exit code: puts a run together out of its parts."""
+"""`cenote ingest` from its command line to its exit code: wires the parts of a run together."""
 
 import asyncio
 import os
@@ -9,32 +9,29 @@ from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 
 from service.ingest.arguments import Options
-from service.ingest.batching import Batcher
 from service.ingest.child import own_server
-from service.ingest.choosing import Chooser
-from service.ingest.client import Client, RefusedError
-from service.ingest.dead_letters import DeadLetters
 from service.ingest.errors import CommandLineError, IngestError
-from service.ingest.ledger import Ledger
+from service.ingest.item import Source
+from service.ingest.ledger.choosing import Chooser
+from service.ingest.ledger.dead_letters import DeadLetters
+from service.ingest.ledger.ledger import Ledger
+from service.ingest.ledger.writing import TooManyFailuresError, Writer
 from service.ingest.pause import Pause
-from service.ingest.pipeline import Pipeline, tell_now_and_then
-from service.ingest.probe import check_probe, probe_vector
+from service.ingest.pipeline import Pipeline, report_progress
 from service.ingest.progress import Counts, Progress, make_progress
-from service.ingest.reading import Reading
-from service.ingest.sending import Sender
-from service.ingest.server import ask_plan
+from service.ingest.sending.batching import Batcher, Window
+from service.ingest.sending.client import Client, RefusedError
+from service.ingest.sending.handshake import ask_plan, check_probe, probe_vector
+from service.ingest.sending.sending import Sender
 from service.ingest.sinks import make_sink
 from service.ingest.sinks.target import parse_target
+from service.ingest.source_reader import SourceReader
 from service.ingest.sources import open_source
 from service.ingest.sources.record import Fields
-from service.ingest.sources.source import Source
-from service.ingest.window import Window
-from service.ingest.writing import TooManyFailuresError, Writer
 
 DONE, STOPPED, WRONG_COMMAND, DEAD_LETTERS, TOO_MANY = 0, 1, 2, 3, 4
-"""Exit codes: all is in the sink; the run stopped before its end; the command line is wrong (argparse's own number, and
-nothing was begun); the run is done, and items are in the dead-letter file; it stopped, since more failed than
-`--max-errors` allows.
+"""Exit codes: all vectors are in the sink; the run stopped early; the command line is wrong (argparse's own code, and
+nothing was started); the run ended with items in the dead-letter file; more items failed than `--max-errors` allows.
 """
 ADOPTED = (
     "the ledger is of an older version, which knew a model by one text's vector: other weights than those of the text "
@@ -43,11 +40,11 @@ ADOPTED = (
 
 
 class SignalledError(IngestError):
-    """Somebody stopped the run; what was under way is written."""
+    """A signal stopped the run; outcomes so far are written."""
 
 
 def ingest(options: Options) -> int:
-    """Run, say how it ended, and give the exit code."""
+    """Run, report the end, and return the exit code."""
     counts = Counts()
     progress: Progress | None = None
     code, why = DONE, ""
@@ -88,7 +85,7 @@ async def _run(options: Options, counts: Counts, progress: Progress) -> None:
                 check_probe(ledger.fact("probe"), probe)
                 print(f"cenote ingest: {ADOPTED}", file=sys.stderr)
             if options.retry_failed:
-                ledger.raise_the_dead()
+                ledger.forget_failures()
             dead = DeadLetters(options.dead_letters or Path(f"{target.beside}.dead.jsonl"), ledger)
             counts.failed = dead.num_items
             chooser = Chooser(plan, options.instruction or [None], ledger, counts)
@@ -104,40 +101,40 @@ async def _run(options: Options, counts: Counts, progress: Progress) -> None:
 @asynccontextmanager
 async def _watched(
     source: Source, options: Options, counts: Counts, progress: Progress, pause: Pause
-) -> AsyncIterator[Reading]:
-    """The source being read, with somebody who tells how far it is, and a way to stop it.
+) -> AsyncIterator[SourceReader]:
+    """Read the source, report progress, and stop reading on SIGINT or SIGTERM; a second signal ends the run at once.
 
     Raises:
-        SignalledError: a signal has stopped it, and all that had been read before is done.
+        SignalledError: a signal stopped the reading; all items read before it are done.
     """
-    reading = Reading(source)
+    reading = SourceReader(source)
     loop = asyncio.get_running_loop()
-    came = asyncio.Event()
+    signalled = asyncio.Event()
 
     def stop() -> None:
-        came.set()
+        signalled.set()
         reading.stop()
-        for each in (signal.SIGINT, signal.SIGTERM):  # the second one ends it at once
+        for each in (signal.SIGINT, signal.SIGTERM):  # the second signal ends the run
             loop.remove_signal_handler(each)
 
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stop)
-    asides = [
-        asyncio.create_task(tell_now_and_then(progress, counts, pause)),
+    watchers = [
+        asyncio.create_task(report_progress(progress, counts, pause)),
         asyncio.create_task(_count(source, len(options.instruction) or 1, counts)),
     ]
     try:
         yield reading
     finally:
         counts.waited_s = pause.waited_s
-        for aside in asides:
-            aside.cancel()
-    if came.is_set():
+        for watcher in watchers:
+            watcher.cancel()
+    if signalled.is_set():
         raise SignalledError("stopped by a signal; the same command goes on from here")
 
 
 async def _count(source: Source, num_instructions: int, counts: Counts) -> None:
-    with suppress(IngestError, OSError):  # whoever reads it will say so
+    with suppress(IngestError, OSError):  # reading the source reports it
         num_items = await asyncio.to_thread(source.count)
         counts.total = None if num_items is None else num_items * num_instructions
 
@@ -154,10 +151,10 @@ async def _server(options: Options) -> AsyncIterator[str]:
 
 
 def _api_key(options: Options) -> str | None:
-    """The key out of the environment, where no other user of the machine reads it.
+    """The key from the environment, which other users of the machine cannot read.
 
     Raises:
-        CommandLineError: the variable is not there.
+        CommandLineError: the variable is not set.
     """
     if options.api_key_env is None:
         return None

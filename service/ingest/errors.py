@@ -1,14 +1,16 @@
-"""What ends a run, and what ends one item. Nothing here is an answer of the server's."""
+"""Errors that end a run, reasons for which an item has no vector, and extras that are not installed."""
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 
 class IngestError(Exception):
-    """The run cannot start or go on; the message says why. What was written stays, and another run goes on from it."""
+    """The run cannot start or continue. What was written stays, and the next run resumes from it."""
 
 
 class CommandLineError(IngestError):
-    """A flag or SOURCE is wrong, which is known before anything is begun."""
+    """A flag or SOURCE is wrong; nothing was started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +18,26 @@ class Reason:
     """Why an item has no vector.
 
     Attributes:
-        code: stable name: the server's `ErrorCode`, or one of ours (`invalid_record`, `content_changed`, ...).
-        message: one sentence for people.
+        code: the server's `ErrorCode`, or one of ingest's own (`invalid_record`, `content_changed`, ...).
+        message: one sentence.
     """
 
     code: str
     message: str
+
+
+def load(module: str, extra: str) -> Any:
+    """Import `module`, which an extra of pyproject.toml installs.
+
+    Raises:
+        IngestError: it is not installed; the message says how to install it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise IngestError(not_installed(error.name or module, extra)) from error
+
+
+def not_installed(module: str, extra: str) -> str:
+    """Message with the command that installs a missing module; until a release, mostly from a checkout."""
+    return f"{module} is not installed: pip install -e '.[{extra}]' in the checkout, or 'cenote[{extra}]' of a release"

@@ -1,17 +1,18 @@
-"""What goes through a run: an item as its source gives it, what is asked about it, and the point that comes of it."""
+"""The data of a run: items of a source, asks (item and instruction), points (vectors) and failures."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from service.ingest.errors import Reason
 
 Metadata = dict[str, Any]
-"""What stands beside an item and goes into the sink with its vectors; plain JSON values."""
+"""Other fields of an item, stored with its vectors; plain JSON values."""
 
-Picture = Path | bytes | str
-"""A file that is read when its turn comes, the encoded bytes, or what the server is to read: a URL or data URI."""
+MediaItem = Path | bytes | str
+"""A file that is read when it is sent, encoded bytes, or a URL or data URI that the server reads."""
 
 
 VERSION_BYTES = 8
@@ -19,35 +20,47 @@ VERSION_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to embed: a text, a picture, or both.
+    """One thing to embed: a text, an image, or both.
 
     Attributes:
-        id: names it within its source, and for ever in sink and ledger.
-        version: says whether the content under an id is still the same: `VERSION_BYTES` of a digest, or a file's size.
-        num_bytes: about what it takes in memory and in a request.
-        stamp: when its image's file was changed; empty where there is no such file.
+        id: unique within the source; identifies the item in sink and ledger.
+        version: changes with the content: `VERSION_BYTES` of a digest, or a file's size.
+        num_bytes: approximate size in memory and in a request.
+        stamp: modification time of the image's file; empty without a file.
     """
 
     id: str
     version: bytes
     num_bytes: int
     text: str | None = None
-    picture: Picture | None = None
+    image: MediaItem | None = None
     metadata: Metadata = field(default_factory=dict)
     stamp: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """What a source could not make an item of, and why; `id` says where it stands when it names itself badly."""
+    """A record that is not a valid item, and why; `id` is its position when it has no usable id."""
 
     id: str
     reason: Reason
 
 
+class Source(Protocol):
+    """Items of a folder or file. Read by one thread, from the start in every run."""
+
+    def items(self) -> Iterator[Item | BadRecord]:
+        """Yield every item, in a stable order, with one in memory at a time."""
+        ...
+
+    def count(self) -> int | None:
+        """Approximate number of items; None for a stream. May be slow."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One item under one instruction: what becomes one vector."""
+    """One item under one instruction, which gives one vector."""
 
     item: Item
     instruction: str | None
@@ -56,11 +69,11 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One vector with what it is the vector of, as a sink keeps it.
+    """One vector, as a sink stores it.
 
     Attributes:
         vector: components as little-endian float32.
-        version: of what it was made, as `version.py` has it.
+        version: of the item's content, see `version.py`.
     """
 
     ask: Ask
@@ -70,7 +83,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One vector that will not be, and why."""
+    """An ask without a vector, and why."""
 
     ask: Ask
     reason: Reason

@@ -1,4 +1,4 @@
-"""When to ask again: one pause for all senders, as long as the server says, and an end to patience."""
+"""Backoff shared by all senders: `Retry-After`, exponential waits, a concurrency limit, and a time to give up."""
 
 import asyncio
 import random
@@ -12,17 +12,17 @@ from service.ingest.errors import IngestError
 
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 30.0
-"""Longest wait where the server says nothing."""
+"""Longest wait without a `Retry-After`."""
 MAX_TOLD_S = 600.0
-"""Longest that a server is believed."""
+"""Longest `Retry-After` that is honored."""
 GROWTH = 0.25
-"""Of the limit, with each success."""
+"""Added to the limit with each success."""
 JITTER = 0.25
-"""Part of a wait that is drawn, so that senders that were sent away together do not come back together."""
+"""Random part of a wait, so that senders do not retry at the same time."""
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that an answer asks to wait; None where it does not say.
+    """Seconds that a response asks to wait; None if it does not.
 
     Source: RFC 9110, section 10.2.3 (seconds, or a date); `retry-after-ms` is OpenAI's.
     """
@@ -41,16 +41,16 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 class Pause:
-    """What all senders wait for before they ask.
+    """Backoff and concurrency limit of all senders.
 
     Attributes:
-        waited_s: seconds of pauses so far, those of all senders counted once.
-        limit: how many may ask at once: half as many after each pause, slowly more with each success. Else those that a
-            full server has no room for would hold up the others time and again.
+        waited_s: seconds of pauses so far, each counted once for all senders.
+        limit: concurrent requests: halved by each pause, raised slowly by each success, so that requests that a full
+            server refuses do not hold up the others again and again.
     """
 
     def __init__(self, give_up_s: float, max_at_once: int) -> None:
-        """Have patience for `give_up_s` seconds in which nothing succeeds, and let at most so many ask at once."""
+        """Give up after `give_up_s` seconds without a success; allow `max_at_once` concurrent requests."""
         self.waited_s = 0.0
         self.limit = float(max_at_once)
         self._max_at_once = max_at_once
@@ -62,7 +62,7 @@ class Pause:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait until one may ask; asking lasts as long as the context."""
+        """Wait for permission to send; the request lasts as long as the context."""
         while (left_s := self._until_s - time.monotonic()) > 0 or self._num_asking >= self.limit:
             if left_s > 0:
                 await asyncio.sleep(left_s * (1 + JITTER * random.random()))  # noqa: S311  # spreads, hides nothing
@@ -77,26 +77,21 @@ class Pause:
             self._has_asked.set()
 
     def succeeded(self) -> None:
-        """Something was answered: patience begins anew."""
+        """Record a success: the time to give up starts again."""
         self._failing_since_s = None
         self.limit = min(self.limit + GROWTH, self._max_at_once)
 
     def failed(self, attempt: int, told_s: float | None, why: str) -> None:
-        """Nobody asks for a while.
-
-        Args:
-            attempt: how often the same thing has failed before.
-            told_s: what the server says; None grows from `FIRST_WAIT_S` with the attempts.
-            why: for the message.
+        """Pause all senders for `told_s`, or if None exponentially longer with `attempt`, from `FIRST_WAIT_S`.
 
         Raises:
-            IngestError: nothing has succeeded for too long.
+            IngestError: nothing has succeeded for `give_up_s`.
         """
         now_s = time.monotonic()
         self._failing_since_s = self._failing_since_s or now_s
         if now_s - self._failing_since_s >= self._give_up_s:
             raise IngestError(f"the server has taken nothing for {self._give_up_s:g} s (--give-up-s); last: {why}")
-        if now_s >= self._until_s:  # once a pause, however many it sends away
+        if now_s >= self._until_s:  # once a pause, however many requests it delays
             self.limit = max(self.limit / 2, 1.0)
         wait_s = min(FIRST_WAIT_S * 2 ** min(attempt, 8), MAX_WAIT_S) if told_s is None else told_s
         until_s = now_s + wait_s

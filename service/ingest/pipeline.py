@@ -1,32 +1,37 @@
-"""One run: the source's thread, the planner, the senders and the writer, with bounded queues between them.
+"""One run: source, chooser, batcher, senders and writer, with bounded queues between them.
 
     source ─► choose ─► batch ─► window ─► senders ─► writer ─► sink, then ledger
     (thread)  (ledger)           (bytes)   (HTTP)     (thread)
 
-Whatever is slower than what stands before it, holds it up: nothing piles up anywhere.
+A slow stage holds up the stages before it, so nothing accumulates.
 """
 
 import asyncio
 
-from service.ingest.batching import Batch, Batcher
-from service.ingest.choosing import Chooser
+from service.ingest.ledger.choosing import Chooser
+from service.ingest.ledger.writing import Writer
 from service.ingest.pause import Pause
 from service.ingest.progress import Counts, Progress
-from service.ingest.reading import Reading
-from service.ingest.sending import Sender
-from service.ingest.window import Window
-from service.ingest.writing import Writer
+from service.ingest.sending.batching import Batch, Batcher, Window
+from service.ingest.sending.sending import Sender
+from service.ingest.source_reader import SourceReader
 
 LINGER_S = 0.2
-"""How long a batch waits for more items when the source gives none: a slow pipe is answered as it comes."""
+"""How long a partial batch waits for a slow source before it is sent."""
 TELL_EVERY_S = 1.0
 
 
 class Pipeline:
-    """Runs once."""
+    """The stages of one run."""
 
     def __init__(
-        self, reading: Reading, chooser: Chooser, batcher: Batcher, sender: Sender, writer: Writer, window: Window
+        self,
+        reading: SourceReader,
+        chooser: Chooser,
+        batcher: Batcher,
+        sender: Sender,
+        writer: Writer,
+        window: Window,
     ) -> None:
         self._reading = reading
         self._chooser = chooser
@@ -37,13 +42,10 @@ class Pipeline:
         self._batches: asyncio.Queue[Batch | None] = asyncio.Queue(1)
 
     async def run(self, num_senders: int) -> None:
-        """Embed and write everything that the source gives and the ledger lacks.
-
-        Args:
-            num_senders: requests at once.
+        """Embed and write every item of the source that is not in the ledger, by `num_senders` concurrent requests.
 
         Raises:
-            IngestError: the run cannot go on.
+            IngestError: the run cannot continue.
         """
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -62,7 +64,7 @@ class Pipeline:
                 await self._batches.put(None)
 
     async def _feed(self) -> None:
-        """Items to batches, as long as there are any."""
+        """Turn items into batches until the source ends."""
         wait_s = None
         while (read := await self._reading.take(wait_s)) is not None:
             chosen, failures = await self._chooser.choose(read)
@@ -87,8 +89,8 @@ class Pipeline:
             await self._window.leave(batch.num_bytes)
 
 
-async def tell_now_and_then(progress: Progress, counts: Counts, pause: Pause) -> None:
-    """Keep whoever watches informed, for ever."""
+async def report_progress(progress: Progress, counts: Counts, pause: Pause) -> None:
+    """Report progress every `TELL_EVERY_S`, forever."""
     while True:
         counts.waited_s = pause.waited_s
         progress.tell(counts)

@@ -1,4 +1,4 @@
-"""What a run's vectors depend on besides the item: model, revision, settings. Names points; a resume checks it."""
+"""Model, revision and settings that a run's vectors depend on; part of every point's id, checked on resume."""
 
 from typing import Any
 from uuid import UUID, uuid5
@@ -8,11 +8,11 @@ import msgspec
 from service.ingest.errors import IngestError
 
 POINTS = UUID("7b1f2a0c-5f0e-5c51-9d38-0a4f6f2b9e11")
-"""Namespace of all point ids; never changes, or no run could be resumed."""
+"""Namespace of point ids. Must never change, or runs could not be resumed."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Each field changes vectors: a run with another value does not go on from a ledger that was made with this one."""
+    """Every field changes vectors, so a ledger of another plan cannot be resumed."""
 
     model: str
     revision: str | None
@@ -26,24 +26,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     truncate: bool
 
     def point_id(self, item: str, instruction: str | None) -> UUID:
-        """UUIDv5 of item, instruction and this plan: the same in every run, so that writing twice writes once."""
+        """UUIDv5 of item, instruction and plan: the same in every run, so that writing a point again replaces it."""
         return uuid5(POINTS, msgspec.json.encode([item, instruction, self]).decode())
 
 
 def make_plan(card: dict[str, Any], dimensions: int | None, *, raw: bool, truncate: bool) -> Plan:
-    """What the server's model and the user's settings come to.
-
-    Args:
-        card: the model's entry of `/v1/models`.
-        dimensions: length asked for; None is the model's own.
-        raw: whether vectors are left unscaled (`normalize: false`).
-        truncate: whether texts that are too long are cut.
+    """The plan for a model's entry of `/v1/models`; `dimensions` None is the model's own length.
 
     Raises:
         IngestError: the model gives several vectors for an item.
     """
     if card["max_vectors_per_input"] != 1:
-        raise IngestError(f"the model {card['root']} gives a vector for each token; ingest takes models of one")
+        raise IngestError(f"the model {card['root']} gives one vector for each token; ingest needs one for each item")
     return Plan(
         model=card["root"],
         revision=card["revision"],
@@ -59,7 +53,7 @@ def make_plan(card: dict[str, Any], dimensions: int | None, *, raw: bool, trunca
 
 
 def differences(old: bytes, new: Plan) -> list[str]:
-    """What is not as it was, one phrase a field: `dimensions was 256 and is 64`."""
+    """Fields that differ from the ledger's plan, as phrases: `dimensions was 256 and is 64`."""
     before = msgspec.json.decode(old, type=dict[str, Any])
     now = msgspec.to_builtins(new)
     return [

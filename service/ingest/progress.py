@@ -1,4 +1,4 @@
-"""What a run says while it goes: a bar at a terminal, JSON lines for programs, else nothing until the end."""
+"""Progress output: a bar on a terminal, JSON lines with `--json`, otherwise one line at the end."""
 
 import sys
 import time
@@ -9,25 +9,25 @@ from typing import Any, Protocol
 
 import orjson
 
-from service.ingest.extra import load
+from service.ingest.errors import load
 
 RATE_WINDOW_S = 15.0
-"""The rate is that of the last so many seconds."""
+"""Window of the rate."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What has become of the items of this run so far.
+    """Counters of a run.
 
     Attributes:
         points: vectors written, and marked in the ledger.
-        already: vectors that were there before this run.
-        repeated: vectors of this run that the source asks for once more.
-        failed: items in the dead-letter file, those of former runs included.
-        hits: pictures whose vision features the server had.
-        misses: pictures that it encoded.
-        waited_s: pauses that the server asked for, or that it needed.
-        total: vectors that there will be, about; None where that is not known.
+        already: vectors written by earlier runs.
+        repeated: vectors of this run that occur again in the source.
+        failed: items in the dead-letter file, those of earlier runs included.
+        hits: images whose features the server had cached.
+        misses: images that the server encoded.
+        waited_s: seconds of pauses, asked for by the server or by backoff.
+        total: approximate number of vectors of the source; None if unknown.
     """
 
     points: int = 0
@@ -41,12 +41,12 @@ class Counts:
 
     @property
     def needless(self) -> int:
-        """Vectors that this run need not ask for, or not again."""
+        """Vectors that need no request."""
         return self.already + self.repeated
 
 
 class Rate:
-    """Points a second of the last while, and how long the rest will take at that."""
+    """Recent points a second, and the time left at that rate."""
 
     def __init__(self, counts: Counts, clock: Callable[[], float] = time.monotonic) -> None:
         self._counts = counts
@@ -60,7 +60,7 @@ class Rate:
         return self._clock() - self._start_s
 
     def now(self) -> tuple[float, float | None]:
-        """Points a second, and seconds to the end where that is known."""
+        """Points a second, and seconds left if known."""
         now_s = self._clock()
         self._seen.append((now_s, self._counts.points))
         while len(self._seen) > 2 and self._seen[1][0] < now_s - RATE_WINDOW_S:
@@ -73,19 +73,19 @@ class Rate:
 
 
 class Progress(Protocol):
-    """Told now and then, and at the end."""
+    """Output of a run's progress."""
 
     def tell(self, counts: Counts) -> None:
-        """Show how far it is."""
+        """Show the progress."""
         ...
 
     def end(self, counts: Counts, code: int, why: str) -> None:
-        """Show how it ended, with the exit code and, where it stopped before the end, why."""
+        """Show the end, the exit code, and why the run stopped early."""
         ...
 
 
 class JsonProgress:
-    """A line of JSON on stdout each time: `event` is `progress`, or `end` with `exit_code` and `why`."""
+    """JSON lines on stdout: `event` is `progress`, or `end` with `exit_code` and `why`."""
 
     def __init__(self, counts: Counts) -> None:
         self._rate = Rate(counts)
@@ -116,11 +116,11 @@ class QuietProgress:
         self._has_begun = False
 
     def tell(self, counts: Counts) -> None:
-        """Nothing but that the run has begun."""
+        """Remember that the run has started."""
         self._has_begun = True
 
     def end(self, counts: Counts, code: int, why: str) -> None:
-        """What has become of everything, once there was anything; and why it stopped."""
+        """Print a summary if the run has started, and why it stopped."""
         if self._has_begun:
             self._sum_up(counts)
         if why:
@@ -139,7 +139,7 @@ class QuietProgress:
 
 
 class BarProgress(QuietProgress):
-    """tqdm's bar on stderr: part done, rate and time left are its own, hits and failures behind them."""
+    """A tqdm bar on stderr, with cache hits and failures."""
 
     def __init__(self, counts: Counts) -> None:
         super().__init__(counts)
@@ -149,18 +149,18 @@ class BarProgress(QuietProgress):
     def tell(self, counts: Counts) -> None:
         """Draw it."""
         super().tell(counts)
-        if self._bar.initial != counts.needless:  # what was there counts as done, and not in the rate
+        if self._bar.initial != counts.needless:  # earlier vectors count as done, but not in the rate
             self._bar.initial, self._bar.n = counts.needless, counts.needless + counts.points
         self._bar.total = counts.total
-        pictures = counts.hits + counts.misses
-        share = f"{counts.hits / pictures:.0%}" if pictures else "-"
+        images = counts.hits + counts.misses
+        share = f"{counts.hits / images:.0%}" if images else "-"
         waited = {"waited": f"{counts.waited_s:.0f}s"} if counts.waited_s >= 1 else {}
         self._bar.set_postfix({"hits": share, "failed": counts.failed} | waited, refresh=False)
         self._bar.update(counts.needless + counts.points - self._bar.n)
         self._bar.refresh()
 
     def end(self, counts: Counts, code: int, why: str) -> None:
-        """Leave the bar as it is, and the line below it."""
+        """Close the bar and print the summary below it."""
         if self._has_begun:
             self.tell(counts)
         self._bar.leave = self._has_begun
@@ -169,7 +169,7 @@ class BarProgress(QuietProgress):
 
 
 def make_progress(counts: Counts, *, json: bool) -> Progress:
-    """What fits: JSON where it is asked for, a bar where somebody looks.
+    """JSON with `--json`, a bar if stderr is a terminal, otherwise one line at the end.
 
     Raises:
         IngestError: tqdm is not installed.

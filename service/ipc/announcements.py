@@ -1,4 +1,4 @@
-"""What the engine is about to run, told over a pipe that wakes nobody: the front reads it when it wants to know.
+"""Announcements of what the engine is about to run, on a pipe that the front reads when it needs to know.
 
 A message on the socket would wake the front in the middle of the forward that it announces, on a core that the forward
 is using. What was announced before the engine's end can be read after it. Knows no scheduler and no watchdog.
@@ -6,13 +6,14 @@ is using. What was announced before the engine's end can be read after it. Knows
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 
 import msgspec
 
 from service.ipc.channel import frame
 from service.ipc.frames import PREFIX, body_length
-from service.ipc.messages import StepStarted
+from service.ipc.messages import StepKind, StepStarted
 
 PIPE_BYTES = 1 << 20
 """Room for what is announced between two looks of the front, mostly half a second; then the engine waits."""
@@ -20,13 +21,30 @@ READ_BYTES = 1 << 16
 
 
 class Announcer:
-    """The engine's end."""
+    """The engine's end. Every run of the model is announced before it begins.
+
+    The front's watchdog counts from there, and the client knows which requests were running if the engine ends.
+
+    Attributes:
+        num_steps: steps begun so far, which is the number of the last one.
+    """
 
     def __init__(self, descriptor: int) -> None:
+        self.num_steps = 0
         self._descriptor = descriptor
 
+    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
+        """Number and announce a step that is about to run for these requests.
+
+        Raises:
+            OSError: the front has gone.
+        """
+        self.num_steps += 1
+        began_s = time.monotonic()
+        self.announce(StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=began_s))
+
     def announce(self, step: StepStarted) -> None:
-        """Tell; waits while the pipe is full.
+        """Write an announcement; waits while the pipe is full.
 
         Raises:
             OSError: the front has gone.

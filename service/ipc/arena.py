@@ -1,11 +1,11 @@
 """Shared memory for pixels: one inherited file mapping, and a first-fit allocator that only the front uses.
 
 The engine gets the mapping's file descriptor when it is started, maps it for reading only, and reads the slots that
-requests name. Waiting for room is also the bound on decoded pictures in flight. Slots are held while pictures are
-decoded, so a few requests with many large ones could keep every other one out: whoever waits has a turn in a fair
-order, and what is taken leaves room for what is smaller.
+requests name. Waiting for room is also the bound on decoded images in flight. Slots are held while images are
+decoded, so a few requests with many large ones could keep every other one out: requests wait in a fair
+order, and large reservations leave room for small ones.
 
-A slot has one owner at a time: `PixelLoader` from `reserve` until its pixels are decoded, then whoever called `load`
+A slot has one owner at a time: `PixelLoader` from `reserve` until its pixels are decoded, then the caller of `load`
 until `EngineClient.submit`, then the client, which lends it to the engine and releases it when the engine says so or
 has gone. Only the owner releases it.
 """
@@ -28,7 +28,7 @@ KEPT_TIMES = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiting:
-    """Slots that somebody waits for."""
+    """A reservation that waits."""
 
     sizes: list[int]
     turn: "asyncio.Future[list[PixelSlot]]"
@@ -74,7 +74,7 @@ class PixelArena:
             return await waiting.turn
         except asyncio.CancelledError:
             if waiting.turn.cancelled():
-                self._hand_out()  # it may have been in the way
+                self._hand_out()  # it may have blocked others
             else:  # it had its turn already
                 for slot in waiting.turn.result():
                     self.release(slot.start)
@@ -88,7 +88,7 @@ class PixelArena:
         """Give a slot back; only its owner may, and once.
 
         Raises:
-            RuntimeError: nobody has such a slot. Passing over it would one day free somebody else's.
+            RuntimeError: no such slot is taken. Ignoring that would one day free another request's.
         """
         self._put_back(start)
         self._hand_out()
@@ -107,14 +107,14 @@ class PixelArena:
         self._free = merged
 
     def _hand_out(self) -> None:
-        """Give slots to those who wait, as long as there is room for the next."""
+        """Give slots to waiting reservations, as long as there is room for the next."""
         while (entry := self._order.peek()) is not None and self._leaves_room(entry.cost):
             if (slots := self._try(entry.thing.sizes)) is None:
                 return
             self._order.take(entry).turn.set_result(slots)
 
     def _leaves_room(self, num_bytes: int) -> bool:
-        """Whether smaller ones still fit beside so many bytes; who is alone may take all."""
+        """Whether small reservations still fit beside so many bytes; a single one may take all."""
         kept = min(num_bytes * KEPT_TIMES, self.num_bytes // KEPT_TIMES)
         return not self._taken or self.num_bytes_taken + num_bytes + kept <= self.num_bytes
 

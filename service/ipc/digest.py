@@ -1,4 +1,4 @@
-"""A prompt's content as 32 bytes: all that decides its vector, and nothing else."""
+"""The digest of a prompt: 32 bytes of all that decides its raw vector, and nothing else."""
 
 import hashlib
 
@@ -13,13 +13,8 @@ encode = msgspec.msgpack.Encoder().encode
 def prompt_digest(request: Request, *, salt: str = "") -> bytes:
     """BLAKE2b, the same for two requests exactly when the model would do the same for both.
 
-    Args:
-        request: its token ids count, and its pictures' keys in order with their places and grids, and whether it wants
-            a vector or features. Its id, its slots and what becomes of the vector afterwards do not.
-        salt: keeps tenants apart; empty where all count as one.
-
-    Returns:
-        32 bytes.
+    Token ids count, keys, places and grids of media in order, and whether a vector or features are asked for; id, slots
+    and output format do not. `salt` keeps tenants apart; it is empty where all count as one.
     """
     media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
     wants_vector = isinstance(request.output, OutputSpec)

@@ -1,6 +1,6 @@
-"""Frames out of a stream, on the event loop: a large one is read into the memory that it is decoded from, never copied.
+"""Frames of a stream, on the event loop: a large one is read into the memory that it is decoded from, never copied.
 
-A stream reader would hold a picture's features three times, and the loop for 20 ms while it copies them. Knows no
+A stream reader would hold an image's features three times, and the loop for 20 ms while it copies them. Knows no
 message.
 """
 
@@ -89,7 +89,7 @@ class Frames(asyncio.BufferedProtocol):
         return self._buffer[self._num_filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """So many have come."""
+        """Take bytes that were read."""
         self._num_filled += nbytes
         try:
             self._cut()
@@ -101,7 +101,7 @@ class Frames(asyncio.BufferedProtocol):
             self._wake()
 
     def _hand_over(self) -> None:
-        """Give what is ready to whoever takes each frame; a failure is theirs to hear where they wait."""
+        """Give ready frames to `take`; what it raises is raised by `each`."""
         try:
             while self._ready and self._take is not None:
                 self._take(self._ready.popleft())

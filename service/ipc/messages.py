@@ -1,4 +1,4 @@
-"""What front and engine say to each other: tagged msgspec Structs, sent as msgpack. No pickle crosses this line."""
+"""The messages between front and engine: tagged msgspec Structs, sent as msgpack; never pickle."""
 
 import math
 import time
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from service.checkpoint.int8_range import Int8Range
 from service.ipc.reports import CacheReport, ResultReport
-from service.media.tensor_dtype import TensorDtype
-from service.prompt.int8_range import Int8Range
+from service.media.item import MediaKind, TensorDtype
 
 if TYPE_CHECKING:
     Row = bytes | memoryview
 else:
     Row = memoryview
-"""A vector's bytes, or a picture's features: a view of the frame, since copying megabytes would hold the event loop."""
+"""A vector's bytes, or an image's features: a view of the frame, since copying megabytes would hold the event loop."""
 
-StepKind = Literal["encode", "language"]
+StepKind = Literal["encode", "forward"]
 GridTHW = tuple[int, int, int]
-"""Temporal, height and width of a picture in 16-pixel patches, before merging."""
+"""Temporal, height and width of an image in 16-pixel patches, before merging."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -27,14 +27,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class PixelSlot(msgspec.Struct, frozen=True):
-    """A stretch of the shared arena: RGB bytes of a picture or of two frames, or features, row by row."""
+    """A stretch of the shared arena: RGB bytes of an image or of two frames, or features, row by row."""
 
     start: int
     num_bytes: int
 
 
 class Media(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture, pair of frames or sound of a request and where its placeholders stand."""
+    """An image, a pair of video frames or an audio file of a request, and where its placeholders stand."""
 
     key: bytes
     """Level-1 content key, 32 bytes."""
@@ -44,55 +44,72 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
     """Index of the first placeholder token."""
     num_tokens: int
     """How many placeholder tokens it has."""
-    num_frames: int = 1
-    """1 for a picture; 2 for a pair of a video's frames, 0 for a sound, whose placeholders are another token."""
+    kind: MediaKind = "image"
+    """Each kind has a placeholder token of its own; a video's media are pairs of its frames."""
     dtype: TensorDtype | None = None
     """None when the slot holds pixels; the number format of the features that it holds instead."""
     slot: PixelSlot | None = None
     """Its pixels or features, or None when the front expects the engine to have the features."""
 
 
+NumberFormat = Literal["float32", "float16", "bfloat16", "int8", "uint8", "binary", "ubinary"]
+NUM_BITS: dict[NumberFormat, int] = {
+    "float32": 32,
+    "float16": 16,
+    "bfloat16": 16,
+    "int8": 8,
+    "uint8": 8,
+    "binary": 1,
+    "ubinary": 1,
+}
+"""Bits of one dimension in each number format that the engine makes."""
+
+
 class OutputSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What is wanted of the vector."""
+    """The vector that a request asks for: one specification for the routes, the socket and `cenote_kernels.finish`."""
 
     dimensions: int
     """Leading dimensions to keep."""
-    kinds: tuple[str, ...] = ("float32",)
-    """Number formats, as `cenote_kernels.NumberFormat` names them."""
+    output_dtypes: tuple[NumberFormat, ...] = ("float32",)
+    """Number formats to make of the vector."""
     normalize: bool = True
     """Scale to unit length after cutting; False keeps the raw pooled vector."""
 
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of one vector in all of its number formats."""
+        return sum(self.dimensions * NUM_BITS[dtype] // 8 for dtype in self.output_dtypes)
+
 
 class FeaturesSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What is wanted are the features of the prompt's only picture: no language step."""
+    """A request for the features of the prompt's only image, which needs no forward."""
 
     dtype: TensorDtype
     """Number format of the answer."""
 
 
-Wanted = OutputSpec | FeaturesSpec
-"""What a request may want."""
+Output = OutputSpec | FeaturesSpec
+"""What a request may ask for."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt, one vector; or one picture, its features."""
+    """One prompt, one vector; or one image, its features."""
 
     id: int
-    """Unique as long as the front lives; the answer carries it back."""
+    """Unique as long as the front lives."""
     token_ids: list[int]
     """The whole prompt, placeholders expanded."""
     media: tuple[Media, ...] = ()
-    """Its pictures, in the order of their placeholders."""
-    output: Wanted
-    """What is wanted."""
+    """Its images, in the order of their placeholders."""
+    output: Output
     tenant: str = ""
-    """Whose it is: tenants share the engine fairly. Empty for all who send no key."""
+    """The tenant, with whom the engine is shared fairly; empty without a key."""
     deadline_s: float = math.inf
-    """When nobody waits for it any more, on `time.monotonic`, which is one clock for all processes of a machine."""
+    """When it expires, on `time.monotonic`, which is one clock for all processes of a machine."""
     is_fresh: bool = False
-    """The model has to run for it, now: no kept vector and nobody else's. So the service's own question asks."""
+    """The model has to run for it: neither a kept vector nor another request's run may answer the health probe."""
     alone: bool = False
-    """An engine has died while it ran this: it gets a batch of its own, so that it can take nobody along."""
+    """An engine ended while it ran this: it gets a batch of its own, so that no other request is lost with it."""
 
 
 # Front to engine.
@@ -142,13 +159,13 @@ class Pixels(Message, frozen=True, kw_only=True):
 
 
 class Abandon(Message, frozen=True, kw_only=True):
-    """Requests that nobody waits for any more."""
+    """Requests that were cancelled."""
 
     ids: list[int]
 
 
 class Ping(Message, frozen=True, kw_only=True):
-    """Is anybody there? Answered between two steps."""
+    """A request for a `Pong`, answered between two steps."""
 
 
 # Engine to front.
@@ -172,19 +189,19 @@ class Broken(Message, frozen=True, kw_only=True):
 
 
 class Vector(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to one request: a vector, or a picture's features."""
+    """The answer to one request: a vector, or an image's features."""
 
     id: int
     rows: Mapping[str, Row]
     """Number format to the little-endian bytes, of features row by row."""
-    key: bytes = b""  # content key of the picture, beside features
+    key: bytes = b""  # content key of the image, beside features
     num_hits: int
-    """Pictures whose features were there already. Those that came as features are neither hit nor miss."""
-    num_misses: int  # pictures that this request had encoded
+    """Images whose features were there already. Those that came as features are neither hit nor miss."""
+    num_misses: int  # images that this request had encoded
     is_cached: bool = False  # the model did not run for it: the vector was kept, or made for a twin
     queue_ms: float
     inference_ms: float
-    num_batched: int = 0  # inputs of the language step that it ran in; 0 where the model did not run for it
+    num_batched: int = 0  # inputs of the forward that it ran in; 0 where the model did not run for it
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,9 +213,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepStarted(Message, frozen=True, kw_only=True):
-    """The engine enters the model: the heartbeat that the front's watchdog counts from, told by `announcements.py`.
+    """The engine enters the model: the heartbeat that the front's watchdog counts from, sent by `announcements.py`.
 
-    Once for each run of a batch and for each picture. If the engine ends before it says anything `after` it, these
+    Once for each run of a batch and for each image. If the engine ends before it says anything `after` it, these
     requests were running and no others.
     """
 
@@ -212,7 +229,7 @@ class StepStarted(Message, frozen=True, kw_only=True):
 
 
 class SignOfLife(Message, frozen=True, kw_only=True):
-    """What a running engine says between two steps."""
+    """Any message of a running engine between two steps."""
 
     after: int = 0
     """The number of the last step that was announced: it is over."""
@@ -221,11 +238,11 @@ class SignOfLife(Message, frozen=True, kw_only=True):
 
 
 class Pong(SignOfLife, frozen=True, kw_only=True):
-    """The engine's loop turns."""
+    """The answer to a `Ping`: the engine's loop runs."""
 
 
 class StepDone(SignOfLife, frozen=True, kw_only=True):
-    """What one step of the engine gave."""
+    """The results of one step of the engine."""
 
     vectors: list[Vector] = []
     failures: list[Failure] = []

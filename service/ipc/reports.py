@@ -1,4 +1,4 @@
-"""What the engine tells of its caches after each step: data beside an answer, for the metrics."""
+"""Reports of the engine's caches after each step, for the metrics."""
 
 from typing import Literal
 
@@ -20,13 +20,13 @@ class TierReport(msgspec.Struct, frozen=True, kw_only=True):
     num_rejected: int = 0
     """Features that were not worth their room, or came faster than they could be written."""
     num_corrupt: int = 0
-    """Of a shared tier, as the next two: what was found and was not sound; each is a miss as well."""
+    """Of a shared tier, as the next two: found but not valid; each is a miss as well."""
     is_up: bool = True
     """Whether it did what it should when it was last used."""
     last_success_s: float = 0.0
     """When it last did, in seconds since the epoch; 0 before it has."""
     evicted_after_s: tuple[float, ...] = ()
-    """How long what was pushed out since the last report had been there; not told of shared tiers."""
+    """Ages of what was evicted since the last report; empty for shared tiers."""
 
 
 class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,9 +37,8 @@ class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
     num_bytes: int
     num_evictions: int
     saved_s: float = 0.0
-    """What making the features took, once for each picture that did not have to be encoded for it."""
+    """What making the features took, once for each image that did not have to be encoded for it."""
     tiers: tuple[TierReport, ...] = ()
-    """Those that there are."""
 
 
 class ResultReport(msgspec.Struct, frozen=True, kw_only=True):

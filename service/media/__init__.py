@@ -1,4 +1,4 @@
-"""Pictures: from what a client sends to pixels of the size that the model sees.
+"""Images, videos, audio and precomputed features: from what a client sends to the pixels or samples of the model.
 
 Imports no torch; asyncio only in `fetch/`.
 """

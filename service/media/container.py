@@ -1,6 +1,7 @@
-"""MP4 and WebM by their first bytes: files of videos and of sounds alike."""
+"""Files whose container has been read, and MP4 and WebM recognized by their first bytes, for videos and audio."""
 
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
 
 Container = Literal["mp4", "webm"]
 """By FFmpeg's names."""
@@ -8,12 +9,22 @@ Container = Literal["mp4", "webm"]
 _EBML = b"\x1aE\xdf\xa3"
 _EBML_HEAD_BYTES = 64
 
+ContainerName = TypeVar("ContainerName")
+Info = TypeVar("Info")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile(Generic[ContainerName, Info]):
+    """A file whose container has been read: what it says, and the digest of the file alone, 32 bytes."""
+
+    encoded: bytes = field(repr=False, compare=False)
+    container: ContainerName
+    info: Info
+    identity: bytes
+
 
 def sniff_container(encoded: bytes) -> Container | None:
     """The container of a file; None for any other, Matroska that is not WebM among it.
-
-    Args:
-        encoded: the bytes of a file.
 
     Source: ISO/IEC 14496-12 (`ftyp`), RFC 8794 (EBML).
     """

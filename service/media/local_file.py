@@ -3,7 +3,7 @@
 Between a check of a path and its use a path can change; a handle cannot. So nothing is checked about the path but its
 text, and everything about what has been opened. Off unless directories are configured. Runs in a thread.
 
-Source: reference/security-reliability.md section 3, "Local files".
+Source: docs/notes/security.md.
 """
 
 import os
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote_to_bytes
 
-from service.media.blame import Blame
+from service.media.error_location import ErrorLocation
 from service.settings import SettingsError
 
 REFUSED = (
@@ -65,22 +65,19 @@ class LocalFiles:
 
         Args:
             url: `file:///...`, percent-encoded or not.
-            max_bytes: largest file accepted, checked on the handle and again while reading.
-            param: path of the field, for the error.
-            index: input of the batch, for the error.
 
         Raises:
             MediaError: `media_source_refused`, `media_too_large`.
         """
-        blame = Blame(param, index)
+        location = ErrorLocation(param, index)
         try:
             descriptor = self._open(_parts(url))
             try:
-                return _read_regular(descriptor, max_bytes, blame)
+                return _read_regular(descriptor, max_bytes, location)
             finally:
                 os.close(descriptor)
         except (OSError, ValueError):
-            blame.refuse("media_source_refused", f"{REFUSED}.")
+            location.refuse("media_source_refused", f"{REFUSED}.")
 
     def _open(self, parts: tuple[bytes, ...]) -> int:
         for directory in self._directories:
@@ -126,15 +123,15 @@ def _walk(descriptor: int, parts: tuple[bytes, ...]) -> int:
         os.close(held)
 
 
-def _read_regular(descriptor: int, max_bytes: int, blame: Blame) -> bytes:
+def _read_regular(descriptor: int, max_bytes: int, location: ErrorLocation) -> bytes:
     """All bytes of a file of a size that is accepted, also when it grows meanwhile."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
-        blame.refuse("media_source_refused", f"{REFUSED}.")
+        location.refuse("media_source_refused", f"{REFUSED}.")
     pieces, num_left = [], max_bytes + 1 if status.st_size <= max_bytes else 0
     while num_left and (piece := os.read(descriptor, min(num_left, READ_BYTES))):
         pieces.append(piece)
         num_left -= len(piece)
     if num_left == 0:
-        blame.refuse("media_too_large", f"The file is larger than the {max_bytes} bytes accepted.")
+        location.refuse("media_too_large", f"The file is larger than the {max_bytes} bytes accepted.")
     return b"".join(pieces)

@@ -1,19 +1,63 @@
-"""The bytes that a client wrote itself: a data URI or bare base64, and nothing else.
+"""Media that a request carries itself: a data URI or bare base64.
 
-In: the string that a client wrote. Out: the encoded bytes of a picture file, within a byte limit.
-Knows nothing of URLs beyond refusing them (`fetch/` and `local_file.py` read those that are allowed), opens no file
-and no socket, and does not look at what the bytes are.
+Refuses URLs: `fetch/` and `local_file.py` read those that are allowed. Opens no file and no socket.
 """
 
+import binascii
 import re
 from collections.abc import Mapping
 from typing import Literal, NoReturn
 
-from service.media.base64_text import decode_base64, num_decoded
-from service.media.blame import Blame
+from service.media.error_location import ErrorLocation
+
+MIN_UNPADDED_CHARS = 100
+"""A shorter text with a slash and no padding is a path: no image and no audio is so small, but for some GIFs."""
+
+
+def decode_base64(text: str) -> bytes:
+    """The bytes that a text stands for.
+
+    Python's own strict mode passes over `=` behind a group that is full, so that `QUJD` and `QUJD=` were the same.
+
+    Raises:
+        ValueError: it is anything else.
+    """
+    if len(text) % 4 == 0:
+        try:
+            return _strict(text)
+        except ValueError:
+            return _strict(_standard(text))
+    if text.endswith("=") or ("/" in text and len(text) < MIN_UNPADDED_CHARS):
+        raise ValueError("padding is complete or missing altogether")
+    return _strict(_standard(text + "=" * (-len(text) % 4)))
+
+
+def num_decoded(text: str) -> int:
+    """Return the number of bytes that base64 text decodes to."""
+    return len(text) * 3 // 4 - text[-2:].count("=")
+
+
+def _strict(text: str) -> bytes:
+    if text.endswith("==="):
+        raise ValueError("at most two signs are padding")
+    return binascii.a2b_base64(text, strict_mode=True)
+
+
+def _standard(text: str) -> str:
+    """A text of the URL-safe alphabet in the standard one.
+
+    Raises:
+        ValueError: it mixes the two.
+    """
+    if "-" not in text and "_" not in text:
+        return text
+    if "+" in text or "/" in text:
+        raise ValueError("base64 has one alphabet, not two")
+    return text.replace("-", "+").replace("_", "/")
+
 
 What = Literal["image", "video", "audio"]
-"""What a client wrote the source of, as errors call it."""
+"""The kind of media, as errors name it."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}):")
 _PATH_SIGNS = frozenset("./\\~")
@@ -35,9 +79,6 @@ def read_source(
     Args:
         text: `data:[<type>];base64,<data>` or `<data>`.
         max_bytes: largest number of decoded bytes accepted. Checked on the length of the base64, before decoding.
-        param: path of the field, for the error.
-        index: input of the batch, for the error.
-        what: the source of which it is, for the error.
 
     Returns:
         The decoded bytes, at least one and at most `max_bytes`.
@@ -45,18 +86,18 @@ def read_source(
     Raises:
         MediaError: `media_source_refused`, `media_undecodable` or `media_too_large`.
 
-    Source: RFC 2397 (data URIs), RFC 4648 section 4 (base64), reference/security-reliability.md section 3.
+    Source: RFC 2397 (data URIs), RFC 4648 section 4 (base64), docs/notes/security.md
     """
-    blame = Blame(param, index)
+    location = ErrorLocation(param, index)
     scheme = _SCHEME.match(text)
     if scheme is None:
-        return _decode(text, max_bytes, blame, what)
+        return _decode(text, max_bytes, location, what)
     if scheme[1].lower() != "data":
-        _refuse_scheme(scheme[1].lower(), blame, what)
+        _refuse_scheme(scheme[1].lower(), location, what)
     media_type, comma, data = text[scheme.end() :].partition(",")
     if not comma or not media_type.lower().endswith(";base64"):
-        blame.refuse("media_undecodable", f"The data URI of the {what} is not marked `;base64`; {_ACCEPTED[what]}.")
-    return _decode(data, max_bytes, blame, what)
+        location.refuse("media_undecodable", f"The data URI of the {what} is not marked `;base64`; {_ACCEPTED[what]}.")
+    return _decode(data, max_bytes, location, what)
 
 
 def scheme_of(text: str) -> str | None:
@@ -65,35 +106,35 @@ def scheme_of(text: str) -> str | None:
     return scheme[1].lower() if scheme else None
 
 
-def _refuse_scheme(scheme: str, blame: Blame, what: What) -> NoReturn:
+def _refuse_scheme(scheme: str, location: ErrorLocation, what: What) -> NoReturn:
     if scheme in ("http", "https"):
-        blame.refuse(
+        location.refuse(
             "media_source_refused",
             f"The {what} is given as an {scheme} URL, and URL fetching is not enabled on this server: "
             f"{_ACCEPTED[what]}.",
         )
     message = f"The {what} is given with the scheme `{scheme}:`, never opened: {_ACCEPTED[what]}."
-    blame.refuse("media_source_refused", message)
+    location.refuse("media_source_refused", message)
 
 
-def _decode(data: str, max_bytes: int, blame: Blame, what: What) -> bytes:
+def _decode(data: str, max_bytes: int, location: ErrorLocation, what: What) -> bytes:
     data = data.rstrip()
     if not data:
-        blame.refuse("media_undecodable", f"The {what} is empty; {_ACCEPTED[what]}.")
+        location.refuse("media_undecodable", f"The {what} is empty; {_ACCEPTED[what]}.")
     num_bytes = num_decoded(data)
     if num_bytes > max_bytes:
-        blame.refuse("media_too_large", f"The {what} file has {num_bytes} bytes; at most {max_bytes} are accepted.")
+        location.refuse("media_too_large", f"The {what} file has {num_bytes} bytes; at most {max_bytes} are accepted.")
     try:
         return decode_base64(data)
     except ValueError:  # binascii.Error is one
-        return _refuse_not_base64(data, blame, what)
+        return _refuse_not_base64(data, location, what)
 
 
-def _refuse_not_base64(data: str, blame: Blame, what: What) -> NoReturn:
+def _refuse_not_base64(data: str, location: ErrorLocation, what: What) -> NoReturn:
     if _PATH_SIGNS.intersection(data[:64]) and len(data) < 4096:
         message = f"The {what} looks like a path, and no path is ever opened: {_ACCEPTED[what]}."
-        blame.refuse("media_source_refused", message)
-    blame.refuse(
+        location.refuse("media_source_refused", message)
+    location.refuse(
         "media_undecodable",
         f"The {what} is not valid base64: one alphabet, standard or URL-safe, whole padding or none, and no white "
         "space or line breaks inside are needed.",

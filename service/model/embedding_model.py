@@ -1,6 +1,6 @@
-"""What the engine asks of a model, whatever its family. Scheduler, caches and runner know nothing else of it."""
+"""The protocol of a model, whatever its family: all that scheduler, caches and runner know of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from service.model.packed_batch import PackedBatch
+from service.model.packed.packed_batch import PackedBatch
 
 Grid = tuple[int, int, int]
-"""Temporal, height and width of a picture in patches."""
+"""Temporal, height and width of an image in patches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class Probe:
 
     Attributes:
         token_ids: with placeholders.
-        pixels: `[height, width, 3]`, uint8, of its only picture, or `[2, height, width, 3]` of a pair of frames; None
+        pixels: `[height, width, 3]`, uint8, of its only image, or `[2, height, width, 3]` of a pair of frames; None
             when it has none.
-        samples: `[num_samples]`, float32, of its only sound; likewise.
+        samples: `[num_samples]`, float32, of its only audio; likewise.
         offset: of the first placeholder.
-        num_tokens: placeholders of the picture.
-        grid_thw: the picture's patches.
+        num_tokens: placeholders of the image.
+        grid_thw: the image's patches.
     """
 
     token_ids: list[int]
@@ -38,7 +38,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Tower:
-    """The half of a model that sees pictures, by which stored features are told apart.
+    """The half of a model that sees images, by which stored features are told apart.
 
     Attributes:
         module: its weights.
@@ -54,21 +54,23 @@ class Tower:
 
 
 class EmbeddingModel(Protocol):
-    """Pictures to features, packed prompts to raw vectors.
+    """Media to features, packed prompts to raw vectors.
+
+    `architectures.ARCHITECTURES` binds it: from the architecture of a profile to the class that loads the checkpoint.
 
     Attributes:
-        hidden: numbers of a raw vector.
+        hidden_size: numbers of a raw vector.
         num_parameters: of all weights.
         device: where it runs.
         dtype: of its weights and features.
-        placeholder_ids: tokens that stand for media, and whose embeddings are replaced by features: that of a picture,
-            and where the model sees videos that of a pair of frames; that of a sound is the last.
-        tower: what sees pictures; None for a model of text.
-        patch_size: pixels along one side of a unit of a picture's grid.
+        placeholder_ids: tokens whose embeddings are replaced by features, by the kind of media that the model takes:
+            `image`, `video` (a pair of frames), `audio`.
+        tower: what sees images; None for a model of text.
+        patch_size: pixels along one side of a unit of an image's grid.
     """
 
     @property
-    def hidden(self) -> int: ...  # noqa: D102
+    def hidden_size(self) -> int: ...  # noqa: D102
     @property
     def num_parameters(self) -> int: ...  # noqa: D102
     @property
@@ -76,7 +78,7 @@ class EmbeddingModel(Protocol):
     @property
     def dtype(self) -> torch.dtype: ...  # noqa: D102
     @property
-    def placeholder_ids(self) -> tuple[int, ...]: ...  # noqa: D102
+    def placeholder_ids(self) -> Mapping[str, int]: ...  # noqa: D102
     @property
     def tower(self) -> Tower | None: ...  # noqa: D102
     @property
@@ -86,27 +88,26 @@ class EmbeddingModel(Protocol):
         """Position ids of one prompt, `[rows, num_tokens]`.
 
         Args:
-            num_tokens: its length.
-            placeholders: offset and grid of each picture, in order.
+            placeholders: offset and grid of each image, in order.
         """
         ...
 
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Features of one picture or pair of frames, `[tokens, feature_width]`, contiguous, on the device.
+        """Features of one image or pair of frames, `[tokens, feature_width]`, contiguous, on the device.
 
-        They depend on nothing but the pixels: neither on other pictures nor on any prompt.
+        They depend on nothing but the pixels: neither on other images nor on any prompt.
 
         Args:
             pixels: `[height, width, 3]`, uint8, resized by the profile's rule; `[2, height, width, 3]` for a pair. Of
-                a sound its samples, `[num_samples]`, float32, at the profile's rate.
+                an audio file its samples, `[num_samples]`, float32, at the profile's rate.
         """
         ...
 
     def embed(self, batch: PackedBatch) -> torch.Tensor:
-        """Raw pooled vectors, `[num_requests, hidden]`, float32, on the device; neither cut nor normalized.
+        """Raw pooled vectors, `[num_requests, hidden_size]`, float32, on the device; neither cut nor normalized.
 
         Of a late-interaction model (its profile's pooling is `multi_vector`) one for each token, `[total_tokens,
-        hidden]`, in packed order.
+        hidden_size]`, in packed order.
         """
         ...
 
@@ -115,8 +116,8 @@ class EmbeddingModel(Protocol):
         ...
 
     def stock_vector(self, probe: Probe) -> torch.Tensor:
-        """The raw vector of a probe by the stock module's own forward, `[hidden]`: the weights, and nothing of ours.
+        """The raw vector of a probe by the stock module's own forward, `[hidden_size]`: our weights alone.
 
-        Of a late-interaction model `[num_tokens, hidden]`, one for each token.
+        Of a late-interaction model `[num_tokens, hidden_size]`, one for each token.
         """
         ...

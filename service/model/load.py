@@ -1,7 +1,9 @@
 """Weights from a folder: safetensors only, every tensor accounted for, no code from the checkpoint."""
 
+import json
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -9,11 +11,24 @@ import torch
 from transformers import PreTrainedModel
 
 from service.errors import ModelError
-from service.model.unread_tensors import surprising
 
 logger = logging.getLogger("cenote.model")
 
 M = TypeVar("M", bound=PreTrainedModel)
+
+HEADS = re.compile(
+    r"(?:^|\.)(?:cls|lm_head|score|classifier|pre_classifier|qa_outputs|pooler|vocab_transform|vocab_layer_norm"
+    r"|vocab_projector|multi_vector_projector)\."
+)
+"""Heads of masked and causal language models, of classifiers, readers and poolers; jina-v4's vectors for each token."""
+MODERNBERT_HEAD = re.compile(r"^(?:head\.(?:dense|norm)|decoder)\.(?:weight|bias)$")
+BUFFERS = re.compile(
+    r"(?:^|\.)(?:position_ids|token_type_ids|inv_freq|original_inv_freq|cos_cached|sin_cached|relative_position_index"
+    r"|masked_bias|num_batches_tracked)$"
+)
+"""Computed when a module is built; older releases of transformers saved it with the weights."""
+KEY = "unread_tensors"
+"""Of `cenote` in config.json: beginnings of names that may be dropped."""
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -54,18 +69,14 @@ def load_stock(
     frequencies, which have to stay float32.
 
     Args:
-        stock: class of the module.
-        folder: the checkpoint.
-        device: where to put it.
         dtype: of the weights; None takes the checkpoint's own.
         attention: implementation of its attention; None takes the best that the class has.
-        may_lack: beginning of the names of tensors that nothing of ours reads.
 
     Raises:
         ModelError: the checkpoint lacks tensors, has them in other shapes, or has some that the module does not know
             and that are not known to be harmless.
 
-    Source: reference notes on transformers 5.23, section 6.1 and 6.7 (QwenLM/Qwen3-VL-Embedding at 8ce3aab).
+    Source: transformers 5.23 `PreTrainedModel.from_pretrained`; docs/notes/qwen3-vl-embedding.md.
     """
     loaded = stock.from_pretrained(
         folder,
@@ -89,8 +100,8 @@ def load_stock(
 
 
 def _say_unread(names: Sequence[str], folder: Path) -> None:
-    """Tensors that nothing reads are never dropped in silence."""
-    if others := surprising(names, folder):
+    """Refuse or log tensors that the model does not read."""
+    if others := _surprising(names, folder):
         raise ModelError(
             "internal_error",
             f"{folder.name} has {len(others)} tensors that its model does not know: {', '.join(others[:5])}; its "
@@ -99,6 +110,20 @@ def _say_unread(names: Sequence[str], folder: Path) -> None:
         )
     if names:
         logger.info("%d tensors are not read, heads and buffers: %s", len(names), ", ".join(names[:5]))
+
+
+def _surprising(names: Iterable[str], folder: Path) -> list[str]:
+    """Names that are not known to be harmless, sorted.
+
+    Heads of other tasks and buffers that are computed anew change no vector. Other tensors may make a checkpoint
+    another model than its config.json says: an adapter, an expert, a scale.
+    """
+    path = folder / "config.json"
+    own = json.loads(path.read_bytes()).get("cenote") if path.exists() else None
+    dropped = own.get(KEY) if isinstance(own, dict) else None
+    begins = tuple(map(str, dropped)) if isinstance(dropped, list) else ()
+    known = (HEADS, MODERNBERT_HEAD, BUFFERS)
+    return sorted(name for name in names if not (name.startswith(begins) or any(part.search(name) for part in known)))
 
 
 def _own_code(config: object) -> str:

@@ -1,7 +1,6 @@
-"""Multimodal rotary positions of one prompt.
+"""Position ids of one prompt, from its length and where its images stand.
 
-In: its length and where its pictures stand. Out: four rows of position ids.
-numpy only. Knows no batch: packing concatenates the rows of several prompts.
+numpy only. A packed batch has the rows of its prompts side by side.
 """
 
 from collections.abc import Iterable
@@ -17,19 +16,17 @@ def mrope_positions(
 ) -> NDArray[np.int64]:
     """Number the tokens of one prompt.
 
-    A text token at position p gets T = H = W = p, and p grows by 1. Token (i, j) of a picture of gh x gw tokens gets
-    T = p, H = p + i, W = p + j, and p grows by max(gh, gw) after the picture.
+    A text token at position p gets T = H = W = p, and p grows by 1. Token (i, j) of an image of gh x gw tokens gets
+    T = p, H = p + i, W = p + j, and p grows by max(gh, gw) after the image.
 
     Args:
-        num_tokens: length of the prompt.
-        placeholders: offset of the first token and (t, h, w) in patches of each picture, in order; t is 1.
-        merge_size: patches along one side of a visual token.
+        placeholders: offset of the first token and (t, h, w) in patches of each image, in order; t is 1.
 
     Returns:
         int64 [4, num_tokens]: row 0 counts from 0 (its restart marks the next item of a packed batch), rows 1 to 3 are
         T, H and W.
 
-    Source: reference/qwen3-vl-embedding.md section 6.4; transformers 5.23, `Qwen3VLModel.get_rope_index`.
+    Source: transformers 5.23, `Qwen3VLModel.get_rope_index`; docs/notes/qwen3-vl-embedding.md.
     """
     positions = np.empty((4, num_tokens), dtype=np.int64)
     positions[0] = np.arange(num_tokens)
@@ -37,7 +34,7 @@ def mrope_positions(
     for offset, grid in placeholders:
         rows, columns = _merged(grid, merge_size)
         if not index <= offset <= num_tokens - rows * columns:
-            raise ValueError(f"a picture of {rows * columns} tokens at {offset} does not fit {index}..{num_tokens}")
+            raise ValueError(f"an image of {rows * columns} tokens at {offset} does not fit {index}..{num_tokens}")
         positions[1:, index:offset] = np.arange(position, position + offset - index)
         position += offset - index
         index = offset + rows * columns
@@ -47,6 +44,22 @@ def mrope_positions(
         position += max(rows, columns)
     positions[1:, index:] = np.arange(position, position + num_tokens - index)
     return positions
+
+
+def plain_positions(num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+    """Three equal rows that count from 0, images or not.
+
+    References that pass `inputs_embeds` and no positions number so, and those whose prompts have no `<|vision_start|>`
+    in front of an image, by which transformers up to 4.57 found it.
+
+    Source: GME's `gme_inference.py`; VLM2Vec's `get_rope_index`.
+    """
+    return np.tile(np.arange(num_tokens, dtype=np.int64), (3, 1))
+
+
+def rope_positions(num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+    """Temporal, height and width, as transformers numbers them for images."""
+    return mrope_positions(num_tokens, placeholders)[1:]
 
 
 def _merged(grid: Grid, merge_size: int) -> tuple[int, int]:

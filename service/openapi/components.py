@@ -1,10 +1,9 @@
-"""The schemas of the document: msgspec's own, made fit for client generators.
+"""Makes the schemas of the document: msgspec's own, changed so that client generators can use them.
 
-In: the wire types. Out: `components.schemas`. The passes: every union and enum becomes a reference to its name; unions
-are `oneOf`; requests have no `null` and no `default`; answers are open, and what is always sent is required; numbers
-have a format.
+Every union and enum becomes a reference to its name; unions are `oneOf`; requests have no `null` and no `default`;
+answers are open, and fields that are always sent are required; numbers have a format.
 
-Source: shared/reference/ecosystem.md section 1.4, where each rule is a generator that failed without it.
+Source: docs/notes/ecosystem.md names the generator that failed without each rule.
 """
 
 import inspect
@@ -15,8 +14,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from schemas import embed, embed_v1, embed_vectors
 from schemas.base import Answer, Wire
+from schemas.endpoints import embed, embed_v1, embed_vectors
 from service.openapi.named import NAMED, Named
 
 Schema = dict[str, Any]
@@ -30,14 +29,7 @@ variable with two types. And two types that look alike on the wire: one componen
 
 
 def build_components(roots: list[type[Wire | Answer] | UnionType]) -> dict[str, Schema]:
-    """The named schemas of the wire types and of all that they hold.
-
-    Args:
-        roots: the request, answer and error types of the routes.
-
-    Returns:
-        Schema by component name, sorted by name.
-    """
+    """The schemas of the routes' types and of all types inside them, sorted by component name."""
     types = [*roots, *(named.type for named in NAMED)]
     schemas, raw = msgspec.json.schema_components(types, ref_template=REF + "{name}")
     names: dict[str, str] = {}
@@ -97,20 +89,20 @@ def _struct(schema: Schema, names: dict[str, str]) -> Schema:
 
 
 def _always(schema: Schema, is_request: bool) -> bool:
-    """Whether a field with a default is in every answer: msgspec writes defaults out, so it is."""
+    """True for an answer's field with a default: msgspec writes defaults out."""
     return not is_request and "default" in schema
 
 
 def _property(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
     body = {k: v for k, v in _shape(schema, names, nullable=nullable).items() if k != "default"}
     if "enum" in body and "description" not in body and len(body["enum"]) == 1:
-        tag = body["enum"][0]  # a discriminator: it has no field in the struct, so nothing could be said of it there
+        tag = body["enum"][0]  # a discriminator has no field in the struct, and so no description
         body = {"description": f"Always `{tag}`.", "examples": [tag], **body}
     return _replaced(body, names)
 
 
 def _replaced(schema: Schema, names: dict[str, str]) -> Schema:
-    """A reference in place of a copy of a named schema; what is said of this use stays beside it."""
+    """A reference in place of a copy of a named schema; this use's description stays beside it."""
     name = names.get(_fingerprint(schema))
     if name is None:
         return schema
@@ -118,7 +110,7 @@ def _replaced(schema: Schema, names: dict[str, str]) -> Schema:
 
 
 def _shape(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
-    """One schema with all that it holds in the form of the document, itself not yet replaced by its name."""
+    """A schema and all inside it in the form of the document, itself not yet replaced by its name."""
     schema = dict(schema)
     if "anyOf" in schema:
         schema = _union(schema, names, nullable=nullable)
@@ -126,7 +118,7 @@ def _shape(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
         schema["items"] = _property(schema["items"], names, nullable=nullable)
     if "enum" in schema:
         schema["type"] = "string"
-    if "pattern" in schema:  # the wire types say `\A` and `\Z`, which JSON Schema's dialect does not have
+    if "pattern" in schema:  # `\A` and `\Z` of the wire types do not exist in JSON Schema's dialect
         schema["pattern"] = schema["pattern"].replace(r"\A", "^").replace(r"\Z", "$")
     if isinstance(kind := schema.get("type"), str) and kind in _FORMATS:
         schema.setdefault("format", _FORMATS[kind])
@@ -144,27 +136,19 @@ def _union(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
 
 
 def _fingerprint(schema: Schema) -> str:
-    """What makes two schemas the same type, whatever is said of them."""
+    """Equal for schemas of the same type, whatever their descriptions."""
     return json.dumps({k: v for k, v in schema.items() if k not in _NOTES}, sort_keys=True)
 
 
 def component_name(name: str) -> str:
-    """The name in the document: both APIs know usage, so Cohere's carry its name; none is called as its property.
-
-    Args:
-        name: name of a wire type, or of a `Named`.
-    """
+    """The name in the document of a wire type or a `Named`: types of Cohere's API begin with `Cohere`."""
     owners = [(module, getattr(module, name, None)) for module in (embed, embed_vectors, embed_v1)]
     is_cohere = any(getattr(owner, "__module__", None) == module.__name__ for module, owner in owners)
     return f"Cohere{name}" if is_cohere else _RENAMED.get(name, name)
 
 
 def component_of(kind: type | UnionType) -> str:
-    """The component of a route's body: a struct's, or the one that a union was given.
-
-    Args:
-        kind: a wire type, or a union that `named` names.
-    """
+    """The component of a route's body: a wire type, or a union that `named` names."""
     if isinstance(kind, type):
         return component_name(kind.__name__)
     return next(named.name for named in NAMED if named.type is kind)

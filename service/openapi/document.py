@@ -1,18 +1,14 @@
-"""Assembles the OpenAPI document: the route table, the components, and what stands around them.
-
-Out: a dict (`build`) and its bytes (`render`), the same on every machine, so that `/openapi.json` can equal the file.
-"""
+"""Assembles the OpenAPI document from the route table and the components, the same on every machine."""
 
 import json
 from types import UnionType
 from typing import Any
 
 from schemas.errors import CohereErrorResponse, ErrorResponse
-from schemas.models import EXAMPLE_FINGERPRINT
 from service.openapi.components import REF, build_components, component_of
-from service.openapi.parameters import parameters_of
+from service.openapi.parameters import HEADERS, RAW_HEADERS, header_of, parameters_of
 from service.openapi.route import Route
-from service.openapi.routes import RAW_HEADERS, ROUTES, TAGS
+from service.openapi.routes import ROUTES, TAGS
 from service.openapi.statuses import CODES, REASONS, RETRY_AFTER, SHOULD_RETRY
 
 API_VERSION = "0.1.0"
@@ -37,64 +33,6 @@ _RAW = {
 }
 """Vectors as raw bytes. No component: OpenAPI 3.0 has no `contentMediaType`, and its profile has JSON alone."""
 
-HEADERS: dict[str, dict[str, Any]] = {
-    "x-request-id": {
-        "description": "Names this answer; the request's own `x-request-id` if it sent one.",
-        "type": "string",
-    },
-    "Retry-After": {"description": "Seconds to wait before trying again.", "type": "integer"},
-    "retry-after-ms": {
-        "description": "Milliseconds to wait before trying again, spread at random so that clients refused together "
-        "do not come back together.",
-        "type": "integer",
-    },
-    "x-should-retry": {
-        "description": "`false` where the same request would fail again: OpenAI's clients then do not repeat it.",
-        "type": "string",
-    },
-    "WWW-Authenticate": {"description": "How to send a key.", "type": "string"},
-    "x-model-fingerprint": {
-        "description": "Which model made the vectors, exactly: `fingerprint` of `/v1/models`. Store it beside them.",
-        "type": "string",
-    },
-    "x-queue-time": {
-        "description": "Milliseconds between the engine's receipt and the batch; new pictures are encoded in it.",
-        "type": "number",
-    },
-    "x-media-time": {"description": "Milliseconds spent reading pictures.", "type": "number"},
-    "x-inference-time": {"description": "Milliseconds in the model.", "type": "number"},
-    "x-total-time": {"description": "Milliseconds from the request to the answer.", "type": "number"},
-    "x-encoder-cache": {
-        "description": "Pictures found and not found in the encoder cache: `hit=n, miss=m`.",
-        "type": "string",
-    },
-    "Vary": {"description": "Says that `Accept` chose the form of the answer.", "type": "string"},
-    "x-embedding-shape": {"description": "Raw answers only: how many vectors, and their length.", "type": "string"},
-    "x-embedding-dtype": {"description": "Raw answers only: number format of the components.", "type": "string"},
-    "x-embedding-endianness": {"description": "Raw answers only: byte order of the components.", "type": "string"},
-    "x-embedding-truncated": {
-        "description": "Raw answers only: how many inputs had text cut off to fit.",
-        "type": "integer",
-    },
-    "x-prompt-tokens": {
-        "description": "Raw answers only: tokens that the model read, `usage.prompt_tokens` in JSON.",
-        "type": "integer",
-    },
-}
-"""Headers of answers. All but those of raw answers are in each answer that lists them."""
-
-HEADER_EXAMPLES = {
-    "x-model-fingerprint": EXAMPLE_FINGERPRINT,
-    "x-encoder-cache": "hit=1, miss=0",
-    "Vary": "Accept",
-    "WWW-Authenticate": 'Bearer realm="cenote"',
-    "x-embedding-shape": "3,256",
-    "x-embedding-dtype": "float32",
-    "x-embedding-endianness": "little",
-}
-"""What those headers look like whose value has a form of its own."""
-
-
 SECURITY_SCHEMES = {
     "bearerAuth": {"type": "http", "scheme": "bearer", "description": "An API key, where the server has keys."},
     "apiKeyHeader": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same key."},
@@ -103,11 +41,7 @@ SECURITY_SCHEMES = {
 
 
 def build() -> dict[str, Any]:
-    """The document.
-
-    Returns:
-        OpenAPI 3.1.0, with keys in a fixed order.
-    """
+    """The document in OpenAPI 3.1.0, with keys in a fixed order."""
     types = [
         kind
         for route in ROUTES
@@ -129,7 +63,7 @@ def build() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": schemas | {"OpenApiDocument": _SELF},
-            "headers": {name: _header(name) for name in HEADERS},
+            "headers": {name: header_of(name) for name in HEADERS},
             "securitySchemes": SECURITY_SCHEMES,
         },
     }
@@ -145,29 +79,16 @@ def _info() -> dict[str, Any]:
         "title": "Cenote",
         "version": API_VERSION,
         "description": (
-            "A multimodal embedding service. Requests are strict: an unknown field is refused by name; `null` means "
-            "absent. Answers are open: fields may be added. Vectors are in the order of the request. "
-            "Where GET is listed, HEAD is answered too, without the body."
+            "A multimodal embedding service. Requests are strict: an unknown field is an error that names it; `null` "
+            "means absent. Answers are open: fields may be added. Vectors are in the order of the request. "
+            "Every GET has a HEAD, without the body."
         ),
         "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
     }
 
 
-def _header(name: str) -> dict[str, Any]:
-    header = HEADERS[name]
-    formats = {"integer": {"format": "int32"}, "number": {"format": "float"}}
-    schema = {"type": header["type"], **formats.get(header["type"], {})}
-    example = {"example": HEADER_EXAMPLES[name]} if name in HEADER_EXAMPLES else {}
-    return {
-        "description": header["description"],
-        "required": name not in RAW_HEADERS,
-        "schema": schema,
-        **example,
-    }
-
-
 def _operation(route: Route, query: dict[str, Any]) -> dict[str, Any]:
-    """What is said of a route; `query` is the schema of the type whose fields are its query parameters."""
+    """The operation of a route; `query` is the schema of the type whose fields are its query parameters."""
     operation: dict[str, Any] = {
         "operationId": route.operation_id,
         "tags": [route.tag],

@@ -1,34 +1,26 @@
-"""The unions, enums, arrays and maps of the wire that get a name of their own in the document.
+"""The unions, enums, arrays and maps of the wire types that get a name of their own in the document.
 
-msgspec writes them inline wherever they are used, and client generators then invent names such as `Type2`. Knows which
-types deserve a name and what is said of them; how a name replaces its copies is in `components`.
+msgspec writes them inline wherever they are used, and client generators then invent names such as `Type2`.
+`components` replaces the copies by references to the names.
 """
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from schemas.audio import AudioFormat, AudioSource
-from schemas.content import ContentPart, ContentParts, GridThw, ImageSource
-from schemas.embed_v1 import EmbedV1Response
-from schemas.embed_vectors import EmbeddingType
-from schemas.embeddings import (
-    Embedding,
-    EmbeddingInput,
-    EmbedDtype,
-    EncodingFormat,
-    Endianness,
-    OnError,
-    Truncate,
-    TruncationSide,
-)
+from schemas.content.audio import AudioFormat, AudioSource
+from schemas.content.messages import Conversation, MessageOrConversation, Role
+from schemas.content.parts import ContentPart, ContentParts, GridThw, ImageSource
+from schemas.content.video import VideoSource
+from schemas.endpoints.embed_v1 import EmbedV1Response
+from schemas.endpoints.embed_vectors import EmbeddingType
+from schemas.endpoints.embeddings import Embedding, EmbeddingInput, EncodingFormat
+from schemas.endpoints.health import HealthStatus
+from schemas.endpoints.image_embeds import FeaturesFormat
+from schemas.endpoints.models import CohereEndpoint, InputTypes, Modality, Pooling
+from schemas.endpoints.stream import StreamAnswer
 from schemas.errors import ErrorCode, ErrorType
-from schemas.health import HealthStatus
-from schemas.image_embeds import FeaturesFormat
+from schemas.fields import EmbedDtype, Endianness, OnError, Truncate, TruncationSide
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
-from schemas.messages import Conversation, MessageOrConversation, Role
-from schemas.models import CohereEndpoint, InputTypes, Modality, Pooling
-from schemas.stream import StreamAnswer
-from schemas.video import VideoSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +38,13 @@ class Named:
     sdk_branch: str = ""
     """The one branch that the SDK profile keeps of a union, by its title or component; empty keeps the union."""
     sdk_description: str = ""
-    """What is said of the type in the SDK profile, when it keeps one branch that has no component of its own."""
+    """Description in the SDK profile, if it keeps one branch that has no component of its own."""
     sdk_enum_names: tuple[str, ...] = ()
-    """What generators call the values in code, where a value is a keyword of a language (Ruby's `END`)."""
+    """Names of the values in generated code, if a value is a keyword of a language (Ruby's `END`)."""
     is_any_of: bool = False
-    """Whether the union is an `anyOf`: typescript-fetch imports a type twice that two branches of a `oneOf` name."""
+    """True for an `anyOf`: typescript-fetch imports a type twice that two branches of a `oneOf` name."""
     in_sdk: bool = True
-    """Whether the SDK profile has the type; without it no property of the type is there either."""
+    """False if the SDK profile leaves out the type and all properties of the type."""
 
 
 _TEXTS = {"title": "Texts", "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_INPUTS}
@@ -60,14 +52,25 @@ _GRID = {"type": "integer", "format": "int32", "minimum": 1, "maximum": MAX_INT3
 _GRIDS = {"title": "GridThw", "type": "array", "items": _GRID, "minItems": 3, "maxItems": MAX_GRID_NUMBERS}
 _NUMBERS = {"title": "Numbers", "type": "array", "items": {"type": "number", "format": "float"}, "minItems": 1}
 
+
+def _url_source(kind: str, source: object, whose: str) -> Named:
+    return Named(
+        f"{kind}Source",
+        source,
+        f"{whose} source: an object with `url`, or the URL itself.",
+        ({"$ref": f"#/components/schemas/{kind}Url"}, {"title": "Url", "type": "string"}),
+        sdk_branch=f"{kind}Url",
+    )
+
+
 NAMED = (
-    Named("Role", Role, "Who speaks."),
-    Named("EncodingFormat", EncodingFormat, "How a vector is written.", in_sdk=False),
+    Named("Role", Role, "The speaker of a message."),
+    Named("EncodingFormat", EncodingFormat, "Encoding of a vector.", in_sdk=False),
     Named("EmbedDtype", EmbedDtype, "Number format of components."),
     Named("Endianness", Endianness, "Byte order of components.", in_sdk=False),
-    Named("OnError", OnError, "What a bad item does."),
+    Named("OnError", OnError, "Effect of a bad item."),
     Named("FeaturesFormat", FeaturesFormat, "File format of features."),
-    Named("TruncationSide", TruncationSide, "Which end of a text that is too long is cut off."),
+    Named("TruncationSide", TruncationSide, "The end of a text that is cut off if it is too long."),
     Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
     Named(
         "CohereTruncate",
@@ -75,50 +78,36 @@ NAMED = (
         "What happens to a text that is too long.",
         sdk_enum_names=("NONE", "CUT_START", "CUT_END"),
     ),
-    Named("Pooling", Pooling, "How the states of all tokens become one vector; `multi_vector`: each has its own."),
-    Named("Modality", Modality, "What an item may hold."),
+    Named(
+        "Pooling",
+        Pooling,
+        "Pooling of the hidden states of all tokens into one vector; `multi_vector`: each token has its own.",
+    ),
+    Named("Modality", Modality, "Kind of content that an item may hold."),
     Named("HealthStatus", HealthStatus, "Whether requests are answered, or why they are not."),
     Named("ErrorCode", ErrorCode, "The stable name of an error. Names are added, never changed."),
     Named("ErrorType", ErrorType, "OpenAI's coarse grouping of errors."),
     Named("ListObject", Literal["list"], "Marks a list, as in OpenAI's API."),
     Named("EmbeddingObject", Literal["embedding"], "Marks a vector, as in OpenAI's API."),
-    Named("ImageFeaturesObject", Literal["image_features"], "Marks the features of a picture."),
+    Named("ImageFeaturesObject", Literal["image_features"], "Marks the features of an image."),
     Named("TokensObject", Literal["tokens"], "Marks the tokens of one input."),
     Named("ModelObject", Literal["model"], "Marks a model, as in OpenAI's API."),
     Named("CohereResponseType", Literal["embeddings_by_type"], "Marks an answer by number format."),
-    Named("CohereEndpoint", CohereEndpoint, "What Cohere's client may ask of a model."),
+    Named("CohereEndpoint", CohereEndpoint, "An endpoint of Cohere's API that a model serves."),
     Named("InputTypes", InputTypes, "Instruction by name."),
     Named(
         "CohereEmbedV1Response",
         EmbedV1Response,
         "The vectors, as a bare list or by number format; `response_type` says which.",
     ),
-    Named(
-        "ImageSource",
-        ImageSource,
-        "A picture's source: an object with `url`, or the URL itself.",
-        ({"$ref": "#/components/schemas/ImageUrl"}, {"title": "Url", "type": "string"}),
-        sdk_branch="ImageUrl",
-    ),
-    Named(
-        "VideoSource",
-        VideoSource,
-        "A video's source: an object with `url`, or the URL itself.",
-        ({"$ref": "#/components/schemas/VideoUrl"}, {"title": "Url", "type": "string"}),
-        sdk_branch="VideoUrl",
-    ),
-    Named(
-        "AudioSource",
-        AudioSource,
-        "A sound's source: an object with `url`, or the URL itself.",
-        ({"$ref": "#/components/schemas/AudioUrl"}, {"title": "Url", "type": "string"}),
-        sdk_branch="AudioUrl",
-    ),
-    Named("AudioFormat", AudioFormat, "What a sound's file may be."),
+    _url_source("Image", ImageSource, "An image's"),
+    _url_source("Video", VideoSource, "A video's"),
+    _url_source("Audio", AudioSource, "An audio file's"),
+    Named("AudioFormat", AudioFormat, "Format of an audio file."),
     Named(
         "GridThw",
         GridThw,
-        "Size of a picture in patches: temporal, height, width; of several pictures, one after another.",
+        "Size of an image in patches: temporal, height, width; of several images, in sequence.",
         (_GRIDS,),
     ),
     Named("ContentPart", ContentPart, "One part; `type` says which."),

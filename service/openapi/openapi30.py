@@ -1,16 +1,15 @@
-"""From OpenAPI 3.1 to 3.0.3, for the constructs that our documents use.
+"""Converts OpenAPI 3.1 to 3.0.3, for the constructs that our documents use.
 
-In: a document of 3.1 whose schemas are all in `components`. Out: the same of 3.0.3: `type: [T, null]` is `nullable`,
-the `examples` of a schema are one `example`, a reference stands alone, and a body has JSON alone where JSON is offered.
-Examples that their schema does not accept go away. Knows nothing of profiles.
+`type: [T, null]` becomes `nullable`, the `examples` of a schema become one `example`, a reference stands alone, a body
+has JSON alone if JSON is offered, and examples that their schema does not accept are dropped.
 
-Source: the OpenAPI specification 3.0.3; shared/reference/ecosystem.md section 1.4, rule 1.
+Source: the OpenAPI specification 3.0.3; docs/notes/ecosystem.md.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from service.openapi.components import Schema
-from service.openapi.fits import fits
+from service.openapi.components import REF, Schema, branches
 
 Document = dict[str, Any]
 
@@ -18,12 +17,19 @@ _DATA = ("example", "value", "enum", "default", "mapping")
 """Keys whose values are data or names, and so stay as they are."""
 
 
-def to_openapi30(document: Document) -> Document:
-    """The document in OpenAPI 3.0.3.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
 
-    Args:
-        document: of OpenAPI 3.1, as `document.build` writes it.
-    """
+
+def to_openapi30(document: Document) -> Document:
+    """The document in OpenAPI 3.0.3; all its schemas are in `components`."""
     converted: Document = _convert(document, document["components"]["schemas"])
     return converted | {"openapi": "3.0.3"}
 
@@ -61,7 +67,7 @@ def _one_example(node: dict[str, Any], schemas: dict[str, Schema]) -> dict[str, 
     if not isinstance(examples, list):
         return node
     rest = {key: value for key, value in node.items() if key != "examples"}
-    good = [value for value in examples if fits(value, rest, schemas)]
+    good = [value for value in examples if _fits(value, rest, schemas)]
     return rest | ({"example": good[0]} if good else {})
 
 
@@ -70,7 +76,7 @@ def _fitting_bodies(node: dict[str, Any], schemas: dict[str, Schema]) -> dict[st
     examples = node.get("examples")
     if not isinstance(examples, dict) or "schema" not in node:
         return node
-    good = {name: example for name, example in examples.items() if fits(example["value"], node["schema"], schemas)}
+    good = {name: example for name, example in examples.items() if _fits(example["value"], node["schema"], schemas)}
     return node | {"examples": good}
 
 
@@ -88,3 +94,34 @@ def _lone_reference(node: dict[str, Any]) -> dict[str, Any]:
         return node
     notes = {key: value for key, value in node.items() if key != "$ref"}
     return notes | {"allOf": [{"$ref": node["$ref"]}]}
+
+
+def _fits(value: Any, schema: Schema, schemas: Mapping[str, Schema]) -> bool:
+    """True if a JSON value has the shape of `schema`, bounds aside; `schemas` are all components."""
+    if "$ref" in schema:
+        target = schemas.get(schema["$ref"].removeprefix(REF))
+        return target is not None and _fits(value, target, schemas)
+    if union := branches(schema):
+        return sum(_fits(value, branch, schemas) for branch in union) == 1
+    if value not in schema.get("enum", [value]) or not _is_kind(value, schema.get("type", list(_KINDS))):
+        return False
+    if isinstance(value, list):
+        return all(_fits(item, schema.get("items", {}), schemas) for item in value)
+    return not isinstance(value, dict) or _object_fits(value, schema, schemas)
+
+
+def _is_kind(value: Any, kinds: str | list[str]) -> bool:
+    names = [kinds] if isinstance(kinds, str) else kinds
+    if isinstance(value, bool):
+        return "boolean" in names
+    return any(isinstance(value, _KINDS[name]) for name in names)
+
+
+def _object_fits(value: dict[str, Any], schema: Schema, schemas: Mapping[str, Schema]) -> bool:
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+    if any(name not in value for name in schema.get("required", ())):
+        return False
+    if others is False and not value.keys() <= properties.keys():
+        return False
+    anything: Schema = others if isinstance(others, dict) else {}
+    return all(_fits(item, properties.get(name, anything), schemas) for name, item in value.items())

@@ -1,10 +1,9 @@
 """The SDK profile: the document for client generators that cannot do unions (Java, Go, C#, ...), in OpenAPI 3.0.3.
 
-In: what `document.build` returns, and the marks on `named.NAMED`. Out: the same operations and types, where a field
-that takes several forms has the one that generators can send. Every request of the profile is one of the document; the
-server knows no difference. Knows no type by name.
+A field with several forms keeps the one that generators can send, by the marks on `named.NAMED`. Every request of the
+profile is also a request of the document.
 
-Source: shared/reference/ecosystem.md sections 1.3 and 1.4.
+Source: docs/notes/ecosystem.md.
 """
 
 import json
@@ -19,11 +18,7 @@ ABOUT = "This is the SDK profile: where a field takes several forms, it has one;
 
 
 def build_sdk() -> Document:
-    """The SDK profile of the document.
-
-    Returns:
-        OpenAPI 3.0.3, with keys in the order of the document.
-    """
+    """The SDK profile in OpenAPI 3.0.3, with keys in the order of the document."""
     document = build()
     components = document["components"]
     aliases = _aliases(components["schemas"])
@@ -44,7 +39,7 @@ def _without_options(paths: Document) -> Document:
 
 
 def _bare(operation: Document) -> Document:
-    kept = [one for one in operation.get("parameters", []) if one.get("required")]
+    kept = [parameter for parameter in operation.get("parameters", []) if parameter.get("required")]
     rest = {key: value for key, value in operation.items() if key != "parameters"}
     return rest | ({"parameters": kept} if kept else {})
 

@@ -1,4 +1,4 @@
-"""The one table of codes and statuses: the document publishes it, and `service.http.errors` answers by it."""
+"""The error codes of each status, with their meaning: published in the document, used by `service.http.errors`."""
 
 from schemas.errors import ErrorCode
 
@@ -45,69 +45,69 @@ CODES: dict[int, tuple[ErrorCode, ...]] = {
 """Codes by status."""
 
 REASONS: dict[int, str] = {
-    400: "The request breaks the contract; the message says how.",
-    401: "The server asks for an API key, and this is none of its keys.",
+    400: "The request is not valid; the message says why.",
+    401: "The server needs an API key, and the request has no valid one.",
     404: "There is no model of that name.",
     405: "The route does not take this method.",
     408: "The body came too slowly.",
     409: "A `uuid` is bound to other content.",
-    413: "The body, or a picture, video or sound, is larger than the server takes.",
+    413: "The body, or an image, video or audio, is larger than the server takes.",
     414: "The request's target is too long.",
     415: "The body is not `application/json`.",
-    422: "A picture, video or sound cannot be read.",
-    429: "The key has reached one of its limits; come back after `Retry-After` seconds.",
+    422: "An image, video or audio cannot be read.",
+    429: "The key has reached one of its limits; retry after `Retry-After` seconds.",
     431: "The request's headers are too many or too large.",
     500: "The service is at fault.",
-    502: "A picture, video or sound could not be fetched from its URL.",
-    503: "The server loads, restarts, drains or is full; come back after `Retry-After` seconds.",
+    502: "An image, video or audio could not be fetched from its URL.",
+    503: "The server is loading, restarting, draining or full; retry after `Retry-After` seconds.",
     504: "The answer would come too late.",
 }
-"""What a status says, for people."""
+"""Descriptions of statuses."""
 
 MEANINGS: dict[ErrorCode, str] = {
     "invalid_json": "The body is not one JSON object in UTF-8.",
-    "invalid_request": "A field has a value of the wrong type or out of bounds, or two fields do not go together.",
-    "unknown_field": "The request has a field that the contract does not have.",
-    "missing_input": "None of the fields that hold what to embed is there.",
-    "conflicting_input": "Two fields are there that exclude each other.",
+    "invalid_request": "A field has a value of the wrong type or out of bounds, or two fields contradict each other.",
+    "unknown_field": "The request has a field that is not part of the API.",
+    "missing_input": "None of the fields that hold what to embed is set.",
+    "conflicting_input": "Two fields are set that exclude each other.",
     "empty_input": "A list is empty, or an item has nothing in it.",
     "too_many_inputs": "The request has more items than one request may have.",
     "token_arrays_not_accepted": "`input` holds token ids; send text.",
     "invalid_dimensions": "The model does not offer vectors of that length.",
     "context_length_exceeded": "An item has more tokens than the model or the request allows.",
-    "unsupported_modality": "The model does not read what an item holds, or not together; its `modalities` and "
-    "`mixes_modalities` say what it reads.",
-    "invalid_image_embeds": "The features are not a tensor that fits the picture's grid and the model.",
-    "cache_miss": "A `uuid` without content is not known here; `missing` lists all of them. Send their content.",
-    "uuid_conflict": "The `uuid` stands for other content.",
-    "media_source_refused": "The source of a picture, video or sound is of a kind that this server does not read.",
-    "media_fetch_failed": "The URL gave no file; why is told in the server's log alone.",
-    "media_undecodable": "The bytes are not a picture, video or sound that can be read.",
-    "media_too_large": "A picture, video or sound is larger or longer than this server takes.",
+    "unsupported_modality": "The model does not take this kind of content, or this mixture of kinds; see its "
+    "`modalities` and `mixes_modalities`.",
+    "invalid_image_embeds": "The features are not a tensor that fits the image's grid and the model.",
+    "cache_miss": "A `uuid` sent without content is unknown; `missing` lists all of them. Send their content.",
+    "uuid_conflict": "The `uuid` is bound to other content.",
+    "media_source_refused": "The source of an image, video or audio is of a kind that this server does not accept.",
+    "media_fetch_failed": "The URL could not be fetched; only the server's log says why.",
+    "media_undecodable": "The bytes are not an image, video or audio that can be read.",
+    "media_too_large": "An image, video or audio is larger or longer than this server takes.",
     "body_too_large": "The body has more bytes than this server takes.",
-    "body_timeout": "The body came too slowly: it has a fixed time, and longer while it comes fast enough.",
+    "body_timeout": "The body came too slowly: it has a fixed time, extended as long as it comes fast enough.",
     "target_too_long": "The path and query of the request are longer than this server takes.",
     "head_too_large": "The request's headers are more, or larger, than this server takes.",
     "unsupported_media_type": "The body's media type is not `application/json`.",
     "invalid_api_key": "No API key came, or several, or one that the server does not know.",
     "model_not_found": "There is no model of that name; `/v1/models` lists them.",
     "route_not_found": "There is no such path.",
-    "method_not_allowed": "The path is there, and takes other methods.",
-    "model_loading": "The model is still loading; come back later.",
-    "engine_restarting": "The engine ended and is starting again; come back later.",
-    "out_of_memory": "The device had no memory for this input, even alone; come back later, or send less.",
-    "server_draining": "This server is going and had no time left for the request; send it to another.",
-    "overloaded": "As much work waits as this server takes; come back later.",
-    "rate_limit_exceeded": "This key, or its tenant, has as much under way as it may have; come back later.",
-    "too_many_connections": "As many connections are open as this server takes; come back later, or use fewer.",
-    "deadline_exceeded": "The answer would have come after the request's time was over.",
-    "non_finite_embedding": "The model gave a vector that is not of finite numbers and unit length; it is not sent.",
+    "method_not_allowed": "The path exists, with other methods.",
+    "model_loading": "The model is still loading; retry later.",
+    "engine_restarting": "The engine has ended and is restarting; retry later.",
+    "out_of_memory": "The device has not enough memory for this input, even alone; retry later, or send less.",
+    "server_draining": "This server is shutting down and had no time left for the request; send it to another.",
+    "overloaded": "The server's queue is full; retry later.",
+    "rate_limit_exceeded": "This key, or its tenant, has reached its limit; retry later.",
+    "too_many_connections": "The server has reached its limit of connections; retry later, or use fewer.",
+    "deadline_exceeded": "The request's time was over before its answer.",
+    "non_finite_embedding": "The model gave a vector that is not finite or not of unit length; it is not sent.",
     "internal_error": "The service failed; quote the request id in a report.",
 }
-"""What a code says, for people."""
+"""Descriptions of codes."""
 
 MIN_TIMEOUT_S = 0.001
-"""The least that `X-Request-Timeout` may ask for."""
+"""The shortest `X-Request-Timeout`."""
 
 RETRY_AFTER = (429, 503)
 """Statuses that carry `Retry-After` and `retry-after-ms`."""

@@ -1,7 +1,6 @@
-"""The playground's files by path: read once, with what a browser and its cache need to know of each.
+"""The playground's files by path, read once, with media type and ETag.
 
-In: the folder `page` beside this module, and the built-in model's sample pictures. Out: `PAGE` and `FILES`. There is no
-other path below `/playground/`, and a path is looked up here and never on a disk. Knows no HTTP.
+They are the folder `page` and the built-in model's sample images. A request's path is looked up here, never on a disk.
 """
 
 import hashlib
@@ -11,7 +10,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 PREFIX = "/playground/"
-"""Where the page finds the rest of itself."""
+"""Path of the files that the page loads."""
 
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -20,13 +19,13 @@ MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
 }
-"""By ending. What ends otherwise, such as the types that only the checker reads, is not served."""
+"""By suffix. Files with other suffixes, such as TypeScript's types, are not served."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
-"""The Content-Security-Policy: nothing of another host, nothing inline, and no text that becomes markup."""
+"""The Content-Security-Policy: no other host, nothing inline, and no text that becomes markup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def _found() -> Iterator[tuple[str, Traversable]]:
 
 
 FILES = {path: _read(file) for path, file in sorted(_found(), key=lambda pair: pair[0])}
-"""Each path with its file; the page itself is among them only as `PAGE`."""
+"""Files by path, without the page itself."""
 
 PAGE = FILES.pop(f"{PREFIX}index.html")
-"""What `/` answers."""
+"""The page at `/`."""

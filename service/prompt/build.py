@@ -1,23 +1,23 @@
-"""From a conversation to the token ids that the engine embeds.
+"""`PromptBuilder`: from a conversation to the token ids that the engine embeds.
 
-In: a `Conversation` whose pictures are known by header only. Out: a `Prompt` within the length limit, with one
-placeholder per picture and pair of frames; or an error. Nothing is decoded before this has passed.
+In: a `Conversation` whose images are known by header only. Out: a `Prompt` within the length limit, with one
+placeholder per image and pair of frames; or an error. Nothing is decoded before this has passed.
 Knows no model family (the profile's layout does) and no route.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from service.errors import InputError, ModelError
-from service.prompt.check import check_tokenizer
+from service.media.item import MediaItem
 from service.prompt.conversation import Conversation
-from service.prompt.draft import Draft
-from service.prompt.piece import ImagePiece, Piece, TextPiece, TokenPiece
-from service.prompt.profile import Profile
+from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
-from service.prompt.tokenizer import PromptTokenizer
+from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
+from service.prompt.tokenizer.check import check_tokenizer
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Budget, Fixed, Side, Truncation
 
 NUM_REPEATED = 512
@@ -26,6 +26,32 @@ MAX_REPEATED_CHARS = 2048
 
 COMPOSED_BYTES = 12
 """What one character can come to at most once it is composed: three times its four bytes (Unicode annex 15)."""
+
+
+@dataclass(slots=True)
+class PromptBuffer:
+    """A prompt under construction: ids and placeholders so far, and the run of ids that may be cut."""
+
+    token_ids: list[int] = field(default_factory=list)
+    placeholders: list[Placeholder] = field(default_factory=list)
+    cuttable: range = range(0)
+    """Which token ids truncation may remove."""
+    truncated: bool = False
+
+    def add_image(self, item: MediaItem, pad_id: int) -> None:
+        """Append one image's run of placeholder tokens."""
+        length = item.num_tokens
+        self.placeholders.append(Placeholder(len(self.token_ids), length, item.grid_thw, item))
+        self.token_ids += [pad_id] * length
+
+    def cut(self, num_tokens: int, side: Side) -> None:
+        """Remove so many tokens from one end of the cuttable run; later images move left."""
+        start = self.cuttable.stop - num_tokens if side == "right" else self.cuttable.start
+        del self.token_ids[start : start + num_tokens]
+        self.placeholders = [
+            replace(p, offset=p.offset - num_tokens) if p.offset >= self.cuttable.stop else p for p in self.placeholders
+        ]
+        self.truncated = True
 
 
 class PromptBuilder:
@@ -39,6 +65,7 @@ class PromptBuilder:
         self._profile = profile
         self._tokenizer = tokenizer
         self._strict = strict_reference
+        self._media_tokens = profile.media_tokens
         self._repeated = lru_cache(NUM_REPEATED)(self._token_ids)
         unbounded = Truncation(profile.max_tokens)
         check_tokenizer(profile, tokenizer, lambda conversation: self.build(conversation, unbounded).token_ids)
@@ -60,12 +87,6 @@ class PromptBuilder:
         signs or white space reaches from the kept tokens through that whole margin, nine of the longest tokens and
         more: byte-pair merges inside such a run may depend on all of it.
 
-        Args:
-            conversation: what to embed.
-            truncation: the request's limit and side.
-            param: path of the field, for errors.
-            index: input of the batch, for errors.
-
         Returns:
             The prompt, at most min(`truncation.max_tokens`, profile's maximum) tokens; the profile's padding comes on
             top of what the request allows.
@@ -73,44 +94,45 @@ class PromptBuilder:
         Raises:
             InputError: `empty_input`, `conflicting_input`, `context_length_exceeded`, or `invalid_request` for a media
                 token in a client's text under `strict_reference`.
-            ModelError: placeholders and their tokens disagree, which would be a fault of ours.
+            ModelError: placeholders and their tokens disagree, which would be a bug.
 
-        Source: reference/qwen3-vl-embedding.md sections 2.3 and 5; reference/security-reliability.md section 3.
+        Source: docs/notes/qwen3-vl-embedding.md.
         """
-        _check_conversation(conversation, param, index)
+        try:
+            _check_conversation(conversation)
+            pieces = self._profile.layout(conversation)
+        except InputError as error:  # a layout does not know where the conversation stands in the request
+            error.param, error.index = param, index
+            raise
         budget = Budget(truncation, self._profile.max_tokens, param, index)
-        pieces = self._lay_out(conversation, budget)
         if truncation.side is not None:
             pieces = [self._shorten(piece, budget.limit, truncation.side) for piece in pieces]
-        self._refuse_hopeless(pieces, conversation.add_special_tokens, budget)
-        draft = self._tokenize(pieces, conversation.add_special_tokens, budget)
-        _truncate(draft, budget)
-        if self._profile.padding is not None and not _is_picture(pieces):
-            draft.token_ids = self._profile.padding.fill(draft.token_ids)
-        if not draft.token_ids:
+        is_text = not all(isinstance(piece, ImagePiece) for piece in pieces)  # images alone are not tokenized
+        has_ends = conversation.add_special_tokens
+        has_ends = is_text and (self._profile.add_special_tokens if has_ends is None else has_ends)
+        self._refuse_hopeless(pieces, has_ends, budget)
+        buffer = self._tokenize(pieces, has_ends, budget)
+        if len(buffer.token_ids) > budget.limit:
+            _truncate(buffer, budget)
+        if self._profile.padding is not None and is_text:
+            buffer.token_ids = self._profile.padding.fill(buffer.token_ids)
+        if not buffer.token_ids:
             message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."
             raise InputError("empty_input", message, param=param, index=index)
-        return self._checked(draft.finish())
-
-    def _lay_out(self, conversation: Conversation, budget: Budget) -> Sequence[Piece]:
-        try:
-            return self._profile.layout(conversation)
-        except InputError as error:  # a layout knows what it cannot hold, and not where that came from
-            error.param, error.index = budget.param, budget.index
-            raise
+        return self._checked(buffer)
 
     def _shorten(self, piece: Piece, limit: int, side: Side) -> Piece:
         """Cut bytes that cannot survive: so many tokens cover fewer than are kept."""
         if not isinstance(piece, TextPiece) or not piece.cuttable or piece.user_start is None:
             return piece
         header, text = piece.text[: piece.user_start], piece.text[piece.user_start :]
-        return replace(piece, text=header + self._tokenizer.clip(text, limit, side))
+        return piece._replace(text=header + self._tokenizer.clip(text, limit, side))
 
-    def _refuse_hopeless(self, pieces: Sequence[Piece], add_special_tokens: bool | None, budget: Budget) -> None:
+    def _refuse_hopeless(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> None:
         """Refuse by length in bytes what cannot fit in tokens, so that a huge text costs nothing."""
         texts = [piece.text for piece in pieces if isinstance(piece, TextPiece)]
-        has_pictures = ImagePiece in map(type, pieces)
-        if sum(map(len, texts)) * COMPOSED_BYTES <= budget.limit and not has_pictures:
+        has_images = ImagePiece in map(type, pieces)
+        if sum(map(len, texts)) * COMPOSED_BYTES <= budget.limit and not has_images:
             return  # too short to be hopeless, whatever it says
         kept = pieces if budget.truncation.side is None else [_fixed(piece) for piece in pieces]
         num_chars = max((len(piece.text) for piece in kept if isinstance(piece, TextPiece)), default=0)
@@ -118,49 +140,50 @@ class PromptBuilder:
         num_least = sum(self._least_tokens(piece, budget.limit + 1) for piece in kept)
         if num_least <= budget.limit and num_chars <= max_chars:
             return
-        fixed = self._count_fixed(pieces, add_special_tokens, budget)
+        fixed = self._count_fixed(pieces, has_ends, budget)
         if fixed is not None or num_chars <= max_chars:
             budget.refuse(max(num_least, fixed.num_tokens if fixed else 0), fixed, is_least=True)
         budget.refuse_chars(num_chars, max_chars)
 
-    def _count_fixed(self, pieces: Sequence[Piece], add_special_tokens: bool | None, budget: Budget) -> Fixed | None:
+    def _count_fixed(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> Fixed | None:
         """What cannot be cut, where that alone is too long and can be counted at little cost."""
         fixed = [_fixed(piece) for piece in pieces]
         if sum(len(piece.text) for piece in fixed if isinstance(piece, TextPiece)) > MAX_REPEATED_CHARS:
             return None
-        counted = _fixed_part(self._tokenize(fixed, add_special_tokens, budget))
+        counted = _fixed_part(self._tokenize(fixed, has_ends, budget))
         return counted if counted.num_tokens > budget.limit else None
 
     def _least_tokens(self, piece: Piece, enough: int) -> int:
         if isinstance(piece, TextPiece):
+            if not piece.cuttable and len(piece.text) <= MAX_REPEATED_CHARS:
+                return len(self._repeated(piece.text))  # exact, and known from earlier prompts
             return self._tokenizer.least_tokens(piece.text, enough)
         return piece.item.num_tokens if isinstance(piece, ImagePiece) else 1
 
-    def _tokenize(self, pieces: Sequence[Piece], add_special_tokens: bool | None, budget: Budget) -> Draft:
-        has_ends = self._profile.add_special_tokens if add_special_tokens is None else add_special_tokens
-        has_ends = has_ends and not _is_picture(pieces)
-        draft = Draft(list(self._tokenizer.head_token_ids) if has_ends else [])
+    def _tokenize(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> PromptBuffer:
+        buffer = PromptBuffer(list(self._tokenizer.head_token_ids) if has_ends else [])
         for piece in pieces:
             if isinstance(piece, TokenPiece):
-                draft.token_ids.append(piece.token_id)
+                buffer.token_ids.append(piece.token_id)
             elif isinstance(piece, ImagePiece):
-                draft.add_image(piece.item, self._profile.pad_of(piece.item.num_frames))
+                buffer.add_image(piece.item, self._profile.pad_of(piece.item.kind))
             else:
-                self._add_text(draft, piece, budget)
+                self._add_text(buffer, piece, budget)
         if has_ends:
-            draft.token_ids += self._tokenizer.tail_token_ids
-        return draft
+            buffer.token_ids += self._tokenizer.tail_token_ids
+        return buffer
 
-    def _add_text(self, draft: Draft, piece: TextPiece, budget: Budget) -> None:
+    def _add_text(self, buffer: PromptBuffer, piece: TextPiece, budget: Budget) -> None:
         if piece.cuttable and piece.user_start is not None:
             token_ids, num_header_tokens = self._tokenizer.encode_after(
                 piece.text, piece.user_start, parse_special=self._strict
             )
-            draft.add_cuttable(token_ids, num_header_tokens)
+            start = len(buffer.token_ids) + num_header_tokens
+            buffer.cuttable = range(start, start + len(token_ids) - num_header_tokens)
         else:  # the template's own words, and instructions, which most requests have in common
             repeats = len(piece.text) <= MAX_REPEATED_CHARS
-            token_ids = (self._repeated if repeats else self._token_ids)(piece.text)
-            draft.token_ids += token_ids
+            token_ids = self._repeated(piece.text) if repeats else self._token_ids(piece.text)
+        buffer.token_ids += token_ids
         if self._strict and piece.user_start is not None:
             self._refuse_media_tokens(token_ids, budget)
 
@@ -168,7 +191,7 @@ class PromptBuilder:
         return self._tokenizer.encode(text, parse_special=self._strict).ids
 
     def _refuse_media_tokens(self, token_ids: Sequence[int], budget: Budget) -> None:
-        for pad_id in self._profile.media_tokens:
+        for pad_id in self._media_tokens:
             if num_pads := token_ids.count(pad_id):
                 message = (
                     f"The text holds the special token `{self._tokenizer.id_to_token(pad_id)}` {num_pads} times, but "
@@ -176,52 +199,46 @@ class PromptBuilder:
                 )
                 raise InputError("invalid_request", message, param=budget.param, index=budget.index)
 
-    def _checked(self, prompt: Prompt) -> Prompt:
+    def _checked(self, buffer: PromptBuffer) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
-        num_visual = dict.fromkeys(self._profile.media_tokens, 0)
-        for place in prompt.placeholders:
-            num_visual[self._profile.pad_of(place.item.num_frames)] += place.length
-        if any(prompt.token_ids.count(pad_id) != num_visual[pad_id] for pad_id in self._profile.media_tokens):
-            raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
-        return prompt
-
-
-def _is_picture(pieces: Sequence[Piece]) -> bool:
-    """Whether a prompt is pictures and nothing else: no tokenizer has a word in it."""
-    return all(isinstance(piece, ImagePiece) for piece in pieces)
+        num_pads = dict.fromkeys(self._media_tokens, 0)
+        for place in buffer.placeholders:
+            num_pads[self._profile.pad_of(place.item.kind)] += place.length
+        for pad_id, num in num_pads.items():
+            if buffer.token_ids.count(pad_id) != num:
+                raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
+        return Prompt(buffer.token_ids, tuple(buffer.placeholders), buffer.truncated)
 
 
 def _fixed(piece: Piece) -> Piece:
-    """What no cutting takes away of a piece."""
+    """Return the part of a piece that is never cut."""
     if not isinstance(piece, TextPiece) or not piece.cuttable:
         return piece
-    return replace(piece, text=piece.text[: piece.user_start or 0])
+    return piece._replace(text=piece.text[: piece.user_start or 0])
 
 
-def _truncate(draft: Draft, budget: Budget) -> None:
-    num_tokens, side = len(draft.token_ids), budget.truncation.side
+def _truncate(buffer: PromptBuffer, budget: Budget) -> None:
+    num_tokens, side = len(buffer.token_ids), budget.truncation.side
     num_excess = num_tokens - budget.limit
-    if num_excess <= 0:
-        return
-    if num_excess > len(draft.cuttable):
-        budget.refuse(num_tokens, _fixed_part(draft))
+    if num_excess > len(buffer.cuttable):
+        budget.refuse(num_tokens, _fixed_part(buffer))
     if side is None:
         budget.refuse(num_tokens)
-    draft.cut(num_excess, side)
+    buffer.cut(num_excess, side)
 
 
-def _fixed_part(draft: Draft) -> Fixed:
-    num_images = sum(placeholder.length for placeholder in draft.placeholders)
-    return Fixed(len(draft.token_ids) - len(draft.cuttable) - num_images, num_images)
+def _fixed_part(buffer: PromptBuffer) -> Fixed:
+    num_images = sum(placeholder.length for placeholder in buffer.placeholders)
+    return Fixed(len(buffer.token_ids) - len(buffer.cuttable) - num_images, num_images)
 
 
-def _check_conversation(conversation: Conversation, param: str | None, index: int | None) -> None:
+def _check_conversation(conversation: Conversation) -> None:
     if not conversation.turns:
         message = "The conversation has 0 turns; at least one with text, an image or a video is needed."
-        raise InputError("empty_input", message, param=param, index=index)
+        raise InputError("empty_input", message)
     if conversation.add_generation_prompt and conversation.continue_final_message:
         message = (
             "`add_generation_prompt` and `continue_final_message` are both true; at most one may be: the first opens "
             "a new turn, the second leaves the last one open."
         )
-        raise InputError("conflicting_input", message, param=param, index=index)
+        raise InputError("conflicting_input", message)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from service.media.picture import Picture
-from service.media.video import Video
+from service.media.item import MediaItem
+from service.media.video.frame_pair import Video
 
 Role = Literal["user", "assistant"]
 """Who speaks. The system turn is the conversation's instruction."""
@@ -16,35 +16,31 @@ Role = Literal["user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: videos, then pictures, then text.
+    """One turn: videos, then images, then text.
 
     Attributes:
         role: who speaks.
-        images: the pictures, in the order written.
+        images: the images, in the order written.
         text: all texts of the turn, joined with nothing between.
         videos: the videos, in the order written.
     """
 
     role: Role
-    images: tuple[Picture, ...] = ()
+    images: tuple[MediaItem, ...] = ()
     text: str = ""
     videos: tuple[Video, ...] = ()
 
     @classmethod
-    def of_parts(cls, role: Role, parts: Iterable[Picture | Video | str]) -> "Turn":
-        """Put videos and pictures first and join the texts with nothing between, whatever order was written.
-
-        Args:
-            role: who speaks.
-            parts: videos, pictures and texts as the client wrote them.
+    def of_parts(cls, role: Role, parts: Iterable[MediaItem | Video | str]) -> "Turn":
+        """Put videos and images first and join the texts with nothing between, whatever order was written.
 
         Returns:
             The turn.
 
-        Source: reference/qwen3-vl-embedding.md section 2.2: all videos, then all images, then all texts.
+        Source: docs/notes/qwen3-vl-embedding.md: all videos, then all images, then all texts.
         """
         texts: list[str] = []
-        images: list[Picture] = []
+        images: list[MediaItem] = []
         videos: list[Video] = []
         for part in parts:
             if isinstance(part, str):

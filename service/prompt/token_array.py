@@ -1,13 +1,13 @@
 """A prompt that a client tokenized itself: its ids as they stand, checked and nothing added.
 
-In: ids. Out: a `Prompt` within the length limit, or an error. Knows no template; pictures cannot be told in ids.
+In: ids. Out: a `Prompt` within the length limit, or an error. Knows no template; images cannot be told in ids.
 """
 
 from dataclasses import dataclass
 
 from schemas.limits import MAX_INT32
 from service.errors import InputError
-from service.prompt.profile import Profile
+from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Budget, Truncation
 
@@ -25,12 +25,8 @@ def build_token_array(
     """Check ids and, if asked, cut them plainly: whatever stands at that end goes.
 
     Args:
-        array: the ids.
-        truncation: the request's limit and side.
         profile: for its limit and its media tokens.
         num_ids: size of the vocabulary; ids are below it.
-        param: path of the field, for errors.
-        index: input of the batch, for errors.
 
     Raises:
         InputError: `context_length_exceeded`, or `invalid_request` for an id that is none or stands for media.
@@ -47,10 +43,10 @@ def build_token_array(
         if token_id in profile.media_tokens:
             message = (
                 f"`{param}[{place}]`: expected a token id that stands for text, got {token_id}, which stands for "
-                "media; pictures go into `inputs` or `messages`"
+                "media; images go into `inputs` or `messages`"
             )
             raise InputError("invalid_request", message, param=f"{param}[{place}]", index=index)
     if num_excess <= 0:
-        return Prompt(token_ids, (), len(token_ids), truncated=False)
+        return Prompt(token_ids, (), truncated=False)
     kept = token_ids[:limit] if truncation.side == "right" else token_ids[num_excess:]
-    return Prompt(kept, (), len(kept), truncated=True)
+    return Prompt(kept, (), truncated=True)

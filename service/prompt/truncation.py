@@ -72,7 +72,6 @@ class Budget:
         """Raise the error of a prompt that is too long.
 
         Args:
-            num_tokens: length of the prompt.
             fixed: what cannot be cut, where that is too long by itself.
             is_least: the length is a lower bound, found without tokenizing.
 
@@ -86,7 +85,6 @@ class Budget:
         """Raise the error of a text that is too long to be tokenized at all.
 
         Args:
-            num_chars: characters of the text.
             max_chars: how many are read where `limit` tokens are.
 
         Raises:

@@ -1,6 +1,6 @@
-"""JSON as people write it: on one line where it fits, one entry a line where it does not; also as a Python literal.
+"""JSON as people write it: on one line where it fits, else one entry a line; also as a Python literal.
 
-A JSON value is a literal of TypeScript as it stands. In Python three names differ.
+A JSON value is a TypeScript literal as it stands; Python has other names for `true`, `false` and `null`.
 """
 
 import json
@@ -16,22 +16,12 @@ _PYTHON = {True: "True", False: "False", None: "None"}
 
 
 def json_literal(value: Any, *, indent: int = 0) -> str:
-    """A value as JSON.
-
-    Args:
-        value: anything that JSON can hold.
-        indent: spaces before the line that the literal ends up on; the first line has none.
-    """
+    """A value as JSON; `indent` is the number of spaces before the line that it starts on."""
     return _literal(value, indent, python=False)
 
 
 def python_literal(value: Any, *, indent: int = 0) -> str:
-    """A value as a Python literal.
-
-    Args:
-        value: anything that JSON can hold.
-        indent: as of `json_literal`.
-    """
+    """A value as a Python literal, indented as by `json_literal`."""
     return _literal(value, indent, python=True)
 
 

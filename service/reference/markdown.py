@@ -1,43 +1,62 @@
-"""The reference as Markdown, for readers of the repository: `docs/reference.md`.
-
-In: the model. Out: one text with a heading for each operation and each type, and links between them.
-"""
+"""Writes the reference as Markdown: `docs/reference.md`, the body of the page `/docs`, and the index `/llms.txt`."""
 
 from collections.abc import Iterable, Iterator
 
 from service.reference.literal import json_literal
 from service.reference.model import Body, Example, Field, NamedType, Operation, Phrase, Reference, TypeLink
 from service.reference.read import read
-from service.reference.snippets import examples_of, snippets
+from service.reference.snippets import BASE_URL, examples_of, snippets
 
 HEAD = (
     "<!-- Generated from the wire types and the route table: `make reference`. Do not edit. -->\n\n"
     "The same as a page: `GET /docs` of a running server. For programs: [openapi.json](../openapi.json), and "
-    "[openapi-sdk.json](../openapi-sdk.json) for client generators that cannot do unions."
+    "[openapi-sdk.json](../openapi-sdk.json) for client generators that do not support unions."
 )
 
 
 def render_markdown() -> str:
-    """The reference of this release, ending with a newline."""
+    """The text of `docs/reference.md`, ending with a newline."""
     reference = read()
-    parts = [
-        f"# {reference.title} {reference.version}: the reference",
-        HEAD,
-        reference.description,
-        _contents(reference),
-    ]
+    title = f"# {reference.title} {reference.version}: the reference"
+    return "\n\n".join([title, HEAD, reference.description, _contents(reference), *sections(reference)]) + "\n"
+
+
+def render_llms_txt() -> str:
+    """The text of `/llms.txt`: an index of the API for language models, as llmstxt.org describes it."""
+    reference = read()
+    links = (
+        f"- [Reference]({BASE_URL}/docs): every operation, field, error and limit, with calls to copy\n"
+        f"- [OpenAPI document]({BASE_URL}/openapi.json): OpenAPI 3.1, complete\n"
+        f"- [OpenAPI document for client generators]({BASE_URL}/openapi-sdk.json): OpenAPI 3.0.3, without unions"
+    )
+    parts = [f"# {reference.title}", f"> {reference.description}", f"Base URL: {BASE_URL}", f"## Documents\n\n{links}"]
     for group in reference.groups:
-        parts += [f"## {group.name}", group.description]
-        parts += [text for operation in group.operations for text in _operation(operation)]
-    parts += ["## Types", *(text for named in reference.types for text in _type(named))]
-    parts += _tables(reference)
+        lines = [f"- `{o.method} {o.path}`: {o.summary}" for o in group.operations]
+        parts += [f"## {group.name}", group.description, "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
+def sections(reference: Reference) -> Iterator[str]:
+    """The reference without its head, paragraph by paragraph: operations by group, types, error codes, limits."""
+    for group in reference.groups:
+        yield f"## {group.name}"
+        yield group.description
+        for operation in group.operations:
+            yield from _operation(operation)
+    yield "## Types"
+    for named in reference.types:
+        yield f"### {named.name}"
+        yield from _type_body(named)
+    yield "## Error codes"
+    yield "`code` of an error is one of these. Codes are added, never changed."
+    yield _table(("Code", "Status", "Meaning"), [(f"`{c.name}`", str(c.status), c.meaning) for c in reference.codes])
+    yield "## Limits"
+    yield "What depends on the model is in `GET /v1/models`; what depends on the server is in `cenote serve --help`."
+    yield _table(("Limit", "Value", "Meaning"), [(f"`{x.name}`", f"{x.value:,}", x.meaning) for x in reference.limits])
+
+
 def _contents(reference: Reference) -> str:
-    rows = [
-        (f"[`{o.method} {o.path}`](#{o.id.lower()})", o.summary) for group in reference.groups for o in group.operations
-    ]
+    rows = [(f"[`{o.method} {o.path}`](#{o.id.lower()})", o.summary) for o in reference.operations]
     rest = "[Types](#types), [error codes](#error-codes), [limits](#limits)"
     return _table(("Operation", "What it does"), rows) + "\n\n" + rest
 
@@ -57,7 +76,7 @@ def _operation(operation: Operation) -> Iterator[str]:
         yield from _calls(operation, example)
     for body in operation.answers:
         yield from _answer(body)
-    yield _table(("Header", "What it says"), [(f"`{header.name}`", header.description) for header in operation.headers])
+    yield _table(("Header", "What it says"), [(f"`{name}`", about) for name, about in operation.headers.items()])
     if operation.failures:
         yield "#### Errors"
         yield _failures(operation)
@@ -67,8 +86,8 @@ def _operation(operation: Operation) -> Iterator[str]:
 def _calls(operation: Operation, example: Example | None) -> Iterator[str]:
     if example:
         yield f"**{example.summary}**"
-    for snippet in snippets(operation, example):
-        yield f"{snippet.title}:\n\n```{snippet.language}\n{snippet.code}\n```"
+    for i, snippet in enumerate(snippets(operation, example)):
+        yield _folded(snippet.title, snippet.language, snippet.code, is_open=i == 0)
 
 
 def _answer(body: Body) -> Iterator[str]:
@@ -79,7 +98,13 @@ def _answer(body: Body) -> Iterator[str]:
 
 
 def _example(example: Example) -> str:
-    return f"Example: {example.summary}\n\n```json\n{json_literal(example.value)}\n```"
+    return _folded(f"Example: {example.summary}", "json", json_literal(example.value))
+
+
+def _folded(title: str, language: str, code: str, *, is_open: bool = False) -> str:
+    return (
+        f"<details{' open' if is_open else ''}><summary>{title}</summary>\n\n```{language}\n{code}\n```\n\n</details>"
+    )
 
 
 def _failures(operation: Operation) -> str:
@@ -93,11 +118,6 @@ def _failures(operation: Operation) -> str:
         for failure in operation.failures
     ]
     return _table(("Status", "When", "Codes", "Body"), rows)
-
-
-def _type(named: NamedType) -> Iterator[str]:
-    yield f"### {named.name}"
-    yield from _type_body(named)
 
 
 def _type_body(named: NamedType) -> Iterator[str]:
@@ -114,25 +134,18 @@ def _type_body(named: NamedType) -> Iterator[str]:
 
 
 def _fields(fields: Iterable[Field], *, is_request: bool) -> str:
+    third = "Absent means" if is_request else "Always there"
     rows = [
-        (f"`{f.name}`", _phrase(f.type), f.bounds, "required" if f.required else f.absent, f.description)
+        (f"`{f.name}`", _phrase((*f.type, f", {f.bounds}" if f.bounds else "")), _absence(f, is_request), f.description)
         for f in fields
     ]
+    return _table(("Field", "Type", third, "Description"), rows)
+
+
+def _absence(field: Field, is_request: bool) -> str:
     if is_request:
-        return _table(("Field", "Type", "Bounds", "Absent means", "Description"), rows)
-    sent = [
-        (name, type_, bounds, "yes" if rule == "required" else "no", about) for name, type_, bounds, rule, about in rows
-    ]
-    return _table(("Field", "Type", "Bounds", "Always there", "Description"), sent)
-
-
-def _tables(reference: Reference) -> Iterator[str]:
-    yield "## Error codes"
-    yield "`code` of an error is one of these. Codes are added, never changed."
-    yield _table(("Code", "Status", "Meaning"), [(f"`{c.name}`", str(c.status), c.meaning) for c in reference.codes])
-    yield "## Limits"
-    yield "What depends on the model is in `GET /v1/models`; what depends on the server is in `cenote serve --help`."
-    yield _table(("Limit", "Value", "Meaning"), [(f"`{x.name}`", f"{x.value:,}", x.meaning) for x in reference.limits])
+        return "required" if field.required else field.absent
+    return "yes" if field.required else "no"
 
 
 def _phrase(phrase: Phrase) -> str:

@@ -1,15 +1,12 @@
-"""What the reference says, as data: the document with everything looked up that a reader would have to look up.
+"""The reference as data: the OpenAPI document with every reference looked up. `read` fills it, `markdown` writes it."""
 
-In: nothing that is not in the code already (`read` fills it). Knows neither Markdown nor HTML.
-"""
-
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class TypeLink:
-    """A named type inside a phrase; renderers make it a link."""
+    """A named type inside a phrase, to be written as a link."""
 
     name: str
 
@@ -27,9 +24,9 @@ class Field:
     bounds: str
     """Such as `1 to 2,048 entries`; empty when there are none."""
     required: bool
-    """Whether a request must hold it, or every answer does."""
+    """True if a request must hold it, or every answer does."""
     absent: str
-    """What it means to leave it out; empty when the description has no sentence on it."""
+    """The effect of leaving it out; empty if the description does not say."""
     description: str
 
 
@@ -68,21 +65,12 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
-    """A header of answers."""
-
-    name: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
 class Failure:
     """One status that an operation can fail with."""
 
     status: int
     reason: str
     codes: tuple[str, ...]
-    headers: tuple[str, ...]
     body: Body
 
 
@@ -95,13 +83,13 @@ class Operation:
     path: str
     summary: str
     description: str
-    protected: bool
     parameters: tuple[Field, ...]
     parameter_examples: dict[str, str]
     request: Body | None
     answers: tuple[Body, ...]
     """One for each media type of the success answer."""
-    headers: tuple[Header, ...]
+    headers: dict[str, str]
+    """Headers of answers, with what they say."""
     failures: tuple[Failure, ...]
 
 
@@ -134,15 +122,15 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """Everything, in the order in which it is read."""
+    """The whole reference, in reading order."""
 
     title: str
     version: str
     description: str
     groups: tuple[Group, ...]
     types: tuple[NamedType, ...]
-    codes: tuple[Code, ...] = field(default=())
-    limits: tuple[Limit, ...] = field(default=())
+    codes: tuple[Code, ...]
+    limits: tuple[Limit, ...]
 
     @property
     def operations(self) -> tuple[Operation, ...]:

@@ -1,23 +1,67 @@
-"""The reference as one page, `GET /docs`: HTML that needs no script, no other file and no other host.
+"""The reference as one page, `GET /docs`: the Markdown as HTML that needs no script, no other file and no other host.
 
-In: the model. Out: the page, and the Content-Security-Policy under which it is complete: nothing may be loaded, and the
-one style sheet is allowed by its hash. How a type or an operation looks is in `blocks`.
+The Content-Security-Policy lets the page load nothing, and allows its one style sheet by hash. A server's own address
+and model replace those of a first start in every call.
 """
 
 import base64
 import hashlib
 import html
+import json
+import re
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from urllib.parse import quote
 
-from service.reference.blocks import inline, method, operation_block, table, type_block
-from service.reference.model import Group, Operation, Reference
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from service.reference.markdown import render_llms_txt, sections
+from service.reference.model import Reference
 from service.reference.read import read
+from service.reference.snippets import BASE_URL
+
+_STRING = r"(?P<s>\"(?:\\.|[^\"\\])*\"|'[^']*')"
+_NUMBER = r"(?P<n>(?<![\w./:])\d+(?:\.\d+)?(?![\w./:]))"
+_LANGUAGES = {
+    "json": (r"(?P<c>\A\Z)", "true|false|null"),
+    "sh": (r"(?P<c>\A\Z)", "curl"),
+    "python": (r"(?P<c>#[^\n]*)", "import|from|for|in|print|True|False|None"),
+    "ts": (r"(?P<c>//[^\n]*)", "const|await|if|throw|new|true|false|null"),
+}
+"""Comments and keywords of each language, as far as the snippets of the reference have them."""
+
+_PATTERNS = {
+    language: re.compile(rf"{_STRING}|{comment}|(?P<k>\b(?:{keywords})\b)|{_NUMBER}")
+    for language, (comment, keywords) in _LANGUAGES.items()
+}
+
+_MODEL = re.compile(r'((?:"model"</span>: |model=)<span class=s>)"builtin"')
+"""The model of a call, and of the answer to it, as `highlight` writes them."""
+
+_HOST = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
+"""A name or an address, perhaps with a port: nothing that means something to HTML, a shell or a language."""
 
 
-@cache
-def _style() -> str:
-    return (resources.files("service.reference") / "page.css").read_text("utf-8")
+def base_url(scheme: str, host: str) -> str:
+    """The address of a server by the Host header that a client sent, or the reference's own where that is no host."""
+    return f"{scheme}://{host}" if scheme in ("http", "https") and _HOST.fullmatch(host) else BASE_URL
+
+
+def own_page(url: str, model: str | None) -> str:
+    """The page with calls to the server at `url` (from `base_url`) and its model; None while that is not known yet."""
+    page = render_page()
+    if model is not None:
+        name = html.escape(json.dumps(model), quote=False)
+        page = _MODEL.sub(lambda found: found[1] + name, page)
+        page = page.replace(f"{BASE_URL}/v1/models/builtin", f"{BASE_URL}/v1/models/{quote(model, safe='/:')}")
+    return page.replace(BASE_URL, url)
+
+
+def own_llms_txt(url: str) -> str:
+    """The index for language models, with the address of the server."""
+    return render_llms_txt().replace(BASE_URL, url)
 
 
 def policy() -> str:
@@ -30,39 +74,52 @@ def policy() -> str:
 
 @cache
 def render_page() -> str:
-    """The page of the reference."""
+    """The page with the address and the model of a first start."""
     reference = read()
-    sections = "".join(_group(group) for group in reference.groups)
-    types = "".join(type_block(named) for named in reference.types)
-    main = (
-        f"<h1>{html.escape(reference.title)} API reference</h1>{_lead(reference)}{sections}"
-        f"<section id=types><h2>Types</h2><p class=soft>Objects, lists and names that the tables link to.</p>{types}"
-        f"</section>{_tables(reference)}"
-    )
-    return _frame(f"{reference.title} API reference", f"{_navigation(reference)}<main id=content>{main}</main>")
-
-
-def _frame(title: str, body: str) -> str:
+    title = f"{reference.title} API reference"
+    files = "[openapi.json](/openapi.json), [openapi-sdk.json](/openapi-sdk.json)"
+    text = "\n\n".join([f"# {title}", reference.description, files, *sections(reference)])
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8>"
         "<meta name=viewport content='width=device-width, initial-scale=1'>"
         f"<title>{html.escape(title)}</title><style>{_style()}</style></head>"
-        f"<body><a class=skip href=#content>Skip to the content</a><div class=frame>{body}</div></body></html>"
+        "<body><a class=skip href=#content>Skip to the content</a>"
+        f"<div class=frame>{_navigation(reference)}<main id=content>{_html(text)}</main></div></body></html>"
     )
 
 
-def _lead(reference: Reference) -> str:
-    files = "<a href=/openapi.json>openapi.json</a><a href=/openapi-sdk.json>openapi-sdk.json</a>"
-    return f"<p class=lead>{inline(reference.description)}</p><p class=files>{files}</p>"
+@cache
+def _style() -> str:
+    return (resources.files("service.reference") / "page.css").read_text("utf-8")
+
+
+def _html(markdown: str) -> str:
+    parser = MarkdownIt("commonmark", {"html": True, "highlight": highlight}).enable("table")
+    tokens = parser.parse(markdown)
+    _name_headings(tokens)
+    return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _name_headings(tokens: Sequence[Token]) -> None:
+    """Give headings the ids that the Markdown links to; those below an operation have none of their own."""
+    for i, token in enumerate(tokens):
+        if token.type == "heading_open" and token.tag in ("h2", "h3"):
+            token.attrSet("id", tokens[i + 1].content.lower().replace(" ", "-"))
 
 
 def _navigation(reference: Reference) -> str:
     groups = "".join(
-        f"<h2>{html.escape(group.name)}</h2><ul>{''.join(map(_entry, group.operations))}</ul>"
+        f"<h2>{group.name}</h2><ul>"
+        + "".join(
+            f"<li><a href=#{o.id.lower()}><span class='method {o.method.lower()}'>{o.method}</span>"
+            f"<span>{o.path}</span></a></li>"
+            for o in group.operations
+        )
+        + "</ul>"
         for group in reference.groups
     )
-    types = "".join(f"<li><a href=#type-{t.name}>{t.name}</a></li>" for t in reference.types)
-    tables = "<li><a href=#codes>Error codes</a></li><li><a href=#limits>Limits</a></li>"
+    types = "".join(f"<li><a href=#{named.name.lower()}>{named.name}</a></li>" for named in reference.types)
+    tables = "<li><a href=#error-codes>Error codes</a></li><li><a href=#limits>Limits</a></li>"
     return (
         f"<nav aria-label=Contents><a class=brand href=/docs>{reference.title}<small>{reference.version}</small></a>"
         "<input type=checkbox id=menu aria-label='Show the contents'><label class=menu for=menu>Contents</label>"
@@ -70,28 +127,14 @@ def _navigation(reference: Reference) -> str:
     )
 
 
-def _entry(operation: Operation) -> str:
-    return f"<li><a href=#{operation.id}>{method(operation)}<span>{html.escape(operation.path)}</span></a></li>"
+def highlight(code: str, language: str, _attributes: str = "") -> str:
+    """Code as HTML, with `<span class>` around strings (`s`), numbers (`n`), keywords (`k`) and comments (`c`)."""
+    out, end = [], 0
+    for found in _PATTERNS[language].finditer(code):
+        out += [_escape(code[end : found.start()]), f"<span class={found.lastgroup}>{_escape(found[0])}</span>"]
+        end = found.end()
+    return "".join([*out, _escape(code[end:])])
 
 
-def _group(group: Group) -> str:
-    operations = "".join(operation_block(operation) for operation in group.operations)
-    name = html.escape(group.name)
-    return (
-        f"<section id={name.lower()}><h2>{name}</h2><p class=soft>{inline(group.description)}</p>{operations}</section>"
-    )
-
-
-def _tables(reference: Reference) -> str:
-    codes = [
-        (f"<code id=code-{code.name}>{code.name}</code>", str(code.status), inline(code.meaning))
-        for code in reference.codes
-    ]
-    limits = [(f"<code>{x.name}</code>", f"{x.value:,}", inline(x.meaning)) for x in reference.limits]
-    return (
-        "<section id=codes><h2>Error codes</h2><p>The <code>code</code> of an error is one of these. Codes are added, "
-        f"never changed.</p>{table(('Code', 'Status', 'Meaning'), ('name', 'short', ''), codes)}</section>"
-        "<section id=limits><h2>Limits</h2><p>What depends on the model is in <a href=#listModels>"
-        "<code>GET /v1/models</code></a>; what depends on the server is in <code>cenote serve --help</code>.</p>"
-        f"{table(('Limit', 'Value', 'Meaning'), ('name', 'short', ''), limits)}</section>"
-    )
+def _escape(text: str) -> str:
+    return html.escape(text, quote=False)

@@ -1,19 +1,21 @@
-"""From the OpenAPI document to the reference's data.
+"""Reads the reference from the OpenAPI document, the table of error codes and the limits.
 
-In: the document, the table of error codes, the limits. Out: one `Reference`. Everything in it has its one source there:
-a sentence of a page is changed in the wire types or in the route table.
+To change a sentence of the reference, change it in the wire types or in the route table.
 """
 
+import ast
+import inspect
 import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
+from schemas import limits
 from service.openapi import build
 from service.openapi.components import REF, Schema, branches
 from service.openapi.statuses import CODES, MEANINGS, REASONS
-from service.reference.limits import read_limits
 from service.reference.model import (
     Body,
     Code,
@@ -21,14 +23,17 @@ from service.reference.model import (
     Failure,
     Field,
     Group,
-    Header,
+    Limit,
     NamedType,
     Operation,
+    Phrase,
     Reference,
+    TypeLink,
 )
-from service.reference.words import bounds, words
 
 Node = dict[str, Any]
+
+_MANY = {"string": "strings", "integer": "integers", "number": "numbers", "boolean": "booleans"}
 
 _ABSENT = re.compile(r"\s*\bAbsent means (?:that )?(.+?)\.(?=\s|$)")
 
@@ -53,12 +58,12 @@ def read() -> Reference:
         ),
         types=tuple(types[name] for name in sorted(types) if name not in _shown_once(document)),
         codes=tuple(Code(code, status, MEANINGS[code]) for status, codes in CODES.items() for code in codes),
-        limits=read_limits(),
+        limits=_limits(),
     )
 
 
 def _shown_once(document: Node) -> set[str]:
-    """Types that are the body or the answer of one operation and nothing else: their table stands there."""
+    """Types used only as the body or the answer of one operation, where their table stands."""
     places = Counter(_references(document))
     bodies = [
         content["schema"].get("$ref", "").removeprefix(REF)
@@ -121,14 +126,13 @@ def _operation(
         path=path,
         summary=node["summary"],
         description=node["description"],
-        protected=node.get("security") != [],
         parameters=tuple(
             _field(p["name"], p["schema"] | {"description": p["description"]}, p["required"]) for p in parameters
         ),
         parameter_examples={p["name"]: p["example"] for p in parameters},
         request=next(iter(_bodies(node.get("requestBody", {"content": {}}), types)), None),
         answers=_bodies(responses[200], types),
-        headers=tuple(_header(document, name) for name in responses[200]["headers"]),
+        headers={name: document["components"]["headers"][name]["description"] for name in responses[200]["headers"]},
         failures=tuple(_failure(status, r, types) for status, r in responses.items() if status != 200),
     )
     return node["tags"][0], operation
@@ -145,11 +149,65 @@ def _bodies(node: Node, types: dict[str, NamedType]) -> tuple[Body, ...]:
     )
 
 
-def _header(document: Node, name: str) -> Header:
-    return Header(name, document["components"]["headers"][name]["description"])
-
-
 def _failure(status: int, response: Node, types: dict[str, NamedType]) -> Failure:
     (body,) = _bodies(response, types)
     has_code = body.type is not None and any(field.name == "error" for field in body.type.fields)
-    return Failure(status, REASONS[status], CODES[status] if has_code else (), tuple(response["headers"]), body)
+    return Failure(status, REASONS[status], CODES[status] if has_code else (), body)
+
+
+def _limits() -> tuple[Limit, ...]:
+    """The numbers of `schemas.limits` with the docstring under each, which exists in the source alone."""
+    body = ast.parse(inspect.getsource(limits)).body
+    return tuple(
+        Limit(statement.targets[0].id, getattr(limits, statement.targets[0].id), inspect.cleandoc(about.value.value))
+        for statement, about in pairwise(body)
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Name)
+        and isinstance(about, ast.Expr)
+        and isinstance(about.value, ast.Constant)
+        and isinstance(about.value.value, str)
+    )
+
+
+def words(schema: Schema, *, many: bool = False) -> Phrase:
+    """A type in words, `many` of them in the plural."""
+    if "$ref" in schema:
+        return (TypeLink(schema["$ref"].removeprefix(REF)),)
+    if union := branches(schema):
+        return _joined([words(branch, many=many) for branch in union])
+    if "enum" in schema:
+        return _joined([(f"`{value}`",) for value in schema["enum"]])
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    return _joined([_kind(kind, schema, many) for kind in kinds])
+
+
+def _kind(kind: str, schema: Schema, many: bool) -> Phrase:
+    if kind == "array":
+        return ("lists of " if many else "list of ", *words(schema["items"], many=True))
+    if kind == "object":
+        values = schema.get("additionalProperties")
+        return ("map from string to ", *words(values)) if isinstance(values, dict) else ("any object",)
+    return (_MANY.get(kind, kind) if many else kind,)
+
+
+def _joined(phrases: list[Phrase]) -> Phrase:
+    return tuple(word for i, phrase in enumerate(phrases) for word in ((" or ", *phrase) if i else phrase))
+
+
+def bounds(schema: Schema) -> str:
+    """The bounds that a schema states itself, such as `1 to 2,048 entries`; empty when it states none."""
+    found = [
+        _range(schema.get("minItems"), schema.get("maxItems"), " entries"),
+        _range(schema.get("minLength"), schema.get("maxLength"), " characters"),
+        _range(schema.get("minimum"), schema.get("maximum"), ""),
+        f"matches `{schema['pattern']}`" if "pattern" in schema else "",
+    ]
+    return "; ".join(text for text in found if text)
+
+
+def _range(low: float | None, high: float | None, unit: str) -> str:
+    if low is None and high is None:
+        return ""
+    if high is None:
+        return f"at least {low:,}{unit}".replace(" 1 entries", " 1 entry")
+    return f"at most {high:,}{unit}" if low is None else f"{low:,} to {high:,}{unit}"

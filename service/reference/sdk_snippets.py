@@ -1,12 +1,11 @@
 """Calls through the SDKs of OpenAI and Cohere, for the operations that these SDKs have.
 
-In: an operation and one of its request examples. Out: a script, or nothing where the SDK has no such call. A key of the
-body that the SDK does not name travels in its escape hatch (`extra_body`, `additional_body_parameters`).
+A field that an SDK has no argument for goes into its `extra_body` or `additional_body_parameters`.
 
 Source: signatures of `Embeddings.create` in openai 3 and of `embed` in cohere 7.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from service.reference.literal import python_literal
@@ -19,15 +18,18 @@ _COHERE2_NAMES = (*_COHERE1_NAMES, "inputs", "max_tokens", "output_dimension", "
 
 
 def sdk_call(operation: Operation, example: Example | None, base_url: str) -> tuple[str, str] | None:
-    """The name of an SDK, and a script that makes the call through it.
-
-    Args:
-        operation: what to call.
-        example: of its request; None when it takes no body.
-        base_url: where the server listens.
-    """
-    writer = _WRITERS.get(operation.path)
-    return writer(example.value if example else {}, base_url) if writer else None
+    """The name of an SDK and a script that makes the call through it; None where no SDK has the call."""
+    body = example.value if example else {}
+    match operation.path:
+        case "/v1/embeddings":
+            return _openai(body, base_url)
+        case "/v1/models":
+            return _openai_models(base_url)
+        case "/v1/embed":
+            return _cohere("Client", _COHERE1_NAMES, body, base_url)
+        case "/v2/embed":
+            return _cohere("ClientV2", _COHERE2_NAMES, body, base_url)
+    return None
 
 
 def _openai(body: Mapping[str, Any], base_url: str) -> tuple[str, str] | None:
@@ -42,7 +44,7 @@ def _openai(body: Mapping[str, Any], base_url: str) -> tuple[str, str] | None:
     return "openai", f"{_openai_client(base_url)}\nanswer = {call}\nprint(answer.data[0].embedding, answer.usage)"
 
 
-def _openai_models(_: Mapping[str, Any], base_url: str) -> tuple[str, str]:
+def _openai_models(base_url: str) -> tuple[str, str]:
     return "openai", f"{_openai_client(base_url)}\nfor model in client.models.list():\n    print(model.id)"
 
 
@@ -50,28 +52,16 @@ def _openai_client(base_url: str) -> str:
     return f'import openai\n\nclient = openai.OpenAI(base_url="{base_url}/v1", api_key="unused")'
 
 
-def _cohere(client: str, names: tuple[str, ...]) -> Callable[[Mapping[str, Any], str], tuple[str, str]]:
-    """A writer of scripts for one of Cohere's clients: `Client` speaks its first API, `ClientV2` its second."""
-
-    def write(body: Mapping[str, Any], base_url: str) -> tuple[str, str]:
-        named = {name: python_literal(value, indent=4) for name, value in body.items() if name in names}
-        others = {name: value for name, value in body.items() if name not in names}
-        if others:
-            named["request_options"] = python_literal({"additional_body_parameters": others}, indent=4)
-        made = f'client = cohere.{client}(base_url="{base_url}", api_key="unused")'
-        return "cohere", f"import cohere\n\n{made}\nanswer = {_call('client.embed', named)}\nprint(answer.embeddings)"
-
-    return write
+def _cohere(client: str, names: tuple[str, ...], body: Mapping[str, Any], base_url: str) -> tuple[str, str]:
+    """A script for one of Cohere's clients: `Client` is for its first API, `ClientV2` for its second."""
+    named = {name: python_literal(value, indent=4) for name, value in body.items() if name in names}
+    others = {name: value for name, value in body.items() if name not in names}
+    if others:
+        named["request_options"] = python_literal({"additional_body_parameters": others}, indent=4)
+    made = f'client = cohere.{client}(base_url="{base_url}", api_key="unused")'
+    return "cohere", f"import cohere\n\n{made}\nanswer = {_call('client.embed', named)}\nprint(answer.embeddings)"
 
 
 def _call(function: str, arguments: Mapping[str, str]) -> str:
     lines = "".join(f"    {name}={value},\n" for name, value in arguments.items())
     return f"{function}(\n{lines})"
-
-
-_WRITERS: dict[str, Callable[[Mapping[str, Any], str], tuple[str, str] | None]] = {
-    "/v1/embeddings": _openai,
-    "/v1/models": _openai_models,
-    "/v1/embed": _cohere("Client", _COHERE1_NAMES),
-    "/v2/embed": _cohere("ClientV2", _COHERE2_NAMES),
-}

@@ -1,24 +1,68 @@
-"""Calls of an operation as people would write them, one for each request example: curl, Python, TypeScript.
+"""Calls of an operation as people write them, one for each request example: curl, Python, TypeScript.
 
-In: an operation of the model and one of its examples. Out: code that runs as it stands against a server on this
-machine. Calls through the SDKs of OpenAI and Cohere are in `sdk_snippets`.
+The code runs as it stands against a server on this machine. Calls through the SDKs of OpenAI and Cohere are in
+`sdk_snippets`.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from service.reference.literal import json_literal, python_literal
 from service.reference.model import Example, Operation
 from service.reference.read import read
 from service.reference.sdk_snippets import sdk_call
-from service.reference.stream_snippets import stream_calls
 
 BASE_URL = "http://127.0.0.1:8000"
-"""Where the snippets find the server: the address that `cenote serve` listens on unless told otherwise."""
+"""The server's address in snippets: the default of `cenote serve`."""
 
 JSON = "application/json"
 LINES = "application/x-ndjson"
+
+_STREAM_PYTHON = """\
+import http.client
+import json
+import threading
+from urllib.parse import urlsplit
+
+url = urlsplit("{url}")
+lines = [
+    {line},
+]
+
+
+def send():
+    for line in lines:  # any number of them, from anywhere
+        data = json.dumps(line).encode() + b"\\n"
+        connection.send(b"%x\\r\\n%b\\r\\n" % (len(data), data))
+    connection.send(b"0\\r\\n\\r\\n")
+
+
+connection = http.client.HTTPConnection(url.netloc, timeout=60)
+connection.putrequest("POST", url.path)
+connection.putheader("content-type", "application/x-ndjson")
+connection.putheader("transfer-encoding", "chunked")
+connection.endheaders()
+threading.Thread(target=send, daemon=True).start()
+for row in connection.getresponse():
+    answer = json.loads(row)
+    print(answer)
+assert answer["type"] == "end", "the stream was cut off"
+"""
+
+_STREAM_TYPESCRIPT = """\
+const answer = await fetch("{url}", {{
+  method: "POST",
+  headers: {{ "content-type": "application/x-ndjson" }},
+  body: [
+    {line},
+  ].map((line) => JSON.stringify(line) + "\\n").join(""),
+}});
+if (!answer.ok) throw new Error(await answer.text());
+console.log(await answer.text());
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +72,14 @@ class Snippet:
     language: str
     """Of the code block: `sh`, `python`, `ts`."""
     title: str
-    """What a reader chooses it by."""
+    """Name of the language and library."""
     code: str
 
 
 def snippets(operation: Operation, example: Example | None) -> tuple[Snippet, ...]:
-    """The call in every language; the SDKs only where they have such a call.
-
-    Args:
-        operation: what to call.
-        example: of its request; None when it takes no body.
-    """
+    """The call in every language; the SDKs only where they have such a call. `example` is None if there is no body."""
     if example is not None and operation.answers[0].media_type == LINES:
-        return tuple(Snippet(*call) for call in stream_calls(BASE_URL + operation.path, example.value))
+        return _stream_snippets(BASE_URL + operation.path, example.value)
     sdk = sdk_call(operation, example, BASE_URL)
     return (
         Snippet("sh", "curl", _curl(operation, example)),
@@ -56,10 +95,9 @@ def examples_of(operation: Operation) -> tuple[Example | None, ...]:
 
 
 def typescript_snippets() -> Iterator[tuple[str, str]]:
-    """Every TypeScript snippet of the reference with a name, each a module of its own for a type checker.
+    """Name and code of every TypeScript snippet, each a module of its own with top-level `await`.
 
-    Yields:
-        Pairs such as `("createEmbedding-text", "const answer = await fetch(...")`; they use top-level `await`.
+    Such as `("createEmbedding-text", "const answer = await fetch(...")`, for a type checker.
     """
     for operation in read().operations:
         for example in examples_of(operation):
@@ -74,7 +112,7 @@ def _url(operation: Operation) -> str:
 
 
 def _answers_json(operation: Operation, example: Example | None) -> bool:
-    """Whether this call is answered with JSON: an operation may also answer in raw bytes, when it is asked to."""
+    """True if this call is answered with JSON, not with raw bytes that it asked for."""
     asked = example.value.get("encoding_format") if example else None
     return operation.answers[0].media_type == JSON and not str(asked).startswith("bytes")
 
@@ -109,3 +147,15 @@ def _fetch(operation: Operation, example: Example | None) -> str:
     reader = "json" if _answers_json(operation, example) else "arrayBuffer" if example else "text"
     check = "if (!answer.ok) throw new Error(await answer.text());"
     return f"const answer = await {call};\n{check}\nconsole.log(await answer.{reader}());"
+
+
+def _stream_snippets(url: str, line: Any) -> tuple[Snippet, ...]:
+    """Calls whose body and answer are lines. `docs/stream.md` says which clients send and read at the same time."""
+    curl = f"curl {url} -N -X POST -T . -H 'content-type: {LINES}' <<'LINES'\n{json.dumps(line)}\nLINES"
+    python = _STREAM_PYTHON.format(line=python_literal(line, indent=4), url=url).rstrip()
+    typescript = _STREAM_TYPESCRIPT.format(line=json_literal(line, indent=4), url=url).rstrip()
+    return (
+        Snippet("sh", "curl", curl),
+        Snippet("python", "Python, http.client", python),
+        Snippet("ts", "TypeScript", typescript),
+    )

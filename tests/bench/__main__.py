@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from service.front.cores import available_cores
-from service.model.builtin import CHECKPOINT
+from service.checkpoint.hub import CHECKPOINT
+from service.front.serving.process_tuning import available_cores
 from tests.bench.checkpoint import SIZES, random_checkpoint
 from tests.bench.figure import Measured
 from tests.bench.machine import describe_machine, load_average

@@ -1,7 +1,7 @@
 """Hit rates of the encoder cache beside plain least recently used, on the traces of `traces.py`.
 
-`python -m tests.bench.cache_policies` prints the table that DECISIONS.md quotes. A rate is also given by cost: the part
-of the vision tower's work that was saved. Nothing is timed, so the figures are the same on every machine.
+`python -m tests.bench.cache_policies` prints the table of docs/decisions/encoder-cache.md. A rate is also given by
+cost: the part of the vision tower's work that was saved. Nothing is timed, so all machines give the same figures.
 """
 
 from collections import OrderedDict
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from service.engine.cache.cost import encode_cost
-from service.engine.encoder_cache import EncoderCache
+from service.engine.encoder_cache.cache import EncoderCache
+from service.engine.encoder_cache.cost import encode_cost
 from tests.bench.traces import loop, num_tokens, scan_beside_hot, shift, zipf
 
 TOKEN_BYTES = 1024
@@ -24,7 +24,7 @@ TRACES: dict[str, tuple[Callable[[], Iterable[int]], int]] = {
     "loop over 1,000, more room": (partial(loop, 20_000, 1000), 900),
     "shift of 2,000": (partial(shift, 40_000, 2000), 500),
 }
-"""Name to a trace, and for how many pictures of mean size there is room."""
+"""Name to a trace, and for how many images of mean size there is room."""
 
 
 class Lru:
@@ -72,8 +72,8 @@ def rates(cache: Lru | Ours, trace: Iterable[int]) -> Rates:
     """Run a trace through a cache."""
     num_wanted = num_hits = 0
     cost_wanted = cost_saved = 0.0
-    for picture in trace:
-        tokens, key = num_tokens(picture), picture.to_bytes(4, "little")
+    for image in trace:
+        tokens, key = num_tokens(image), image.to_bytes(4, "little")
         cost = encode_cost(tokens)
         num_wanted += 1
         cost_wanted += cost
@@ -87,8 +87,8 @@ def rates(cache: Lru | Ours, trace: Iterable[int]) -> Rates:
 
 def both(name: str) -> tuple[Rates, Rates]:
     """Rates of least recently used and of ours on a trace."""
-    trace, num_pictures = TRACES[name]
-    max_bytes = int(num_pictures * MEAN_TOKENS * TOKEN_BYTES)
+    trace, num_images = TRACES[name]
+    max_bytes = int(num_images * MEAN_TOKENS * TOKEN_BYTES)
     return rates(Lru(max_bytes), trace()), rates(Ours(max_bytes), trace())
 
 

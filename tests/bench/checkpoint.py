@@ -13,7 +13,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
-from service.model.builtin import CHECKPOINT
+from service.checkpoint.hub import CHECKPOINT
 from service.model.builtin.architecture import build_config
 from service.model.builtin.checkpoint import write_json
 from service.model.builtin.tokenizer import VOCAB_SIZE, special_ids

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from service.front.cores import CGROUP_V1, CGROUP_V2, available_cores
+from service.front.serving.process_tuning import CGROUP_V1, CGROUP_V2, available_cores
 from tests.conftest import ROOT
 
 PACKAGES = ("torch", "transformers", "numpy", "pillow", "litestar", "msgspec", "uvicorn")

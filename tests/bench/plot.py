@@ -21,7 +21,7 @@ STYLE = (
 
 
 def draw(curves: Sequence[Curve]) -> str:
-    """The whole picture."""
+    """The whole image."""
     rows = math.ceil(len(curves) / COLUMNS)
     width, height = WIDTH * min(COLUMNS, len(curves)), HEIGHT * rows
     charts = (_placed(curve, n % COLUMNS * WIDTH, n // COLUMNS * HEIGHT) for n, curve in enumerate(curves))

@@ -12,10 +12,10 @@ class Scale:
         num_tower_rounds: of the vision tower of the 2B shape.
         num_short_rounds: of single short queries.
         num_texts: of a batch of mixed lengths.
-        num_pictures: of a batch of pictures.
-        num_instructions: under which one picture is asked for.
-        picture_px: side of those pictures; no multiple of 32, so that they have to be resized.
-        tower_px: side of the picture that towers are compared on.
+        num_pictures: of a batch of images.
+        num_instructions: under which one image is asked for.
+        picture_px: side of those images; no multiple of 32, so that they have to be resized.
+        tower_px: side of the image that towers are compared on.
         num_documents: of mixed traffic, a tenth of them long.
         document_tokens: of a long document.
         num_vectors: of a large answer.
@@ -24,8 +24,8 @@ class Scale:
         concurrencies: requests under way at once.
         picture_sides: pixels.
         batch_tokens: tokens of a request with mixed texts.
-        hit_shares: of pictures that are in the encoder cache.
-        num_distinct: pictures sent to see the cache stay at its cap.
+        hit_shares: of images that are in the encoder cache.
+        num_distinct: images sent to see the cache stay at its cap.
         concurrency_levels: of short queries, for throughput.
     """
 
@@ -33,9 +33,9 @@ class Scale:
     num_tower_rounds: int = 3
     num_short_rounds: int = 240
     num_texts: int = 24
-    num_pictures: int = 8
+    num_images: int = 8
     num_instructions: int = 16
-    picture_px: int = 450
+    image_px: int = 450
     tower_px: int = 1024
     num_documents: int = 40
     document_tokens: int = 1500
@@ -43,7 +43,7 @@ class Scale:
     curve_rounds: int = 3
     batch_sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
     concurrencies: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
-    picture_sides: tuple[int, ...] = (128, 224, 320, 448, 640, 896, 1280)
+    image_sides: tuple[int, ...] = (128, 224, 320, 448, 640, 896, 1280)
     batch_tokens: tuple[int, ...] = (512, 1024, 2048, 3072, 4096, 6144, 8192)
     hit_shares: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
     num_distinct: int = 10_000
@@ -53,16 +53,16 @@ class Scale:
 FULL = Scale()
 QUICK = Scale(
     num_rounds=3, num_tower_rounds=1, num_short_rounds=20,
-    num_texts=12, num_pictures=4, picture_px=230, tower_px=512, num_documents=20,
-    num_vectors=512, curve_rounds=1, batch_sizes=(1, 8, 32), concurrencies=(1, 4, 16), picture_sides=(128, 320, 640),
+    num_texts=12, num_images=4, image_px=230, tower_px=512, num_documents=20,
+    num_vectors=512, curve_rounds=1, batch_sizes=(1, 8, 32), concurrencies=(1, 4, 16), image_sides=(128, 320, 640),
     batch_tokens=(512, 1024, 2048), hit_shares=(0.0, 0.5, 1.0), num_distinct=1000,
 )  # fmt: skip
 """A look in about a tenth of the time; its figures say less."""
 TINY = Scale(
     num_rounds=2, num_tower_rounds=2, num_short_rounds=3,
-    num_texts=5, num_pictures=2, num_instructions=4, picture_px=70, tower_px=96,
+    num_texts=5, num_images=2, num_instructions=4, image_px=70, tower_px=96,
     num_documents=10, document_tokens=300, num_vectors=70, curve_rounds=1, batch_sizes=(1, 2), concurrencies=(1, 3),
-    picture_sides=(64, 96), batch_tokens=(256, 512, 768), hit_shares=(0.0, 0.5, 1.0), num_distinct=120,
+    image_sides=(64, 96), batch_tokens=(256, 512, 768), hit_shares=(0.0, 0.5, 1.0), num_distinct=120,
     concurrency_levels=(4,),
 )  # fmt: skip
 """For tests: every step of the real path, and no figure that means anything."""

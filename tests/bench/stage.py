@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from service.model.builtin import CHECKPOINT
+from service.checkpoint.hub import CHECKPOINT
 from tests.bench.scale import Scale
 from tests.bench.sides.over_http import OverHttp
 from tests.bench.sides.remote import RemoteSide

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from service.model.builtin import CHECKPOINT
+from service.checkpoint.hub import CHECKPOINT
 from service.settings import Settings
 from tests.bench.agreement import check_agreement
 from tests.bench.figure import Measured
@@ -21,7 +21,7 @@ from tests.bench.sides.remote import RemoteSide
 from tests.bench.sides.sentence_transformers import _tokenizer_of
 from tests.bench.stage import Stage
 from tests.bench.work import Work, instructed_body, text_body
-from tests.conftest import picture
+from tests.conftest import image
 
 COUNTED = {"repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "hit_count_error"}
 """Figures that do not depend on how fast the machine is: their bars hold here, too."""
@@ -69,10 +69,10 @@ def numbers(measured: Measured) -> Iterator[float]:
                 yield from (x, spread.low, spread.median, spread.high)
 
 
-def test_the_bare_forward_gives_the_services_vectors_also_for_pictures(stage: Stage) -> None:
+def test_the_bare_forward_gives_the_services_vectors_also_for_images(stage: Stage) -> None:
     texts = Work([text_body(stage.texts.mixed(3)), text_body(["another"])], concurrency=2)
-    pictures = Work([instructed_body([picture(1), picture(2)], ["one", "another"])], kind="encode")
-    for label, work in {"texts": texts, "pictures": pictures}.items():
+    images = Work([instructed_body([image(1), image(2)], ["one", "another"])], kind="encode")
+    for label, work in {"texts": texts, "pictures": images}.items():
         for side in (stage.service, stage.bare):
             side.prepare(label, work)
             assert side.run(label) > 0

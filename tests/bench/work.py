@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Kind = Literal["embed", "encode", "tower"]
-"""For sides without HTTP: vectors from features that are there; pictures encoded as well; features and no vectors."""
+"""For sides without HTTP: vectors from features that are there; images encoded as well; features and no vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,17 @@ def text_body(texts: Sequence[str], encoding_format: str = "base64") -> dict[str
     return {"input": list(texts), "encoding_format": encoding_format}
 
 
-def picture_body(pictures: Sequence[str]) -> dict[str, Any]:
-    """A request for the vectors of pictures, given as data URIs."""
-    inputs = [{"content": [_image_part(url)]} for url in pictures]
+def image_body(images: Sequence[str]) -> dict[str, Any]:
+    """A request for the vectors of images, given as data URIs."""
+    inputs = [{"content": [_image_part(url)]} for url in images]
     return {"inputs": inputs, "encoding_format": "base64"}
 
 
-def instructed_body(pictures: Sequence[str], instructions: Sequence[str]) -> dict[str, Any]:
-    """A request for a vector of each picture, every one under its own instruction."""
+def instructed_body(images: Sequence[str], instructions: Sequence[str]) -> dict[str, Any]:
+    """A request for a vector of each image, every one under its own instruction."""
     conversations = [
         [{"role": "system", "content": instruction}, {"role": "user", "content": [_image_part(url)]}]
-        for url, instruction in zip(pictures, instructions, strict=True)
+        for url, instruction in zip(images, instructions, strict=True)
     ]
     return {"messages": conversations, "encoding_format": "base64"}
 

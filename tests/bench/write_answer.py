@@ -18,12 +18,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from schemas.embeddings import EmbeddingData, EmbeddingResponse, EmbedDtype
+from schemas.endpoints.embeddings import EmbeddingData, EmbeddingResponse
+from schemas.fields import EmbedDtype
 from service.front.job import Answered, Embedded
-from service.http.embeddings import embedding_response
-from service.http.late import Parts, in_parts
-from service.http.reply import SLICE_BYTES
-from service.http.vector_format import VectorFormat
+from service.http.responses.deferred import SLICE_BYTES, Parts, in_parts
+from service.http.responses.vector_format import VectorFormat
+from service.http.routes.embeddings import embedding_response
 from service.ipc.messages import Vector
 from service.prompt.prompt import Prompt
 
@@ -45,7 +45,7 @@ def embedded(num_vectors: int, dtype: EmbedDtype) -> Embedded:
     rows = np.random.default_rng(num_vectors).standard_normal((num_vectors, DIMENSIONS), np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     stored = rows.astype("<f2") if dtype == "float16" else rows.astype("<f4")
-    prompt = Prompt([1] * TOKENS, (), TOKENS, truncated=False)
+    prompt = Prompt([1] * TOKENS, (), truncated=False)
     vectors = [
         Vector(id=i, rows={dtype: row.tobytes()}, num_hits=0, num_misses=0, queue_ms=0.0, inference_ms=0.0)
         for i, row in enumerate(stored)
@@ -95,12 +95,12 @@ def ways(num_vectors: int) -> Mapping[str, Way]:
     return {
         "base64": json_way(full, is_base64=True),
         "base64, float16": json_way(half, is_base64=True, dtype="float16"),
-        "base64, big-endian": json_way(full, is_base64=True, byte_order="big"),
+        "base64, big-endian": json_way(full, is_base64=True, is_big_endian=True),
         "floats": json_way(full),
         "floats, float16": json_way(half, dtype="float16"),
         "raw": raw_way(full),
         "raw, float16": raw_way(half, dtype="float16"),
-        "raw, big-endian": raw_way(full, byte_order="big"),
+        "raw, big-endian": raw_way(full, is_big_endian=True),
         "plain: base64 str, msgspec": lambda: len(plain_encode(plain_response(full, base64_text))),
         "plain: float list, msgspec": lambda: len(plain_encode(plain_response(full, python_floats))),
         "plain: float list, json.dumps": lambda: len(

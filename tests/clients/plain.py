@@ -59,7 +59,7 @@ def numbered_texts(num: int) -> list[str]:
     return [f"picture number {i}" for i in range(num)]
 
 
-def picture(name: str = "red-circle-blue-square") -> str:
+def image(name: str = "red-circle-blue-square") -> str:
     """A sample of the built-in model as a data URI."""
     return "data:image/png;base64," + base64.b64encode((SAMPLES / f"{name}.png").read_bytes()).decode()
 

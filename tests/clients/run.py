@@ -149,7 +149,7 @@ class NodeEnvironment(Environment):
         flags = [
             f"--test-reporter{kind}={value}" for kind, value in zip(("", "-destination") * 2, reporters, strict=True)
         ]
-        environ |= {"CENOTE_README": str(ROOT / "README.md"), "CENOTE_SAMPLES": str(SAMPLES)}
+        environ |= {"CENOTE_CLIENTS_PAGE": str(ROOT / "docs" / "clients.md"), "CENOTE_SAMPLES": str(SAMPLES)}
         subprocess.run(["node", "--test", *flags, *files], env=environ, timeout=TESTS_LIMIT_S, check=False)
 
 

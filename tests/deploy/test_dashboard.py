@@ -21,7 +21,7 @@ print(JSONEncoder().encode(Dashboard.from_json(given)))
 
 
 def test_it_has_a_row_for_each_thing_that_is_watched() -> None:
-    assert ROWS == ["Throughput", "Queue", "Stage times", "Cache tiers", "Errors"]
+    assert ROWS == ["Throughput", "Queue", "Stage times", "Cache tiers", "Errors", "Tenants"]
 
 
 def test_grafanas_own_types_read_all_of_it() -> None:

@@ -1,4 +1,4 @@
-"""Our series after real traffic: sound by promtool, scraped by a real Prometheus, and what the dashboard shows."""
+"""The series after real traffic: checked by promtool, scraped by a real Prometheus, shown by the dashboard."""
 
 import math
 import time
@@ -16,7 +16,7 @@ from tests.deploy.prometheus_server import Prometheus
 from tests.deploy.tools import DEPLOY, run
 
 NUM_ROUNDS = 12
-QUIET = {"Pictures by URL", "Alerts that fire", "Failures on our side"}
+QUIET = {"Images by URL", "Alerts that fire", "Failures on our side"}
 """Panels that may be empty, or without a number, after this traffic: nothing is fetched, nothing fires or fails."""
 COUNTED = {
     "cenote:inputs:rate5m": "cenote_inputs_per_request_sum",

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from service.media.fetch import address as table
-from service.media.fetch.address import Reach, reach_of
-from service.media.fetch.embedded import TUNNELS, WELL_KNOWN_NAT64
+from service.media.fetch.address import TUNNELS, WELL_KNOWN_NAT64, AddressClass, classify
 from tests.deploy import rendered
 from tests.deploy.rendered import OVERLAYS
 
@@ -67,7 +66,7 @@ def test_by_default_the_service_reaches_nobody() -> None:
     assert base["spec"].get("egress", []) == []
 
 
-def test_pictures_by_url_reach_public_hosts() -> None:
+def test_images_by_url_reach_public_hosts() -> None:
     policies = opened("cuda")
     assert {one["metadata"]["name"] for one in policies} == {"cenote-media-by-url", "cenote-prefetch"}
     for policy in policies:
@@ -77,7 +76,7 @@ def test_pictures_by_url_reach_public_hosts() -> None:
 
 def test_no_policy_lets_through_what_the_service_would_not_connect_to() -> None:
     first_and_last = [str(end) for network in NETWORKS for end in (network[0], network[-1])]
-    refused = [one for one in (*first_and_last, *OTHER) if reach_of(ip_address(one)) is not Reach.PUBLIC]
+    refused = [one for one in (*first_and_last, *OTHER) if classify(ip_address(one)) is not AddressClass.PUBLIC]
     assert len(refused) > 60
     for policy in opened("cuda"):
         assert [one for one in refused if allows(policy, one, 443)] == []

@@ -15,7 +15,7 @@ def test_the_configuration_is_one() -> None:
     run("promtool", "check", "config", FOLDER / "prometheus.yml")
 
 
-def test_the_rules_are_sound() -> None:
+def test_the_rules_are_valid() -> None:
     said = run("promtool", "check", "rules", "--lint-fatal", FOLDER / "rules.yml")
     assert f"{sum(len(group['rules']) for group in GROUPS)} rules found" in said
 

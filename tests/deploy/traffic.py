@@ -1,8 +1,8 @@
-"""Requests of every kind that makes series move: texts, pictures old and new, a video, mistakes."""
+"""Requests of every kind that makes series move: texts, images old and new, a video, mistakes."""
 
 from typing import Any
 
-from tests.conftest import data_uri, frames_part, image_part, picture, text_part
+from tests.conftest import data_uri, frames_part, image, image_part, text_part
 from tests.deploy.confined_server import ConfinedServer
 from tests.video_file import video
 
@@ -14,18 +14,18 @@ def inputs(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def one_round(server: ConfinedServer, number: int) -> None:
-    """What a busy minute has of everything; pictures of the last round come again.
+    """What a busy minute has of everything; images of the last round come again.
 
     Args:
         server: whom to ask.
-        number: of the round; each has texts and pictures that no other has.
+        number: of the round; each has texts and images that no other has.
     """
     texts = [f"text {number} {n}" for n in range(4)]
     asked = [
         (EMBED, {"input": [*texts, texts[0], "the same text every time"]}, 200),
         ("/v2/embed", {"texts": texts, "input_type": "search_document", "embedding_types": ["float"]}, 200),
-        (EMBED, inputs(*(image_part(picture(seed)) for seed in (number, number, number + 1))), 200),
-        (EMBED, inputs(frames_part([picture(number), picture(number + 1)])), 200),
+        (EMBED, inputs(*(image_part(image(seed)) for seed in (number, number, number + 1))), 200),
+        (EMBED, inputs(frames_part([image(number), image(number + 1)])), 200),
         (EMBED, inputs(text_part("a text beside")) | {"dimension": 8}, 400),
         (EMBED, inputs(image_part(data_uri(b"no picture"))), 422),
     ]

@@ -37,9 +37,9 @@ class Wrapping(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def _wrap(module: Any) -> None:
     begin = module.EngineLoop.__init__
 
-    def init(self: Any, send: Any, announce: Any, inbox: Any, scheduler: Any, runner: Any, *behind: Any) -> None:
+    def init(self: Any, send: Any, announcer: Any, inbox: Any, scheduler: Any, runner: Any, *behind: Any) -> None:
         troubled = TroubledRunner(runner, Path(os.environ["FAULTS"]))
-        begin(self, send, announce, inbox, scheduler, troubled, *behind)
+        begin(self, send, announcer, inbox, scheduler, troubled, *behind)
 
     module.EngineLoop.__init__ = init
 

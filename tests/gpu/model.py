@@ -1,4 +1,4 @@
-"""The model at the 2B shape: right in bfloat16, how near to the card's matrix rate, and what a cached picture saves."""
+"""The model at the 2B shape: right in bfloat16, how near to the card's matrix rate, and what a cached image saves."""
 
 import io
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ import numpy as np
 import torch
 from PIL import Image
 
-from service.model.packed_batch import PackedBatch
+from service.model.packed.packed_batch import PackedBatch
 from tests.gpu import shape_2b
 from tests.gpu.row import Row
 from tests.gpu.stage import Stage
 
 WANTED_COSINE, WANTED_SHARE, WANTED_SAVING = 0.999, 0.55, 5.0
 SIDE, NUM_INSTRUCTIONS, NUM_WORDS = 1024, 16, 32
-COSINE = "bfloat16 vectors against the float32 oracle, least cosine (texts and a picture)"
+COSINE = "bfloat16 vectors against the float32 oracle, least cosine (texts and an image)"
 MIXED = "text batch of 16,384 tokens, mixed lengths 16 to 1024"
 SHORT = "text batch of 64 queries, 24 tokens each"
 LONG = "one text of 8,192 tokens in float32: memory beside the weights"
-SAVED = f"one picture of {SIDE}² × {NUM_INSTRUCTIONS} instructions: cached against uncached, decoding included"
+SAVED = f"one image of {SIDE}² × {NUM_INSTRUCTIONS} instructions: cached against uncached, decoding included"
 NAMES = (MIXED, SHORT, SAVED, COSINE, LONG)
 
 
@@ -50,7 +50,7 @@ def _vocabulary(model: shape_2b.Model2B) -> int:
 
 def _rate(stage: Stage, model: shape_2b.Model2B, name: str, lengths: list[int], wanted: float | None) -> Row:
     batch = shape_2b.text_batch(lengths, _vocabulary(model))
-    seconds = stage.seconds(lambda: model.language.states_to_pool(batch, "last_token"), rounds=9)
+    seconds = stage.seconds(lambda: model.language.forward(batch, last_only=True), rounds=9)
     rate = model.flop(batch) / seconds
     share = rate / stage.matmul_flop_s
     measured = f"{rate / 1e12:.0f} TFLOP/s, {sum(lengths) / seconds:,.0f} tokens/s ({seconds * 1e3:.1f} ms)"
@@ -61,7 +61,7 @@ def _rate(stage: Stage, model: shape_2b.Model2B, name: str, lengths: list[int], 
 
 
 def _pixels(side: int) -> tuple[torch.Tensor, bytes]:
-    """A smooth picture, and its JPEG at a quarter more pixels a side: decoding and resizing are what clients cause."""
+    """A smooth image, and its JPEG at a quarter more pixels a side: decoding and resizing are what clients cause."""
     rng = np.random.default_rng(3)
     small = Image.fromarray(rng.integers(0, 256, (24, 24, 3), dtype=np.uint8))
     large = io.BytesIO()
@@ -83,7 +83,7 @@ def _saving(stage: Stage, model: shape_2b.Model2B) -> Row:
         return model.vision.encode(_decode(jpeg, side).to(stage.device))
 
     def embed(features: list[torch.Tensor]) -> torch.Tensor:
-        return model.vectors(shape_2b.picture_batch(features, grid, NUM_WORDS, vocabulary))
+        return model.vectors(shape_2b.image_batch(features, grid, NUM_WORDS, vocabulary))
 
     uncached = stage.wall_seconds(lambda: embed([encode() for _ in range(num)]))
     cached = stage.wall_seconds(lambda: embed([encode()] * num))
@@ -91,7 +91,7 @@ def _saving(stage: Stage, model: shape_2b.Model2B) -> Row:
     language = stage.wall_seconds(lambda: embed([features] * num))
     tower = stage.wall_seconds(lambda: model.vision.encode(pixels.to(stage.device)))
     ratio = uncached / cached
-    measured = f"{cached * 1e3:.0f} ms against {uncached * 1e3:.0f} ms (tower {tower * 1e3:.1f} ms a picture)"
+    measured = f"{cached * 1e3:.0f} ms against {uncached * 1e3:.0f} ms (tower {tower * 1e3:.1f} ms an image)"
     ceiling = f"{language * 1e3:.0f} ms, language alone"
     return Row(SAVED, measured, ceiling, ratio, f">= {WANTED_SAVING} times", ratio >= WANTED_SAVING)
 
@@ -105,8 +105,8 @@ def _cosine(stage: Stage, model: shape_2b.Model2B, oracle: shape_2b.Model2B) -> 
         texts = shape_2b.text_batch(lengths, _vocabulary(one), seed=5)
         features = one.vision.encode(pixels.to(stage.device))
         grid = (1, side // 16, side // 16)
-        picture = shape_2b.picture_batch([features] * 2, grid, NUM_WORDS, _vocabulary(one), seed=6)
-        return torch.cat([one.vectors(texts), one.vectors(picture)])
+        image = shape_2b.image_batch([features] * 2, grid, NUM_WORDS, _vocabulary(one), seed=6)
+        return torch.cat([one.vectors(texts), one.vectors(image)])
 
     mine, want = both(model).double(), both(oracle).double()
     least = float((mine * want).sum(1).min()) if mine.shape == want.shape else 0.0

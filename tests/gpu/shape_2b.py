@@ -7,11 +7,12 @@ import numpy as np
 import torch
 from transformers import Qwen3VLConfig, Qwen3VLModel
 
-from cenote_kernels import Output, epilogue
-from service.model.language import LanguageModel
-from service.model.packed_batch import PackedBatch
+from cenote_kernels import epilogue
+from service.ipc.messages import OutputSpec
+from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
-from service.model.vision import VisionTower
+from service.model.qwen3_vl.language import LanguageModel
+from service.model.qwen3_vl.vision import VisionTower
 from tests.gpu.stage import Stage
 
 IMAGE_TOKEN = 5
@@ -40,7 +41,7 @@ class Model2B:
     """Both halves of the model as the engine has them.
 
     Attributes:
-        vision: pictures to features.
+        vision: images to features.
         language: packed tokens to hidden states.
         stock: the weights.
     """
@@ -51,8 +52,9 @@ class Model2B:
 
     def vectors(self, batch: PackedBatch) -> torch.Tensor:
         """`[num_requests, hidden]`, float32, on the host."""
-        hidden, bounds = self.language.states_to_pool(batch, "last_token")
-        rows = epilogue(hidden, bounds.cpu(), [Output(hidden.shape[1])] * len(batch.segment_lengths))
+        hidden = self.language.forward(batch, last_only=True)
+        outputs = [OutputSpec(dimensions=hidden.shape[1])] * len(batch.segment_lengths)
+        rows = epilogue(hidden, torch.arange(len(hidden) + 1), outputs)
         return torch.stack([row["float32"] for row in rows if row is not None])
 
     def flop(self, batch: PackedBatch) -> int:
@@ -103,10 +105,10 @@ def text_batch(lengths: list[int], vocabulary: int, seed: int = 0) -> PackedBatc
     )
 
 
-def picture_batch(
+def image_batch(
     features: list[torch.Tensor], grid: tuple[int, int, int], num_words: int, vocabulary: int, seed: int = 0
 ) -> PackedBatch:
-    """Requests of some words, a picture, some words: an instruction each, and its features."""
+    """Requests of some words, an image, some words: an instruction each, and its features."""
     rng, num_visual = np.random.default_rng(seed), len(features[0])
     before, length = num_words // 2, num_words + num_visual
     words = rng.integers(FIRST_WORD, vocabulary, (len(features), length))

@@ -10,15 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from service.ingest.choosing import Chooser
-from service.ingest.dead_letters import DeadLetters
 from service.ingest.errors import IngestError, Reason
 from service.ingest.item import Failure, Point
-from service.ingest.ledger import Ledger
+from service.ingest.ledger.choosing import Chooser
+from service.ingest.ledger.dead_letters import DeadLetters
+from service.ingest.ledger.ledger import Ledger
 from service.ingest.plan import Plan
 from service.ingest.progress import Counts
+from service.ingest.sending.version import version_of
 from service.ingest.sources.folder import Folder
-from service.ingest.version import version_of
 
 PLAN = Plan(
     model="m", revision=None, prompt_format="p", pooling="mean", dtype="float32", dimensions=4, normalize=True,
@@ -153,7 +153,7 @@ def test_items_that_failed_are_counted_and_not_their_lines(tmp_path: Path, folde
             dead.add([Failure(ask, Reason("media_undecodable", "it is none"))])
         assert dead.num_items == 2
         assert len((tmp_path / "dead.jsonl").read_text().splitlines()) == 4
-        dead.write_anew()
+        dead.rewrite()
         lines = [msgspec.json.decode(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
         assert [(line["id"], line["instructions"]) for line in lines] == [("a.png", ["x", "y"]), ("b.png", ["x", "y"])]
         assert DeadLetters(tmp_path / "dead.jsonl", ledger).num_items == 2

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import safetensors.torch
 
-from service.model.builtin import CHECKPOINT
-from tests.conftest import LiveServer, image_part, picture
+from service.checkpoint.hub import CHECKPOINT
+from tests.conftest import LiveServer, image, image_part
 from tests.ingest.program import END_S, Program
 from tests.ingest.proxy import Proxy
 
@@ -38,8 +38,8 @@ def servers(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.Te
     return [start_server("--model", str(folder), *NAME).wait_until_ready() for folder in folders]
 
 
-def write_source(path: Path, num_pictures: int) -> Path:
-    path.write_text("".join(json.dumps({"id": n, "image": picture(n)}) + "\n" for n in range(num_pictures)))
+def write_source(path: Path, num_images: int) -> Path:
+    path.write_text("".join(json.dumps({"id": n, "image": image(n)}) + "\n" for n in range(num_images)))
     return path
 
 
@@ -69,9 +69,9 @@ def test_a_server_that_becomes_another_model_ends_the_run(servers: list[LiveServ
     proxy.stand_before(servers[1].url)
     end = run.end(1)
     proxy.stop()
-    assert "another one since the run began" in end["why"]
+    assert "has changed since the run began" in end["why"]
     ours = {line["id"]: line["vector"] for line in map(json.loads, sink.read_text().splitlines())}
     assert 0 < len(ours) < 60
     for id_, vector in ours.items():
-        (want,) = servers[0].vectors({"inputs": [{"content": [image_part(picture(int(id_)))]}]})
+        (want,) = servers[0].vectors({"inputs": [{"content": [image_part(image(int(id_)))]}]})
         np.testing.assert_allclose(vector, want, atol=1e-5)

@@ -9,7 +9,7 @@ import pytest
 
 from service.ingest.errors import IngestError
 from service.ingest.pause import Pause, retry_after_s
-from service.ingest.window import Window
+from service.ingest.sending.batching import Window
 
 
 def test_seconds_milliseconds_and_dates_are_understood_and_nonsense_is_not() -> None:

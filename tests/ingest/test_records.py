@@ -11,9 +11,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from service.ingest.body import PictureError, load_picture
 from service.ingest.errors import IngestError
 from service.ingest.item import BadRecord, Item
+from service.ingest.sending.body import ImageError, load_image
 from service.ingest.sources import open_source
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import JsonLines
@@ -47,7 +47,7 @@ def test_records_without_an_id_have_a_digest_of_all_they_say(tmp_path: Path) -> 
     assert "`sku`" in bad.reason.message
 
 
-def test_parquet_columns_come_as_json_holds_them_and_pictures_as_bytes(tmp_path: Path) -> None:
+def test_parquet_columns_come_as_json_holds_them_and_images_as_bytes(tmp_path: Path) -> None:
     day = datetime.date(2026, 11, 22)
     table = pyarrow.table(
         {"id": [1, 2], "image": [{"bytes": b"abc", "path": None}, {"bytes": None, "path": "no.png"}], "day": [day, day]}
@@ -55,7 +55,7 @@ def test_parquet_columns_come_as_json_holds_them_and_pictures_as_bytes(tmp_path:
     pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
     good, gone = items(tmp_path / "in.parquet")
     assert isinstance(good, Item)
-    assert (good.id, good.picture, good.metadata) == ("1", b"abc", {"day": "2026-11-22"})
+    assert (good.id, good.image, good.metadata) == ("1", b"abc", {"day": "2026-11-22"})
     assert isinstance(gone, BadRecord)
     assert "no.png" in gone.reason.message
     assert open_source(str(tmp_path), Fields(), None).count() == 2
@@ -73,7 +73,7 @@ def test_a_line_longer_than_any_request_is_told_and_not_held(monkeypatch: pytest
     assert after.id == "2"
 
 
-def test_a_folder_takes_pictures_by_suffix_in_the_order_of_names_or_by_pattern(tmp_path: Path) -> None:
+def test_a_folder_takes_images_by_suffix_in_the_order_of_names_or_by_pattern(tmp_path: Path) -> None:
     for name in ("b/2.JPG", "b/1.png", "a.webp", "notes.txt", "b/c/3.gif"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
@@ -104,9 +104,9 @@ def test_a_pipe_named_like_an_image_is_told_and_not_waited_for(tmp_path: Path) -
     (tmp_path / "in.jsonl").write_text('{"id":1,"image":"pipe.png"}\n')
     (listed,) = items(tmp_path / "in.jsonl")
     assert isinstance(listed, BadRecord)
-    late = Item("late", b"", 0, picture=tmp_path / "pipe.png")  # it was a file when it was listed
-    with pytest.raises(PictureError, match="not a regular file"):
-        load_picture(late, 100)
+    late = Item("late", b"", 0, image=tmp_path / "pipe.png")  # it was a file when it was listed
+    with pytest.raises(ImageError, match="not a regular file"):
+        load_image(late, 100)
 
 
 @pytest.mark.parametrize("way", ["../secret.png", "{outside}/secret.png", "link.png", "folder/secret.png"])

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.ingest.errors import IngestError
-from service.ingest.extra import load
+from service.ingest.errors import IngestError, load
 from service.ingest.sinks.target import Target, parse_target
 
 

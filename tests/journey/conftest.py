@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from service.http.family import family_of
+from service.http.api_dialect import dialect_of
 
 V1, V2 = "/v1/embeddings", "/v2/embed"
 JSON = {"content-type": "application/json"}
@@ -50,7 +50,7 @@ def assert_refused(answer: httpx.Response, refusal: Refusal) -> None:
     assert [word for word in refusal.words if word not in error["message"]] == [], error["message"]
     assert len(error["message"]) < 600
     assert refusal.param is None or f"`{refusal.param}`" in error["message"], error["message"]  # all that SDKs show
-    is_cohere = family_of(refusal.path) == "cohere" or refusal.code == "route_not_found"  # then nobody knows who asks
+    is_cohere = dialect_of(refusal.path) == "cohere" or refusal.code == "route_not_found"  # then nobody knows who asks
     assert set(body) == ({"id", "message", "error"} if is_cohere else {"error"})
     if is_cohere:
         assert (body["id"], body["message"]) == (error["request_id"], error["message"])

@@ -1,4 +1,4 @@
-"""Sounds over HTTP: CLAP on both routes against transformers' own vectors, encoded once, limited, refused by name."""
+"""Audio over HTTP: CLAP on both routes against transformers' own vectors, encoded once, limited, refused by name."""
 
 import base64
 import os
@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.audio.checkpoints import MAX_S, RATE_HZ, make_checkpoint
-from tests.audio.reference import Reference
-from tests.audio.sounds import FILES, decoded, encode, tone
-from tests.conftest import CHECKPOINT, ROOT, TOLERANCE, LiveServer, data_uri, image_part, picture, text_part
+from tests.conftest import CHECKPOINT, ROOT, TOLERANCE, LiveServer, data_uri, image, image_part, text_part
 from tests.media_host import MediaHost, reply
-from tests.two_towers.pictures import PICTURES
+from tests.models.audio.audios import FILES, decoded, encode, tone
+from tests.models.audio.checkpoints import MAX_S, RATE_HZ, make_checkpoint
+from tests.models.audio.reference import Reference
+from tests.models.two_tower.images import IMAGES
 from tests.video_file import video
 
 V1, V2 = "/v1/embeddings", "/v2/embed"
 PARAM = "inputs[0].content[0].input_audio"
 TEXTS = ["a dog barks", "rain on a tin roof, far away", "thunder"]
 hertz = count(200, 13)
-"""Each test makes a sound that no other test has sent."""
+"""Each test makes an audio file that no other test has sent."""
 
 
 def input_audio(encoded: bytes, kind: str = "wav") -> dict[str, Any]:
@@ -72,11 +72,11 @@ def clap(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempP
     return start_server("--model", str(folder), "--max-audio-s", "20").wait_until_ready()
 
 
-def test_sounds_of_all_formats_have_the_references_vectors_on_both_routes(heard: Heard) -> None:
+def test_audios_of_all_formats_have_the_references_vectors_on_both_routes(heard: Heard) -> None:
     files = [encode(tone(1.1, next(hertz), num_channels=2), container, codec) for container, codec in FILES]
     files.append(encode(tone(2.5 * MAX_S, next(hertz)), "flac", "flac"))
     kinds = [*(container for container, _ in FILES), "flac"]
-    theirs = heard.reference.sounds([decoded(one) for one in files])
+    theirs = heard.reference.audios([decoded(one) for one in files])
     parts = [input_audio(one, kind) for one, kind in zip(files, kinds, strict=True)]
     urls = [audio_url(one, kind) for one, kind in zip(files, kinds, strict=True)]
     assert np.abs(heard.server.vectors(body(*parts)) - theirs).max() <= TOLERANCE
@@ -87,9 +87,9 @@ def test_sounds_of_all_formats_have_the_references_vectors_on_both_routes(heard:
     assert np.abs(theirs - theirs[0])[1:].max(axis=1).min() > 100 * TOLERANCE
 
 
-def test_texts_and_sounds_in_one_request_are_items_of_their_own(heard: Heard) -> None:
+def test_texts_and_audios_in_one_request_are_items_of_their_own(heard: Heard) -> None:
     encoded = encode(tone(0.6, next(hertz)))
-    want = np.concatenate([heard.reference.texts(TEXTS), heard.reference.sounds([decoded(encoded)])])
+    want = np.concatenate([heard.reference.texts(TEXTS), heard.reference.audios([decoded(encoded)])])
     parts = [*map(text_part, TEXTS), input_audio(encoded)]
     assert np.abs(heard.server.vectors(body(*parts)) - want).max() <= TOLERANCE
     assert np.abs(cohere(heard.server, **body(*parts)) - want).max() <= TOLERANCE
@@ -97,7 +97,7 @@ def test_texts_and_sounds_in_one_request_are_items_of_their_own(heard: Heard) ->
     assert np.abs(heard.server.vectors({"input": TEXTS}) - want[:3]).max() <= TOLERANCE
 
 
-def test_a_repeated_sound_is_decoded_and_encoded_once(clap: LiveServer) -> None:
+def test_a_repeated_audio_is_decoded_and_encoded_once(clap: LiveServer) -> None:
     encoded = encode(tone(0.8, next(hertz)))
     names = ("cenote_vision_encodes_total", "cenote_sounds_decoded_total", "cenote_pictures_decoded_total")
     before = [clap.metric(name) for name in names]
@@ -116,7 +116,7 @@ def test_the_same_samples_in_another_file_are_encoded_once(clap: LiveServer) -> 
     assert clap.metric("cenote_vision_encodes_total") == before + 1
 
 
-def test_a_sound_costs_a_token_and_is_no_image(clap: LiveServer) -> None:
+def test_an_audio_costs_a_token_and_is_no_image(clap: LiveServer) -> None:
     asked = body(input_audio(encode(tone(0.3, next(hertz)))))
     (entry,) = clap.ask("/tokenize", asked).json()["data"]
     usage = clap.ask(V1, asked).json()["usage"]
@@ -138,7 +138,7 @@ def test_the_plan_says_what_it_takes(clap: LiveServer, server: LiveServer) -> No
     assert (other["max_audio_bytes"], other["max_audio_s"]) == (None, None)
 
 
-def test_a_text_beside_a_sound_is_refused_before_anything_is_decoded(clap: LiveServer) -> None:
+def test_a_text_beside_an_audio_is_refused_before_anything_is_decoded(clap: LiveServer) -> None:
     part = input_audio(encode(tone(0.3, next(hertz))))
     before = clap.metric("cenote_sounds_decoded_total")
     for path in (V1, V2):
@@ -147,10 +147,10 @@ def test_a_text_beside_a_sound_is_refused_before_anything_is_decoded(clap: LiveS
             del asked["input_type"]
         status, code, param, message = refusal(clap, asked, path)
         assert (status, code, param) == (400, "unsupported_modality", "inputs[0]")
-        assert "text beside a sound" in message
+        assert "text beside an audio file" in message
     status, code, _, message = refusal(clap, {"inputs": [{"content": [part, part]}]})
     assert (status, code) == (400, "conflicting_input")
-    assert "2 sounds" in message
+    assert "2 audio files" in message
     assert clap.metric("cenote_sounds_decoded_total") == before
 
 
@@ -159,15 +159,15 @@ def test_models_refuse_what_they_do_not_take_by_naming_what_they_do(clap: LiveSe
     for asked in (body(part), {"messages": [{"role": "user", "content": [audio_url(encode(tone(0.3)))]}]}):
         status, code, param, message = refusal(server, asked)
         assert (status, code) == (400, "unsupported_modality")
-        assert message == f"`{param}`: got audio; this model takes text, pictures and videos"
-    picture_uri = data_uri(PICTURES["tiny"])
-    status, code, param, message = refusal(clap, body(image_part(picture_uri)))
+        assert message == f"`{param}`: got audio; this model takes text, images and videos"
+    image_uri = data_uri(IMAGES["tiny"])
+    status, code, param, message = refusal(clap, body(image_part(image_uri)))
     assert (status, code, param) == (400, "unsupported_modality", "inputs[0].content[0].image_url")
-    assert message == f"`{param}`: got a picture; this model takes text and audio"
-    frames = {"type": "video_frames", "frames": [{"url": picture(1)}]}
+    assert message == f"`{param}`: got an image; this model takes text and audio"
+    frames = {"type": "video_frames", "frames": [{"url": image(1)}]}
     status, code, param, message = refusal(clap, body(frames))
     assert message == f"`{param}`: got a video; this model takes text and audio"
-    asked = {"images": [image_part(picture_uri)]}
+    asked = {"images": [image_part(image_uri)]}
     assert refusal(clap, asked, "/v1/image_embeds")[:3] == (400, "unsupported_modality", "images")
 
 
@@ -190,13 +190,13 @@ WAV, FLAC = encode(tone(1.0)), encode(tone(1.0), "flac", "flac")
         (input_audio(WAV, "mp3"), 422, "media_undecodable", f"{PARAM}.format", "got mp3, and the file is WAV"),
         (input_audio(NOTHING), 422, "media_undecodable", PARAM, "0 samples"),
         (input_audio(silence(3600), "flac"), 413, "media_too_large", PARAM, "3600.0 s long; at most 20 s"),
-        (input_audio(video(4), "mp4"), 422, "media_undecodable", PARAM, "holds no sound"),
+        (input_audio(video(4), "mp4"), 422, "media_undecodable", PARAM, "holds no audio"),
         (input_audio(b""), 422, "media_undecodable", f"{PARAM}.data", "empty"),
         ({"type": "audio_url", "audio_url": "http://a.example/a.wav"}, 400, "media_source_refused", None, "http URL"),
         ({"type": "audio_url", "audio_url": "file:///etc/passwd"}, 400, "media_source_refused", None, "`file:`"),
     ],
 )
-def test_what_is_no_sound_is_refused(
+def test_what_is_no_audio_is_refused(
     clap: LiveServer, part: dict[str, Any], status: int, code: str, param: str | None, words: str
 ) -> None:
     before = clap.metric("cenote_vision_encodes_total")
@@ -213,7 +213,7 @@ def test_a_format_that_is_unknown_is_refused_by_the_schema(clap: LiveServer) -> 
     assert "'pcm16'" in message, "the name of an enumeration is no secret"
 
 
-def test_a_broken_sound_fails_its_own_input_alone(clap: LiveServer) -> None:
+def test_a_broken_audio_fails_its_own_input_alone(clap: LiveServer) -> None:
     good = encode(tone(0.5, next(hertz)))
     asked = body(input_audio(good[:1000]), input_audio(good), on_error="per_item")
     first, second = clap.ask(V1, asked).json()["data"]
@@ -221,10 +221,10 @@ def test_a_broken_sound_fails_its_own_input_alone(clap: LiveServer) -> None:
     assert second["embedding"] is not None
 
 
-def test_an_evicted_sound_is_decoded_again(
+def test_an_evicted_audio_is_decoded_again(
     start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The engine asks for samples of a sound that the front believes cached."""
+    """The engine asks for samples of an audio file that the front believes cached."""
     folder = make_checkpoint("unfused", tmp_path_factory.mktemp("clap") / "unfused")
     flags = ("--encoder-cache-bytes", "128", "--host-cache-bytes", "0", "--result-cache-bytes", "0")
     small = start_server("--model", str(folder), *flags).wait_until_ready()
@@ -256,12 +256,12 @@ def test_files_and_limits_are_the_settings(
     strict.stop()
 
 
-def test_a_sound_by_url_is_fetched_once_and_what_is_not_taken_never(
+def test_an_audio_by_url_is_fetched_once_and_what_is_not_taken_never(
     start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = make_checkpoint("unfused", tmp_path_factory.mktemp("clap") / "unfused")
     encoded = encode(tone(0.5, next(hertz)))
-    with MediaHost({"/a.wav": reply(encoded), "/a.png": reply(PICTURES["tiny"])}) as host:
+    with MediaHost({"/a.wav": reply(encoded), "/a.png": reply(IMAGES["tiny"])}) as host:
         flags = ("--allow-media-hosts", "localhost", "--allow-private-media-hosts", "localhost")
         server = start_server("--model", str(folder), *flags, "--media-ports", str(host.port)).wait_until_ready()
         by_url = {"type": "audio_url", "audio_url": {"url": host.url("/a.wav")}}
@@ -277,7 +277,7 @@ def test_a_sound_by_url_is_fetched_once_and_what_is_not_taken_never(
         server.stop()
 
 
-def test_without_the_extra_sounds_are_refused_by_its_name(
+def test_without_the_extra_audios_are_refused_by_its_name(
     start_server: Callable[..., LiveServer], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = make_checkpoint("unfused", tmp_path_factory.mktemp("clap") / "unfused")

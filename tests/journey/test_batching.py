@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import TOLERANCE, LiveServer, from_base64, image_part, picture, text_part
+from tests.conftest import TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 NUM_MIXED = 32
 NUM_CONCURRENT = 64
@@ -15,10 +15,10 @@ Item = dict[str, Any]
 
 
 def item(index: int) -> Item:
-    """Text, picture, picture with text, two pictures: in turn, each with its own size and content."""
+    """Text, image, image with text, two images: in turn, each with its own size and content."""
     words = text_part(" ".join(f"word{index + i}" for i in range(1 + 3 * (index % 11))))
-    first = image_part(picture(index, 64 + 16 * (index % 7), 48 + 16 * (index % 5)))
-    second = image_part(picture(1000 + index % 3, 160, 64))
+    first = image_part(image(index, 64 + 16 * (index % 7), 48 + 16 * (index % 5)))
+    second = image_part(image(1000 + index % 3, 160, 64))
     kinds = ([words], [first], [first, words], [first, second])
     return {"content": kinds[index % len(kinds)]}
 
@@ -57,8 +57,8 @@ def test_coheres_form_of_the_same_request_gives_the_same_vectors(
 def test_a_batch_that_the_engine_has_never_seen_equals_a_server_without_a_cache(
     server: LiveServer, bare_server: LiveServer
 ) -> None:
-    """Pictures that are all new, so that one step encodes many of them."""
-    fresh = [{"content": [image_part(picture(5000 + i, 96, 96)), text_part(f"fresh {i}")]} for i in range(16)]
+    """Images that are all new, so that one step encodes many of them."""
+    fresh = [{"content": [image_part(image(5000 + i, 96, 96)), text_part(f"fresh {i}")]} for i in range(16)]
     together = server.vectors({"inputs": fresh})
     solo = np.stack([bare_server.vectors({"inputs": [one]})[0] for one in reversed(fresh)])[::-1]
     np.testing.assert_allclose(together, solo, rtol=0, atol=TOLERANCE)
@@ -82,7 +82,7 @@ def test_concurrent_requests_of_both_forms_do_not_mix(server: LiveServer, items:
     np.testing.assert_allclose(np.stack(got), alone, rtol=0, atol=TOLERANCE)
 
 
-def test_texts_keep_their_order_across_many_language_steps(server: LiveServer) -> None:
+def test_texts_keep_their_order_across_many_forwards(server: LiveServer) -> None:
     """More inputs than one step takes (256), longest first, so that steps end in another order than they began."""
     texts = [f"text {i} " + "long " * (10 - i // 40) for i in range(400)]
     together = server.vectors({"input": texts})

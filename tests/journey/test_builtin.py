@@ -5,10 +5,10 @@ import io
 import numpy as np
 import pytest
 
-from service.model.builtin.captions import caption
-from service.model.builtin.instructions import CANONICAL
-from service.model.builtin.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
-from service.openapi.examples_models import MODEL_CARDS
+from service.model.builtin.scenes.captions import caption
+from service.model.builtin.scenes.instructions import CANONICAL
+from service.model.builtin.scenes.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
+from service.openapi.examples.answers import MODEL_CARD
 from tests.conftest import LiveServer, data_uri, image_part
 
 NUM_SCENES = 200
@@ -25,7 +25,7 @@ def scenes() -> list[Scene]:
 
 
 @pytest.fixture(scope="module")
-def pictures(scenes: list[Scene]) -> list[str]:
+def images(scenes: list[Scene]) -> list[str]:
     return [_png(draw(scene, SIDE_PIXELS)) for scene in scenes]
 
 
@@ -35,8 +35,8 @@ def _png(image: object) -> str:
     return data_uri(buffer.getvalue())
 
 
-def embed_pictures(server: LiveServer, pictures: list[str], aspect: Aspect, dimensions: int) -> np.ndarray:
-    items = [{"content": [image_part(url)]} for url in pictures]
+def embed_images(server: LiveServer, images: list[str], aspect: Aspect, dimensions: int) -> np.ndarray:
+    items = [{"content": [image_part(url)]} for url in images]
     common = {"instruction": CANONICAL[aspect], "dimensions": dimensions}
     batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
     return np.concatenate([server.vectors({"inputs": batch, **common}) for batch in batches])
@@ -48,10 +48,10 @@ def embed_captions(server: LiveServer, scenes: list[Scene], aspect: Aspect, dime
 
 
 def right(
-    server: LiveServer, scenes: list[Scene], pictures: list[str], aspect: Aspect, dimensions: int
+    server: LiveServer, scenes: list[Scene], images: list[str], aspect: Aspect, dimensions: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each picture, which caption is nearest, and whether it means the same under the aspect."""
-    queries = embed_pictures(server, pictures, aspect, dimensions)
+    """For each image, which caption is nearest, and whether it means the same under the aspect."""
+    queries = embed_images(server, images, aspect, dimensions)
     captions = embed_captions(server, scenes, aspect, dimensions)
     nearest = (queries @ captions.T).argmax(axis=1)
     keys = [meaning(scene, aspect) for scene in scenes]
@@ -61,14 +61,14 @@ def right(
 @pytest.mark.parametrize("dimensions", FLOOR)
 @pytest.mark.parametrize("aspect", ASPECTS)
 def test_two_hundred_way_retrieval(
-    builtin: LiveServer, scenes: list[Scene], pictures: list[str], aspect: Aspect, dimensions: int
+    builtin: LiveServer, scenes: list[Scene], images: list[str], aspect: Aspect, dimensions: int
 ) -> None:
-    _, hits = right(builtin, scenes, pictures, aspect, dimensions)
+    _, hits = right(builtin, scenes, images, aspect, dimensions)
     assert hits.mean() >= FLOOR[dimensions]
 
 
-def test_one_picture_has_other_neighbors_under_colors_than_under_shapes_and_both_are_right(
-    builtin: LiveServer, scenes: list[Scene], pictures: list[str]
+def test_one_image_has_other_neighbors_under_colors_than_under_shapes_and_both_are_right(
+    builtin: LiveServer, scenes: list[Scene], images: list[str]
 ) -> None:
     """One pool of color captions and shape captions together: the instruction alone says which of them is near."""
     aspects: tuple[Aspect, Aspect] = ("colors", "shapes")
@@ -76,16 +76,16 @@ def test_one_picture_has_other_neighbors_under_colors_than_under_shapes_and_both
     told = [(aspect, meaning(scene, aspect)) for aspect in aspects for scene in scenes]
     nearest, hit = {}, {}
     for aspect in aspects:
-        nearest[aspect] = (embed_pictures(builtin, pictures, aspect, 256) @ pool.T).argmax(axis=1)
+        nearest[aspect] = (embed_images(builtin, images, aspect, 256) @ pool.T).argmax(axis=1)
         pairs = zip(scenes, nearest[aspect], strict=True)
         hit[aspect] = np.array([told[found] == (aspect, meaning(scene, aspect)) for scene, found in pairs])
     assert (hit["colors"] & hit["shapes"]).mean() >= 0.9
     assert (nearest["colors"] != nearest["shapes"]).all()
 
 
-def test_a_large_picture_is_shrunk_to_what_the_model_knows(builtin: LiveServer, scenes: list[Scene]) -> None:
+def test_a_large_image_is_shrunk_to_what_the_model_knows(builtin: LiveServer, scenes: list[Scene]) -> None:
     large = [_png(draw(scene, 512)) for scene in scenes[:BATCH]]
-    queries = embed_pictures(builtin, large, "shapes", 256)
+    queries = embed_images(builtin, large, "shapes", 256)
     captions = embed_captions(builtin, scenes, "shapes", 256)
     keys = [meaning(scene, "shapes") for scene in scenes]
     hits = [keys[found] == keys[i] for i, found in enumerate((queries @ captions.T).argmax(axis=1))]
@@ -95,15 +95,15 @@ def test_a_large_picture_is_shrunk_to_what_the_model_knows(builtin: LiveServer, 
 def test_the_documents_example_card_is_the_served_one(builtin: LiveServer) -> None:
     live = builtin.http.get("/v1/models/builtin").json()
     ours = {"created": 0, "fingerprint": ""}
-    assert live | ours == MODEL_CARDS["builtin"]["value"] | ours
+    assert live | ours == MODEL_CARD["builtin"]["value"] | ours
 
 
 def test_free_wording_of_an_instruction_is_understood(
-    builtin: LiveServer, scenes: list[Scene], pictures: list[str]
+    builtin: LiveServer, scenes: list[Scene], images: list[str]
 ) -> None:
     captions = embed_captions(builtin, scenes, "colors", 256)
-    items = [{"content": [image_part(url)]} for url in pictures[:BATCH]]
-    queries = builtin.vectors({"inputs": items, "instruction": "Which colors are in the picture?"})
+    items = [{"content": [image_part(url)]} for url in images[:BATCH]]
+    queries = builtin.vectors({"inputs": items, "instruction": "Which colors are in the image?"})
     keys = [meaning(scene, "colors") for scene in scenes]
     hits = [keys[found] == keys[i] for i, found in enumerate((queries @ captions.T).argmax(axis=1))]
     assert np.mean(hits) >= 0.8

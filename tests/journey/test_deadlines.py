@@ -9,7 +9,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, image_part, picture
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 
 GOOD = {"input": "a good text"}
 MANY = {"input": [f"text {i} " + "long " * 250 for i in range(200)]}
@@ -99,14 +99,14 @@ def test_a_client_that_hangs_up_in_its_body_is_499_too(own: LiveServer) -> None:
     assert counted(own, 400) == wrong
 
 
-def test_pictures_of_a_client_that_hung_up_leave_no_pixels_behind(own: LiveServer) -> None:
+def test_images_of_a_client_that_hung_up_leave_no_pixels_behind(own: LiveServer) -> None:
     for seed in range(5):
-        parts = [image_part(picture(seed * 10 + i, 400, 300)) for i in range(8)]
+        parts = [image_part(image(seed * 10 + i, 400, 300)) for i in range(8)]
         connection = sent(own, {"inputs": [{"content": [part]} for part in parts]})
         time.sleep(0.02 * seed)
         connection.close()
     wait_for(own, queue_inputs=0, queue_bytes=0, pixel_arena_bytes=0)
-    own.vectors({"inputs": [{"content": [image_part(picture(1, 400, 300))]}]})
+    own.vectors({"inputs": [{"content": [image_part(image(1, 400, 300))]}]})
 
 
 def test_an_idle_connection_that_closes_is_no_499(own: LiveServer) -> None:

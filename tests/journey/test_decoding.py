@@ -1,4 +1,4 @@
-"""What pictures are laid over, where they are decoded, and that neither changes anything else."""
+"""What images are laid over, where they are decoded, and that neither changes anything else."""
 
 import base64
 import io
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.conftest import CHECKPOINT, LiveServer, children_of, command_of, data_uri, image_part, picture, text_part
+from tests.conftest import CHECKPOINT, LiveServer, children_of, command_of, data_uri, image, image_part, text_part
 
 RED, GREEN = "#ff0000", "#00ff00"
 
@@ -48,7 +48,7 @@ def test_each_request_has_its_own_background_and_without_one_it_is_white(server:
     assert not np.array_equal(vector(server, url, image_background=RED), vector(server, url))
 
 
-def test_every_route_that_takes_pictures_takes_a_background(server: LiveServer) -> None:
+def test_every_route_that_takes_images_takes_a_background(server: LiveServer) -> None:
     url, opaque = encoded(half_clear()), over((255, 0, 0))
     for route, body in (
         ("/v2/embed", lambda source: {"images": [source], "embedding_types": ["base64"]}),
@@ -90,14 +90,14 @@ def test_a_name_stands_for_the_file_and_keeps_its_background_until_a_request_giv
 
 @pytest.mark.parametrize("color", ["red", "#fff", "#gggggg", "ff0000", "#ff0000\n", "#FF00000", 7])
 def test_a_color_that_is_none_is_refused(server: LiveServer, color: object) -> None:
-    body = {"inputs": [{"content": [image_part(picture(1))]}], "image_background": color}
+    body = {"inputs": [{"content": [image_part(image(1))]}], "image_background": color}
     answer = server.http.post("/v1/embeddings", json=body)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "image_background")
 
 
 BREAKS = """
 import os, sys
-if "service.decode.worker" in " ".join(sys.orig_argv):
+if "service.decode.image_worker" in " ".join(sys.orig_argv):
     from PIL import Image
     load = Image.Image.resize
     def resize(self, *arguments, **options):
@@ -108,7 +108,7 @@ if "service.decode.worker" in " ".join(sys.orig_argv):
         return load(self, *arguments, **options)
     Image.Image.resize = resize
 """
-"""For the server's environment: two pictures of odd sizes do to their process what a fault of a codec would."""
+"""For the server's environment: two images of odd sizes do to their process what a fault of a codec would."""
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def isolated(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.T
 
 def test_processes_give_the_vectors_of_threads(isolated: LiveServer, server: LiveServer) -> None:
     for kind in ("PNG", "JPEG", "WEBP", "GIF", "BMP"):
-        assert np.array_equal(vector(isolated, picture(5, kind=kind)), vector(server, picture(5, kind=kind)))
+        assert np.array_equal(vector(isolated, image(5, kind=kind)), vector(server, image(5, kind=kind)))
 
 
 def test_the_servers_background_and_orientation_are_what_a_request_does_not_give(
@@ -151,16 +151,16 @@ def test_the_servers_background_and_orientation_are_what_a_request_does_not_give
 
 
 def test_a_server_that_takes_no_features_says_so_and_still_gives_them(isolated: LiveServer) -> None:
-    (entry,) = isolated.ask("/v1/image_embeds", {"images": [image_part(picture(3))]}).json()["data"]
+    (entry,) = isolated.ask("/v1/image_embeds", {"images": [image_part(image(3))]}).json()["data"]
     answer = isolated.http.post("/v1/embeddings", json={"inputs": [{"content": [entry["part"]]}]})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "media_source_refused")
 
 
 @pytest.mark.parametrize(("side", "words"), [(77, "damaged"), (78, "within 2 s")])
-def test_a_picture_that_breaks_its_process_is_refused_alone(isolated: LiveServer, side: int, words: str) -> None:
+def test_an_image_that_breaks_its_process_is_refused_alone(isolated: LiveServer, side: int, words: str) -> None:
     before = isolated.engine_pid()
     bad = encoded(Image.new("RGB", (side, side), "red"))
-    items = [{"content": [image_part(url)]} for url in (picture(11), bad, picture(12))] + [{"content": "text"}]
+    items = [{"content": [image_part(url)]} for url in (image(11), bad, image(12))] + [{"content": "text"}]
     began_s = time.monotonic()
     data = isolated.ask("/v1/embeddings", {"inputs": items, "on_error": "per_item"}).json()["data"]
     assert time.monotonic() - began_s < 30
@@ -178,12 +178,12 @@ def test_a_picture_that_breaks_its_process_is_refused_alone(isolated: LiveServer
 def test_decoders_end_with_a_front_that_is_killed(start_server: Callable[..., LiveServer]) -> None:
     flags = ("--model", str(CHECKPOINT), "--decode-isolation", "processes", "--decode-workers", "2")
     server = start_server(*flags).wait_until_ready()
-    workers = [pid for pid in children_of(server.process.pid) if "service.decode.worker" in command_of(pid)]
-    assert len(workers) == 3  # one of them for small pictures
+    workers = [pid for pid in children_of(server.process.pid) if "service.decode.image_worker" in command_of(pid)]
+    assert len(workers) == 3  # one of them for small images
     server.process.kill()
     server.process.wait()
     until_s = time.monotonic() + 10
-    while any("service.decode.worker" in command_of(pid) for pid in workers):
+    while any("service.decode.image_worker" in command_of(pid) for pid in workers):
         assert time.monotonic() < until_s
         time.sleep(0.05)
 
@@ -191,7 +191,7 @@ def test_decoders_end_with_a_front_that_is_killed(start_server: Callable[..., Li
 def test_features_say_whose_they_are_and_those_of_another_model_are_refused(
     server: LiveServer,
 ) -> None:
-    (entry,) = server.ask("/v1/image_embeds", {"images": [image_part(picture(3))]}).json()["data"]
+    (entry,) = server.ask("/v1/image_embeds", {"images": [image_part(image(3))]}).json()["data"]
     file = base64.b64decode(entry["part"]["image_embeds"]["image_embeds"])
     origin = re.search(rb'"cenote.origin":"([0-9a-f]{32})"', file)
     assert origin is not None

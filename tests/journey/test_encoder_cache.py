@@ -1,4 +1,4 @@
-"""A picture goes through the vision tower once, however often it comes and whatever it is asked for."""
+"""An image goes through the vision tower once, however often it comes and whatever it is asked for."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image_part, picture, text_part
+from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 ASPECTS = ("colors", "shapes", "mood", "objects", "text", "layout", "style", "light")
 TINY_CACHE_BYTES = 200_000
@@ -18,11 +18,11 @@ ARENA_BYTES = 500_000
 NUM_MANY = 24
 
 seeds = count(10_000)
-"""Each test draws pictures that no other test has sent."""
+"""Each test draws images that no other test has sent."""
 
 
 def bodies(url: str) -> list[dict[str, Any]]:
-    """One picture under eight instructions."""
+    """One image under eight instructions."""
     item = {"content": [image_part(url)]}
     return [{"inputs": [item], "instruction": f"Represent the {aspect} of the image."} for aspect in ASPECTS]
 
@@ -69,7 +69,7 @@ class Encodes:
 def test_eight_instructions_run_the_tower_once_and_give_the_uncached_vectors_exactly(
     server: LiveServer, bare_server: LiveServer
 ) -> None:
-    asked, encodes = bodies(picture(next(seeds))), Encodes(server)
+    asked, encodes = bodies(image(next(seeds))), Encodes(server)
     num_decoded = server.metric("cenote_pictures_decoded_total")
     answers = one_by_one(server, asked)
     assert encodes() == 1
@@ -84,7 +84,7 @@ def test_eight_instructions_run_the_tower_once_and_give_the_uncached_vectors_exa
 
 
 def test_eight_instructions_at_once_run_the_tower_once_too(server: LiveServer, bare_server: LiveServer) -> None:
-    asked, encodes = bodies(picture(next(seeds))), Encodes(server)
+    asked, encodes = bodies(image(next(seeds))), Encodes(server)
     answers = at_once(server, asked)
     assert encodes() == 1
     assert hits_and_misses(answers) == (len(ASPECTS) - 1, 1)
@@ -97,7 +97,7 @@ def test_one_request_of_eight_conversations_gives_the_uncached_vectors_exactly(
     server: LiveServer, bare_server: LiveServer
 ) -> None:
     """The first time with one miss, the second time from the cache, and from a server without one: the same bits."""
-    user = {"role": "user", "content": [image_part(picture(next(seeds)))]}
+    user = {"role": "user", "content": [image_part(image(next(seeds)))]}
     systems = [{"role": "system", "content": f"Represent the {aspect} of the image."} for aspect in ASPECTS]
     body = {"messages": [[system, user] for system in systems], "encoding_format": "base64"}
     encodes = Encodes(server)
@@ -109,8 +109,8 @@ def test_one_request_of_eight_conversations_gives_the_uncached_vectors_exactly(
     assert len({entry["embedding"] for entry in uncached}) == len(ASPECTS)
 
 
-def test_a_picture_that_stands_in_one_request_many_times_is_encoded_once(server: LiveServer) -> None:
-    url, encodes = picture(next(seeds)), Encodes(server)
+def test_an_image_that_stands_in_one_request_many_times_is_encoded_once(server: LiveServer) -> None:
+    url, encodes = image(next(seeds)), Encodes(server)
     item = {"content": [image_part(url), image_part(url), text_part("twice")]}
     answer = server.ask("/v1/embeddings", {"inputs": [item] * 4, "encoding_format": "base64"})
     assert encodes() == 1
@@ -119,7 +119,7 @@ def test_a_picture_that_stands_in_one_request_many_times_is_encoded_once(server:
 
 def test_the_same_pixels_in_another_container_are_a_hit(server: LiveServer) -> None:
     seed, encodes = next(seeds), Encodes(server)
-    png, bmp = ([{"inputs": [{"content": [image_part(picture(seed, kind=kind))]}]}] for kind in ("PNG", "BMP"))
+    png, bmp = ([{"inputs": [{"content": [image_part(image(seed, kind=kind))]}]}] for kind in ("PNG", "BMP"))
     first, second = one_by_one(server, png), one_by_one(server, bmp)
     assert encodes() == 1
     assert hits_and_misses(second) == (1, 0)
@@ -127,34 +127,34 @@ def test_the_same_pixels_in_another_container_are_a_hit(server: LiveServer) -> N
 
 
 def test_all_routes_share_the_cache(server: LiveServer) -> None:
-    url, encodes = picture(next(seeds)), Encodes(server)
+    url, encodes = image(next(seeds)), Encodes(server)
     server.ask("/v2/embed", {"images": [url]})
     server.ask("/v2/embed", {"inputs": [{"content": [image_part(url)]}]})
     server.ask("/v1/embeddings", {"messages": [{"role": "user", "content": [image_part(url)]}]})
     assert encodes() == 1
 
 
-def test_another_picture_is_a_miss(server: LiveServer) -> None:
+def test_another_image_is_a_miss(server: LiveServer) -> None:
     encodes = Encodes(server)
     for _ in range(3):
-        server.ask("/v2/embed", {"images": [picture(next(seeds))]})
+        server.ask("/v2/embed", {"images": [image(next(seeds))]})
     assert encodes() == 3
 
 
 @pytest.fixture(scope="module")
 def tiny(start_server: Callable[..., LiveServer]) -> Any:
-    """Room for a few pictures' features, and in the arena for a few pictures' pixels."""
+    """Room for a few images' features, and in the arena for a few images' pixels."""
     flags = ("--encoder-cache-bytes", str(TINY_CACHE_BYTES), "--pixel-arena-bytes", str(ARENA_BYTES))
     server = start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
     yield server
     server.stop()
 
 
-def test_the_cache_never_outgrows_its_cap_and_evicted_pictures_are_answered_right(
+def test_the_cache_never_outgrows_its_cap_and_evicted_images_are_answered_right(
     tiny: LiveServer, bare_server: LiveServer
 ) -> None:
     """The front believes the engine still has what it has evicted, sends no pixels, and is asked for them."""
-    asked = [{"inputs": [{"content": [image_part(picture(20_000 + i, 160, 160))]}]} for i in range(NUM_MANY)]
+    asked = [{"inputs": [{"content": [image_part(image(20_000 + i, 160, 160))]}]} for i in range(NUM_MANY)]
     want = embedded(one_by_one(bare_server, asked))
     for _ in range(2):
         for body, row in zip(asked, want, strict=True):
@@ -171,7 +171,7 @@ def test_the_cache_never_outgrows_its_cap_and_evicted_pictures_are_answered_righ
 
 
 def test_features_larger_than_the_whole_cache_are_answered_and_not_kept(tiny: LiveServer) -> None:
-    body, encodes = {"inputs": [{"content": [image_part(picture(next(seeds), 416, 352))]}]}, Encodes(tiny)
+    body, encodes = {"inputs": [{"content": [image_part(image(next(seeds), 416, 352))]}]}, Encodes(tiny)
     np.testing.assert_array_equal(tiny.vectors(body), tiny.vectors(body))
     assert encodes() == 2
     assert tiny.metric("cenote_encoder_cache_bytes") <= TINY_CACHE_BYTES
@@ -179,7 +179,7 @@ def test_features_larger_than_the_whole_cache_are_answered_and_not_kept(tiny: Li
 
 def test_pixels_larger_than_the_whole_arena_are_refused_with_both_numbers(tiny: LiveServer) -> None:
     good = {"content": [text_part("good")]}
-    answer = tiny.http.post("/v1/embeddings", json={"inputs": [good, {"content": [image_part(picture(1, 640, 480))]}]})
+    answer = tiny.http.post("/v1/embeddings", json={"inputs": [good, {"content": [image_part(image(1, 640, 480))]}]})
     error = answer.json()["error"]
     assert (answer.status_code, error["code"], error["index"]) == (413, "media_too_large", 1)
     assert str(640 * 480 * 3) in error["message"]
@@ -187,8 +187,8 @@ def test_pixels_larger_than_the_whole_arena_are_refused_with_both_numbers(tiny: 
     assert len(tiny.vectors({"inputs": [good]})) == 1
 
 
-def test_a_picture_is_the_same_picture_in_any_spelling_of_base64(server: LiveServer) -> None:
-    drawn = (picture(seed, 100, 60).partition(",") for seed in seeds)
+def test_an_image_is_the_same_image_in_any_spelling_of_base64(server: LiveServer) -> None:
+    drawn = (image(seed, 100, 60).partition(",") for seed in seeds)
     scheme, _, text = next(one for one in drawn if one[2].endswith("=") and {"+", "/"} <= set(one[2]))
     spellings = [text, text.rstrip("="), text.replace("+", "-").replace("/", "_"), text + "\n"]
     urls = [*spellings, *(f"{scheme},{one}" for one in spellings)]

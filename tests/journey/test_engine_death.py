@@ -15,7 +15,7 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image_part, picture, text_part
+from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ PAUSE_S = 0.05
 
 @pytest.fixture(scope="module")
 def mortal(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
-    """A server of its own. Without a cache and with an arena of few pictures, pixels are on their way at any moment."""
+    """A server of its own. Without a cache and with an arena of few images, pixels are on their way at any moment."""
     flags = ("--encoder-cache-bytes", "0", "--pixel-arena-bytes", "200000")
     server = start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
     yield server
@@ -38,14 +38,14 @@ def mortal(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
 
 
 def item(index: int) -> dict[str, Any]:
-    """Texts, pictures with a text, and features with a text; each like no other."""
+    """Texts, images with a text, and features with a text; each like no other."""
     words = text_part(f"question {index} of {index * 7919}")
-    first = ([image_part(picture(index, 96, 96))], [features(index)], [])[index % 3]
+    first = ([image_part(image(index, 96, 96))], [features(index)], [])[index % 3]
     return {"content": [*first, words]}
 
 
 def features(seed: int) -> dict[str, Any]:
-    """Features of a picture of 96 x 96 pixels that nobody drew."""
+    """Features of an image of 96 x 96 pixels that nobody drew."""
     buffer = io.BytesIO()
     np.save(buffer, np.random.default_rng(seed).normal(size=(9, 384)).astype("<f2"))
     embeds = {"image_embeds": base64.b64encode(buffer.getvalue()).decode(), "image_grid_thw": [1, 6, 6]}

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import LiveServer, image_part, picture
+from tests.conftest import LiveServer, image, image_part
 
 pytestmark = pytest.mark.slow
 
@@ -37,13 +37,13 @@ TEXTS = [f"a pool of clear water number {i}, with stones and small fish" for i i
 
 
 def body_of(kind: str, turn: int) -> tuple[str, dict[str, Any]]:
-    """A request of a kind; no two pictures are alike."""
-    pictures = [{"content": [image_part(picture(1000 * turn + i, 640, 480, "JPEG"))]} for i in range(4)]
+    """A request of a kind; no two images are alike."""
+    images = [{"content": [image_part(image(1000 * turn + i, 640, 480, "JPEG"))]} for i in range(4)]
     return {
         "large answers": ("/v1/embeddings", {"input": TEXTS, "encoding_format": "float"}),
         "large bodies": ("/v1/embeddings", {"input": [TEXTS[turn] * 1000] * 100, "truncate_prompt_tokens": 32}),
         "tokens": ("/tokenize", {"input": TEXTS}),
-        "pictures": ("/v1/embeddings", {"inputs": pictures}),
+        "pictures": ("/v1/embeddings", {"inputs": images}),
         "short texts": ("/v1/embeddings", {"input": TEXTS[turn % 2048]}),
     }[kind]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, image_part, picture
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 
 pytestmark = pytest.mark.slow
 """Servers that start again and again."""
@@ -39,7 +39,7 @@ def flip_last_byte(path: Path) -> None:
         ("/v1/embeddings", {"input": ["a"] * 100}, "application/json"),
         ("/v2/embed", {"texts": ["a"], "embedding_types": ["float"]}, "*/*"),
         ("/v1/embed", {"texts": ["a"]}, "*/*"),
-        ("/v1/image_embeds", {"images": [image_part(picture(1))]}, "*/*"),
+        ("/v1/image_embeds", {"images": [image_part(image(1))]}, "*/*"),
     ],
 )
 def test_every_answer_with_vectors_says_it(server: LiveServer, route: str, body: dict[str, Any], accept: str) -> None:

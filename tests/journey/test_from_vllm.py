@@ -13,12 +13,12 @@ import pytest
 import torch
 
 from service.settings import Settings
-from tests.conftest import LiveServer, picture
+from tests.conftest import LiveServer, image
 from tests.recipe import RECIPES
 
 TEXT = "a red circle"
 NUM_TOKENS, WIDTH = 16, 768
-"""Of a picture of 128 pixels on the built-in model."""
+"""Of an image of 128 pixels on the built-in model."""
 
 _ROW = re.compile(r"^\| `(?P<sent>[^`]+)` \| (?P<here>[^|]*) \| (?P<instead>[^|]*)\|$", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
@@ -62,8 +62,8 @@ FIELDS, CONVERSATIONS, PARTS, ROUTES = (
     "Other routes",
 )
 STANDS_FOR = {
-    "PICTURE": picture(71, 128, 128),
-    "FRAME": picture(72, 128, 128, "JPEG").partition(",")[2],
+    "IMAGE": image(71, 128, 128),
+    "FRAME": image(72, 128, 128, "JPEG").partition(",")[2],
     "NPY": base64.b64encode(npy()).decode(),
     "TORCH": base64.b64encode(torch_file()).decode(),
 }

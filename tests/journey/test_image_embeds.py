@@ -1,4 +1,4 @@
-"""Features out and in again, through the live server: the vectors are those of the pictures, and the tower rests."""
+"""Features out and in again, through the live server: the vectors are those of the images, and the tower rests."""
 
 import base64
 import io
@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image_part, picture, text_part
+from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 ASPECTS = ("colors", "shapes", "mood", "objects", "text", "layout", "style", "light")
 SIZES = ((96, 64), (64, 64), (160, 96), (32, 192), (224, 128))
@@ -22,11 +22,11 @@ MAX_FEATURES_BYTES = 40 * WIDTH * 4
 NUM_CONCURRENT = 64
 
 seeds = count(50_000)
-"""Each test draws pictures that no other test has sent."""
+"""Each test draws images that no other test has sent."""
 
 
-def pictures(num: int) -> list[dict[str, Any]]:
-    return [image_part(picture(next(seeds), *SIZES[i % len(SIZES)])) for i in range(num)]
+def images(num: int) -> list[dict[str, Any]]:
+    return [image_part(image(next(seeds), *SIZES[i % len(SIZES)])) for i in range(num)]
 
 
 def computed(server: LiveServer, images: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
@@ -85,10 +85,10 @@ class Rest:
 
 @pytest.mark.parametrize("num", [1, 2, 5])
 @pytest.mark.parametrize("form", ["safetensors", "npy"])
-def test_features_posted_back_as_they_came_give_the_vectors_of_the_pictures(
+def test_features_posted_back_as_they_came_give_the_vectors_of_the_images(
     server: LiveServer, bare_server: LiveServer, num: int, form: str
 ) -> None:
-    raw = pictures(num)
+    raw = images(num)
     answer = computed(server, raw, features_format=form)
     assert answer["usage"]["encoder_cache_misses"] == num
     assert [entry["shape"][1] for entry in answer["data"]] == [WIDTH] * num
@@ -101,7 +101,7 @@ def test_features_posted_back_as_they_came_give_the_vectors_of_the_pictures(
 
 
 def test_features_of_a_server_without_a_cache_are_the_same_bits(server: LiveServer, bare_server: LiveServer) -> None:
-    raw = pictures(3)
+    raw = images(3)
     ours, theirs = computed(server, raw), computed(bare_server, raw)
     assert [file_of(part) for part in parts_of(ours)] == [file_of(part) for part in parts_of(theirs)]
     assert [entry["dtype"] for entry in ours["data"]] == ["float32"] * 3
@@ -110,8 +110,8 @@ def test_features_of_a_server_without_a_cache_are_the_same_bits(server: LiveServ
     assert [file_of(part) for part in parts_of(again)] == [file_of(part) for part in parts_of(ours)]
 
 
-def test_pictures_and_features_mix_in_conversations_and_items_on_every_route(server: LiveServer) -> None:
-    raw = pictures(4)
+def test_images_and_features_mix_in_conversations_and_items_on_every_route(server: LiveServer) -> None:
+    raw = images(4)
     sent = parts_of(computed(server, raw))
     for part in sent:
         del part["uuid"]  # features alone
@@ -134,10 +134,10 @@ def test_pictures_and_features_mix_in_conversations_and_items_on_every_route(ser
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_one_stacked_tensor_with_several_grids_is_its_pictures_one_after_another(
+def test_one_stacked_tensor_with_several_grids_is_its_images_one_after_another(
     server: LiveServer, nested: bool
 ) -> None:
-    raw = pictures(5)
+    raw = images(5)
     sent = parts_of(computed(server, raw))
     grids = [part["image_embeds"]["image_grid_thw"] for part in sent]
     stacked = torch.cat([tensor_of(part) for part in sent])
@@ -149,10 +149,10 @@ def test_one_stacked_tensor_with_several_grids_is_its_pictures_one_after_another
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 2e-4), ("bfloat16", 2e-3)])
-def test_features_in_sixteen_bits_give_nearly_the_vectors_of_the_pictures(
+def test_features_in_sixteen_bits_give_nearly_the_vectors_of_the_images(
     server: LiveServer, dtype: str, tolerance: float
 ) -> None:
-    raw = pictures(5)
+    raw = images(5)
     answer = computed(server, raw, embed_dtype=dtype)
     assert {str(tensor_of(part).dtype) for part in parts_of(answer)} == {f"torch.{dtype}"}
     got, want = vectors(server, bodies(parts_of(answer))), vectors(server, bodies(raw))
@@ -160,8 +160,8 @@ def test_features_in_sixteen_bits_give_nearly_the_vectors_of_the_pictures(
     assert not np.array_equal(got, want)
 
 
-def test_each_picture_has_a_handle_that_stands_for_it_alone(server: LiveServer) -> None:
-    raw = pictures(2)
+def test_each_image_has_a_handle_that_stands_for_it_alone(server: LiveServer) -> None:
+    raw = images(2)
     raw[1]["uuid"] = "shelf-7"
     data = computed(server, raw)["data"]
     assert data[0]["part"]["uuid"] == "img-" + data[0]["content_hash"][:32]
@@ -170,21 +170,21 @@ def test_each_picture_has_a_handle_that_stands_for_it_alone(server: LiveServer) 
     names = [{"type": "image_embeds", "uuid": entry["part"]["uuid"]} for entry in data]
     np.testing.assert_array_equal(vectors(server, bodies(names)), vectors(server, bodies(raw)))
     assert rest()
-    other = parts_of(computed(server, pictures(1)))[0] | {"uuid": "shelf-7"}
+    other = parts_of(computed(server, images(1)))[0] | {"uuid": "shelf-7"}
     answer = server.http.post("/v1/embeddings", json={"inputs": [{"content": [other]}]})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "uuid_conflict")
     unknown = server.http.post("/v1/image_embeds", json={"images": [{"type": "image_url", "uuid": "nobody"}]})
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (400, "cache_miss")
 
 
-def test_one_picture_that_is_broken_leaves_the_others_alone_when_asked_to(server: LiveServer) -> None:
-    good, (head, text) = pictures(2), picture(next(seeds)).split(",")
+def test_one_image_that_is_broken_leaves_the_others_alone_when_asked_to(server: LiveServer) -> None:
+    good, (head, text) = images(2), image(next(seeds)).split(",")
     cut = f"{head},{text[: len(text) // 8 * 4]}"
-    images = [good[0], image_part(cut), image_part("data:image/png;base64,AAAA"), good[1]]
-    refused = server.http.post("/v1/image_embeds", json={"images": images})
+    mixed = [good[0], image_part(cut), image_part("data:image/png;base64,AAAA"), good[1]]
+    refused = server.http.post("/v1/image_embeds", json={"images": mixed})
     assert (refused.status_code, refused.json()["error"]["index"]) == (422, 2)  # found first: not even a header
-    assert server.http.post("/v1/image_embeds", json={"images": images[:2]}).json()["error"]["index"] == 1
-    data = computed(server, images, on_error="per_item")["data"]
+    assert server.http.post("/v1/image_embeds", json={"images": mixed[:2]}).json()["error"]["index"] == 1
+    data = computed(server, mixed, on_error="per_item")["data"]
     assert [entry["index"] for entry in data] == [0, 1, 2, 3]
     assert [entry.get("error", {}).get("param") for entry in data] == [
         None, "images[1].image_url", "images[2].image_url", None,
@@ -256,7 +256,7 @@ def test_features_too_long_for_the_model_are_refused_by_their_tokens(server: Liv
 
 
 def test_sixty_four_requests_at_once_give_what_each_gives_alone(server: LiveServer) -> None:
-    raw = pictures(8)
+    raw = images(8)
     sent = parts_of(computed(server, raw))
     asked = [
         {"inputs": [{"content": [sent[i % 8], (sent if i % 2 else raw)[i * 5 % 8], text_part(f"number {i}")]}]}
@@ -272,7 +272,7 @@ def test_sixty_four_requests_at_once_give_what_each_gives_alone(server: LiveServ
 
 @pytest.fixture(scope="module")
 def tight(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
-    """Answers of forty visual tokens, a cache of next to nothing, and an arena of a few pictures."""
+    """Answers of forty visual tokens, a cache of next to nothing, and an arena of a few images."""
     flags = ("--max-features-bytes", str(MAX_FEATURES_BYTES), "--encoder-cache-bytes", "20000")
     arena = ("--pixel-arena-bytes", "200000")
     server = start_server("--model", str(CHECKPOINT), *flags, *arena).wait_until_ready()
@@ -284,18 +284,18 @@ def test_an_answer_that_would_be_too_large_is_refused_with_its_numbers_before_th
     tight: LiveServer,
 ) -> None:
     rest = Rest(tight)
-    answer = tight.http.post("/v1/image_embeds", json={"images": pictures(5)})
+    answer = tight.http.post("/v1/image_embeds", json={"images": images(5)})
     error = answer.json()["error"]
     assert (answer.status_code, error["code"], error["param"]) == (413, "media_too_large", "images")
     num_tokens = sum(width * height // 1024 for width, height in SIZES)
     for number in (num_tokens, WIDTH * 4, num_tokens * WIDTH * 4, MAX_FEATURES_BYTES):
         assert str(number) in error["message"]
     assert rest()
-    assert len(parts_of(computed(tight, pictures(2)))) == 2
+    assert len(parts_of(computed(tight, images(2)))) == 2
 
 
 def test_features_that_are_not_kept_are_sent_to_the_engine_again(tight: LiveServer, server: LiveServer) -> None:
-    raw = [image_part(picture(next(seeds), 96, 64)) for _ in range(6)]
+    raw = [image_part(image(next(seeds), 96, 64)) for _ in range(6)]
     sent = parts_of(computed(server, raw))
     asked = [{"inputs": [{"content": [part]}]} for part in sent]
     want = [server.vectors(body) for body in asked]
@@ -324,7 +324,7 @@ def test_the_model_says_how_wide_its_features_are(server: LiveServer) -> None:
 
 
 def test_the_route_says_where_time_went(server: LiveServer) -> None:
-    answer: httpx.Response = server.ask("/v1/image_embeds", {"images": pictures(2)})
+    answer: httpx.Response = server.ask("/v1/image_embeds", {"images": images(2)})
     assert answer.headers["x-encoder-cache"] == "hit=0, miss=2"
     for name in ("x-media-time", "x-queue-time", "x-inference-time", "x-total-time"):
         assert float(answer.headers[name]) >= 0

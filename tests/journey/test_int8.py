@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.model.builtin import CHECKPOINT as BUILTIN
-from service.model.builtin.captions import caption
-from service.model.builtin.scenes import ASPECTS, sample_scene
-from service.model.checkpoint import CALIBRATION_FILE
-from tests.conftest import LiveServer, image_part, picture
+from service.checkpoint.hub import CALIBRATION_FILE
+from service.checkpoint.hub import CHECKPOINT as BUILTIN
+from service.model.builtin.scenes.captions import caption
+from service.model.builtin.scenes.scenes import ASPECTS, sample_scene
+from tests.conftest import LiveServer, image, image_part
 
 V2 = "/v2/embed"
 LENGTHS = (32, 64, 128, 256)
@@ -70,10 +70,10 @@ def test_calibrated_integers_give_the_vector_back_within_a_step(builtin: LiveSer
 
 
 def test_a_vector_does_not_depend_on_its_neighbors(builtin: LiveServer) -> None:
-    picture_item = {"content": [image_part(picture(95))]}
-    alone = builtin.ask(V2, {"inputs": [picture_item], "embedding_types": ["int8"]}).json()["embeddings"]["int8"][0]
+    image_item = {"content": [image_part(image(95))]}
+    alone = builtin.ask(V2, {"inputs": [image_item], "embedding_types": ["int8"]}).json()["embeddings"]["int8"][0]
     crowd = [{"content": text} for text in texts()]
-    body = {"inputs": [*crowd, picture_item], "embedding_types": ["int8"]}
+    body = {"inputs": [*crowd, image_item], "embedding_types": ["int8"]}
     among = builtin.ask(V2, body).json()["embeddings"]["int8"][-1]
     assert np.abs(np.array(alone) - np.array(among)).max() <= 1  # packed otherwise, floats may differ in the last bit
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.conftest import LiveServer, image_part, picture
+from tests.conftest import LiveServer, image, image_part
 
-BODY = {"inputs": [{"content": [{"type": "text", "text": "two red circles"}]}, {"content": [image_part(picture(3))]}]}
+BODY = {"inputs": [{"content": [{"type": "text", "text": "two red circles"}]}, {"content": [image_part(image(3))]}]}
 
 
 def vectors(server: LiveServer) -> np.ndarray:

@@ -12,10 +12,9 @@ import httpx
 import msgspec
 import pytest
 
-from service.front.key_file import ApiKey, hash_key
-from service.front.keyring import Keyring
+from service.front.admission.api_keys import ApiKey, Keyring, hash_key
 from service.openapi.document import build
-from tests.conftest import CHECKPOINT, ROOT, LiveServer, picture, plain_environ
+from tests.conftest import CHECKPOINT, ROOT, LiveServer, image, plain_environ
 
 A, B, SLOW = "cen_key-of-a", "cen_key-of-b", "cen_key-with-limits"
 GOOD = {"input": "a good text"}
@@ -55,6 +54,7 @@ def test_a_key_opens_by_either_header_and_on_every_api(locked: LiveServer) -> No
     assert locked.http.post("/v2/embed", json={"texts": ["x"]}, headers=bearer(B)).status_code == 200
     assert locked.http.get("/v1/models", headers=bearer(A)).status_code == 200
     assert locked.http.get("/docs", headers=bearer(A)).status_code == 200
+    assert [locked.http.get("/llms.txt", headers=headers).status_code for headers in ({}, bearer(A))] == [401, 200]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_only_the_probes_metrics_and_the_playground_are_open(locked: LiveServer)
 
 
 def test_a_tenant_never_meets_what_another_has_computed(locked: LiveServer) -> None:
-    body = {"inputs": [{"content": [{"type": "image_url", "image_url": {"url": picture(900)}}]}]}
+    body = {"inputs": [{"content": [{"type": "image_url", "image_url": {"url": image(900)}}]}]}
     caches = [ask(locked, key, body).headers["x-encoder-cache"] for key in (A, A, B, B)]
     assert caches == ["hit=0, miss=1", "hit=1, miss=0"] * 2
     decoded = locked.metric("cenote_pictures_decoded_total")
@@ -130,13 +130,13 @@ def test_a_tenant_never_meets_what_another_has_computed(locked: LiveServer) -> N
 
 def test_a_name_belongs_to_its_tenant(locked: LiveServer) -> None:
     part = {"type": "image_url", "uuid": "front-1"}
-    full = {"inputs": [{"content": [part | {"image_url": {"url": picture(901)}}]}]}
+    full = {"inputs": [{"content": [part | {"image_url": {"url": image(901)}}]}]}
     alone = {"inputs": [{"content": [part]}]}
     assert ask(locked, A, full).status_code == 200
     assert ask(locked, A, alone).status_code == 200
     answer = ask(locked, B, alone)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "cache_miss")
-    other = {"inputs": [{"content": [part | {"image_url": {"url": picture(902)}}]}]}
+    other = {"inputs": [{"content": [part | {"image_url": {"url": image(902)}}]}]}
     assert ask(locked, A, other).json()["error"]["code"] == "uuid_conflict"
     assert ask(locked, B, other).status_code == 200
 

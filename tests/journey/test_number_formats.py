@@ -15,11 +15,11 @@ from openai import AsyncOpenAI
 from openai.types import CreateEmbeddingResponse
 from safetensors.torch import load_file, save_file
 
-from schemas.embeddings import EmbedDtype, Endianness
-from tests.conftest import CHECKPOINT, LiveServer, image_part, picture, text_part
+from schemas.fields import EmbedDtype, Endianness
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part, text_part
 from tests.journey.conftest import GOOD, V1, Refusal, assert_refused, v1, v2
 
-ITEMS = [{"content": "a red bicycle"}, {"content": [image_part(picture(90)), text_part("a door")]}, {"content": ""}]
+ITEMS = [{"content": "a red bicycle"}, {"content": [image_part(image(90)), text_part("a door")]}, {"content": ""}]
 FORMATS = list(itertools.product(get_args(EmbedDtype), get_args(Endianness)))
 STORED = {"float32": "u4", "float16": "u2", "bfloat16": "u2"}
 HIGHEST_FLOAT16 = 65504

@@ -7,17 +7,17 @@ import numpy as np
 import openai
 import pytest
 
-from tests.conftest import LiveServer, data_uri, from_base64, image_part, picture, text_part
+from tests.conftest import LiveServer, data_uri, from_base64, image, image_part, text_part
 
-BROKEN = data_uri(base64.b64decode(picture(71).partition(",")[2])[:-40])
-"""A picture whose header is right and whose pixels end early: it fails in the decoder, after everything was checked."""
-NO_PICTURE = data_uri(b"no picture at all")
-GOOD = [image_part(picture(71)), text_part("a door")]
+BROKEN = data_uri(base64.b64decode(image(71).partition(",")[2])[:-40])
+"""An image whose header is right and whose pixels end early: it fails in the decoder, after everything was checked."""
+NO_IMAGE = data_uri(b"no picture at all")
+GOOD = [image_part(image(71)), text_part("a door")]
 ITEMS = [
     {"content": GOOD},
-    {"content": [image_part(BROKEN), image_part(picture(72))]},
-    {"content": [image_part(picture(72)), text_part("a gate")]},
-    {"content": [image_part(NO_PICTURE)]},
+    {"content": [image_part(BROKEN), image_part(image(72))]},
+    {"content": [image_part(image(72)), text_part("a gate")]},
+    {"content": [image_part(NO_IMAGE)]},
     {"content": [image_part("https://example.com/a.png")]},
     {"content": "a word"},
     {"content": [text_part("word " * 20_000)]},
@@ -57,9 +57,9 @@ def test_usage_counts_what_was_answered_and_nothing_else(server: LiveServer) -> 
     assert (usage["prompt_tokens"], usage["image_tokens"]) == (good["prompt_tokens"], good["image_tokens"])
 
 
-def test_a_picture_of_a_failed_item_still_serves_another_item(server: LiveServer) -> None:
-    """The failed item's good picture was decoded; its pixels go to the item that is well."""
-    url = picture(73)
+def test_an_image_of_a_failed_item_still_serves_another_item(server: LiveServer) -> None:
+    """The failed item's good image was decoded; its pixels go to the item that is well."""
+    url = image(73)
     inputs = [{"content": [image_part(url), image_part(BROKEN)]}, {"content": [image_part(url)]}]
     data = server.ask("/v1/embeddings", {"inputs": inputs, "on_error": "per_item"}).json()["data"]
     assert data[0]["error"]["code"] == "media_undecodable"

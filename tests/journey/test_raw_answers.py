@@ -9,8 +9,8 @@ import numpy as np
 import openai
 import pytest
 
-from schemas.embeddings import EmbedDtype, Endianness
-from tests.conftest import LiveServer, image_part, picture, text_part
+from schemas.fields import EmbedDtype, Endianness
+from tests.conftest import LiveServer, image, image_part, text_part
 from tests.journey.conftest import V1
 
 RAW = {"accept": "application/octet-stream"}
@@ -31,7 +31,7 @@ def test_the_bytes_are_those_of_base64_one_vector_after_another(
     server: LiveServer, dtype: str, endianness: str
 ) -> None:
     body = {
-        "inputs": [{"content": [image_part(picture(91)), text_part("a door")]}, {"content": "a wall"}],
+        "inputs": [{"content": [image_part(image(91)), text_part("a door")]}, {"content": "a wall"}],
         "dimensions": 100,
         "embed_dtype": dtype,
         "endianness": endianness,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, LiveServer, picture
+from tests.conftest import ROOT, LiveServer, image
 from tests.recipe import RECIPES, assert_printed, blocks, run
 
 INDEX = (RECIPES / "README.md").read_text()
@@ -13,13 +13,13 @@ ELSEWHERE = {"langchain": "langchain_openai", "llama-index": "llama_index", "sma
 """A page, and the client whose environment it runs in."""
 
 
-def test_a_picture_is_encoded_once_for_all_instructions(builtin: LiveServer, tmp_path: Path) -> None:
+def test_an_image_is_encoded_once_for_all_instructions(builtin: LiveServer, tmp_path: Path) -> None:
     names = run("instructions.md", builtin.url, tmp_path)
     assert names["cache"] == "hit=72, miss=0"
     assert (names["together"].shape, names["same"]) == ((72, 256), True)
     assert names["found"] == [True] * 24
 
-    new = [{"type": "image_url", "image_url": {"url": picture(seed)}} for seed in range(7000, 7004)]
+    new = [{"type": "image_url", "image_url": {"url": image(seed)}} for seed in range(7000, 7004)]
     asked = [
         [{"role": "system", "content": instruction}, {"role": "user", "content": [part]}]
         for part in new
@@ -29,7 +29,7 @@ def test_a_picture_is_encoded_once_for_all_instructions(builtin: LiveServer, tmp
     assert (len(together), cache) == (12, "hit=8, miss=4")
 
 
-def test_features_give_the_vectors_of_their_pictures(builtin: LiveServer, tmp_path: Path) -> None:
+def test_features_give_the_vectors_of_their_images(builtin: LiveServer, tmp_path: Path) -> None:
     encoded = builtin.metric("cenote_vision_encodes_total")
     names = run("precomputed-features.md", builtin.url, tmp_path)
     assert builtin.metric("cenote_vision_encodes_total") == encoded + 8

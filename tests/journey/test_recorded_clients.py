@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import LiveServer, image_part, picture
+from tests.conftest import LiveServer, image, image_part
 
 V1, V2 = "/v1/embeddings", "/v2/embed"
 MODEL = "builtin"
@@ -52,7 +52,7 @@ class Recorded:
         return iter((raw[:10], raw[10:])) if self.is_chunked else raw
 
 
-JPEG_SAID_TO_BE_PNG = picture(31, kind="JPEG").replace("image/jpeg", "image/png")
+JPEG_SAID_TO_BE_PNG = image(31, kind="JPEG").replace("image/jpeg", "image/png")
 
 RECORDED = (
     Recorded("Weaviate text2vec-openai", V1, {"input": TEXTS, "model": MODEL}, {"input": TEXTS}),
@@ -65,7 +65,7 @@ RECORDED = (
              GO_JSON | {"Accept": "application/json", "Request-Source": "unspecified:weaviate"}, v2_vectors),
     Recorded("Weaviate multi2vec-cohere, whose prefix says png whatever the file is", V2,
              {"images": [JPEG_SAID_TO_BE_PNG], "model": MODEL, "input_type": "image", "embedding_types": ["float"]},
-             {"inputs": [{"content": [image_part(picture(31, kind="JPEG"))]}]}, read=v2_vectors),
+             {"inputs": [{"content": [image_part(image(31, kind="JPEG"))]}]}, read=v2_vectors),
     Recorded("Dify's check of a new model", V1, {"input": "ping", "model": MODEL}, {"input": "ping"}),
     Recorded("Dify", V1, {"input": ["x"], "model": MODEL, "encoding_format": "float", "user": "5f3c"}, {"input": "x"}),
     Recorded("Open WebUI", V1, {"input": TEXTS, "model": MODEL}, {"input": TEXTS},

@@ -1,7 +1,7 @@
 """What the reference shows works: every field's own example is accepted, and every snippet runs.
 
 Against the built-in model: it is the one that the examples name, and that precomputed features have the width of.
-It reads no sounds: their parts get as far as that refusal here, and are answered in `test_audio.py`.
+It reads no audio files: their parts get as far as that refusal here, and are answered in `test_audio.py`.
 Driven by the route table, so that a new request, field or content part is covered by being declared.
 """
 
@@ -19,7 +19,8 @@ import pytest
 
 from service.openapi import build
 from service.openapi.components import component_name
-from service.openapi.routes import ROUTES, Route
+from service.openapi.route import Route
+from service.openapi.routes import ROUTES
 from service.reference.snippets import BASE_URL
 from tests.conftest import ROOT, LiveServer
 
@@ -75,12 +76,12 @@ def bodies() -> Iterator[Any]:
 
 
 BODIES = list(bodies())
-SOUNDS = ("InputAudioPart", "InputAudio", "AudioUrlPart", "AudioUrl")
-"""Types of a sound's parts."""
+AUDIOS = ("InputAudioPart", "InputAudio", "AudioUrlPart", "AudioUrl")
+"""Types of an audio file's parts."""
 
 
-def refusals(builtin: LiveServer, route: Route, alternatives: list[Any], *, is_sound: bool) -> list[str]:
-    """Empty when one of the bodies is answered, or refused for being a sound alone; else every refusal."""
+def refusals(builtin: LiveServer, route: Route, alternatives: list[Any], *, is_audio: bool) -> list[str]:
+    """Empty when one of the bodies is answered, or refused for being an audio file alone; else every refusal."""
     found = []
     for body in alternatives:
         headers = {"content-type": route.request_media_type}
@@ -88,7 +89,7 @@ def refusals(builtin: LiveServer, route: Route, alternatives: list[Any], *, is_s
             route.method, route.path, content=json.dumps(body), headers=headers
         )
         is_answered = answer.status_code == 200 and '"type":"error"' not in answer.text
-        if is_answered or (is_sound and '"unsupported_modality"' in answer.text):
+        if is_answered or (is_audio and '"unsupported_modality"' in answer.text):
             return []
         found.append(answer.text)
     return found
@@ -121,8 +122,8 @@ def test_the_fields_shown_are_all_that_requests_have() -> None:
 def test_every_fields_own_example_is_accepted(
     builtin: LiveServer, route: Route, field: str, alternatives: list[Any]
 ) -> None:
-    is_sound = field.partition(".")[0] in SOUNDS
-    assert refusals(builtin, route, alternatives, is_sound=is_sound) == [], field
+    is_audio = field.partition(".")[0] in AUDIOS
+    assert refusals(builtin, route, alternatives, is_audio=is_audio) == [], field
 
 
 @pytest.mark.parametrize("code", blocks("python"))
@@ -163,8 +164,14 @@ def test_the_pages_calls_are_to_its_own_server_and_name_its_model(server: LiveSe
         assert page.count(f"{one.url}/v1/embeddings") > 20
         assert f'"model"</span>: <span class=s>"{name}"' in page
         assert f"{one.url}/v1/models/{name}" in page
-    assert '<span class=s>"builtin"</span>' not in page.split("id=listModels>")[0]
+    assert '<span class=s>"builtin"</span>' not in page.split('id="listmodels">')[0]
     assert "http://[2001:db8::1]:81/v1/" in server.http.get("/docs", headers={"host": "[2001:db8::1]:81"}).text
+
+
+def test_the_index_for_language_models_is_plain_text_about_its_own_server(builtin: LiveServer) -> None:
+    answer = builtin.http.get("/llms.txt")
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert f"Base URL: {builtin.url}\n" in answer.text
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import LiveServer, image_part, picture, text_part
+from tests.conftest import LiveServer, image, image_part, text_part
 from tests.journey.conftest import GOOD, V1, V2, Refusal, assert_refused, faults, v1, v2
 
 FINE = {"content": "fine"}
@@ -15,7 +15,7 @@ BROKEN = {"content": [text_part("see"), image_part("data:image/png;base64,aGVsbG
 LONG = "long " * 9000
 
 
-def image(url: str) -> dict[str, Any]:
+def at_url(url: str) -> dict[str, Any]:
     return {"inputs": [FINE, {"content": [image_part(url)]}]}
 
 
@@ -83,24 +83,24 @@ INPUTS = (
         400, "conflicting_input", "instruction",
     ),
     v2("no input", {"input_type": "image"}, 400, "missing_input", "texts", words="`texts`|`images`|`inputs`"),
-    v2("two inputs", {"texts": ["x"], "images": [picture(1)]}, 400, "conflicting_input", "images"),
+    v2("two inputs", {"texts": ["x"], "images": [image(1)]}, 400, "conflicting_input", "images"),
     v2("empty list", {"texts": []}, 400, "empty_input", "texts"),
     v2("item with nothing in it", {"inputs": [FINE, {"content": []}]}, 400, "empty_input", "inputs[1].content", 1),
 )  # fmt: skip
 
 MEDIA = (
-    v1("broken picture in a batch of good ones", {"inputs": [FINE, FINE, BROKEN, FINE]},
+    v1("broken image in a batch of good ones", {"inputs": [FINE, FINE, BROKEN, FINE]},
        422, "media_undecodable", "inputs[2].content[1].image_url", 2),
-    v1("picture cut short", image(picture(3)[:-60]), 422, "media_undecodable", IMAGE_URL, 1),
-    v1("bad base64", image("data:image/png;base64,@@@@"), 422, "media_undecodable", IMAGE_URL, 1, words="base64"),
-    v1("http URL", image("http://127.0.0.1:1/a.png"), 400, "media_source_refused", IMAGE_URL, 1, words="http|data URI"),
-    v1("https URL", image("https://example.com/a.png"), 400, "media_source_refused", IMAGE_URL, 1, words="data URI"),
-    v1("file URL", image("file:///etc/passwd"), 400, "media_source_refused", IMAGE_URL, 1, words="file:"),
-    v1("path", image("/etc/passwd"), 400, "media_source_refused", IMAGE_URL, 1, words="path"),
-    v1("broken picture in a batch of conversations",
+    v1("image cut short", at_url(image(3)[:-60]), 422, "media_undecodable", IMAGE_URL, 1),
+    v1("bad base64", at_url("data:image/png;base64,@@@@"), 422, "media_undecodable", IMAGE_URL, 1, words="base64"),
+    v1("http", at_url("http://127.0.0.1:1/a.png"), 400, "media_source_refused", IMAGE_URL, 1, words="http|data URI"),
+    v1("https URL", at_url("https://example.com/a.png"), 400, "media_source_refused", IMAGE_URL, 1, words="data URI"),
+    v1("file URL", at_url("file:///etc/passwd"), 400, "media_source_refused", IMAGE_URL, 1, words="file:"),
+    v1("path", at_url("/etc/passwd"), 400, "media_source_refused", IMAGE_URL, 1, words="path"),
+    v1("broken image in a batch of conversations",
        {"messages": [[{"role": "user", **FINE}], [{"role": "user", **BROKEN}]]},
        422, "media_undecodable", "messages[1][0].content[1].image_url", 1),
-    v2("broken picture in a batch of good ones", {"images": [picture(1), picture(2), "data:image/png;base64,AAAA"]},
+    v2("broken image in a batch of good ones", {"images": [image(1), image(2), "data:image/png;base64,AAAA"]},
        422, "media_undecodable", "images[2]", 2),
     v2("http URL", {"images": ["http://127.0.0.1:1/a.png"]}, 400, "media_source_refused", "images[0]", 0),
 )  # fmt: skip
@@ -142,7 +142,7 @@ def test_it_is_refused_clearly_and_the_next_request_works(server: LiveServer, re
 
 
 def test_good_items_beside_a_broken_one_are_answered_when_asked_again_without_it(server: LiveServer) -> None:
-    items = [{"content": [image_part(picture(40 + i))]} for i in range(3)]
+    items = [{"content": [image_part(image(40 + i))]} for i in range(3)]
     assert server.http.post(V1, json={"inputs": [*items, BROKEN]}).status_code == 422
     assert server.vectors({"inputs": items}).shape == (3, 128)
 

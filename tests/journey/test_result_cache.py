@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.engine.result_cache import ENTRY_BYTES
-from service.front.key_file import hash_key
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, image_part, picture, text_part
+from service.engine.scheduling.result_cache import ENTRY_BYTES
+from service.front.admission.api_keys import hash_key
+from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, image, image_part, text_part
 
 NUM_ENTRIES = 10
 CAP_BYTES = NUM_ENTRIES * (128 * 4 + ENTRY_BYTES)
@@ -100,10 +100,8 @@ def test_a_prompt_that_comes_again_never_reaches_the_model_whatever_is_made_of_i
     assert since("result_cache_misses_total") == 0
 
 
-def test_a_kept_prompt_needs_no_picture_and_its_pictures_count_as_hits(
-    keeping: LiveServer, forgetful: LiveServer
-) -> None:
-    parts = [image_part(picture(1)), text_part(text()), image_part(picture(2))]
+def test_a_kept_prompt_needs_no_image_and_its_images_count_as_hits(keeping: LiveServer, forgetful: LiveServer) -> None:
+    parts = [image_part(image(1)), text_part(text()), image_part(image(2))]
     body = {"inputs": [{"content": parts}]}
     want = data(forgetful, body)
     assert data(keeping, body) == want
@@ -114,7 +112,7 @@ def test_a_kept_prompt_needs_no_picture_and_its_pictures_count_as_hits(
     assert (since("vision_encodes_total"), since("batch_tokens_count"), since("encoder_cache_hits_total")) == (0, 0, 2)
     assert keeping.metric("cenote_pixel_arena_bytes") == 0
     turned = {"inputs": [{"content": parts[::-1]}]}
-    assert data(keeping, turned) != want  # the same pictures in another order are another prompt
+    assert data(keeping, turned) != want  # the same images in another order are another prompt
 
 
 def test_one_list_with_repeated_texts_runs_each_once(keeping: LiveServer, forgetful: LiveServer) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cohere.errors import BadRequestError, NotFoundError, UnprocessableEntityError
 
-from tests.conftest import LiveServer, from_base64, image_part, picture, text_part
+from tests.conftest import LiveServer, from_base64, image, image_part, text_part
 
 MODEL = "builtin"
 TEXTS = ["a red bicycle", "a green door", ""]
@@ -52,7 +52,7 @@ def test_every_input_type_of_cohere_is_known(client: cohere.ClientV2, input_type
 
 
 def test_images_become_vectors_and_are_described(client: cohere.ClientV2, server: LiveServer) -> None:
-    urls = [picture(21, 96, 64), picture(22, 64, 128, "JPEG")]
+    urls = [image(21, 96, 64), image(22, 64, 128, "JPEG")]
     answer = client.embed(model=MODEL, input_type="image", images=urls)
     want = server.vectors({"inputs": [{"content": [image_part(url)]} for url in urls]})
     np.testing.assert_allclose(floats(answer), want, rtol=0, atol=1e-5)
@@ -67,9 +67,9 @@ def test_images_become_vectors_and_are_described(client: cohere.ClientV2, server
     assert answer.meta.billed_units.images == 2
 
 
-def test_inputs_mix_pictures_and_texts(client: cohere.ClientV2, server: LiveServer) -> None:
+def test_inputs_mix_images_and_texts(client: cohere.ClientV2, server: LiveServer) -> None:
     items: list[Any] = [
-        {"content": [image_part(picture(23)), text_part("a door")]},
+        {"content": [image_part(image(23)), text_part("a door")]},
         {"content": [text_part("a door")]},
     ]
     answer = client.embed(model=MODEL, input_type="search_document", inputs=items)
@@ -145,9 +145,9 @@ def test_nothing_to_embed_is_a_bad_request(client: cohere.ClientV2) -> None:
     assert caught.value.body["error"]["code"] == "missing_input"
 
 
-def test_a_broken_picture_and_an_unknown_model_have_classes_of_their_own(client: cohere.ClientV2) -> None:
+def test_a_broken_image_and_an_unknown_model_have_classes_of_their_own(client: cohere.ClientV2) -> None:
     with pytest.raises(UnprocessableEntityError) as caught:
-        client.embed(model=MODEL, input_type="image", images=[picture(1), "data:image/png;base64,AAAA"])
+        client.embed(model=MODEL, input_type="image", images=[image(1), "data:image/png;base64,AAAA"])
     assert (caught.value.body["error"]["index"], caught.value.body["error"]["param"]) == (1, "images[1]")
     with pytest.raises(NotFoundError) as missing:
         client.embed(model="embed-v4.0", input_type="search_document", texts=["x"])

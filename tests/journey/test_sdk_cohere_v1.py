@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cohere.errors import BadRequestError, NotFoundError
 
-from tests.conftest import LiveServer, from_base64, image_part, picture
+from tests.conftest import LiveServer, from_base64, image, image_part
 
 MODEL = "builtin"
 TEXTS = [f"text number {i}" for i in range(200)]
@@ -62,8 +62,8 @@ def test_types_of_many_texts_are_merged_by_the_client(client: cohere.Client) -> 
     assert answer.embeddings.float_ is None
 
 
-def test_a_picture_and_its_description(client: cohere.Client, server: LiveServer) -> None:
-    url = picture(61, 96, 64)
+def test_an_image_and_its_description(client: cohere.Client, server: LiveServer) -> None:
+    url = image(61, 96, 64)
     answer = client.embed(model=MODEL, input_type="image", images=[url])
     want = server.vectors({"inputs": [{"content": [image_part(url)]}]})
     np.testing.assert_allclose(np.array(answer.embeddings, "<f4"), want, rtol=0, atol=1e-5)
@@ -100,7 +100,7 @@ def test_a_long_text_is_cut_or_refused_as_asked(client: cohere.Client) -> None:
     ("body", "code", "words"),
     [
         ({}, "missing_input", "exactly one of `texts`, `images`, got none"),
-        ({"texts": ["x"], "images": [picture(1)]}, "conflicting_input", "`texts` and `images`"),
+        ({"texts": ["x"], "images": [image(1)]}, "conflicting_input", "`texts` and `images`"),
         ({"inputs": [{"content": "x"}]}, "unknown_field", "`inputs`"),
         ({"texts": ["x"], "input_type": "nothing"}, "invalid_request", "search_document"),
     ],

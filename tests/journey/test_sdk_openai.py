@@ -8,7 +8,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from tests.conftest import LiveServer, from_base64, image_part, picture, text_part
+from tests.conftest import LiveServer, from_base64, image, image_part, text_part
 
 MODEL = "builtin"
 TEXTS = ["a red bicycle", "a green door", ""]
@@ -51,16 +51,16 @@ def test_dimensions_cut_the_vector_and_normalize_it_again(client: OpenAI) -> Non
     np.testing.assert_allclose(short, full[:64] / np.linalg.norm(full[:64]), rtol=0, atol=1e-6)
 
 
-def test_a_picture_goes_in_as_messages(client: OpenAI, server: LiveServer) -> None:
-    content = [image_part(picture(7)), text_part("a door")]
+def test_an_image_goes_in_as_messages(client: OpenAI, server: LiveServer) -> None:
+    content = [image_part(image(7)), text_part("a door")]
     messages = [{"role": "user", "content": content}]
     answer = client.embeddings.create(model=MODEL, input=openai.omit, extra_body={"messages": messages})
     want = server.vectors({"inputs": [{"content": content}]})[0]
     np.testing.assert_array_equal(np.array(answer.data[0].embedding, "<f4"), want)
 
 
-def test_pictures_go_in_as_inputs_with_an_instruction(client: OpenAI, server: LiveServer) -> None:
-    body = {"inputs": [{"content": [image_part(picture(8))]}], "instruction": "Represent the colors of the image."}
+def test_images_go_in_as_inputs_with_an_instruction(client: OpenAI, server: LiveServer) -> None:
+    body = {"inputs": [{"content": [image_part(image(8))]}], "instruction": "Represent the colors of the image."}
     answer = client.embeddings.create(model=MODEL, input=openai.omit, extra_body=body)
     np.testing.assert_array_equal(np.array(answer.data[0].embedding, "<f4"), server.vectors(body)[0])
 
@@ -108,7 +108,7 @@ def test_a_typo_is_refused_by_name(client: OpenAI) -> None:
     assert (caught.value.code, caught.value.param) == ("unknown_field", "dimension")
 
 
-def test_a_broken_picture_raises_unprocessable(client: OpenAI) -> None:
+def test_a_broken_image_raises_unprocessable(client: OpenAI) -> None:
     body = {"inputs": [{"content": "fine"}, {"content": [image_part("data:image/png;base64,AAAA")]}]}
     with pytest.raises(openai.UnprocessableEntityError) as caught:
         client.embeddings.create(model=MODEL, input=openai.omit, extra_body=body)
@@ -132,7 +132,7 @@ def test_what_cannot_succeed_is_not_repeated(server: LiveServer) -> None:
         lines = server.http.get("/metrics").text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(series))
 
-    two = [{"content": [image_part(picture(seed)) | {"uuid": "sdk-409"}]} for seed in (901, 902)]
+    two = [{"content": [image_part(image(seed)) | {"uuid": "sdk-409"}]} for seed in (901, 902)]
     before = counted(409), counted(504)
     with OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=2) as client:
         with pytest.raises(openai.ConflictError):

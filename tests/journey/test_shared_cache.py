@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.engine.cache.disk import FOLDER
-from tests.conftest import CHECKPOINT, LiveServer, image_part, picture, plain_environ
+from service.engine.shared_tiers.disk import FOLDER
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part, plain_environ
 from tests.journey.patient.server import patient_environ
-from tests.service.engine.cache.redis_server import PASSWORD, RedisServer
+from tests.service.engine.shared_tiers.redis_server import PASSWORD, RedisServer
 
 pytestmark = pytest.mark.slow
 
 Start = Callable[..., LiveServer]
 WRITTEN_S = 20
 NUM_KNOWN = 1
-"""Pictures of the known question: each engine encodes them at its start, whatever is stored."""
+"""Images of the known question: each engine encodes them at its start, whatever is stored."""
 TINY_CACHE_BYTES = 1000
-"""Less than one picture's features."""
+"""Less than one image's features."""
 
 seeds = count(50_000)
 
@@ -38,7 +38,7 @@ def body(url: str | None, uuid: str | None = None) -> dict[str, Any]:
 
 
 class Counts:
-    """How often pictures were decoded and encoded from here on."""
+    """How often images were decoded and encoded from here on."""
 
     def __init__(self, server: LiveServer) -> None:
         self._server = server
@@ -100,7 +100,7 @@ def start(start_server: Start) -> Iterator[Start]:
 
 def test_features_survive_a_restart_on_disk_and_a_broken_file_is_made_again(start: Start, tmp_path: Path) -> None:
     flags = ("--disk-cache", str(tmp_path))
-    urls = [picture(next(seeds)) for _ in range(4)]
+    urls = [image(next(seeds)) for _ in range(4)]
     first = start(*flags)
     want = [first.vectors(body(url)) for url in urls]
     files = wait_for_files(tmp_path, len(urls) + NUM_KNOWN)
@@ -115,7 +115,7 @@ def test_features_survive_a_restart_on_disk_and_a_broken_file_is_made_again(star
     for _ in range(2):
         for url, rows in zip(urls, want, strict=True):
             np.testing.assert_array_equal(again.vectors(body(url)), rows)
-    assert counts() == (4, 1)  # the pixels come along with what the front does not know; one picture was broken
+    assert counts() == (4, 1)  # the pixels come along with what the front does not know; one image was broken
     assert tier(again, "hits_total", "disk") >= 3
     assert tier(again, "misses_total", "disk") >= 1
     wait_for_files(tmp_path, len(files))
@@ -130,20 +130,20 @@ def test_a_lock_that_another_process_keeps_holds_up_no_engine(start: Start, tmp_
     with (tmp_path / FOLDER / "lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         server = start(*flags)  # waits until it is ready
-        server.vectors(body(picture(next(seeds))))
+        server.vectors(body(image(next(seeds))))
     assert "held by another process" in server.log.read_text()
     assert "stuck" not in server.log.read_text()
     deadline_s = time.monotonic() + WRITTEN_S
     while len(list((tmp_path / FOLDER).glob("*.safetensors"))) < NUM_KNOWN + 1:
         assert time.monotonic() < deadline_s, "nothing was written once the lock was free"
-        server.vectors(body(picture(next(seeds))))
+        server.vectors(body(image(next(seeds))))
         time.sleep(0.2)
 
 
 def test_two_servers_share_a_folder_and_those_of_another_number_format_do_not(start: Start, tmp_path: Path) -> None:
     flags = ("--disk-cache", str(tmp_path))
     one, other = start(*flags), start(*flags)
-    url = picture(next(seeds))
+    url = image(next(seeds))
     assert cache_header(one, body(url)) == "hit=0, miss=1"
     wait_for_files(tmp_path, NUM_KNOWN + 1)
     counts = Counts(other)
@@ -161,7 +161,7 @@ def test_what_only_a_shared_tier_has_is_neither_decoded_nor_encoded_again_also_b
 ) -> None:
     tiny = ("--encoder-cache-bytes", str(TINY_CACHE_BYTES), "--known-answer-s", "3600")
     server = start("--disk-cache", str(tmp_path), *tiny)
-    url, name = picture(next(seeds)), "a-name"
+    url, name = image(next(seeds)), "a-name"
     want = server.vectors(body(url, name))
     files = wait_for_files(tmp_path, NUM_KNOWN + 1)
     assert server.metric("cenote_encoder_cache_bytes") <= TINY_CACHE_BYTES
@@ -184,7 +184,7 @@ def test_what_only_a_shared_tier_has_is_neither_decoded_nor_encoded_again_also_b
 def test_the_folder_never_passes_its_cap(start: Start, tmp_path: Path) -> None:
     server = start("--disk-cache", str(tmp_path), "--disk-cache-bytes", "60000")
     for _ in range(40):
-        server.vectors(body(picture(next(seeds))))
+        server.vectors(body(image(next(seeds))))
         assert stored_bytes(tmp_path) <= 60_000
     server.vectors({"input": "a step that reports"})
     assert tier(server, "evictions_total", "disk") > 0
@@ -196,19 +196,19 @@ def test_a_server_of_values_is_shared_and_may_hang_and_go_at_any_time(start: Sta
     try:
         flags = ("--valkey-url", valkey.url, "--log-level", "debug")
         one, other = (start(*flags, is_patient=False) for _ in range(2))
-        urls = [picture(next(seeds)) for _ in range(6)]
+        urls = [image(next(seeds)) for _ in range(6)]
         want = [one.vectors(body(url)) for url in urls]
         _wait_for(lambda: all(cache_header(other, body(url)) == "hit=1, miss=0" for url in urls))
         assert tier(other, "hits_total", "valkey") >= 1
         valkey.process.send_signal(signal.SIGSTOP)
-        hung = picture(next(seeds))
+        hung = image(next(seeds))
         rows = one.vectors(body(hung))
         np.testing.assert_array_equal(other.vectors(body(hung)), rows)
         valkey.process.send_signal(signal.SIGCONT)
         valkey.stop()
         for url, rows in zip(urls, want, strict=True):
             np.testing.assert_array_equal(one.vectors(body(url)), rows)
-        assert cache_header(one, body(picture(next(seeds)))) == "hit=0, miss=1"
+        assert cache_header(one, body(image(next(seeds)))) == "hit=0, miss=1"
         assert one.status("/readyz") == other.status("/readyz") == 200
         for server in (one, other):
             assert PASSWORD not in server.log.read_text()
@@ -226,12 +226,12 @@ def test_every_tier_has_its_series_from_the_start(server: LiveServer) -> None:
     assert tier(server, "bytes", "host") == 0  # the device is the CPU
 
 
-def test_hundreds_of_distinct_pictures_leave_the_cache_at_its_cap_and_never_above(start: Start) -> None:
+def test_hundreds_of_distinct_images_leave_the_cache_at_its_cap_and_never_above(start: Start) -> None:
     cap = 100_000
     server = start("--encoder-cache-bytes", str(cap))
     most = 0
     for _ in range(40):
-        items = [body(picture(next(seeds), 64, 64))["inputs"][0] for _ in range(10)]
+        items = [body(image(next(seeds), 64, 64))["inputs"][0] for _ in range(10)]
         server.vectors({"inputs": items})
         held = int(server.metric("cenote_encoder_cache_bytes"))
         most = max(most, held)

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, image_part, picture, text_part
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part, text_part
 from tests.journey.patient.server import patient_environ
-from tests.service.engine.cache.redis_server import PASSWORD, RedisServer
+from tests.service.engine.shared_tiers.redis_server import PASSWORD, RedisServer
 
 pytestmark = pytest.mark.slow
 
 WRITTEN_S = 20
-PICTURE = picture(60_001)
-BODY = {"inputs": [{"content": [image_part(PICTURE), text_part("shared")]}, {"content": [text_part("alone")]}]}
+IMAGE = image(60_001)
+BODY = {"inputs": [{"content": [image_part(IMAGE), text_part("shared")]}, {"content": [text_part("alone")]}]}
 NAMES = "cenote_shared_vector_hits_total", "cenote_shared_vector_misses_total", "cenote_pictures_decoded_total"
 
 CHANGE_ALL = """
@@ -98,7 +98,7 @@ def test_another_length_format_or_instruction_is_another_vector(pair: Pair) -> N
 def test_only_those_that_are_not_there_are_run_and_an_error_names_its_input(pair: Pair) -> None:
     known = {"content": [text_part("alone")]}
     pair.asked(pair.one, {"inputs": [known]})
-    broken = {"content": [image_part(PICTURE[:-400])]}
+    broken = {"content": [image_part(IMAGE[:-400])]}
     (hits, misses, _), rows = pair.asked(
         pair.other, {"inputs": [known, {"content": [text_part("never before")]}, known]}
     )

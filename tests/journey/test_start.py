@@ -42,7 +42,7 @@ def the_line(result: subprocess.CompletedProcess[str]) -> str:
         (("--allow-private-media-hosts", "*"), ("--allow-private-media-hosts", "patterns are not accepted")),
         (("--allow-media-hosts", "*", "--media-ports", "80,0"), ("--media-ports", "from 1 to 65535")),
         (("--allow-media-hosts", "*", "--nat64-prefixes", "2001:db8::/33"), ("--nat64-prefixes", "length 32, 40")),
-        (("--media-paths", "pictures"), ("--media-paths", "'pictures'", "absolute")),
+        (("--media-paths", "images"), ("--media-paths", "'images'", "absolute")),
         (("--media-paths", "/no/such/folder"), ("--media-paths", "/no/such/folder")),
         (("--model", "/no/such/folder"), ("--model", "/no/such/folder")),
         (("--config", "/no/such/file.toml"), ("--config", "/no/such/file.toml")),
@@ -56,10 +56,10 @@ def test_a_bad_flag_stops_the_start(flags: tuple[str, ...], words: tuple[str, ..
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--dimension", "64"), ("--dimension", "no such setting")),
+        (("--dimension", "64"), ("--dimension", "unknown setting")),
         (("--prot=1",), ("--prot:", "did you mean --port?")),
         (("--max-batch-token", "1"), ("--max-batch-token:", "did you mean --max-batch-tokens?")),
-        (("builtin",), ("'builtin'", "no flag")),
+        (("builtin",), ("'builtin'", "expected a flag")),
     ],
 )
 def test_an_unknown_flag_stops_the_start(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
@@ -91,7 +91,7 @@ def test_a_bad_environment_variable_stops_the_start(name: str, value: str) -> No
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("prot = 1", ("prot", "no such setting", "did you mean port?")),
+        ("prot = 1", ("prot", "unknown setting", "did you mean port?")),
         ("port = '1'x", ("line 1",)),
         ("dtype = 'int4'", ("dtype", "'int4'", "float32")),
         ("strict-reference = 1", ("strict-reference", "true or false")),

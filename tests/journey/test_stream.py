@@ -15,8 +15,8 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from service.front.key_file import hash_key
-from tests.conftest import CHECKPOINT, LiveServer, from_base64, image_part, picture, text_part
+from service.front.admission.api_keys import hash_key
+from tests.conftest import CHECKPOINT, LiveServer, from_base64, image, image_part, text_part
 from tests.faults.server import faulty_environ, slowed
 from tests.scoreboard.vitals import processes_of
 from tests.stream_client import StreamClient, exchange
@@ -113,11 +113,11 @@ def test_the_first_answer_comes_before_the_last_line_is_sent(streaming: Streamin
 
 def test_answers_come_in_the_order_in_which_they_are_done(streaming: Streaming) -> None:
     with streaming.open() as client:
-        client.send({"content": [image_part(picture(901, 1600, 1600, "WEBP"))]}, *({"input": f"{i}"} for i in range(9)))
+        client.send({"content": [image_part(image(901, 1600, 1600, "WEBP"))]}, *({"input": f"{i}"} for i in range(9)))
         order = [client.read()["index"] for _ in range(10)]
         client.finish()
         assert client.read()["type"] == "end"
-    assert order[-1] == 0, "the texts did not wait for the picture that was sent before them"
+    assert order[-1] == 0, "the texts did not wait for the image that was sent before them"
     assert sorted(order) == list(range(10))
 
 
@@ -151,8 +151,8 @@ def test_a_bad_line_is_answered_with_its_error_and_harms_no_other(streaming: Str
     assert (end["num_answered"], end["num_failed"]) == (len(good), len(bad))
 
 
-def test_a_picture_under_several_instructions_is_encoded_once(streaming: Streaming) -> None:
-    url = picture(902)
+def test_an_image_under_several_instructions_is_encoded_once(streaming: Streaming) -> None:
+    url = image(902)
     before = streaming.server.metric("cenote_vision_encodes_total")
     items = [{"content": [image_part(url), text_part("a door")], "instruction": one} for one in (RED, BLUE, RED)]
     talk = {"messages": [{"role": "system", "content": BLUE}, {"role": "user", "content": [image_part(url)]}]}

@@ -7,8 +7,8 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from tests.conftest import TOLERANCE, LiveServer
-from tests.text_models.checkpoints import make_checkpoint, reference
-from tests.text_models.texts import TEXTS
+from tests.models.text.checkpoints import make_checkpoint, reference
+from tests.models.text.texts import TEXTS
 
 Served = tuple[LiveServer, SentenceTransformer]
 TEXT = "  A pool,  with blanks "

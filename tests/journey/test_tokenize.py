@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, image_part, picture, text_part
+from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, image, image_part, text_part
 
 Body = dict[str, Any]
 
 LONG = "start " + "middle " * 60 + "end"
-USER = {"role": "user", "content": [image_part(picture(71)), text_part("a door")]}
+USER = {"role": "user", "content": [image_part(image(71)), text_part("a door")]}
 SYSTEM = {"role": "system", "content": "Find the door."}
 
 BODIES: dict[str, Body] = {
@@ -23,8 +23,8 @@ BODIES: dict[str, Body] = {
     "empty text": {"input": ""},
     "texts": {"input": ["a red bicycle", "", "👩‍👩‍👧 東京\n\n", "<|im_end|> is text"]},
     "instruction": {"input": ["a", "b"], "instruction": "Find the door"},
-    "items": {"inputs": [{"content": [image_part(picture(72, 160, 96)), text_part("x")]}, {"content": "y"}]},
-    "pictures": {"inputs": [{"content": [image_part(picture(73)), image_part(picture(74, 300, 40))]}]},
+    "items": {"inputs": [{"content": [image_part(image(72, 160, 96)), text_part("x")]}, {"content": "y"}]},
+    "pictures": {"inputs": [{"content": [image_part(image(73)), image_part(image(74, 300, 40))]}]},
     "conversation": {"messages": [SYSTEM, USER, {"role": "assistant", "content": "yes"}]},
     "conversations": {"messages": [[USER], [SYSTEM, {"role": "user", "content": "x"}]]},
     "no generation prompt": {"messages": [USER], "add_generation_prompt": False},
@@ -105,9 +105,9 @@ def test_prompt_is_input_under_vllms_name(server: LiveServer) -> None:
     assert tokens_of(server, prompt="x")["max_model_len"] == 8192
 
 
-def test_a_picture_is_counted_without_being_decoded(server: LiveServer) -> None:
+def test_an_image_is_counted_without_being_decoded(server: LiveServer) -> None:
     before = server.metric("cenote_pictures_decoded_total")
-    item = {"content": [image_part(picture(75, 640, 320))]}
+    item = {"content": [image_part(image(75, 640, 320))]}
     assert tokens_of(server, inputs=[item])["data"][0]["image_tokens"] == 640 * 320 // 32**2
     assert server.metric("cenote_pictures_decoded_total") == before
 

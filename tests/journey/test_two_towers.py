@@ -1,4 +1,4 @@
-"""Two-tower models over HTTP: texts and pictures on every route, against transformers' own vectors."""
+"""Two-tower models over HTTP: texts and images on every route, against transformers' own vectors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,14 +9,14 @@ import pytest
 from transformers import AutoModel, AutoTokenizer
 
 from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part, text_part
-from tests.two_towers.captions import CAPTIONS, LONG
-from tests.two_towers.checkpoints import RECIPES, make_checkpoint
-from tests.two_towers.conftest import Reference
-from tests.two_towers.pictures import PICTURES
+from tests.models.two_tower.captions import CAPTIONS, LONG
+from tests.models.two_tower.checkpoints import RECIPES, make_checkpoint
+from tests.models.two_tower.conftest import Reference
+from tests.models.two_tower.images import IMAGES
 
 V1, V2 = "/v1/embeddings", "/v2/embed"
 SHOWN = ("wide", "tall", "tiny", "rgba", "gray", "gray with alpha", "palette", "jpeg")
-URLS = [data_uri(PICTURES[name], "jpeg" if name == "jpeg" else "png") for name in SHOWN]
+URLS = [data_uri(IMAGES[name], "jpeg" if name == "jpeg" else "png") for name in SHOWN]
 
 
 class Towers:
@@ -25,7 +25,7 @@ class Towers:
     def __init__(self, server: LiveServer, reference: Reference) -> None:
         self.server = server
         self.texts = reference.texts(CAPTIONS)
-        self.pictures = reference.pictures([PICTURES[name] for name in SHOWN])
+        self.images = reference.images([IMAGES[name] for name in SHOWN])
         self.cut = reference.texts([LONG])
 
 
@@ -64,26 +64,26 @@ def test_texts_on_both_routes(towers: Towers) -> None:
     assert np.abs(server.vectors({"inputs": items}) - towers.texts).max() <= TOLERANCE
 
 
-def test_pictures_on_both_routes(towers: Towers) -> None:
+def test_images_on_both_routes(towers: Towers) -> None:
     server = towers.server
     items = [{"content": [image_part(url)]} for url in URLS]
     messages = [[{"role": "user", "content": [image_part(url)]}] for url in URLS]
     for body in ({"inputs": items}, {"messages": messages}):
-        assert np.abs(server.vectors(body) - towers.pictures).max() <= TOLERANCE
+        assert np.abs(server.vectors(body) - towers.images).max() <= TOLERANCE
     one = server.vectors({"messages": messages[0]})
-    assert np.abs(one - towers.pictures[:1]).max() <= TOLERANCE
+    assert np.abs(one - towers.images[:1]).max() <= TOLERANCE
     for body in ({"images": URLS, "input_type": "image"}, {"inputs": items, "input_type": "search_document"}):
-        assert np.abs(cohere(server, **body) - towers.pictures).max() <= TOLERANCE
+        assert np.abs(cohere(server, **body) - towers.images).max() <= TOLERANCE
 
 
-def test_texts_and_pictures_in_one_request_are_items_of_their_own(towers: Towers) -> None:
+def test_texts_and_images_in_one_request_are_items_of_their_own(towers: Towers) -> None:
     items = [{"content": [text_part(CAPTIONS[0])]}, {"content": [image_part(URLS[0])]}]
-    want = np.stack([towers.texts[0], towers.pictures[0]])
+    want = np.stack([towers.texts[0], towers.images[0]])
     assert np.abs(towers.server.vectors({"inputs": items}) - want).max() <= TOLERANCE
 
 
-def test_a_repeated_picture_is_encoded_once(towers: Towers) -> None:
-    server, url = towers.server, data_uri(PICTURES["large"])
+def test_a_repeated_image_is_encoded_once(towers: Towers) -> None:
+    server, url = towers.server, data_uri(IMAGES["large"])
     before = server.metric("cenote_vision_encodes_total"), server.metric("cenote_pictures_decoded_total")
     first, second = (server.ask(V2, {"images": [url, url], "input_type": "image"}) for _ in range(2))
     assert first.json()["embeddings"] == second.json()["embeddings"]
@@ -92,8 +92,8 @@ def test_a_repeated_picture_is_encoded_once(towers: Towers) -> None:
     assert (after[0] - before[0], after[1] - before[1]) == (1, 1)
 
 
-def test_a_text_beside_a_picture_is_refused_before_anything_is_decoded(towers: Towers) -> None:
-    server, url = towers.server, data_uri(PICTURES["cmyk"], "jpeg")
+def test_a_text_beside_an_image_is_refused_before_anything_is_decoded(towers: Towers) -> None:
+    server, url = towers.server, data_uri(IMAGES["cmyk"], "jpeg")
     mixed = {"content": [text_part("a cat"), image_part(url)]}
     before = server.metric("cenote_pictures_decoded_total")
     for path in (V1, V2):
@@ -102,7 +102,7 @@ def test_a_text_beside_a_picture_is_refused_before_anything_is_decoded(towers: T
         assert "two items" in error["message"]
         error = refused(server, path, inputs=[{"content": [image_part(url), image_part(url)]}])
         assert (error["code"], error["index"]) == ("conflicting_input", 0)
-        assert "2 pictures" in error["message"]
+        assert "2 images" in error["message"]
     assert server.metric("cenote_pictures_decoded_total") == before
 
 
@@ -111,15 +111,15 @@ def test_a_mixed_item_fails_alone_where_that_is_asked_for(towers: Towers) -> Non
     body = {"inputs": [mixed, {"content": [image_part(URLS[0])]}], "on_error": "per_item"}
     bad, good = towers.server.ask(V1, body).json()["data"]
     assert bad["error"]["code"] == "unsupported_modality"
-    assert np.abs(np.array(good["embedding"]) - towers.pictures[0]).max() <= TOLERANCE
+    assert np.abs(np.array(good["embedding"]) - towers.images[0]).max() <= TOLERANCE
 
 
 def test_instructions_and_other_turns_are_refused_by_name(towers: Towers) -> None:
     server = towers.server
     for path in (V1, V2):
-        error = refused(server, path, inputs=[{"content": [text_part("a cat")]}], instruction="Find pictures.")
+        error = refused(server, path, inputs=[{"content": [text_part("a cat")]}], instruction="Find images.")
         assert (error["code"], error["param"]) == ("invalid_request", "instruction")
-    system = [{"role": "system", "content": "Find pictures."}, {"role": "user", "content": "a cat"}]
+    system = [{"role": "system", "content": "Find images."}, {"role": "user", "content": "a cat"}]
     assert "system message" in refused(server, V1, messages=system)["message"]
     turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
     assert "3 turns" in refused(server, V1, messages=turns)["message"]
@@ -134,13 +134,13 @@ def test_a_long_text_is_refused_or_cut(towers: Towers) -> None:
     assert np.abs(np.array(answer["embeddings"]["float"]) - towers.cut).max() <= TOLERANCE
 
 
-def test_features_of_a_picture_are_its_vector_and_come_back(towers: Towers) -> None:
+def test_features_of_an_image_are_its_vector_and_come_back(towers: Towers) -> None:
     server = towers.server
     entries = server.ask("/v1/image_embeds", {"images": [image_part(url) for url in URLS]}).json()["data"]
-    assert {tuple(entry["shape"]) for entry in entries} == {(1, towers.pictures.shape[1])}
+    assert {tuple(entry["shape"]) for entry in entries} == {(1, towers.images.shape[1])}
     before = server.metric("cenote_vision_encodes_total")
     items = [{"content": [{key: value for key, value in entry["part"].items() if key != "uuid"}]} for entry in entries]
-    assert np.abs(server.vectors({"inputs": items}) - towers.pictures).max() <= TOLERANCE
+    assert np.abs(server.vectors({"inputs": items}) - towers.images).max() <= TOLERANCE
     assert server.metric("cenote_vision_encodes_total") == before
 
 
@@ -152,10 +152,10 @@ def test_the_plan_says_what_it_takes(towers: Towers) -> None:
     assert (card["takes_instructions"], card["mixes_modalities"]) == (False, False)
 
 
-def test_tokens_of_texts_and_pictures(towers: Towers) -> None:
+def test_tokens_of_texts_and_images(towers: Towers) -> None:
     items = [{"content": [text_part("a cat")]}, {"content": [image_part(URLS[0])]}]
-    text, picture = towers.server.ask("/tokenize", {"inputs": items}).json()["data"]
-    assert (picture["count"], picture["image_tokens"], text["image_tokens"]) == (1, 1, 0)
+    text, image = towers.server.ask("/tokenize", {"inputs": items}).json()["data"]
+    assert (image["count"], image["image_tokens"], text["image_tokens"]) == (1, 1, 0)
 
 
 def test_a_video_is_refused_by_what_the_model_takes(towers: Towers) -> None:

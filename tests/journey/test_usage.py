@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, data_uri, frames_part, image_part, picture, text_part
+from tests.conftest import CHECKPOINT, LiveServer, data_uri, frames_part, image, image_part, text_part
 from tests.stream_client import exchange
 
 V1, V2 = "/v1/embeddings", "/v2/embed"
@@ -34,11 +34,11 @@ def new_text() -> dict[str, Any]:
 
 
 def new_image() -> dict[str, Any]:
-    return image_part(picture(next(seeds), *SIZE))
+    return image_part(image(next(seeds), *SIZE))
 
 
 def new_video() -> dict[str, Any]:
-    return frames_part([picture(next(seeds), *SIZE) for _ in range(4)])
+    return frames_part([image(next(seeds), *SIZE) for _ in range(4)])
 
 
 def usage_of(server: LiveServer, *items: Item, **fields: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, ROOT, LiveServer, frames_part, picture
+from tests.conftest import CHECKPOINT, ROOT, LiveServer, frames_part, image
 from tests.journey.test_encoder_cache import Encodes
 from tests.video_file import video, video_part
 
@@ -57,7 +57,7 @@ def test_an_evicted_pair_is_decoded_again(start_server: Callable[..., LiveServer
     encoded = new_video()
     first = small.vectors(body(video_part(encoded)))
     for seed in range(3):
-        small.vectors(body(frames_part([picture(seed), picture(seed + 10)])))
+        small.vectors(body(frames_part([image(seed), image(seed + 10)])))
     assert np.array_equal(small.vectors(body(video_part(encoded))), first)
     assert small.metric("cenote_videos_decoded_total") > 1
     small.stop()
@@ -144,7 +144,7 @@ def test_without_the_extra_files_are_refused_by_its_name_and_frames_are_taken(
     assert "extra `video`" in message
     assert "video_frames" in message
     assert bare.http.get("/v1/models/checkpoint").json()["max_video_bytes"] is None
-    assert bare.vectors(body(frames_part([picture(1), picture(2)]))).shape == (1, 128)
+    assert bare.vectors(body(frames_part([image(1), image(2)]))).shape == (1, 128)
     bare.stop()
 
 

@@ -1,4 +1,4 @@
-"""Videos as lists of frames, over HTTP: pairs are pictures of the cache, and what is wrong is told by its place."""
+"""Videos as lists of frames, over HTTP: pairs are images of the cache, and what is wrong is told by its place."""
 
 from itertools import count
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import LiveServer, frames_part, image_part, picture, text_part
+from tests.conftest import LiveServer, frames_part, image, image_part, text_part
 from tests.journey.conftest import Refusal, assert_refused, v1
 from tests.journey.test_encoder_cache import Encodes
 
@@ -17,7 +17,7 @@ COLORS, SHAPES = "Represent the colors of the video.", "Represent the shapes of 
 
 
 def frames(number: int, **size: int) -> list[str]:
-    return [picture(next(seeds), **size) for _ in range(number)]
+    return [image(next(seeds), **size) for _ in range(number)]
 
 
 def ask(server: LiveServer, *parts: dict[str, Any], **fields: Any) -> np.ndarray:
@@ -46,7 +46,7 @@ def test_a_pair_is_the_same_in_another_video_and_at_another_time(server: LiveSer
     assert encodes() == 2
 
 
-def test_a_frame_is_no_picture_of_the_cache_and_a_picture_no_frame(server: LiveServer) -> None:
+def test_a_frame_is_no_image_of_the_cache_and_an_image_no_frame(server: LiveServer) -> None:
     (url,) = frames(1, width=512, height=512)
     ask(server, image_part(url))
     encodes = Encodes(server)
@@ -60,9 +60,9 @@ def test_the_cache_changes_no_vector(server: LiveServer, bare_server: LiveServer
     assert np.array_equal(ask(server, part), ask(bare_server, part))
 
 
-def test_videos_come_before_pictures_and_texts_wherever_they_stand(server: LiveServer) -> None:
-    video, image, text = frames_part(frames(2)), image_part(picture(next(seeds))), text_part("a boat")
-    assert np.array_equal(ask(server, text, image, video), ask(server, video, image, text))
+def test_videos_come_before_images_and_texts_wherever_they_stand(server: LiveServer) -> None:
+    video, still, text = frames_part(frames(2)), image_part(image(next(seeds))), text_part("a boat")
+    assert np.array_equal(ask(server, text, still, video), ask(server, video, still, text))
 
 
 def test_the_last_of_an_odd_number_is_seen_twice(server: LiveServer) -> None:
@@ -73,7 +73,7 @@ def test_the_last_of_an_odd_number_is_seen_twice(server: LiveServer) -> None:
 
 def test_of_65_frames_64_are_seen_and_the_other_is_not_read(server: LiveServer) -> None:
     urls = frames(3, width=64, height=64)
-    listed = [urls[i % 3] for i in range(63)] + ["this is no picture", urls[0]]
+    listed = [urls[i % 3] for i in range(63)] + ["this is no image", urls[0]]
     seen = [*listed[:63], listed[64]]
     assert np.array_equal(ask(server, frames_part(listed)), ask(server, frames_part(seen)))
     timed = ask(server, frames_part(listed, fps=2.0))  # who says how fast it is has the true times
@@ -90,7 +90,7 @@ def test_vllms_comma_separated_form_is_a_list_of_frames(server: LiveServer) -> N
     assert np.array_equal(fewer, ask(server, frames_part([urls[0], urls[2]])))
 
 
-def test_tokens_are_counted_and_cohere_is_told_of_no_picture(server: LiveServer) -> None:
+def test_tokens_are_counted_and_cohere_is_told_of_no_image(server: LiveServer) -> None:
     part = frames_part(frames(2, width=384, height=352))
     body = {"inputs": [{"content": [part]}]}
     usage = server.ask("/v1/embeddings", body).json()["usage"]
@@ -102,7 +102,7 @@ def test_tokens_are_counted_and_cohere_is_told_of_no_picture(server: LiveServer)
 
 
 def test_a_broken_frame_fails_its_own_input_alone(server: LiveServer) -> None:
-    good, broken = frames_part(frames(2)), frames_part([*frames(1), cut_short(picture(next(seeds)))])
+    good, broken = frames_part(frames(2)), frames_part([*frames(1), cut_short(image(next(seeds)))])
     body = {"inputs": [{"content": [broken]}, {"content": [good]}], "on_error": "per_item"}
     first, second = server.ask("/v1/embeddings", body).json()["data"]
     assert first["embedding"] is None
@@ -110,11 +110,11 @@ def test_a_broken_frame_fails_its_own_input_alone(server: LiveServer) -> None:
     assert second["embedding"] is not None
 
 
-def test_images_with_features_are_pictures_alone(server: LiveServer) -> None:
+def test_images_with_features_are_images_alone(server: LiveServer) -> None:
     answer = server.http.post("/v1/image_embeds", json={"images": [frames_part(frames(2))]})
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == "images[0].type"
-    assert "those of videos are not" in answer.json()["error"]["message"]
+    assert "not for videos" in answer.json()["error"]["message"]
 
 
 def cut_short(url: str) -> str:
@@ -125,7 +125,7 @@ def cut_short(url: str) -> str:
 
 PLACE = "inputs[0].content[0]"
 FRAMES = f"{PLACE}.frames"
-WIDE, HIGH = picture(1, 96, 64), picture(2, 64, 96)
+WIDE, HIGH = image(1, 96, 64), image(2, 64, 96)
 BROKEN = cut_short(WIDE)
 
 
@@ -158,7 +158,7 @@ CASES = [
         f"{FRAMES}[1].url",
         "64 x 96 pixels|96 x 64|one size",
     ),
-    refused("no picture", frames_part([WIDE, "AAAA"]), "media_undecodable", f"{FRAMES}[1].url", "formats"),
+    refused("no image", frames_part([WIDE, "AAAA"]), "media_undecodable", f"{FRAMES}[1].url", "formats"),
     refused("cut short", frames_part([BROKEN, WIDE]), "media_undecodable", f"{FRAMES}[0].url", "cut short"),
     refused("cut second", frames_part([WIDE, BROKEN]), "media_undecodable", f"{FRAMES}[1].url", "cut short"),
     refused("a path", frames_part(["/etc/passwd"]), "media_source_refused", f"{FRAMES}[0].url", "no path"),
@@ -171,7 +171,7 @@ CASES = [
     ),
     v1(
         "too long",
-        {"inputs": [{"content": [frames_part([picture(3, 1024, 1024)] * 64)] * 2}]},
+        {"inputs": [{"content": [frames_part([image(3, 1024, 1024)] * 64)] * 2}]},
         400,
         "context_length_exceeded",
         "inputs[0]",

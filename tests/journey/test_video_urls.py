@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, LiveServer, frames_part, picture
+from tests.conftest import CHECKPOINT, LiveServer, frames_part, image
 from tests.media_host import MediaHost, reply
 from tests.video_file import video, video_part
 
-FRAMES = [picture(950), picture(951)]
+FRAMES = [image(950), image(951)]
 CLIP = video(30, size=(128, 96))
 
 

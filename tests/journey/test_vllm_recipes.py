@@ -1,7 +1,7 @@
 """What people tried with vLLM's endpoint and could not do, or only with flags: each as they wrote it, and it works.
 
 Source: vLLM's `examples/pooling/embed/vision_embedding_online.py`, its `test_vision_embeds.py`, and its issues 32309,
-31708, 12234, 15465, 33167 (shared/reference/api-contract.md, sections 5 and 6).
+31708, 12234, 15465, 33167 (docs/notes/api-contract.md).
 """
 
 import base64
@@ -13,7 +13,7 @@ import pytest
 from openai import OpenAI
 from openai.types.create_embedding_response import CreateEmbeddingResponse
 
-from tests.conftest import LiveServer, image_part, picture, text_part
+from tests.conftest import LiveServer, image, image_part, text_part
 
 DEFAULT = "Represent the user's input."
 TEXT = "A cat standing in the snow."
@@ -45,8 +45,8 @@ def create_chat_embeddings(client: OpenAI, messages: list[dict[str, Any]]) -> np
 
 RECIPES = [
     pytest.param([{"type": "text", "text": TEXT}], id="text"),
-    pytest.param([image_part(picture(301)), {"type": "text", "text": ""}], id="picture"),
-    pytest.param([image_part(picture(301)), {"type": "text", "text": TEXT}], id="picture and text"),
+    pytest.param([image_part(image(301)), {"type": "text", "text": ""}], id="picture"),
+    pytest.param([image_part(image(301)), {"type": "text", "text": TEXT}], id="image and text"),
 ]
 
 
@@ -60,8 +60,8 @@ def test_the_recipes_messages_give_the_vector_that_needs_no_flags(
     np.testing.assert_array_equal(got, plain)
 
 
-def test_many_pictures_with_texts_go_in_one_request(server: LiveServer) -> None:
-    contents = [[image_part(picture(310 + i)), text_part(f"number {i}")] for i in range(6)]
+def test_many_images_with_texts_go_in_one_request(server: LiveServer) -> None:
+    contents = [[image_part(image(310 + i)), text_part(f"number {i}")] for i in range(6)]
     together = server.vectors({"inputs": [{"content": content} for content in contents]})
     batched = server.vectors({"messages": [[{"role": "user", "content": content}] for content in contents]})
     alone = np.concatenate([server.vectors({"inputs": [{"content": content}]}) for content in contents])
@@ -70,7 +70,7 @@ def test_many_pictures_with_texts_go_in_one_request(server: LiveServer) -> None:
 
 
 def test_dimensions_need_no_flag_of_the_server(server: LiveServer) -> None:
-    body = {"inputs": [{"content": [image_part(picture(302)), text_part(TEXT)]}]}
+    body = {"inputs": [{"content": [image_part(image(302)), text_part(TEXT)]}]}
     full = server.vectors(body)[0]
     for dimensions in (64, len(full)):
         cut = server.vectors(body | {"dimensions": dimensions})[0]
@@ -103,7 +103,7 @@ def test_two_blocks_of_features_with_two_grids_in_one_message(server: LiveServer
 
 
 def test_features_are_computed_over_http_and_posted_back_several_in_one_message(server: LiveServer) -> None:
-    urls = [picture(320, 96, 64), picture(321, 64, 160), picture(322, 128, 128)]
+    urls = [image(320, 96, 64), image(321, 64, 160), image(322, 128, 128)]
     answer = server.ask("/v1/image_embeds", {"images": [image_part(url) for url in urls]})
     parts = [entry["part"] for entry in answer.json()["data"]]
     body = {"messages": recipe([*parts, text_part(TEXT)]), "continue_final_message": True, "add_special_tokens": True}

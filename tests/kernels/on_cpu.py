@@ -16,6 +16,15 @@ import torch
 
 from cenote_kernels.launch import MAX_SHARED_BYTES, Call
 from cenote_kernels.nvrtc import FOLDER, source
+from service.ipc.messages import NumberFormat, OutputSpec
+
+
+def output(
+    dimensions: int, output_dtypes: tuple[NumberFormat, ...] = ("float32",), *, normalize: bool = True
+) -> OutputSpec:
+    """What a request asks of its vector."""
+    return OutputSpec(dimensions=dimensions, output_dtypes=output_dtypes, normalize=normalize)
+
 
 COMPILER = shutil.which("g++")
 RESULTS = {1: "a thread trapped", 2: "some threads wait at a barrier that the others never reach"}

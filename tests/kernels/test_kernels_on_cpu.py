@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from cenote_kernels import EPILOGUE, OPS, Output, epilogue, quantize
+from cenote_kernels import EPILOGUE, OPS, OutputSpec, epilogue, quantize
 from cenote_kernels.fused_epilogue import FORMATS, fits, fused_epilogue
 from cenote_kernels.launch import Call
 from cenote_kernels.nvrtc import SOURCES
 from cenote_kernels.patchify import patchify_kernel, patchify_reference
 from cenote_kernels.resize import resize_kernel, resize_reference
 from cenote_kernels.scatter import scatter_kernel
-from tests.kernels.on_cpu import COMPILER, OnCpu, build, entries
+from tests.kernels.on_cpu import COMPILER, OnCpu, build, entries, output
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no g++ on this machine")
 
@@ -73,11 +73,11 @@ def packed(dtype: torch.dtype, seed: int = 0) -> tuple[torch.Tensor, torch.Tenso
     return hidden, torch.tensor([0, 1, 8, 11, 12, 24])
 
 
-def wishes(seed: int) -> Iterator[Output]:
+def wishes(seed: int) -> Iterator[OutputSpec]:
     draw = random.Random(seed)
     for _ in range(5):
-        kinds = tuple(draw.sample(list(FORMATS), draw.randint(1, 7)))
-        yield Output(draw.choice([8, 40, 64, 200, 256]), kinds, draw.random() < 0.6)
+        dtypes = tuple(draw.sample(list(FORMATS), draw.randint(1, 7)))
+        yield output(draw.choice([8, 40, 64, 200, 256]), dtypes, normalize=draw.random() < 0.6)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -89,12 +89,12 @@ def test_mixed_wishes_come_out_as_from_the_reference(mode: str, dtype: torch.dty
         ranges = {64: (torch.full((64,), -0.2), torch.linspace(0.1, 0.4, 64))}
         want = epilogue(hidden, bounds, outputs, mode=mode, ranges=ranges)
         got = fused_epilogue(hidden, bounds, outputs, mode, ranges, launch=launch)
-        for output, expected, row in zip(outputs, want, got, strict=True):
-            assert list(row) == list(expected) == list(output.kinds)
+        for wish, expected, row in zip(outputs, want, got, strict=True):
+            assert list(row) == list(expected) == list(wish.output_dtypes)
             for kind, tensor in row.items():
                 assert tensor.dtype == expected[kind].dtype
                 off = (tensor.double() - expected[kind].double()).abs().max().item()
-                scale = 1.0 if output.normalize else max(1.0, expected[kind].double().abs().max().item())
+                scale = 1.0 if wish.normalize else max(1.0, expected[kind].double().abs().max().item())
                 assert off <= EPILOGUE.tolerance[tensor.dtype] * scale, (seed, kind)
 
 
@@ -103,14 +103,14 @@ def test_numbers_are_quantized_exactly_from_the_kernels_own_floats(launch: OnCpu
     hidden, bounds = packed(torch.bfloat16)
     ranges = {200: (torch.full((200,), -0.1), torch.full((200,), 0.15))}
     for dimensions in (200, 256):
-        outputs = [Output(dimensions, tuple(FORMATS))] * 5
+        outputs = [output(dimensions, tuple(FORMATS))] * 5
         for row in fused_epilogue(hidden, bounds, outputs, "last_token", ranges, launch=launch):
             for kind, tensor in row.items():
                 again = quantize(row["float32"][None], kind, *ranges.get(dimensions, (None, None)))[0]
                 assert torch.equal(tensor, again), kind
 
 
-def test_what_is_not_sound_is_no_row(launch: OnCpu) -> None:
+def test_what_is_not_valid_is_no_row(launch: OnCpu) -> None:
     hidden, bounds = packed(torch.float32)
     last = bounds[1:] - 1
     hidden[last[0], 5] = float("nan")
@@ -118,8 +118,8 @@ def test_what_is_not_sound_is_no_row(launch: OnCpu) -> None:
     hidden[last[2], 3] = 70_000  # float16 ends at 65,504
     hidden[last[3], 3] = 3.4e38  # and bfloat16 before that
     outputs = [
-        Output(64), Output(64), Output(64, ("float16",), normalize=False), Output(8, ("bfloat16",), normalize=False),
-        Output(64, ("float32", "int8")),
+        output(64), output(64), output(64, ("float16",), normalize=False), output(8, ("bfloat16",), normalize=False),
+        output(64, ("float32", "int8")),
     ]  # fmt: skip
     want = [row is None for row in epilogue(hidden, bounds, outputs)]
     got = [row is None for row in fused_epilogue(hidden, bounds, outputs, "last_token", launch=launch)]
@@ -128,10 +128,10 @@ def test_what_is_not_sound_is_no_row(launch: OnCpu) -> None:
 
 def test_a_row_does_not_depend_on_its_neighbors(launch: OnCpu) -> None:
     hidden, bounds = packed(torch.bfloat16)
-    together = fused_epilogue(hidden, bounds, [Output(HIDDEN)] * 5, "mean", launch=launch)
+    together = fused_epilogue(hidden, bounds, [output(HIDDEN)] * 5, "mean", launch=launch)
     for index in range(5):
         alone = hidden[bounds[index] : bounds[index + 1]].clone()
-        row = fused_epilogue(alone, torch.tensor([0, len(alone)]), [Output(HIDDEN)], "mean", launch=launch)[0]
+        row = fused_epilogue(alone, torch.tensor([0, len(alone)]), [output(HIDDEN)], "mean", launch=launch)[0]
         assert torch.equal(row["float32"], together[index]["float32"])
 
 

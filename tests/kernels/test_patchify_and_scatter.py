@@ -1,21 +1,21 @@
-"""Patches of still pictures, and features into the packed batch: the references against what the model does."""
+"""Patches of still images, and features into the packed batch: the references against what the model does."""
 
 import numpy as np
 import pytest
 import torch
 
 from cenote_kernels import patchify, scatter
-from service.model import patchify as with_frames
+from service.model.qwen3_vl import qwen3_vl as with_frames
 
 
-def picture(height: int, width: int, seed: int = 0) -> torch.Tensor:
+def image(height: int, width: int, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8))
 
 
 @pytest.mark.parametrize("size", [(32, 32), (64, 96), (96, 320)])
 def test_patches_are_the_towers_with_one_frame(size: tuple[int, int]) -> None:
     """The tower's patches hold each frame twice, within each channel."""
-    pixels = picture(*size)
+    pixels = image(*size)
     twice = with_frames.patchify(pixels).view(-1, 3, 2, 256)
     assert torch.equal(patchify(pixels).view(-1, 3, 256), twice[:, :, 0])
     assert torch.equal(patchify(pixels).view(-1, 3, 256), twice[:, :, 1])
@@ -23,7 +23,7 @@ def test_patches_are_the_towers_with_one_frame(size: tuple[int, int]) -> None:
 
 def test_the_projections_halves_add_up_to_one() -> None:
     """What the caller has to do with the weight `[hidden, 3, 2, 16, 16]`: sum over the frames."""
-    pixels = picture(64, 64)
+    pixels = image(64, 64)
     weight = torch.randn(8, 3, 2, 16, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     want = with_frames.patchify(pixels).double() @ weight.reshape(8, -1).T
     got = patchify(pixels).double() @ weight.sum(2).reshape(8, -1).T
@@ -32,12 +32,12 @@ def test_the_projections_halves_add_up_to_one() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_patches_are_the_float32_ones_rounded_once(dtype: torch.dtype) -> None:
-    pixels = picture(64, 32)
+    pixels = image(64, 32)
     assert torch.equal(patchify(pixels, dtype), patchify(pixels).to(dtype))
 
 
 @pytest.mark.parametrize("shape", [(33, 32, 3), (32, 48, 3), (32, 32, 4)])
-def test_pictures_that_do_not_fit_are_refused(shape: tuple[int, ...]) -> None:
+def test_images_that_do_not_fit_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="expected multiples of 32 and 3"):
         patchify(torch.zeros(shape, dtype=torch.uint8))
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from cenote_kernels import OPS, POOL, Output, epilogue, pool, quantize, truncate_normalize
+from cenote_kernels import OPS, POOL, epilogue, pool, quantize, truncate_normalize
+from tests.kernels.on_cpu import output
 
 TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 
@@ -42,7 +43,7 @@ def test_a_nan_stays_in_its_own_row() -> None:
 
 def test_truncation_comes_before_normalization() -> None:
     hidden, cu_seqlens = packed()
-    rows = epilogue(hidden, cu_seqlens, [Output(16)] * 5)
+    rows = epilogue(hidden, cu_seqlens, [output(16)] * 5)
     got = np.stack([row["float32"].double().numpy() for row in rows])
     raw = hidden[cu_seqlens[1:] - 1].double().numpy()[:, :16]
     np.testing.assert_allclose(got, raw / np.linalg.norm(raw, axis=1, keepdims=True), atol=1e-6)
@@ -52,13 +53,13 @@ def test_truncation_comes_before_normalization() -> None:
 def test_each_request_gets_what_it_asked_for_and_a_nan_gets_nothing() -> None:
     hidden, cu_seqlens = packed()
     hidden[cu_seqlens[2] - 1] = float("nan")
-    wants = [Output(64), Output(64), Output(8, ("int8", "ubinary")), Output(16), Output(64)]
+    wants = [output(64), output(64), output(8, ("int8", "ubinary")), output(16), output(64)]
     rows = epilogue(hidden, cu_seqlens, wants)
     assert rows[1] is None
     assert [None if row is None else {kind: len(row[kind]) for kind in row} for row in rows] == [
         {"float32": 64}, None, {"int8": 8, "ubinary": 1}, {"float32": 16}, {"float32": 64}
     ]  # fmt: skip
-    alone = epilogue(hidden[:1], torch.tensor([0, 1]), [Output(64)])[0]
+    alone = epilogue(hidden[:1], torch.tensor([0, 1]), [output(64)])[0]
     assert torch.equal(rows[0]["float32"], alone["float32"])
 
 
@@ -66,7 +67,7 @@ def test_each_request_says_whether_it_wants_its_vector_normalized() -> None:
     hidden, cu_seqlens = packed()
     raw = hidden[cu_seqlens[1:] - 1]
     rows = epilogue(
-        hidden, cu_seqlens, [Output(64), Output(64, normalize=False), Output(16, normalize=False)] + [Output(8)] * 2
+        hidden, cu_seqlens, [output(64), output(64, normalize=False), output(16, normalize=False)] + [output(8)] * 2
     )
     lengths = [float(torch.linalg.vector_norm(row["float32"])) for row in rows]
     assert torch.equal(rows[1]["float32"], raw[1])
@@ -78,15 +79,15 @@ def test_what_a_format_cannot_hold_fails_the_one_request_that_asked_for_it() -> 
     hidden, cu_seqlens = packed()
     hidden[cu_seqlens[1:] - 1, 3] = torch.tensor([70_000.0, 70_000, 70_000, 65_504, 3.4e38])
     wants = [
-        Output(64, ("float16",), normalize=False),
-        Output(64, ("float32", "float16"), normalize=False),
-        Output(64, ("float16",)),
-        Output(64, ("float16",), normalize=False),
-        Output(64, ("bfloat16",), normalize=False),
+        output(64, ("float16",), normalize=False),
+        output(64, ("float32", "float16"), normalize=False),
+        output(64, ("float16",)),
+        output(64, ("float16",), normalize=False),
+        output(64, ("bfloat16",), normalize=False),
     ]
     rows = epilogue(hidden, cu_seqlens, wants)
     assert [row is None for row in rows] == [True, True, False, False, True]
-    assert epilogue(hidden, cu_seqlens, [Output(3, ("float16",), normalize=False)] * 5)[0] is not None
+    assert epilogue(hidden, cu_seqlens, [output(3, ("float16",), normalize=False)] * 5)[0] is not None
 
 
 def test_a_zero_vector_is_not_a_vector() -> None:
@@ -120,7 +121,7 @@ def test_a_calibrated_range_is_each_components_own() -> None:
 def test_ranges_are_for_vectors_of_their_own_length_only() -> None:
     hidden, cu_seqlens = packed()
     ranges = {16: (torch.full((16,), -0.1), torch.full((16,), 0.1))}
-    wants = [Output(16, ("uint8", "float32"))] * 2 + [Output(64, ("uint8", "float32"))] * 3
+    wants = [output(16, ("uint8", "float32"))] * 2 + [output(64, ("uint8", "float32"))] * 3
     for want, row in zip(wants, epilogue(hidden, cu_seqlens, wants, ranges=ranges), strict=True):
         own = ranges.get(want.dimensions, (None, None))
         assert torch.equal(row["uint8"], quantize(row["float32"][None], "uint8", *own)[0])
@@ -159,7 +160,7 @@ def test_axes_that_disagree_are_refused() -> None:
 def test_a_vector_that_is_not_of_unit_length_is_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden, cu_seqlens = torch.ones(2, 8), torch.tensor([0, 1, 2])
     hidden[1] = 0
-    unit, raw = Output(8), Output(8, normalize=False)
+    unit, raw = output(8), output(8, normalize=False)
     assert [row is None for row in epilogue(hidden, cu_seqlens, [unit, unit])] == [False, True]
     assert [row is None for row in epilogue(hidden, cu_seqlens, [raw, raw])] == [False, True]
     module = sys.modules[epilogue.__module__]

@@ -59,7 +59,7 @@ def test_it_is_the_request_for_the_size_and_format_that_are_chosen(
 def test_the_copied_program_runs(visit: Visit, tmp_path: Path, language: str, format_: str) -> None:
     visit.try_samples()
     visit.choose(format_, 64)
-    for i in (0, 3):  # pictures under an instruction; texts
+    for i in (0, 3):  # images under an instruction; texts
         visit.page.select_option("#which", str(i))
         code = visit.copy(language)
         printed = run(tmp_path, language, code)
@@ -67,7 +67,7 @@ def test_the_copied_program_runs(visit: Visit, tmp_path: Path, language: str, fo
         assert ("openai" in code) == (language == "Python" and format_ == "float")
 
 
-def test_the_screen_shortens_pictures_and_the_copy_does_not(visit: Visit) -> None:
+def test_the_screen_shortens_images_and_the_copy_does_not(visit: Visit) -> None:
     visit.try_samples()
     shown, copied = visit.page.inner_text("#code"), visit.copy("curl")
     assert "characters" in shown

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from tests.conftest import image_part, picture, text_part
+from tests.conftest import image, image_part, text_part
 from tests.playground.truth import cosines, principal_components
 from tests.playground.visit import Visit, sample
 
@@ -14,7 +14,7 @@ TEXTS = ("red and blue", "circle and square")
 
 
 def png(seed: int) -> bytes:
-    return base64.b64decode(picture(seed).partition(",")[2])
+    return base64.b64decode(image(seed).partition(",")[2])
 
 
 def uri(data: bytes) -> str:
@@ -22,13 +22,13 @@ def uri(data: bytes) -> str:
 
 
 def embed_by_hand(visit: Visit, seeds: tuple[int, int]) -> np.ndarray:
-    """Two pictures under two instructions and two texts, by drop and keyboard; their vectors by plain requests."""
-    pictures = [png(seed) for seed in seeds]
-    visit.until_the_model_is_there().drop(("one.png", pictures[0]), ("two.png", pictures[1]))
+    """Two images under two instructions and two texts, by drop and keyboard; their vectors by plain requests."""
+    images = [png(seed) for seed in seeds]
+    visit.until_the_model_is_there().drop(("one.png", images[0]), ("two.png", images[1]))
     visit.type_texts(*TEXTS)
     visit.type_instructions(COLORS, SHAPES)
     visit.embed()
-    inputs = [{"content": [image_part(uri(data))]} for data in pictures]
+    inputs = [{"content": [image_part(uri(data))]} for data in images]
     asked = [{"inputs": inputs, "instruction": COLORS}, {"inputs": inputs, "instruction": SHAPES}, {"input": TEXTS}]
     return np.concatenate([visit.server.vectors(body) for body in asked])
 
@@ -43,9 +43,9 @@ def test_the_heat_map_shows_the_cosines_of_the_servers_vectors(visit: Visit) -> 
     assert "red and blue" in heads[4]
 
 
-def test_pictures_are_encoded_once_and_the_page_says_so(visit: Visit) -> None:
+def test_images_are_encoded_once_and_the_page_says_so(visit: Visit) -> None:
     embed_by_hand(visit, (7011, 7012))
-    assert visit.page.inner_text("#facts p") == "4 pictures asked for, 2 encoded, 2 from the cache."
+    assert visit.page.inner_text("#facts p") == "4 images asked for, 2 encoded, 2 from the cache."
     rows = visit.page.locator("#facts tbody tr").all()
     counts = [tuple(map(int, row.locator(".number").all_inner_texts())) for row in rows]
     assert [count[:2] for count in counts] == [(2, 0), (0, 2), (0, 0)]
@@ -69,7 +69,7 @@ def test_the_map_shows_the_first_two_principal_components(visit: Visit) -> None:
     assert f"{round(share * 100)} %" in visit.page.inner_text("#map-words")
 
 
-def test_a_picture_and_the_text_beside_it_are_one_item(visit: Visit) -> None:
+def test_an_image_and_the_text_beside_it_are_one_item(visit: Visit) -> None:
     visit.until_the_model_is_there().drop(("stars.png", sample("three-green-stars")))
     visit.page.fill("#items li input", "green stars")
     visit.type_texts("star", "green")
@@ -80,12 +80,12 @@ def test_a_picture_and_the_text_beside_it_are_one_item(visit: Visit) -> None:
     assert np.abs(visit.matrix() - cosines(vectors)).max() < 6e-5
 
 
-def test_pictures_come_by_button_and_by_the_clipboard_too(visit: Visit) -> None:
+def test_images_come_by_button_and_by_the_clipboard_too(visit: Visit) -> None:
     visit.until_the_model_is_there()
     with visit.page.expect_file_chooser() as chosen:
-        visit.page.click("#add-pictures")
+        visit.page.click("#add-images")
     chosen.value.set_files([{"name": "a.png", "mimeType": "image/png", "buffer": png(7031)}])
-    visit.until_said("1 picture added")
+    visit.until_said("1 image added")
     visit.page.evaluate(
         """content => { const data = new DataTransfer(), bytes = Uint8Array.from(atob(content), c => c.charCodeAt(0));
         data.items.add(new File([bytes], "b.png", { type: "image/png" }));
@@ -99,7 +99,7 @@ def test_pictures_come_by_button_and_by_the_clipboard_too(visit: Visit) -> None:
 
 
 def test_the_samples_are_one_click_away_and_find_what_they_show(visit: Visit) -> None:
-    """What each picture is nearest to among the texts, under each instruction: the reason to have instructions."""
+    """What each image is nearest to among the texts, under each instruction: the reason to have instructions."""
     visit.try_samples()
     texts = ["red and blue", "green", "star", "circle and square", "three objects", "two objects"]
     nearest = [texts[i] for i in visit.matrix()[:9, 9:].argmax(1)]

@@ -1,4 +1,4 @@
-"""The documentation's pictures of the page; `make playground ARGS=--write-images` takes them again."""
+"""The documentation's images of the page; `make playground ARGS=--write-images` takes them again."""
 
 import io
 from collections.abc import Callable
@@ -44,7 +44,7 @@ SCENES: dict[str, Scene] = {
 
 
 def take(visit: Visit, name: str) -> None:
-    """Write a picture of few colors, those that cover the most made finer: neither red dots nor cells change."""
+    """Write an image of few colors, those that cover the most made finer: neither red dots nor cells change."""
     visit.page.wait_for_timeout(500)  # marks of the map have come to rest
     taken = Image.open(io.BytesIO(visit.page.screenshot(animations="disabled"))).convert("RGB")
     FOLDER.mkdir(exist_ok=True)
@@ -54,14 +54,14 @@ def take(visit: Visit, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def fresh(request: pytest.FixtureRequest, start_server: Callable[..., LiveServer]) -> LiveServer | None:
-    """A server that has seen no picture yet, so that the first scene shows what the cache does."""
+    """A server that has seen no image yet, so that the first scene shows what the cache does."""
     if not request.config.getoption("--write-images"):
         return None
     return start_server("--result-cache-bytes", "67108864").wait_until_ready()
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_the_picture_is_shown_and_small(name: str, fresh: LiveServer | None, visitor: Visitor) -> None:
+def test_the_image_is_shown_and_small(name: str, fresh: LiveServer | None, visitor: Visitor) -> None:
     arrange, context = SCENES[name]
     if fresh is not None:
         with visitor(fresh, **context) as visit:

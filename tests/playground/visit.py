@@ -135,6 +135,6 @@ class Visit:
 
 
 def sample(name: str) -> bytes:
-    """A picture of the built-in model."""
+    """An image of the built-in model."""
     folder = Path(__file__).parents[2] / "service" / "model" / "builtin" / "samples"
     return (folder / f"{name}.png").read_bytes()

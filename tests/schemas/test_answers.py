@@ -7,89 +7,37 @@ import msgspec
 import pytest
 
 from schemas.base import Wire
-from schemas.content import ImageEmbeds, ImageEmbedsPart
-from schemas.embed import (
+from schemas.content.parts import ImageEmbeds, ImageEmbedsPart
+from schemas.endpoints.embed import (
     EmbedBilledUnits,
     EmbedImage,
     EmbedMeta,
     EmbedResponse,
     EmbedTokens,
 )
-from schemas.embed_vectors import EmbedVectors
-from schemas.embeddings import EmbeddingData, EmbeddingResponse
+from schemas.endpoints.embed_vectors import EmbedVectors
+from schemas.endpoints.embeddings import EmbeddingData, EmbeddingResponse
+from schemas.endpoints.health import Health
+from schemas.endpoints.image_embeds import ImageEmbedsData, ImageEmbedsResponse, ImageEmbedsUsage
+from schemas.endpoints.models import ModelCard, ModelList
 from schemas.errors import CohereErrorResponse, ErrorBody, ErrorResponse
-from schemas.health import Health
-from schemas.image_embeds import ImageEmbedsData, ImageEmbedsResponse, ImageEmbedsUsage
-from schemas.models import ModelCard, ModelList
-from schemas.usage import PromptTokensDetails, Usage
+from schemas.usage import Usage
 from service.openapi import build
 from service.openapi.components import component_name
+from service.openapi.examples.answers import sample
 from service.openapi.routes import ROUTES
 
 COMPONENTS = build()["components"]
-USAGE = Usage(
-    prompt_tokens=9,
-    total_tokens=9,
-    prompt_tokens_details=PromptTokensDetails(
-        text_tokens=9, image_tokens=0, video_tokens=0, audio_tokens=0, cached_tokens=0
-    ),
-    num_inputs=2,
-    image_tokens=0,
-    encoder_cache_hits=0,
-    encoder_cache_misses=0,
-    precomputed_images=0,
-)
+USAGE = msgspec.convert(sample(Usage), Usage)
 DATA = [
-    EmbeddingData(index=0, embedding=[0.6, 0.8], truncated=False),
-    EmbeddingData(index=1, embedding="AAAAPw==", truncated=True),
+    msgspec.convert(sample(EmbeddingData), EmbeddingData),
+    msgspec.convert(sample(EmbeddingData, index=1, embedding="AAAAPw==", truncated=True), EmbeddingData),
 ]
 ERROR = ErrorBody(message="no", type="server_error", param=None, code="internal_error")
 BILLED = EmbedBilledUnits(input_tokens=3, image_tokens=4, images=1)
-CARD = ModelCard(
-    id="m",
-    created=1,
-    owned_by="cenote",
-    name="m",
-    endpoints=["embed"],
-    context_length=8192,
-    root="m",
-    aliases=[],
-    revision=None,
-    fingerprint="0" * 32,
-    pooling="last_token",
-    normalize=True,
-    dimensions=2048,
-    max_vectors_per_input=1,
-    min_dimensions=64,
-    matryoshka_dimensions=[64, 2048],
-    calibrated_dimensions=[32],
-    modalities=["text", "image"],
-    prompt_format="qwen3-vl",
-    default_instruction="Represent the user's input.",
-    takes_instructions=True,
-    input_types={"search_query": "q"},
-    mixes_modalities=True,
-    tail_token_ids=[1, 2],
-    max_tokens=8192,
-    max_inputs=2,
-    max_parts_per_input=3,
-    max_images=4,
-    max_body_bytes=5,
-    max_image_bytes=6,
-    max_image_pixels=7,
-    max_video_frames=64,
-    max_video_bytes=None,
-    audio_rate_hz=None,
-    max_audio_bytes=None,
-    max_audio_s=None,
-    accepts_token_arrays=False,
-    fetches_image_urls=False,
-    min_pixels=None,
-    max_pixels=None,
-    image_embeds_width=None,
-    dtype="bfloat16",
-    device="cuda:0",
-)
+NULLABLE = ("min_pixels", "max_pixels", "image_embeds_width", "max_video_bytes", "max_video_frames")
+CARD = msgspec.convert(sample(ModelCard), ModelCard)
+TEXT_CARD = msgspec.structs.replace(CARD, **dict.fromkeys(NULLABLE), default_instruction=None)
 ANSWERS = [
     EmbeddingResponse(id="embd-1", created=1, model="m", data=DATA, usage=USAGE),
     EmbedResponse(
@@ -123,7 +71,7 @@ ANSWERS = [
         ],
         usage=ImageEmbedsUsage(num_images=2, image_tokens=1, encoder_cache_hits=0, encoder_cache_misses=1),
     ),
-    ModelList(data=[CARD], models=[CARD]),
+    ModelList(data=[CARD, TEXT_CARD], models=[CARD, TEXT_CARD]),
     Health(status="ok"),
     Health(status="failed", detail="why"),
     ErrorResponse(error=ERROR),

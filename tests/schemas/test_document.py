@@ -11,13 +11,15 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
-from schemas.decode import decode
-from schemas.embed import COHERE_INPUT_TYPES, EmbedRequest
-from schemas.embed_v1 import EmbedV1Request
-from schemas.embeddings import EmbeddingRequest
+from schemas.endpoints.embed import COHERE_INPUT_TYPES, EmbedRequest
+from schemas.endpoints.embed_v1 import EmbedV1Request
+from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.endpoints.image_embeds import ImageEmbedsRequest
+from schemas.endpoints.stream import StreamLine
+from schemas.endpoints.tokenize import TokenizeRequest
 from schemas.errors import ERROR_CODES
-from schemas.image_embeds import ImageEmbedsRequest
-from schemas.rules import (
+from schemas.parsing.decode import decode
+from schemas.parsing.rules import (
     check_embed_request,
     check_embed_v1_request,
     check_embedding_request,
@@ -25,8 +27,6 @@ from schemas.rules import (
     check_stream_line,
     check_tokenize_request,
 )
-from schemas.stream import StreamLine
-from schemas.tokenize import TokenizeRequest
 from service.openapi import build, render
 from service.openapi.routes import ROUTES
 from service.openapi.statuses import CODES, MEANINGS, REASONS

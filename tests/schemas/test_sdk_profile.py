@@ -9,7 +9,7 @@ import pytest
 from openapi_schema_validator import OAS30Validator
 from openapi_spec_validator import validate
 
-from schemas.decode import decode
+from schemas.parsing.decode import decode
 from service.openapi import build, build_sdk, render_sdk
 from service.openapi.components import component_name
 from service.openapi.named import NAMED

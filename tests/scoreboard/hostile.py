@@ -1,4 +1,4 @@
-"""Hostile clients at work beside the honest: malformed requests, pictures that are none, and hanging up."""
+"""Hostile clients at work beside the honest: malformed requests, images that are none, and hanging up."""
 
 import asyncio
 import base64
@@ -8,7 +8,7 @@ import random
 import time
 from collections import Counter
 
-from tests.conftest import LiveServer, image_part, picture
+from tests.conftest import LiveServer, image, image_part
 from tests.raw_socket import address, is_whole, post
 from tests.scoreboard.json_seeds import WORDS, seeds
 from tests.scoreboard.mutant import mutate
@@ -17,18 +17,16 @@ LONGEST_S = 5.0
 
 
 def _bodies() -> list[bytes]:
-    """Right requests: examples, and pictures of a few kilobytes."""
-    pictures = [
-        {"inputs": [{"content": [image_part(picture(n, kind=kind))]}]} for n, kind in enumerate(("PNG", "JPEG"))
-    ]
+    """Right requests: examples, and images of a few kilobytes."""
+    images = [{"inputs": [{"content": [image_part(image(n, kind=kind))]}]} for n, kind in enumerate(("PNG", "JPEG"))]
     return [
         *(post(path, raw) for path, raw in seeds()),
-        *(post("/v1/embeddings", json.dumps(b).encode()) for b in pictures),
+        *(post("/v1/embeddings", json.dumps(b).encode()) for b in images),
     ]
 
 
-def _broken_picture(dice: random.Random) -> bytes:
-    encoded = base64.b64decode(picture(dice.randrange(4), kind=dice.choice(("PNG", "JPEG", "WEBP"))).partition(",")[2])
+def _broken_image(dice: random.Random) -> bytes:
+    encoded = base64.b64decode(image(dice.randrange(4), kind=dice.choice(("PNG", "JPEG", "WEBP"))).partition(",")[2])
     url = "data:image/png;base64," + base64.b64encode(mutate(dice, encoded, (b"\x00\xff",))).decode()
     return post("/v1/embeddings", json.dumps({"inputs": [{"content": [image_part(url)]}]}).encode())
 
@@ -48,7 +46,7 @@ async def attack(server: LiveServer, until_s: float, per_s: float) -> Counter[st
     running: set[asyncio.Task[None]] = set()
     due_s = time.monotonic()
     while time.monotonic() < until_s:
-        raw = _broken_picture(dice) if dice.random() < 0.3 else mutate(dice, dice.choice(originals), WORDS)
+        raw = _broken_image(dice) if dice.random() < 0.3 else mutate(dice, dice.choice(originals), WORDS)
         task = asyncio.create_task(_strike(server, raw, statuses, hangs_up=dice.random() < 0.3))
         running.add(task)
         task.add_done_callback(running.discard)

@@ -3,12 +3,12 @@
 import json
 
 from schemas.base import Wire
-from schemas.embed import EmbedRequest
-from schemas.embed_v1 import EmbedV1Request
-from schemas.embeddings import EmbeddingRequest
-from schemas.image_embeds import ImageEmbedsRequest
-from schemas.stream import StreamLine
-from schemas.tokenize import DetokenizeRequest, TokenizeRequest
+from schemas.endpoints.embed import EmbedRequest
+from schemas.endpoints.embed_v1 import EmbedV1Request
+from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.endpoints.image_embeds import ImageEmbedsRequest
+from schemas.endpoints.stream import StreamLine
+from schemas.endpoints.tokenize import DetokenizeRequest, TokenizeRequest
 from service.openapi.routes import ROUTES
 
 TYPES: tuple[type[Wire], ...] = (

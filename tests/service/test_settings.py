@@ -29,7 +29,7 @@ def test_a_switch_reads_true_and_false() -> None:
 @pytest.mark.parametrize(
     ("flags", "environ", "names"),
     [
-        ({}, {"CENOTE_PROT": "1"}, ["CENOTE_PROT", "no such setting", "did you mean CENOTE_PORT?"]),
+        ({}, {"CENOTE_PROT": "1"}, ["CENOTE_PROT", "unknown setting", "did you mean CENOTE_PORT?"]),
         ({"port": "eighty"}, {}, ["--port", "'eighty'"]),
         ({"port": "70000"}, {}, ["--port", "65535"]),
         ({}, {"CENOTE_DTYPE": "int4"}, ["CENOTE_DTYPE", "int4"]),

@@ -19,26 +19,25 @@ EMBEDDER = "embedder"
 INGRESS = "ingress"
 RING = "ray.serve.experimental.consistent_hash_router:ConsistentHashRouter"
 FALLBACKS = 2
-"""Who is asked when the owner of a key is full: the next on the ring, and the one after it."""
+"""Replicas to try when the owner of a key is full: the next two on the ring."""
 MAX_EMBEDDER_CALLS = 64
-"""Calls that an embedder takes at once; more of its keys spill to others."""
+"""Concurrent calls of an embedder; beyond it its keys spill to others."""
 MAX_INGRESS_REQUESTS = 1024
-"""Requests at an ingress at once. Its own bounds are lower in tokens and bytes, and refuse in our words."""
+"""Concurrent requests of an ingress. Its own limits of tokens and bytes are lower, and answer with the API's errors."""
 
 
 def build(arguments: Mapping[str, Any]) -> serve.Application:
     """The application.
 
     Args:
-        arguments: `settings`, by name as flags have them (`model`, `max_batch_tokens`, ...). How many replicas there
-            are, on what, and how they scale stands in the Serve config under the deployments' names. `affinity: false`
-            sends each input anywhere, for those whose inputs never come again.
+        arguments: `settings` by name (`model`, `max_batch_tokens`, ...), and `affinity`: false sends each input to any
+            replica, for inputs that are never repeated. The Serve config has number, resources and scaling of replicas.
 
     Raises:
-        SettingsError: a setting is unknown or has a value that it cannot have.
+        SettingsError: a setting is unknown or invalid.
     """
     settings = {name: str(value) for name, value in dict(arguments.get("settings") or {}).items()}
-    load_settings(settings, os.environ)  # what is wrong stops the deployment here, and not in each replica
+    load_settings(settings, os.environ)  # an error stops the deployment here instead of in each replica
     ring = RequestRouterConfig(request_router_class=RING, request_router_kwargs={"fallback_replicas": FALLBACKS})
     embedder = serve.deployment(
         EmbedderReplica, name=EMBEDDER, max_ongoing_requests=MAX_EMBEDDER_CALLS, request_router_config=ring

@@ -1,13 +1,13 @@
-"""How many embedder replicas there should be: as many as the queued tokens need. Ray applies bounds and delays.
+"""Autoscaling policy: as many embedder replicas as the queued tokens need. Ray applies bounds and delays.
 
-Requests that Ray itself holds back, since every replica is full, count with the tokens of an average one.
+Requests that Ray itself queues, since every replica is full, count with the tokens of an average one.
 """
 
 from typing import Any, Protocol
 
 
 class Load(Protocol):
-    """What this policy reads of Ray's `AutoscalingContext`."""
+    """The fields of Ray's `AutoscalingContext` that the policy reads."""
 
     current_num_replicas: int
     total_num_requests: float
@@ -16,7 +16,7 @@ class Load(Protocol):
 
 
 def on_queued_tokens(load: Load) -> tuple[float, dict[str, Any]]:
-    """Replicas wanted: ``queued tokens / tokens that one replica may have waiting``, and no state.
+    """Replicas wanted, ``queued tokens / tokens that may wait at one replica``; keeps no state.
 
     Args:
         load: `queued_tokens` and `max_queued_tokens` of each replica; see `EmbedderReplica.record_autoscaling_stats`.
@@ -24,7 +24,7 @@ def on_queued_tokens(load: Load) -> tuple[float, dict[str, Any]]:
     reported = load.aggregated_metrics or {}
     most = list(reported.get("max_queued_tokens", {}).values())
     if not most:
-        return float(load.current_num_replicas), {}  # nobody has said anything yet
+        return float(load.current_num_replicas), {}  # no replica has reported yet
     num_tokens = sum(reported.get("queued_tokens", {}).values())
     held_back = load.total_queued_requests or 0.0
     taken = load.total_num_requests - held_back

@@ -1,8 +1,8 @@
 """Bulk embedding of a Parquet data set with Ray Data: `python -m cenote_ray.bulk SOURCE TARGET --checkpoint FOLDER`.
 
 In: rows with `id` (unique) and any of `text`, `image` (the bytes of a file) and `instruction`. Out: Parquet with `id`,
-`embedding`, `error_code` and `error`; and `dead_letters.jsonl` beside it, with a line for each row that has no vector.
-A row that fails never fails its batch. A run that was ended goes on where it was, by Ray Data's own checkpoints.
+`embedding`, `error_code` and `error`; and `dead_letters.jsonl` beside it, with a line for each row without a vector.
+A row that fails never fails its batch. An interrupted run resumes by Ray Data's checkpoints.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from cenote_ray.rows import RowEmbedder
 
 DEAD_LETTERS = "dead_letters.jsonl"
 EXIT_DEAD_LETTERS = 3
-"""As that of `cenote ingest`; 2 is a wrong command line."""
+"""As of `cenote ingest`; 2 is a wrong command line."""
 ROWS_PER_PART = 4096
 MIN_LOGICAL_CPUS = 4
-"""A run that goes on has a filter of its own, which takes a CPU of Ray's account: with two of them it would wait for
-ever (`backpressured: ResourceBudget`). They are an account and no cores; one machine of two is enough."""
+"""A resumed run has an extra filter that takes a logical CPU: with two it would wait forever
+(`backpressured: ResourceBudget`). They are not cores; a machine with two is enough."""
 
 
 def embed_data_set(
@@ -44,15 +44,15 @@ def embed_data_set(
     Args:
         source: Parquet file or folder; a path or URI that every node can read.
         target: folder for the results, likewise.
-        checkpoint: folder that remembers which ids are done, likewise.
-        settings: of the service, by name as flags have them.
-        num_engines: engines side by side.
+        checkpoint: folder for the ids that are done, likewise.
+        settings: of the service, by name.
+        num_engines: number of engines.
         batch_size: rows of one request to an engine.
-        rows_per_part: rows of one file of results; a run that was ended does again what had not made a file.
+        rows_per_part: rows of one result file; a resumed run repeats rows whose file was not written.
         dimensions: leading dimensions to keep; None keeps all.
 
     Returns:
-        How many rows of `target` have no vector.
+        The number of rows of `target` without a vector.
     """
     context = ray.data.DataContext.get_current()
     context.checkpoint_config = CheckpointConfig(
@@ -75,7 +75,7 @@ def embed_data_set(
 
 
 def write_dead_letters(target: str) -> int:
-    """Write a line for each row of the results that has no vector; returns how many there are."""
+    """Write a line for each row of the results that has no vector; returns their number."""
     found = pads.dataset(target, format="parquet", exclude_invalid_files=True)
     dead: pa.Table = found.to_table(["id", "error_code", "error"], filter=pads.field("error_code").is_valid())
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in dead.sort_by("id").to_pylist()]
@@ -84,7 +84,7 @@ def write_dead_letters(target: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it on the cluster that `RAY_ADDRESS` names, or on this machine; 3 when there are dead letters."""
+    """Run on the cluster of `RAY_ADDRESS` or on this machine; 3 if there are dead letters."""
     parser = argparse.ArgumentParser(prog="cenote_ray.bulk", description="Embed a Parquet data set with Ray Data.")
     parser.add_argument("source", help="Parquet file or folder with `id`, `text`, `image`, `instruction`")
     parser.add_argument("target", help="folder for the results")

@@ -1,13 +1,13 @@
 """The embedder deployment: one replica holds one engine, with its queue, its decoders and its caches. No HTTP.
 
-In: prompts of the ingress. Out: vectors, or typed errors. A replica takes requests only when its engine has answered
-the known question, and says by itself how many tokens it holds.
+In: prompts of the ingress. Out: vectors, or typed errors. A replica takes requests only when its engine has passed the
+health probe, and reports how many tokens it holds.
 """
 
 import asyncio
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
@@ -15,10 +15,7 @@ from cenote_ray.mirror import Mirror
 from cenote_ray.wire import Ask, refused, told
 from service import logs
 from service.errors import ServiceError
-from service.fairness.threads import Steps
-from service.front.job import Job
-from service.front.serving import Serving
-from service.prompt.prompt import Prompt
+from service.front.serving.serving import Serving
 from service.setting_sources import load_settings
 from service.settings import Settings
 
@@ -26,29 +23,21 @@ logger = logging.getLogger("cenote.ray")
 
 TICK_S = 0.05
 BATCHES_PER_REPLICA = 4
-"""Batches of `--max-batch-tokens` that may wait at a replica before another one is wanted."""
+"""Batches of `--max-batch-tokens` that may wait at a replica before another replica is added."""
 
 
 class EngineFailedError(Exception):
-    """The engine can never start, or ends again and again: Ray starts another replica in this one's place."""
-
-
-def _as_they_are(prompts: Sequence[Prompt | ServiceError]) -> Steps[Sequence[Prompt | ServiceError]]:
-    yield from ()
-    return prompts
+    """The engine cannot start, or keeps dying: Ray replaces the replica."""
 
 
 class EmbedderReplica:
-    """What Ray Serve makes of each replica."""
+    """One replica of the embedder."""
 
     async def __init__(self, settings: Mapping[str, str]) -> None:  # type: ignore[misc]  # Serve awaits it
-        """Start an engine and wait until it has answered.
-
-        Args:
-            settings: as flags have them; this machine's environment fills in the others.
+        """Start an engine and wait until it is ready; `settings` override the machine's environment.
 
         Raises:
-            EngineFailedError: it never will.
+            EngineFailedError: the engine cannot start.
         """
         self._settings = engine_settings(load_settings(settings, os.environ))
         logs.configure(self._settings.log_format, self._settings.log_level)
@@ -60,27 +49,20 @@ class EmbedderReplica:
             await asyncio.sleep(TICK_S)
 
     async def embed(self, ask: Ask) -> bytes:
-        """Every prompt's outcome; see `wire.py`."""
-        prompts = ask.read()
-        job = Job(
-            prepare=lambda: _as_they_are(prompts),
-            output=ask.output,
-            num_inputs=len(prompts),
-            is_short=True,
-            per_item=True,
-        )
+        """The outcome of every prompt; see `wire.py`."""
         try:
-            embedded = await self._serving.online().embedder.embed(job, ask.caller())
+            embedder = self._serving.online().embedder
+            embedded = await embedder.embed_prompts(ask.read(), ask.output, ask.caller())
         except ServiceError as error:
             return refused(error)
         return told(embedded.outcomes, embedded.media_ms)
 
     async def facts(self) -> bytes:
-        """What the engine says of itself."""
+        """The engine's `Ready` message."""
         return msgspec.msgpack.encode(self._serving.online().engine)
 
     def check_health(self) -> None:
-        """Serve's own probe.
+        """Serve's health check.
 
         Raises:
             EngineFailedError: another replica should be tried.
@@ -90,13 +72,13 @@ class EmbedderReplica:
             raise EngineFailedError(health.detail)
 
     def record_autoscaling_stats(self) -> dict[str, float]:
-        """What the autoscaler is told; see `autoscaling.py`."""
+        """Figures for the autoscaler; see `autoscaling.py`."""
         most = BATCHES_PER_REPLICA * self._settings.max_batch_tokens
         return {"queued_tokens": self._serving.admission.num_tokens, "max_queued_tokens": most}
 
 
 def engine_settings(settings: Settings) -> Settings:
-    """The service's settings for an engine behind an ingress, where keys are asked for and vectors are shared."""
+    """Settings of an engine behind an ingress, which checks keys and shares vectors."""
     shares_features = settings.valkey_keeps != "vectors"
     return msgspec.structs.replace(
         settings,

@@ -1,4 +1,4 @@
-"""The ingress deployment: the app of `cenote serve`, whole, with replicas in the place of the engine process."""
+"""The ingress deployment: the app of `cenote serve`, with replicas in place of the engine process."""
 
 import os
 from collections.abc import Mapping
@@ -8,32 +8,31 @@ from litestar.types import ASGIApp
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
+from cenote_ray.asgi import OneId, ReadyFirst
 from cenote_ray.mirror import Mirror
-from cenote_ray.one_id import OneId
-from cenote_ray.ready_first import ReadyFirst
 from cenote_ray.replicas import Replicas
 from service import logs
 from service.app import create_app
 from service.setting_sources import load_settings
 
 _built: list[ASGIApp] = []
-"""Between the two steps of a replica's start, which Serve takes one after the other."""
+"""Apps passed between the two steps of a replica's start, which Serve runs one after the other."""
 
 
 class IngressFailedError(Exception):
-    """The model's files cannot be read: Ray says so, and tries another replica."""
+    """The model's files cannot be read: Ray reports it, and tries another replica."""
 
 
 class Ingress:
-    """What Ray Serve makes of each replica. It holds the tokenizer and no weights."""
+    """One replica of the ingress. It holds the tokenizer and no weights."""
 
     def __init__(self, settings: Mapping[str, str], embedder: DeploymentHandle, *, has_affinity: bool = True) -> None:
-        """Make the app; `serve_app` hands it over.
+        """Create the app, which `serve_app` returns.
 
         Args:
-            settings: as flags have them; this machine's environment fills in the others.
+            settings: by name, as strings; the machine's environment has the others.
             embedder: the deployment of engines.
-            has_affinity: inputs go where their content went before.
+            has_affinity: route an input to the replica that had its content before.
         """
         loaded = load_settings(settings, os.environ)
         logs.configure(loaded.log_format, loaded.log_level)
@@ -42,10 +41,10 @@ class Ingress:
         Mirror().start()
 
     def check_health(self) -> None:
-        """Serve's own probe.
+        """Serve's health check.
 
         Raises:
-            IngressFailedError: it can never serve.
+            IngressFailedError: the service has failed.
         """
         if self._serving.failure is not None:
             raise IngressFailedError(self._serving.failure)

@@ -1,7 +1,7 @@
-"""A process's own series as metrics of Ray, which every node's agent serves to Prometheus with the replica's name.
+"""Copies a process's metrics to Ray's, which every node's agent serves to Prometheus with the replica's name.
 
-All counters and gauges of `service.metrics`; histograms stay, for Ray's own cannot be given what was counted elsewhere.
-A series `cenote_x` is `ray_cenote_x` there.
+All counters and gauges of `service.metrics`, as `ray_cenote_*`. No histograms: Ray's cannot be set to counts made
+elsewhere.
 """
 
 import threading
@@ -17,13 +17,13 @@ KINDS = ("counter", "gauge")
 
 
 class Mirror:
-    """Ray's gauges beside the registry's series, set by a thread."""
+    """A thread that sets Ray's gauges to the registry's values."""
 
     def __init__(self) -> None:
         self._gauges: dict[str, serve_metrics.Gauge] = {}
 
     def start(self) -> None:
-        """Copy for as long as the process lives."""
+        """Copy until the process ends."""
         threading.Thread(target=self._run, name="mirror", daemon=True).start()
 
     def _run(self) -> None:

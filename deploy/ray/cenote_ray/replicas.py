@@ -1,7 +1,7 @@
 """The embedder deployment as an `EngineHost` of the front: prompts go to the replicas that own them.
 
-Ray's router finds the owner and the next on its ring where the owner is busy or gone; a call that dies with its
-replica is sent once more, for an embedding has no effect but its answer. Knows no HTTP and no model.
+Ray's router finds the owner and the next on its ring where the owner is busy or gone; a call whose replica
+is lost is retried, since embedding has no side effects. Knows neither HTTP nor the model.
 """
 
 import asyncio
@@ -16,49 +16,49 @@ from ray.serve.handle import DeploymentHandle, DeploymentResponse
 
 from cenote_ray.routing import Call, calls_of
 from cenote_ray.watch import Watch
-from cenote_ray.wire import Ask, hear
+from cenote_ray.wire import Ask, read_answer
 from service.errors import ServiceError, UnavailableError
-from service.front.engine_host import HostNeeds
+from service.front.engine_client.engine_host import HostNeeds
 from service.front.job import Embedded, Outcome, raise_first
 from service.front.tenant import Caller
-from service.ipc.messages import Wanted
+from service.ipc.messages import Output
 from service.prompt.prompt import Prompt
 from service.stages import stage
 
 logger = logging.getLogger("cenote.ray")
 
 MAX_TRIES = 3
-"""How often a call is made whose replica is lost: a third time, since the second may have met the same node's end."""
+"""Attempts of a call whose replica is lost; the second may be lost with the same node."""
 RETRY_AFTER_S = 2
 LOST = (lost.RayActorError, lost.WorkerCrashedError, lost.ObjectLostError, lost.NodeDiedError)
 
 
 class Replicas:
-    """An `EngineHost` whose engines are elsewhere."""
+    """An `EngineHost` with remote engines."""
 
     def __init__(self, handle: DeploymentHandle, needs: HostNeeds, *, has_affinity: bool = True) -> None:
-        """Ask the deployment behind `handle`, each input's owner or, without affinity, anyone."""
+        """Call the deployment of `handle`: each input's owner or, without affinity, any replica."""
         self._has_affinity = has_affinity
         self._handle = handle
         self._needs = needs
         self._watch: Watch | None = None
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Watch:
-        """What asks the known question; Ray keeps the replicas."""
+        """The health probe; Ray keeps the replicas."""
         self._watch = Watch(self._handle, known_answer, self._needs.settings.known_answer_s)
         return self._watch
 
     def check_open(self, *, is_probe: bool = False) -> None:
-        """Pass once a replica has answered the known question; see `PromptEngine.check_open`."""
+        """Pass once a replica has passed the health probe; see `PromptEngine.check_open`."""
         if not is_probe and (self._watch is None or self._watch.state != "ready"):
             raise UnavailableError(
                 "engine_restarting", "no replica answers now; send the request again", retry_after_s=RETRY_AFTER_S
             )
 
     async def run(
-        self, prepared: Mapping[int, Prompt | ServiceError], output: Wanted, caller: Caller, *, per_item: bool
+        self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
     ) -> Embedded:
-        """Every prompt's outcome; see `PromptEngine.run`. The first error is the first input's, whoever came first."""
+        """The outcome of every prompt; see `PromptEngine.run`. The first error is that of the first input."""
         raise_first(() if per_item else prepared.values())
         prompts = {index: one for index, one in prepared.items() if isinstance(one, Prompt)}
         with stage("engine"):
@@ -68,26 +68,26 @@ class Replicas:
         return Embedded(ends, media_ms)
 
     async def _make_all(
-        self, calls: Sequence[Call], prompts: Mapping[int, Prompt], output: Wanted, caller: Caller
+        self, calls: Sequence[Call], prompts: Mapping[int, Prompt], output: Output, caller: Caller
     ) -> tuple[dict[int, Outcome], float]:
         tasks = [asyncio.create_task(self._make(call, prompts, output, caller)) for call in calls]
         try:
             answers = await asyncio.gather(*tasks)
         finally:
             for task in tasks:
-                task.cancel()  # of a request that has failed or that nobody waits for; those that are over do not care
+                task.cancel()  # of a failed or abandoned request; no effect on tasks that are done
         pairs = zip(calls, answers, strict=True)
         outcomes = {index: one for call, (ends, _) in pairs for index, one in zip(call.indices, ends, strict=True)}
         return outcomes, max((media_ms for _, media_ms in answers), default=0.0)
 
     async def _make(
-        self, call: Call, prompts: Mapping[int, Prompt], output: Wanted, caller: Caller
+        self, call: Call, prompts: Mapping[int, Prompt], output: Output, caller: Caller
     ) -> tuple[list[Outcome], float]:
         mine = [prompts[index] for index in call.indices]
         began_s = time.monotonic()
         answer = await self._ask(call, Ask.of(mine, output, caller))
         self._needs.observe(sum(len(prompt.token_ids) for prompt in mine), time.monotonic() - began_s)
-        return hear(answer, mine, call.indices)
+        return read_answer(answer, mine, call.indices)
 
     async def _ask(self, call: Call, ask: Ask) -> bytes:
         for _ in range(MAX_TRIES):
@@ -108,10 +108,10 @@ class Replicas:
         raise UnavailableError("engine_restarting", message, retry_after_s=RETRY_AFTER_S)
 
     def _remote(self, call: Call, ask: Ask) -> DeploymentResponse:
-        """Begin a call, in a context without the HTTP request that it belongs to.
+        """Start a call in an empty context, outside its HTTP request.
 
-        Ray 2.60 gives all calls of one request that request's internal id, by which its router then tells waiting calls
-        apart: two at once are given each other's replicas, or none ever. Without a context each has an id of its own.
+        Ray 2.60 gives all calls of a request the request's internal id, by which its router tells waiting calls apart:
+        two at once get each other's replicas, or none ever. Without a context each call has its own id.
         """
-        key = call.key if self._has_affinity else ""  # without one the ring takes the call's own id
+        key = call.key if self._has_affinity else ""  # the ring uses the call's own id
         return Context().run(self._handle.options(method_name="embed", session_id=key).remote, ask)

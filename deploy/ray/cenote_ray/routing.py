@@ -1,6 +1,6 @@
-"""Which prompts of a request go to a replica together, and by which key: the ring of Ray's router gives each its owner.
+"""Groups the prompts of a request into calls with a key, for which the ring of Ray's router finds the owner.
 
-A picture's key is its content's, so it is read, decoded and encoded where it was before. Inputs with the same picture
+An image's key is its content's, so it is read, decoded and encoded where it was before. Inputs with the same image
 go in one call. Texts go in pieces, by what they say: a query that comes again finds its vector.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from service.media.picture import Picture
+from service.media.item import MediaItem
 from service.prompt.prompt import Prompt
 
 MAX_TEXT_TOKENS = 4096
@@ -22,41 +22,32 @@ encode = msgspec.msgpack.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Some inputs of a request.
-
-    Attributes:
-        key: decides who owns them.
-        indices: which they are.
-    """
+    """Inputs of a request that go to the owner of `key`, by index."""
 
     key: str
     indices: tuple[int, ...]
 
 
 def calls_of(prompts: Mapping[int, Prompt]) -> list[Call]:
-    """The calls that a request becomes.
-
-    Args:
-        prompts: by input.
-    """
-    by_picture: dict[str, list[int]] = {}
+    """The calls of a request; `prompts` by index of the input."""
+    by_image: dict[str, list[int]] = {}
     texts: list[int] = []
     for index, prompt in prompts.items():
         if prompt.placeholders:
-            by_picture.setdefault(picture_key(prompt), []).append(index)
+            by_image.setdefault(image_key(prompt), []).append(index)
         else:
             texts.append(index)
-    calls = [Call(key, tuple(indices)) for key, indices in by_picture.items()]
+    calls = [Call(key, tuple(indices)) for key, indices in by_image.items()]
     return calls + [Call(_text_key(piece, prompts), tuple(piece)) for piece in _pieces(texts, prompts)]
 
 
-def picture_key(prompt: Prompt) -> str:
-    """The level-2 key of a prompt's largest picture; of several as large, the one whose key is least."""
+def image_key(prompt: Prompt) -> str:
+    """The level-2 key of a prompt's largest image; of equally large ones the smallest key."""
     largest = max((place.item for place in prompt.placeholders), key=_weight)
     return largest.digest.hex()
 
 
-def _weight(item: Picture) -> tuple[int, bytes]:
+def _weight(item: MediaItem) -> tuple[int, bytes]:
     return item.num_slot_bytes, bytes(255 - byte for byte in item.digest)
 
 

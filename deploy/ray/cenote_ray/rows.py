@@ -1,7 +1,7 @@
-"""Rows of a table to vectors, on an engine of its own: an actor that Ray Data gives one batch after another.
+"""Embeds rows of a table on an engine of its own: an actor of Ray Data.
 
 In: `id`, and any of `text`, `image` and `instruction`. Out: `id`, `embedding` (float32), `error_code`, `error`.
-No HTTP: rows become the request that `/v1/embeddings` takes, and go the way of its inputs.
+No HTTP: rows become a request of `/v1/embeddings`, and are read like its inputs.
 """
 
 import asyncio
@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from schemas.content import Content, ContentPart, ImageUrl, ImageUrlPart, TextPart
-from schemas.embeddings import EmbeddingRequest
+from schemas.content.parts import Content, ContentPart, ImageUrl, ImageUrlPart, TextPart
+from schemas.endpoints.embeddings import EmbeddingRequest
 from service import logs
 from service.errors import ServiceError, UnavailableError
 from service.front.job import Embedded
-from service.front.serving import Serving
+from service.front.serving.serving import Serving
 from service.front.tenant import Caller, Tenant
 from service.ipc.messages import OutputSpec
 from service.setting_sources import load_settings
 
 TICK_S = 0.05
 MAX_WAITS = 60
-"""How often a batch waits for an engine that is restarting, before the job ends and may be started again."""
+"""Waits of a batch for a restarting engine, before the job fails and can be resumed."""
 
 RESULT = pa.schema(
     [
@@ -38,28 +38,24 @@ RESULT = pa.schema(
     ]
 )
 EMPTY = ("invalid_request", "expected `text` or `image`, got neither")
-EVERYBODY = Tenant.without_key()
+NO_TENANT = Tenant.without_key()
 
 Row = Mapping[str, Any]
 Result = dict[str, Any]
 
 
 class EngineFailedError(Exception):
-    """The engine can never start."""
+    """The engine cannot start."""
 
 
 class RowEmbedder:
-    """One engine, and the event loop that it is spoken to from."""
+    """One engine, and the event loop of its client."""
 
     def __init__(self, settings: Mapping[str, str], dimensions: int | None = None) -> None:
-        """Start the engine and wait until it has answered its known question.
-
-        Args:
-            settings: by name as flags have them; this machine's environment fills in the others.
-            dimensions: leading dimensions to keep; None keeps all.
+        """Start the engine and wait until it is ready; `settings` override the machine's environment.
 
         Raises:
-            EngineFailedError: it never will.
+            EngineFailedError: the engine cannot start.
         """
         loaded = load_settings(settings, os.environ)
         logs.configure(loaded.log_format, loaded.log_level)
@@ -74,11 +70,7 @@ class RowEmbedder:
             time.sleep(TICK_S)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        """The rows' vectors, in order.
-
-        Args:
-            batch: some rows of the data set.
-        """
+        """The vectors of a batch's rows, in order."""
         rows: list[Row] = batch.to_pylist()
         results: list[Result | None] = [None] * len(rows)
         by_instruction: dict[str | None, list[int]] = {}
@@ -101,7 +93,7 @@ class RowEmbedder:
             embedded = asyncio.run_coroutine_threadsafe(self._ask(request), self._loop).result()
         except UnavailableError:
             raise
-        except ServiceError as error:  # of all rows: an instruction that the model does not take
+        except ServiceError as error:  # of all rows, such as an instruction that the model does not take
             return [_dead(row, error.code, error.message) for row in rows]
         return [
             _dead(row, one.code, one.message)
@@ -116,8 +108,8 @@ class RowEmbedder:
                 online = self._serving.online()
                 dimensions = online.model.check_dimensions(self._dimensions, "dimensions")
                 output = OutputSpec(dimensions=dimensions, normalize=online.model.profile.normalize)
-                job = online.reader.embedding_job(request, output, EVERYBODY)
-                return await online.embedder.embed(job, Caller(EVERYBODY))
+                job = online.reader.embedding_job(request, output, NO_TENANT)
+                return await online.embedder.embed(job, Caller(NO_TENANT))
             except UnavailableError as error:
                 if wait == MAX_WAITS:
                     raise

@@ -1,6 +1,6 @@
-"""Whether replicas answer, as the ingress sees it: the known question, asked through the ring over and over.
+"""The health probe of the ingress, sent through the ring: `/readyz` answers by it.
 
-Each replica asks its own engine too, before Ray gives it any request; this is the question of `/readyz` at the ingress.
+Each replica also probes its own engine before Ray sends it any request.
 """
 
 import asyncio
@@ -12,29 +12,29 @@ from ray.serve.handle import DeploymentHandle
 
 from service import metrics
 from service.errors import ModelError
-from service.front.engine_host import EngineState
+from service.front.engine_client.engine_host import EngineState
 from service.ipc.messages import Ready
 
 logger = logging.getLogger("cenote.ray")
 
 ANSWER_S = 15.0
-"""A known question that is not answered by then says that there is no replica to ask."""
+"""Time limit of a health probe, after which no replica counts as available."""
 AGAIN_S = 0.5
 
 
 class Watch:
-    """A `Keeper` that keeps nothing: Ray does.
+    """A `Keeper` that only probes: Ray keeps the replicas.
 
     Attributes:
-        state: what `/readyz` tells.
-        detail: one sentence on it, or None.
-        ready: a replica's engine's own facts.
+        state: state for `/readyz`.
+        detail: one sentence about it, or None.
+        ready: the `Ready` message of a replica's engine.
     """
 
     def __init__(
         self, handle: DeploymentHandle, known_answer: Callable[[], Awaitable[None]], known_answer_s: float
     ) -> None:
-        """Ask every `known_answer_s`."""
+        """Probe every `known_answer_s`."""
         self.state: EngineState = "loading"
         self.detail: str | None = "no replica has answered yet"
         self.ready: Ready | None = None
@@ -43,7 +43,7 @@ class Watch:
         self._known_answer_s = known_answer_s
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Probe until cancelled."""
         while True:
             is_right = await self._is_right()
             metrics.ENGINE_READY.set(is_right)
@@ -54,19 +54,19 @@ class Watch:
             await asyncio.sleep(self._known_answer_s if is_right else AGAIN_S)
 
     def end(self) -> None:
-        """Nothing is kept here; Serve lets requests finish before it ends a replica."""
+        """Do nothing: Serve lets requests finish before it ends a replica."""
 
     async def _is_right(self) -> bool:
         try:
             async with asyncio.timeout(ANSWER_S):
                 facts = msgspec.msgpack.decode(await self._handle.facts.remote(), type=Ready)
                 if self.ready is None or self.ready.model_digest != facts.model_digest:
-                    self.ready = facts  # replicas of other weights have come: the fingerprint that is told follows
+                    self.ready = facts  # replicas have other weights now, and the fingerprint changes
                 await self._known_answer()
         except ModelError as error:
             metrics.WRONG_ANSWERS.inc()
             logger.error("a replica gave a wrong answer: %s", error)
-        except Exception as error:  # noqa: BLE001  # Ray has dozens, and each means the same here
+        except Exception as error:  # noqa: BLE001  # Ray has dozens, all with the same meaning here
             logger.warning("the known question was not answered: %s", type(error).__name__)
         else:
             return True

@@ -1,7 +1,7 @@
-"""What ingress and embedder say to each other through a Serve handle.
+"""Messages between ingress and embedder through a Serve handle.
 
-There: prompts with their pictures as they were sent, compressed; Ray pickles them. Back: msgpack, as from an engine.
-Errors cross as data, so that a client gets the code, the words and the `Retry-After` that it would get without Ray.
+Prompts with their compressed images, pickled by Ray, and outcomes as msgpack, as from an engine. Errors are data, so a
+client gets the same code, message and `Retry-After` as without Ray.
 """
 
 import time
@@ -14,57 +14,54 @@ from schemas.errors import ErrorCode
 from service.errors import DeadlineError, InputError, MediaError, ModelError, ServiceError, UnavailableError
 from service.front.job import Answered, Outcome
 from service.front.tenant import Caller, Tenant
-from service.ipc.messages import Vector, Wanted
-from service.media.features import FeaturesItem
+from service.ipc.messages import Output, Vector
+from service.media.features.features import FeaturesItem
 from service.prompt.prompt import Placeholder, Prompt
 
 KINDS: dict[str, type[ServiceError]] = {
     kind.__name__: kind for kind in (InputError, MediaError, DeadlineError, ModelError, ServiceError)
 }
-"""Errors that are made of nothing but what `ServiceError` has."""
+"""Errors whose only fields are those of `ServiceError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Some prompts of one request.
+    """Prompts of one request.
 
     Attributes:
-        prompts: what to embed.
-        output: what is wanted of each.
-        tenant: whose they are.
-        left_s: how long somebody waits: clocks of two machines have nothing in common.
-        patience_s: how long that was when the request came, for the error that says so.
-        wants_fresh: what an engine knows already is no answer.
+        left_s: time to the deadline, since clocks of two machines differ.
+        patience_s: time limit of the request, for the error's message.
+        wants_fresh: cached vectors are not accepted.
     """
 
     prompts: Sequence[Prompt]
-    output: Wanted
+    output: Output
     tenant: Tenant
     left_s: float
     patience_s: float
     wants_fresh: bool
 
     @classmethod
-    def of(cls, prompts: Sequence[Prompt], output: Wanted, caller: Caller) -> "Ask":
-        """What `caller` wants, to be sent now."""
+    def of(cls, prompts: Sequence[Prompt], output: Output, caller: Caller) -> "Ask":
+        """A message for `caller`, to be sent now."""
         left_s = caller.deadline_s - time.monotonic()
         sent = [_each_features(prompt, bytes) for prompt in prompts]
         return cls(sent, output, caller.tenant, left_s, caller.patience_s, caller.wants_fresh)
 
     def caller(self) -> Caller:
-        """Who wants it, on this machine's clock."""
+        """The caller, on this machine's clock."""
         return Caller(self.tenant, time.monotonic() + self.left_s, self.patience_s, self.wants_fresh)
 
     def read(self) -> list[Prompt]:
-        """The prompts as the front has them."""
+        """The prompts in the front's form."""
         return [_each_features(prompt, memoryview) for prompt in self.prompts]
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """An error of ours, as data."""
+    """A `ServiceError` as data."""
 
     kind: str
-    """Its class; see `KINDS`."""
+    """Class of the error; see `KINDS`."""
     code: ErrorCode
     message: str
     param: str | None = None
@@ -73,7 +70,7 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     @classmethod
     def of(cls, error: ServiceError) -> "Failed":
-        """What is to be known of an error."""
+        """An error as data."""
         kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in (*KINDS, "UnavailableError"))
         wait_s = error.retry_after_s if isinstance(error, UnavailableError) else None
         return cls(
@@ -86,7 +83,7 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         )
 
     def error(self) -> ServiceError:
-        """The error again."""
+        """The error as an exception."""
         if self.retry_after_s is not None:
             return UnavailableError(self.code, self.message, retry_after_s=self.retry_after_s)
         return KINDS[self.kind](self.code, self.message, param=self.param, index=self.index)
@@ -99,7 +96,7 @@ class VectorTold(msgspec.Struct, frozen=True, tag=True):
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What became of the prompts, in order, and how long their pictures took to read, in ms."""
+    """Outcomes of the prompts, in order, and the time of reading their images, in ms."""
 
     ends: list[VectorTold | Failed]
     media_ms: float
@@ -109,31 +106,26 @@ _DECODER = msgspec.msgpack.Decoder(Told | Failed)
 
 
 def told(outcomes: Sequence[Outcome], media_ms: float) -> bytes:
-    """What an embedder answers."""
+    """An embedder's answer."""
     ends = [Failed.of(one) if isinstance(one, ServiceError) else VectorTold(one.vector) for one in outcomes]
     return msgspec.msgpack.encode(Told(ends=ends, media_ms=media_ms))
 
 
 def refused(error: ServiceError) -> bytes:
-    """What an embedder answers that cannot take the prompts at all."""
+    """The answer of an embedder that cannot take the prompts."""
     return msgspec.msgpack.encode(Failed.of(error))
 
 
-def hear(answer: bytes, prompts: Sequence[Prompt], indices: Sequence[int]) -> tuple[list[Outcome], float]:
-    """The outcomes in an answer, and the milliseconds that pictures took.
-
-    Args:
-        answer: of `told` or `refused`.
-        prompts: what was asked.
-        indices: which inputs of the request they are; errors name those.
+def read_answer(answer: bytes, prompts: Sequence[Prompt], indices: Sequence[int]) -> tuple[list[Outcome], float]:
+    """The outcomes of an answer, and the time of reading images in ms; errors name the inputs `indices`.
 
     Raises:
-        ServiceError: the embedder could not take them.
+        ServiceError: the embedder could not take the prompts.
     """
-    heard = _DECODER.decode(answer)
-    if isinstance(heard, Failed):
-        raise heard.error()
-    return [_outcome(*one) for one in zip(heard.ends, prompts, indices, strict=True)], heard.media_ms
+    read = _DECODER.decode(answer)
+    if isinstance(read, Failed):
+        raise read.error()
+    return [_outcome(*one) for one in zip(read.ends, prompts, indices, strict=True)], read.media_ms
 
 
 def _outcome(end: VectorTold | Failed, prompt: Prompt, index: int) -> Outcome:
@@ -145,7 +137,7 @@ def _outcome(end: VectorTold | Failed, prompt: Prompt, index: int) -> Outcome:
 
 
 def _each_features(prompt: Prompt, form: type[bytes] | type[memoryview]) -> Prompt:
-    """The prompt with features in a form that can be pickled, or in the front's own."""
+    """The prompt with features as `bytes`, which can be pickled, or `memoryview`, as in the front."""
     if not any(isinstance(place.item, FeaturesItem) for place in prompt.placeholders):
         return prompt
     return replace(prompt, placeholders=tuple(_features(place, form) for place in prompt.placeholders))
@@ -154,4 +146,4 @@ def _each_features(prompt: Prompt, form: type[bytes] | type[memoryview]) -> Prom
 def _features(place: Placeholder, form: type[bytes] | type[memoryview]) -> Placeholder:
     if not isinstance(place.item, FeaturesItem):
         return place
-    return replace(place, item=replace(place.item, data=form(place.item.data)))  # type: ignore[arg-type]  # bytes on their way
+    return replace(place, item=replace(place.item, data=form(place.item.data)))  # type: ignore[arg-type]  # bytes in transit

@@ -18,7 +18,7 @@ struct Job {
     i64 out;          // where its formats begin in `out`, in bytes; each begins at a multiple of 16
     i64 ranges;       // where its ranges begin in `ranges`: least values, then greatest; -1 for the fixed range
     i32 dimensions;
-    i32 kinds;        // one bit a format; they lie in the order of the bits
+    i32 formats;      // one bit a format; they lie in the order of the bits
     i32 normalize;
     float bound;      // of the fixed range: -bound..bound
 };
@@ -127,7 +127,7 @@ template <> struct Packed<BINARY> {
 /// Writes one format if it is wanted, and moves `out` behind it. The slot ends at a multiple of 16 bytes, and so has
 /// room for the last word.
 template <int KIND> DEVICE void write(u8*& out, const float* row, const Job& job, const float* ranges) {
-    if (!(job.kinds & KIND)) return;
+    if (!(job.formats & KIND)) return;
     const int words = (job.dimensions + Packed<KIND>::PER - 1) / Packed<KIND>::PER;
     for (int at = threadIdx.x; at < words; at += THREADS) {
         reinterpret_cast<u32*>(out)[at] = Packed<KIND>::word(row, job, ranges, at * Packed<KIND>::PER);
@@ -152,8 +152,8 @@ DEVICE void epilogue(
         row[at] = value;
         squares += value * value;
         bool fits = finite(value);
-        if (job.kinds & FLOAT16) fits = fits && (Float16::write(value) & 0x7C00u) != 0x7C00u;
-        if (job.kinds & BFLOAT16) fits = fits && (BFloat16::write(value) & 0x7F80u) != 0x7F80u;
+        if (job.formats & FLOAT16) fits = fits && (Float16::write(value) & 0x7C00u) != 0x7C00u;
+        if (job.formats & BFLOAT16) fits = fits && (BFloat16::write(value) & 0x7F80u) != 0x7F80u;
         if (!fits) unfit = 1;
     }
     const float length = sqrtf(block_sum(squares));  // and a barrier: every thread may read the whole row now

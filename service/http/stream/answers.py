@@ -1,7 +1,4 @@
-"""The lines of a stream's answer, and the count of what they tell.
-
-In: what became of a line. Out: structs of `schemas.stream`, whose vectors are printed while they are sent.
-"""
+"""The lines of a stream's answer, whose vectors are printed while they are sent, and the counts of its last line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,34 +7,32 @@ from typing import cast
 import msgspec
 from msgspec import UNSET
 
-from schemas.embeddings import Embedding
+from schemas.endpoints.embeddings import Embedding
+from schemas.endpoints.stream import StreamEnd, StreamFailure, StreamVector
 from schemas.errors import ErrorBody
-from schemas.rule_error import RuleError
-from schemas.stream import StreamEnd, StreamFailure, StreamVector
+from schemas.parsing.rule_error import RuleError
 from service import metrics
 from service.errors import ServiceError
 from service.front.job import Answered, Outcome
 from service.front.usage import InputCounts
-from service.http.errors import error_body
-from service.http.exchange import LINES
+from service.http.errors import report_error
+from service.http.request_context import LINES
+from service.http.responses.vector_format import VectorFormat
 from service.http.stream.items import Item
 from service.http.tenant_counts import EVERYONE, TENANTS
-from service.http.vector_format import VectorFormat
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a stream has come to.
+    """The counts of one stream so far.
 
     Attributes:
-        request_id: of the request.
-        vector_format: how vectors are written.
-        tenant: whose stream it is, as the log calls them.
+        tenant: its name in the log.
         num_lines: lines that were read.
         num_answered: lines answered with a vector.
         num_failed: lines answered with an error.
         is_complete: the body was read to its end.
-        counts: what the answered lines cost.
+        counts: the cost of the answered lines.
     """
 
     request_id: str
@@ -50,18 +45,15 @@ class Tally:
     counts: InputCounts = field(default_factory=InputCounts)
     _num_batched: int = 0
 
-    def lines(self, group: Sequence[Item], ends: Sequence[Outcome | RuleError]) -> list[StreamVector | StreamFailure]:
-        """The lines of a group, which are counted from here on.
-
-        Args:
-            group: items.
-            ends: what became of each.
-        """
-        answered = [end for end in ends if isinstance(end, Answered)]
+    def lines(
+        self, group: Sequence[Item], outcomes: Sequence[Outcome | RuleError]
+    ) -> list[StreamVector | StreamFailure]:
+        """The lines that answer a group of items, one outcome each; they are counted here."""
+        answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
         self._count(answered, len(group) - len(answered))
         return [
-            self._vector(item, end) if isinstance(end, Answered) else self._failure(item, end)
-            for item, end in zip(group, ends, strict=True)
+            self._vector(item, outcome) if isinstance(outcome, Answered) else self._failure(item, outcome)
+            for item, outcome in zip(group, outcomes, strict=True)
         ]
 
     def _vector(self, item: Item, one: Answered) -> StreamVector:
@@ -83,13 +75,7 @@ class Tally:
         return StreamFailure(index=item.index, id=UNSET if item.id is None else item.id, error=body)
 
     def end(self, model: str, fingerprint: str, error: ServiceError | None) -> StreamEnd:
-        """The last line.
-
-        Args:
-            model: its name as the query gave it.
-            fingerprint: the model's.
-            error: why the body was not read to its end, or None.
-        """
+        """The last line; `error` says why the body was not read to its end."""
         self.is_complete = error is None
         return StreamEnd(
             complete=self.is_complete,
@@ -99,20 +85,18 @@ class Tally:
             model=model,
             fingerprint=fingerprint,
             usage=self.counts.usage(self.num_answered + self.num_failed),
-            error=UNSET if error is None else error_body(error, self.request_id),
+            error=UNSET if error is None else report_error(error, self.request_id),
         )
 
-    def told(self) -> dict[str, object]:
-        """What the log line tells."""
+    def log_fields(self) -> dict[str, object]:
+        """Fields of the request's log line."""
         return {
             LINES: self.num_lines,
             "answered": self.num_answered,
             "failed": self.num_failed,
             "complete": self.is_complete,
             "inputs": self.num_answered + self.num_failed,
-            "tokens": self.counts.num_tokens,
-            "cache_hits": self.counts.num_hits,
-            "cache_misses": self.counts.num_misses,
+            **self.counts.log_fields(),
             "batch": self._num_batched,
         }
 
@@ -132,17 +116,16 @@ class Tally:
 
 
 def line_error(error: ServiceError | RuleError, index: int, request_id: str) -> ErrorBody:
-    """What a client is told of a line's error: paths begin at the line, and the index is the line's.
+    """The error body of a line: paths begin at the line, and the index is the line's.
 
     Args:
-        error: which a group of lines may share, so it is left as it is.
+        error: not changed, since a group of lines may share it.
         index: of the line in the body.
-        request_id: of the stream.
     """
-    body = error_body(error, request_id)
+    body = report_error(error, request_id)
     missing = body.missing
     if missing is not UNSET:
         missing = [msgspec.structs.replace(one, index=index) for one in missing]
-    # An item's own path is empty, for its parts are the line's: what concerns all of them is told of `content`.
+    # The path of a whole item is empty here: an error of all its parts names `content`.
     param = "content" if body.param == "" else body.param
     return msgspec.structs.replace(body, index=index, param=param, missing=missing)

@@ -1,39 +1,37 @@
-"""Lines as requests, and which of them go to the engine together.
+"""Lines of a stream as requests, in groups that go to the engine together.
 
-In: lines of a body. Out: groups of items. Short texts that came together are one job, since they run in one batch; what
-is longer or has pictures is a job of its own, so that nothing quick waits for something slow. A line that is no request
-is an item with its error.
+Short texts that came together are one job, since they run in one batch; a longer text, or one with media, is a job of
+its own, so that nothing quick waits for something slow. A line that is no request is an item with its error.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 
-from schemas.embeddings import EmbeddingRequest
-from schemas.rule_error import RuleError
-from schemas.stream_request import line_request, read_line
+from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.parsing.rule_error import RuleError
+from schemas.parsing.stream_request import line_request, read_line
 from service.errors import InputError, ServiceError
 from service.fairness.threads import FairThreads
-from service.front.admission import Load
+from service.front.admission.admission import Load
 from service.front.turns import Turns
 from service.http.body import MAX_BYTES_ON_LOOP
 from service.http.stream.lines import Line
 
 GROUP_LINES = 64
-"""Lines of one job at most: what a job costs by itself is little for each of them, and four fill a batch."""
+"""Lines of one job at most: its fixed cost is little for each of them, and four jobs fill a batch."""
 
 SLICE_LINES = 64
-"""Found and read in one turn of the loop, of all streams together: 20 µs each, and a body's piece may have 100,000."""
+"""Read in one turn of the loop, of all streams together: 20 µs each, and a chunk of a body may have 100,000."""
 
 SHORT_BYTES = 1024
-"""A text whose line is no longer may share a job."""
+"""Longest line whose text may share a job."""
 
-PICTURE_TOKENS = 256
-"""What a line that is no plain text counts for, before anything is known of it."""
+IMAGE_TOKENS = 256
+"""Estimate for a line that is no plain text."""
 
 BYTES_PER_TOKEN = 3
-"""Of text, on the low side: a guess may be too high and not too low."""
+"""Of text, on the low side: the estimate of tokens must not be too low."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Item:
         index: which line of the body.
         id: the client's name for it, or None.
         num_bytes: of the line.
-        request: what it asks for, or why it asks for nothing.
+        request: of the line, or its error.
     """
 
     index: int
@@ -54,18 +52,18 @@ class Item:
 
     @property
     def is_short(self) -> bool:
-        """Whether it may share a job: a short text, or no work at all."""
+        """True for a short text or an error, which may share a job."""
         if not isinstance(self.request, EmbeddingRequest):
             return True
         return self.num_bytes <= SHORT_BYTES and self.request.input is not None
 
     @property
     def num_tokens(self) -> int:
-        """How many there are, roughly."""
+        """An estimate."""
         if not isinstance(self.request, EmbeddingRequest):
             return 0
         is_text = self.request.input is not None
-        return self.num_bytes // BYTES_PER_TOKEN if is_text else PICTURE_TOKENS
+        return self.num_bytes // BYTES_PER_TOKEN if is_text else IMAGE_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +71,11 @@ class ItemReader:
     """Makes items of lines.
 
     Attributes:
-        base: what all lines have in common.
+        base: fields that all lines share.
         max_bytes: longest line, for the error that says so.
-        ignore_unknown: pass over fields that there are none of.
-        turns: of the service.
-        bodies: where long lines are decoded.
+        ignore_unknown: accept unknown fields.
+        turns: for short lines.
+        bodies: threads for long lines.
     """
 
     base: EmbeddingRequest
@@ -90,7 +88,7 @@ class ItemReader:
         """The items of some lines, in order, as jobs.
 
         Args:
-            lines: looked for when they are asked for; None stands for one that there is nothing to do for.
+            lines: found as they are asked for; None stands for a line without work.
         """
         group: list[Item] = []
         async for item in self._items(lines):
@@ -108,18 +106,18 @@ class ItemReader:
         """Each line as an item: a slice of short ones is found and read a turn of the loop, long ones in a thread."""
         is_more = True
         while is_more:
-            some, is_more = await self.turns.take(partial(self._slice, lines))
+            some, is_more = await self.turns.take(lambda: self._slice(lines))
             for one in some:
-                yield one if isinstance(one, Item) else await self._in_thread(one)
+                yield one if isinstance(one, Item) else await self._read_in_thread(one)
 
     def _slice(self, lines: Iterator[Line | None]) -> tuple[list[Item | Line], bool]:
-        """What the next lines are, and whether there may be more of them; long ones are not read yet."""
+        """The next lines, and whether there may be more; long ones are not read yet."""
         taken = list(islice(lines, SLICE_LINES))
         some = [self._item(line) if line.num_bytes <= MAX_BYTES_ON_LOOP else line for line in taken if line is not None]
         return some, len(taken) == SLICE_LINES
 
-    async def _in_thread(self, line: Line) -> Item:
-        return await self.bodies.run(partial(self._item, line), line.num_bytes)
+    async def _read_in_thread(self, line: Line) -> Item:
+        return await self.bodies.run(lambda: self._item(line), line.num_bytes)
 
     def _item(self, line: Line) -> Item:
         if line.raw is None:
@@ -136,7 +134,7 @@ class ItemReader:
 
 
 def _of_line(error: RuleError, index: int) -> RuleError:
-    """The refusal of a whole body, said of a line."""
+    """The error of a whole body, worded for a line."""
     message = error.message
     if message.startswith("the body:"):
         message = f"line {index + 1}:{message.removeprefix('the body:')}"
@@ -144,11 +142,6 @@ def _of_line(error: RuleError, index: int) -> RuleError:
 
 
 def load_of(group: Sequence[Item], vector_bytes: int) -> Load:
-    """What a group weighs while it is under way.
-
-    Args:
-        group: items.
-        vector_bytes: of one answer, which may have to wait for its reader.
-    """
+    """The load of a group while it is under way; its answers, of `vector_bytes` each, may wait for their reader."""
     num_bytes = sum(item.num_bytes for item in group)
     return Load(len(group), sum(item.num_tokens for item in group), num_bytes + len(group) * vector_bytes)

@@ -1,6 +1,6 @@
-"""A body in lines: bytes in as they come, whole lines out. Knows neither JSON nor HTTP.
+"""A body split into lines: bytes in as they come, whole lines out. Knows neither JSON nor HTTP.
 
-What is held is the beginning of one line, at most as long as a line may be; the rest of a longer one is passed over.
+Held is the beginning of one line, up to the longest that is allowed; the rest of a longer one is skipped.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Line:
 
     @property
     def num_bytes(self) -> int:
-        """Those that are held."""
+        """Of `raw`."""
         return len(self.raw or b"")
 
 
@@ -41,7 +41,7 @@ class LineBegun:
 
 
 class LineSplitter:
-    """The state between two pieces of a body.
+    """The state between two chunks of a body.
 
     Args:
         max_bytes: longest line.
@@ -65,21 +65,17 @@ class LineSplitter:
         num_bytes = self.num_held + self._num_skipped
         return LineBegun(self.num_lines, num_bytes, self._is_skipping or bool(self._begun))
 
-    def feed(self, piece: bytes) -> Iterator[Line | None]:
-        """The lines that end in the next piece of the body, and the one that becomes too long in it.
+    def feed(self, chunk: bytes) -> Iterator[Line | None]:
+        """The lines that end in the next chunk of the body, and the one that becomes too long in it.
 
-        Args:
-            piece: any number of bytes.
-
-        Returns:
-            An iterator that looks for a line when it is asked for one; None stands for one that is blank or passed
-            over, so that a piece of nothing else can be taken a few lines at a time too.
+        They are found as they are asked for. None stands for a line that is blank or skipped, so that a chunk of
+        nothing else can be read a few lines at a time too.
         """
         start = 0
-        while (end := piece.find(b"\n", start)) >= 0:
-            yield from self._end(piece[start:end])
+        while (end := chunk.find(b"\n", start)) >= 0:
+            yield from self._end(chunk[start:end])
             start = end + 1
-        yield from self._add(piece[start:])
+        yield from self._add(chunk[start:])
 
     def finish(self) -> Iterator[Line | None]:
         """The last line, where the body ends without a newline."""
@@ -87,7 +83,7 @@ class LineSplitter:
             yield from self._end(b"")
 
     def drop(self) -> None:
-        """Pass over the rest of the line that has begun, which counts as read: it was answered."""
+        """Skip the rest of the line that has begun, which counts as read: it was answered."""
         self._begun, self.num_held = [], 0
         if not self._is_skipping:
             self._is_skipping = True

@@ -1,7 +1,7 @@
 """One stream from its first line to its last: reading, embedding and writing side by side, within one window.
 
-In: a body that is heard piece by piece. Out: lines of answers, each group as soon as it is done, and what the last line
-tells. Whoever cancels it cancels all that is under way; what it held comes back.
+Each group of lines is answered as soon as it is done. Cancelling the session cancels all that is under way, and gives
+back what it held.
 """
 
 import asyncio
@@ -9,28 +9,24 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from litestar.types import Send
 
-from schemas.embeddings import EmbeddingRequest
-from schemas.rule_error import RuleError
-from schemas.stream import StreamEnd
+from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.endpoints.stream import StreamEnd
+from schemas.parsing.rule_error import RuleError
 from service import metrics
 from service.errors import ModelError, ServiceError, UnavailableError
-from service.front.admission import Load
-from service.front.bulk import embed_in_time
+from service.front.admission.admission import Load
+from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.job import Outcome
-from service.front.line_toll import LineToll
-from service.front.serving import Online
-from service.front.stream_window import StreamWindow
+from service.front.serving.serving import Online
 from service.front.tenant import Caller
 from service.front.turns import Turns
 from service.http.errors import BUG
-from service.http.late import lines_in_parts
-from service.http.reply import SLICE_BYTES
+from service.http.responses.deferred import SLICE_BYTES, lines_in_parts
 from service.http.stream.answers import Tally
-from service.http.stream.hearing import TICK_S, Hearing
+from service.http.stream.body import TICK_S, StreamBody
 from service.http.stream.items import Item, ItemReader, load_of
 from service.http.stream.lines import Line, LineSplitter
 from service.ipc.messages import OutputSpec
@@ -41,31 +37,27 @@ logger = logging.getLogger("cenote.stream")
 
 @dataclass(slots=True, kw_only=True)
 class StreamSession:
-    """What one stream needs.
+    """The parts of one stream.
 
     Attributes:
-        online: the model and its engine.
-        output: what is wanted of each line.
-        caller: whose stream it is, and the patience for each line.
-        hearing: its body.
-        splitter: its lines.
-        reader: what they ask for.
-        window: what may be under way.
-        toll: what its key pays.
-        tally: what it has come to.
-        turns: of the service.
-        send: the server's.
+        output: of each line.
+        caller: whose stream it is, and the time limit of each line.
+        splitter: finds lines in the body.
+        reader: makes requests of lines.
+        window: bounds what is under way.
+        rate_limit: of the stream's key.
+        tally: counts what was answered.
         vector_bytes: of one vector.
     """
 
     online: Online
     output: OutputSpec
     caller: Caller
-    hearing: Hearing
+    body: StreamBody
     splitter: LineSplitter
     reader: ItemReader
     window: StreamWindow
-    toll: LineToll
+    rate_limit: StreamRateLimit
     tally: Tally
     turns: Turns
     send: Send
@@ -73,23 +65,20 @@ class StreamSession:
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def run(self, model: str) -> StreamEnd:
-        """Answer lines until the body ends, or there is a reason to read no more of it.
+        """Answer lines until the body ends or must not be read on; returns the last line, which is not written yet.
 
         Args:
-            model: its name as the query gave it, for the last line.
-
-        Returns:
-            The last line, which is not written yet.
+            model: its name as the query gave it.
         """
         async with asyncio.TaskGroup() as answering:
             error = await self._read(answering)
         return self.tally.end(model, self.online.fingerprint, error)
 
     async def _read(self, answering: asyncio.TaskGroup) -> ServiceError | None:
-        """Hand lines over as the window takes them; why the rest of the body was not read, or None."""
+        """Start answering lines as the window admits them; returns why the rest of the body was not read, or None."""
         try:
-            while (piece := await self.hearing.piece(self.splitter.begun)) is not None:
-                await self._hand_over(answering, self.splitter.feed(piece))
+            while (chunk := await self.body.next_chunk(self.splitter.begun)) is not None:
+                await self._hand_over(answering, self.splitter.feed(chunk))
                 await self._hold_begun(answering)
             await self._hand_over(answering, self.splitter.finish())
         except ServiceError as error:
@@ -102,19 +91,19 @@ class StreamSession:
             load = load_of(group, self.vector_bytes)
             await self._pay(len(group))
             await self.window.enter(load)
-            if (reason := self.hearing.reason_to_stop()) is not None:
-                raise reason  # what the window held goes with the stream
+            if (reason := self.body.reason_to_stop()) is not None:
+                raise reason  # the window gives back what it held when the stream ends
             answering.create_task(self._answer(group, load))
             self.tally.num_lines = group[-1].index + 1
 
     async def _pay(self, num_lines: int) -> None:
-        while wait_s := self.toll.due_s(num_lines):
-            if (reason := self.hearing.reason_to_stop()) is not None:
+        while wait_s := self.rate_limit.due_s(num_lines):
+            if (reason := self.body.reason_to_stop()) is not None:
                 raise reason
             await asyncio.sleep(min(wait_s, TICK_S))
 
     async def _hold_begun(self, answering: asyncio.TaskGroup) -> None:
-        """Count the line that has begun; where the service has no room for it, that line fails and no other."""
+        """Count the bytes of the line that has begun; where the service has no room for it, that line alone fails."""
         try:
             self.window.hold_begun(self.splitter.num_held)
         except UnavailableError as error:
@@ -127,39 +116,38 @@ class StreamSession:
             self.tally.num_lines = item.index + 1
 
     async def _answer(self, group: Sequence[Item], load: Load) -> None:
-        stages = open_stages()  # of this group's task alone: those of all lines of a stream would never end
+        stages = open_stages()  # of this group's task alone: those of the whole stream would overlap
         try:
-            ends = await self._ends(group)
+            outcomes = await self._outcomes(group)
             with stage("write"):
-                await self._write(group, ends)
+                await self._write(group, outcomes)
         finally:
             self.window.leave(load)
         for name, ms in stages.ms().items():
             metrics.STAGE_SECONDS.labels(name).observe(ms / 1e3)
 
-    async def _ends(self, group: Sequence[Item]) -> list[Outcome | RuleError]:
-        """What became of each item, in the group's order."""
+    async def _outcomes(self, group: Sequence[Item]) -> list[Outcome | RuleError]:
+        """The vector or the error of each item, in the group's order."""
         requests = [item.request for item in group if isinstance(item.request, EmbeddingRequest)]
-        outcomes = iter(await self._outcomes(requests) if requests else ())
-        return [next(outcomes) if isinstance(item.request, EmbeddingRequest) else item.request for item in group]
+        embedded = iter(await self._embed(requests) if requests else ())
+        return [next(embedded) if isinstance(item.request, EmbeddingRequest) else item.request for item in group]
 
-    async def _outcomes(self, requests: Sequence[EmbeddingRequest]) -> Sequence[Outcome]:
+    async def _embed(self, requests: Sequence[EmbeddingRequest]) -> Sequence[Outcome]:
         caller = replace(self.caller, deadline_s=time.monotonic() + self.caller.patience_s)
-        make_job = partial(self.online.reader.lines_job, requests, self.output, caller.tenant)
         try:
-            embedded = await embed_in_time(self.online.embedder, make_job, caller)
+            job = self.online.reader.lines_job(requests, self.output, caller.tenant)
+            embedded = await self.online.embedder.embed_in_time(job, caller)
         except ServiceError as error:
             return [error] * len(requests)
         except Exception:
             logger.exception("lines of a stream failed", extra={"request_id": self.tally.request_id})
             return [ModelError("internal_error", BUG)] * len(requests)
-        note_inside("queue", embedded.queue_ms)
-        note_inside("inference", embedded.inference_ms)
+        note_inside(embedded.queue_ms, embedded.inference_ms)
         return embedded.outcomes
 
-    async def _write(self, group: Sequence[Item], ends: Sequence[Outcome | RuleError]) -> None:
-        """Write a group's lines behind those that were done before; while the client takes none, wait."""
+    async def _write(self, group: Sequence[Item], outcomes: Sequence[Outcome | RuleError]) -> None:
+        """Write a group's lines after those that were done before; wait while the client reads none."""
         async with self._writing:
-            slices = lines_in_parts(self.tally.lines(group, ends)).slices(SLICE_BYTES)
-            while (body := await self.turns.take(partial(next, slices, None))) is not None:
+            slices = lines_in_parts(self.tally.lines(group, outcomes)).slices(SLICE_BYTES)
+            while (body := await self.turns.take(lambda: next(slices, None))) is not None:
                 await self.send({"type": "http.response.body", "body": body, "more_body": True})

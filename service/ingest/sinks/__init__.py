@@ -1,4 +1,4 @@
-"""Where vectors go: one file a kind, chosen by `--to`."""
+"""Destinations of vectors, one module for each kind of `--to`."""
 
 from collections.abc import Callable
 

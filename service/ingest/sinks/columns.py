@@ -1,4 +1,4 @@
-"""Points as an Arrow table, for Parquet and LanceDB: the same columns in both."""
+"""Points as an Arrow table, for Parquet and LanceDB."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +10,7 @@ from service.ingest.item import Point
 
 
 def arrow_schema(arrow: Any, dimensions: int) -> Any:
-    """Columns of a point; `metadata` is JSON, since items need not have the same fields, and `vector` of fixed length.
-
-    Args:
-        arrow: the module pyarrow.
-        dimensions: components of a vector.
-    """
+    """Columns of a point; `metadata` is JSON, since items may have different fields. `arrow` is the module pyarrow."""
     names = ("point", "id", "instruction", "text", "metadata")
     text = [arrow.field(name, arrow.string(), nullable=name in ("instruction", "text")) for name in names]
     return arrow.schema([*text, arrow.field("vector", arrow.list_(arrow.float32(), dimensions), nullable=False)])

@@ -1,4 +1,4 @@
-"""JSONL: a line a point. What lies behind the last marked byte is cut off when a run starts."""
+"""JSONL sink: one line a point. A run first truncates the file to the ledger's position."""
 
 import os
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ import orjson
 
 from service.ingest.errors import IngestError
 from service.ingest.item import Point
-from service.ingest.sinks.sink import fields
+from service.ingest.sinks.sink import Sink, fields
 from service.ingest.sinks.target import Target
 
 
-class JsonlFile:
-    """`point`, `id`, `instruction`, `text`, `metadata`, `vector`; floats in the fewest digits that give them back."""
+class JsonlFile(Sink):
+    """`point`, `id`, `instruction`, `text`, `metadata`, `vector`; floats with the fewest digits that round-trip."""
 
     batch_points = 512
     max_wait_s: float | None = 1.0
@@ -25,10 +25,10 @@ class JsonlFile:
         self._file: BinaryIO | None = None
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Cut the file at `position`: a killed run may have left half a line, and whole ones that are not marked.
+        """Truncate the file to `position`: a killed run may have left lines that the ledger does not have.
 
         Raises:
-            IngestError: the file is not the ledger's.
+            IngestError: the file does not match the ledger.
         """
         try:
             num_bytes = self._path.stat().st_size if self._path.exists() else 0
@@ -45,7 +45,7 @@ class JsonlFile:
             raise IngestError(f"--to {self._path}: {error.strerror}") from None
 
     def write(self, points: Sequence[Point]) -> int:
-        """Append lines, to the disk.
+        """Append lines and sync them to disk.
 
         Raises:
             IngestError: the disk is full, for instance.
@@ -58,10 +58,6 @@ class JsonlFile:
         except OSError as error:
             raise IngestError(f"--to {self._path}: {error.strerror}") from None
         return self._file.tell()
-
-    def refuses(self, point: Point) -> str | None:
-        """Nothing."""
-        return None
 
     def close(self) -> None:
         """Close the file."""

@@ -1,19 +1,19 @@
-"""LanceDB in a folder: a table whose rows are merged by point."""
+"""LanceDB sink: a table in a folder, rows merged by point."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from service.ingest.errors import IngestError
-from service.ingest.extra import load
+from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
 from service.ingest.sinks.columns import arrow_schema, arrow_table
+from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import Target
 
 OPTIMIZE_EVERY = 32
-"""Writes between compactions: each write is a fragment and a version, and merges read all fragments."""
+"""Writes between compactions; each write adds a fragment, and merges read all fragments."""
 
 
-class LanceTable:
+class LanceTable(Sink):
     """Columns as in Parquet; `metadata` is JSON."""
 
     batch_points = 1024
@@ -29,10 +29,10 @@ class LanceTable:
         self._num_writes = 0
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Find the table, or make it.
+        """Open or create the table.
 
         Raises:
-            IngestError: it has other columns, or has gone.
+            IngestError: it has other columns, or is gone.
         """
         self._dimensions, self._num_writes = dimensions, position or 0
         self._schema = arrow_schema(self._arrow, dimensions)
@@ -68,11 +68,7 @@ class LanceTable:
             raise IngestError(f"--to {self._target.described}: {error}") from error
         return self._num_writes
 
-    def refuses(self, point: Point) -> str | None:
-        """Nothing."""
-        return None
-
     def close(self) -> None:
-        """Compact what many small writes have left."""
+        """Compact the table."""
         if self._table is not None and self._num_writes:
             self._table.optimize()

@@ -1,4 +1,4 @@
-"""Milvus Lite in a file, or Milvus at a URL: a collection of points, cosine distance."""
+"""Milvus sink, Milvus Lite in a file or Milvus at a URL: a collection with cosine distance."""
 
 import os
 from collections.abc import Sequence
@@ -7,21 +7,20 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from service.ingest.errors import IngestError
-from service.ingest.extra import load
+from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
-from service.ingest.sinks.sink import fields
+from service.ingest.sinks.sink import Sink, fields
 from service.ingest.sinks.target import Target
 
 MAX_TEXT_BYTES = 65_535
-"""Of a VARCHAR field, and of a JSON field less one byte.
+"""Limit of a VARCHAR field, and of a JSON field less one byte.
 
 Source: Milvus documentation, "Milvus Limits".
 """
 
 
-class MilvusCollection:
-    """`point`, `id`, `instruction`, `text`, `metadata`, `vector`; what is absent is empty. `MILVUS_TOKEN` for a URL."""
+class MilvusCollection(Sink):
+    """`point`, `id`, `instruction`, `text`, `metadata`, `vector`; absent values are empty. `MILVUS_TOKEN` for a URL."""
 
     batch_points = 256
     max_wait_s: float | None = 1.0
@@ -35,10 +34,10 @@ class MilvusCollection:
         self._num_written = 0
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Find the collection, or make it with an index.
+        """Open the collection, or create it with an index.
 
         Raises:
-            IngestError: it has vectors of another length, or has gone.
+            IngestError: it has vectors of another length, or is gone.
         """
         self._num_written = num_done
         name, where = self._target.name, self._target.described
@@ -57,10 +56,10 @@ class MilvusCollection:
             raise IngestError(f"--to {where}: `vector` has {found} components, expected {dimensions}")
 
     def write(self, points: Sequence[Point]) -> int:
-        """Upsert.
+        """Upsert points.
 
         Raises:
-            IngestError: Milvus refused, or is gone.
+            IngestError: Milvus refused, or is unreachable.
         """
         try:
             self._client.upsert(self._target.name, [_row(point) for point in points])
@@ -70,7 +69,7 @@ class MilvusCollection:
         return self._num_written
 
     def refuses(self, point: Point) -> str | None:
-        """What is longer than Milvus's fields."""
+        """Refuse texts longer than Milvus's fields."""
         item = point.ask.item
         sizes = {
             "id": len(item.id.encode()),
@@ -82,7 +81,7 @@ class MilvusCollection:
         return f"{', '.join(long)}; Milvus holds {MAX_TEXT_BYTES}" if long else None
 
     def close(self) -> None:
-        """Let another program have the file."""
+        """Close the file for other programs."""
         if self._client is not None:
             self._client.close()
 

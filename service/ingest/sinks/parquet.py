@@ -1,7 +1,7 @@
-"""Parquet: a folder of parts, each renamed into place when it is whole. Parts that are not marked are written anew.
+"""Parquet sink: a folder of parts, each renamed into place when it is complete.
 
-A part is made of many writes, which a `Spool` keeps until then. The last part is what the spool holds when a run ends,
-and grows in the next one.
+A part is made of many writes, which a `Spool` holds until then. When a run ends the spool becomes the last part, which
+grows in the next run. Parts that the ledger does not have are written again.
 """
 
 import os
@@ -9,22 +9,79 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from service.ingest.errors import IngestError
-from service.ingest.extra import load
+from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
 from service.ingest.sinks.columns import arrow_schema, arrow_table
-from service.ingest.sinks.spool import Spool
+from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import Target
 
 PART_ROWS = 4096
 MAX_PART_BYTES = 32 << 20
-"""Vectors of one part: what is held in memory until it is written."""
+"""Vectors of one part, held in memory until it is written."""
 PART_BITS = 24
-"""Of a position: the number of whole parts; above them the bytes of the spool, which older versions lack."""
+"""Low bits of a position, the number of complete parts; above them the bytes of the spool, 0 in older versions."""
 
 
-class ParquetFolder:
-    """`part-00000.parquet` and so on, and `.part-00001.spool` beside them; a position tells of both."""
+class Spool:
+    """Rows of a part that is not full yet, in a file that grows with each write, so that a kill loses none of them.
+
+    In Arrow's stream format, one stream a write. Readers of the folder skip it: its name starts with a dot.
+
+    Attributes:
+        path: the file, which exists once there are rows.
+        tables: the rows.
+        num_bytes: length of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tables: list[Any] = []
+        self.num_bytes = 0
+        self._arrow: Any = load("pyarrow", "parquet")
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return sum(table.num_rows for table in self.tables)
+
+    def recover(self, num_bytes: int) -> None:
+        """Read the rows of the first `num_bytes` of the file, and truncate the rest.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is shorter, or holds something else.
+        """
+        with self.path.open("r+b") as file:
+            if os.fstat(file.fileno()).st_size < num_bytes:
+                raise ValueError(f"{self.path.name}: expected {num_bytes} bytes, got fewer")
+            file.truncate(num_bytes)
+            while file.tell() < num_bytes:
+                with self._arrow.ipc.open_stream(file) as stream:
+                    self.tables.append(stream.read_all())
+        self.num_bytes = num_bytes
+
+    def append(self, table: Any) -> None:
+        """Append rows and sync them to disk.
+
+        Raises:
+            OSError: the disk is full, for instance.
+        """
+        with self.path.open("ab") as file:
+            file.truncate(self.num_bytes)  # remains of a failed write
+            with self._arrow.ipc.new_stream(file, table.schema) as stream:
+                stream.write_table(table)
+            file.flush()
+            os.fsync(file.fileno())
+            self.num_bytes = file.tell()
+        self.tables.append(table)
+
+    def whole(self) -> Any:
+        """All rows as one table."""
+        return self._arrow.concat_tables(self.tables)
+
+
+class ParquetFolder(Sink):
+    """`part-00000.parquet` and so on, and `.part-00001.spool`; a position covers both."""
 
     batch_points = 512
     max_wait_s: float | None = 1.0
@@ -38,10 +95,10 @@ class ParquetFolder:
         self._spool = Spool(self._folder)
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Take up the part that was not full, and delete what is behind `position`.
+        """Resume the part that was not full, and delete what is after `position`.
 
         Raises:
-            IngestError: the folder's parts are not the ledger's.
+            IngestError: the folder does not match the ledger.
         """
         self._dimensions = dimensions
         num_bytes, self._number = divmod(position or 0, 1 << PART_BITS)
@@ -61,18 +118,18 @@ class ParquetFolder:
                 self._part(self._number).unlink(missing_ok=True)
             self._clean_up()
         except (OSError, ValueError) as error:
-            self._spool = Spool(self._folder)  # else `close` would make a part of half of it
+            self._spool = Spool(self._folder)  # otherwise `close` would write an incomplete part
             raise IngestError(f"--to {self._folder}: {error}") from None
 
     def write(self, points: Sequence[Point]) -> int:
-        """Add to the spool, and make a part of it when that is full.
+        """Append to the spool, and write a part when it is full.
 
         Raises:
             IngestError: the disk is full, for instance.
         """
         schema = arrow_schema(self._arrow, self._dimensions)
         try:
-            self._clean_up()  # the last position is marked by now
+            self._clean_up()  # the ledger has the last position by now
             self._spool.append(arrow_table(self._arrow, schema, points, self._dimensions))
             if self._spool.num_rows >= min(PART_ROWS, max(1, MAX_PART_BYTES // (4 * self._dimensions))):
                 self._write_part()
@@ -82,12 +139,8 @@ class ParquetFolder:
             raise IngestError(f"--to {self._folder}: {error.strerror or error}") from None
         return self._number | self._spool.num_bytes << PART_BITS
 
-    def refuses(self, point: Point) -> str | None:
-        """Nothing."""
-        return None
-
     def close(self) -> None:
-        """Make a part of what there is, which the next run makes anew.
+        """Write the remaining rows as a part, which the next run extends.
 
         Raises:
             IngestError: the disk is full, for instance.
@@ -108,7 +161,7 @@ class ParquetFolder:
         unfinished.rename(self._part(self._number))
 
     def _clean_up(self) -> None:
-        """Delete spools of parts that are marked, and what kills have left."""
+        """Delete spools of complete parts, and unfinished files of killed runs."""
         for pattern in (".*.spool", ".*.unfinished", "*.unfinished"):
             for path in self._folder.glob(pattern):
                 if path != self._spool.path:

@@ -1,4 +1,4 @@
-"""PostgreSQL with pgvector: a table with one row a point, each write one transaction."""
+"""PostgreSQL sink with pgvector: a table with one row a point, one transaction a write."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from service.ingest.errors import IngestError
-from service.ingest.extra import load
+from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
+from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import Target
 
 CREATE = """
@@ -21,11 +21,11 @@ ON CONFLICT (point) DO UPDATE SET id = EXCLUDED.id, instruction = EXCLUDED.instr
                                   metadata = EXCLUDED.metadata, vector = EXCLUDED.vector
 """
 DIMENSIONS = "SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'"
-"""pgvector keeps a column's number of components there."""
+"""pgvector stores a column's dimensions there."""
 
 
-class PgTable:
-    """Makes extension and table where they are not there; passwords come as libpq takes them, PGPASSWORD or a file."""
+class PgTable(Sink):
+    """Creates extension and table if needed; libpq reads passwords from PGPASSWORD or a file."""
 
     batch_points = 512
     max_wait_s: float | None = 1.0
@@ -37,10 +37,10 @@ class PgTable:
         self._num_written = 0
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Connect, find the table or make it.
+        """Connect, and open or create the table.
 
         Raises:
-            IngestError: no connection, no pgvector, another length, or the rows have gone.
+            IngestError: no connection, no pgvector, other dimensions, or the rows are gone.
         """
         self._num_written = num_done
         table, where = self._target.name, self._target.described
@@ -61,7 +61,7 @@ class PgTable:
         """Upsert in one transaction.
 
         Raises:
-            IngestError: PostgreSQL refused, or is gone.
+            IngestError: PostgreSQL refused, or is unreachable.
         """
         try:
             with self._connection.transaction(), self._connection.cursor() as cursor:
@@ -72,7 +72,7 @@ class PgTable:
         return self._num_written
 
     def refuses(self, point: Point) -> str | None:
-        """A zero character, which PostgreSQL's texts cannot hold."""
+        """Refuse NUL characters, which PostgreSQL cannot store in text."""
         item = point.ask.item
         metadata = msgspec.json.encode(item.metadata)
         held = "\0" in (item.text or "") or "\0" in item.id or b"\\u0000" in metadata

@@ -1,4 +1,4 @@
-"""Qdrant, embedded in a folder or at a URL: a collection of points, cosine distance."""
+"""Qdrant sink, embedded in a folder or at a URL: a collection with cosine distance."""
 
 import os
 import sqlite3
@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from service.ingest.errors import IngestError
-from service.ingest.extra import load
+from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
-from service.ingest.sinks.sink import fields
+from service.ingest.sinks.sink import Sink, fields
 from service.ingest.sinks.target import Target
 
 TIMEOUT_S = 60
 
 
-class QdrantCollection:
-    """Payload: `id`, `instruction`, `text`, `metadata`. A key for a URL comes from `QDRANT_API_KEY`."""
+class QdrantCollection(Sink):
+    """Payload: `id`, `instruction`, `text`, `metadata`. The key for a URL is `QDRANT_API_KEY`."""
 
     batch_points = 256
     max_wait_s: float | None = 1.0
@@ -31,10 +30,10 @@ class QdrantCollection:
         self._num_written = 0
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Find the collection, or make it.
+        """Open or create the collection.
 
         Raises:
-            IngestError: it has vectors of another length, or has gone; another program has the folder open.
+            IngestError: it has vectors of another length, is gone, or another program has the folder open.
         """
         models, name = self._qdrant.models, self._target.name
         self._num_written = num_done
@@ -48,17 +47,17 @@ class QdrantCollection:
                 vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
                 self._client.create_collection(name, vectors_config=vectors)
             if not self._target.is_url:
-                _log_ahead(Path(self._target.place, "collection", name, "storage.sqlite"))
+                _use_write_ahead_log(Path(self._target.place, "collection", name, "storage.sqlite"))
         except IngestError:
             raise
-        except Exception as error:  # its two transports and its embedded form raise what they like
+        except Exception as error:  # its transports and its embedded form raise errors of many types
             raise IngestError(f"--to {self._target.described}: {_first_line(error)}") from error
 
     def write(self, points: Sequence[Point]) -> int:
-        """Upsert, and wait until they are applied.
+        """Upsert points, and wait until they are applied.
 
         Raises:
-            IngestError: Qdrant refused, or is gone.
+            IngestError: Qdrant refused, or is unreachable.
         """
         structs = [
             self._qdrant.models.PointStruct(
@@ -73,12 +72,8 @@ class QdrantCollection:
         self._num_written += len(points)
         return self._num_written
 
-    def refuses(self, point: Point) -> str | None:
-        """Nothing."""
-        return None
-
     def close(self) -> None:
-        """Let another program have the folder."""
+        """Close the folder for other programs."""
         if self._client is not None:
             self._client.close()
 
@@ -89,10 +84,10 @@ class QdrantCollection:
         return self._qdrant.QdrantClient(url=self._target.place, api_key=key, timeout=TIMEOUT_S)
 
 
-def _log_ahead(database: Path) -> None:
-    """Let the embedded form's SQLite write a log: five times as fast, since it commits, and syncs, point by point.
+def _use_write_ahead_log(database: Path) -> None:
+    """Switch the embedded form's SQLite to a write-ahead log: five times as fast, since it commits point by point.
 
-    The mode is kept in the file itself, and whoever opens it next goes along with it.
+    SQLite stores the mode in the file.
     """
     if database.is_file():
         with closing(sqlite3.connect(database)) as connection:

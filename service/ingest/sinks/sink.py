@@ -1,4 +1,4 @@
-"""What every sink is: a place that takes points, and takes the same point again without having it twice."""
+"""The protocol of sinks: a destination of points in which writing a point again replaces it."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -7,51 +7,46 @@ from service.ingest.item import Point
 
 
 class Sink(Protocol):
-    """Called by one thread at a time, and may block.
+    """A destination of points. Called by one thread at a time; may block.
 
     Attributes:
-        batch_points: how many points are best written at once.
-        max_wait_s: how long points may wait for others to be written with; None waits for as many as that.
+        batch_points: preferred number of points of a write.
+        max_wait_s: longest wait for a full write; None waits until it is full.
     """
 
     batch_points: int
     max_wait_s: float | None
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Make ready to write vectors of so many components behind what the ledger knows of.
+        """Prepare to write vectors of `dimensions` components after what the ledger has.
 
         Args:
-            dimensions: components of every vector.
-            position: what the last marked `write` returned, 0 when none was: what lies behind it is undone. None when
-                no run has written here before: what is there is somebody else's.
-            num_done: points that the ledger says are here.
+            position: returned by the last recorded `write`, 0 if there was none; what is after it is discarded. None if
+                no run has written here: existing data belongs to someone else.
 
         Raises:
-            IngestError: what is there does not fit, or is not what the ledger knows.
+            IngestError: what exists does not match the ledger or the dimensions.
         """
         ...
 
     def write(self, points: Sequence[Point]) -> int:
-        """Keep points, in the place of those with the same ids; they are safe when this returns.
-
-        Returns:
-            The new position.
+        """Write points durably, replacing those with the same ids, and return the new position.
 
         Raises:
-            IngestError: they could not be written; none or some of them may have been.
+            IngestError: the write failed; none or some of the points may be written.
         """
         ...
 
     def refuses(self, point: Point) -> str | None:
-        """Why this point can never be kept here; None when it can."""
-        ...
+        """Reason why this point can never be stored here, or None."""
+        return None
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         ...
 
 
 def fields(point: Point) -> dict[str, Any]:
-    """What stands beside a vector in every sink, by the same names."""
+    """Fields that every sink stores with a vector."""
     ask = point.ask
     return {"id": ask.item.id, "instruction": ask.instruction, "text": ask.item.text, "metadata": ask.item.metadata}

@@ -1,4 +1,4 @@
-"""`--to` as it is written: `KIND:PLACE#NAME`, or a file whose suffix says the kind."""
+"""Parses `--to`: `KIND:PLACE#NAME`, or a file whose suffix is the kind."""
 
 import re
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ KINDS = {
     "pgvector": "pgvector:postgresql://USER@HOST/DATABASE#TABLE",
     "milvus": "milvus:FILE.db#COLLECTION",
 }
-"""Each kind with how it is written."""
+"""Kinds of sinks with their syntax."""
 
 NAMED = ("qdrant", "lancedb", "pgvector", "milvus")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-"""Collections and tables: what all four stores take, and no quoting is needed for."""
+"""Names of collections and tables that all four stores accept without quoting."""
 DEFAULT_NAME = "cenote"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One sink.
+    """The sink that `--to` names.
 
     Attributes:
-        kind: which.
+        kind: key of `KINDS`.
         place: a path or a URL.
         name: collection or table; empty for files.
     """
@@ -39,23 +39,23 @@ class Target:
 
     @property
     def is_url(self) -> bool:
-        """Whether the place is on some server."""
+        """True if the place is a server."""
         return "://" in self.place
 
     @property
     def described(self) -> str:
-        """As it is written with everything said."""
+        """The full form of `--to`."""
         return f"{self.kind}:{self.place}" + (f"#{self.name}" if self.name else "")
 
     @property
     def identity(self) -> str:
-        """What a ledger knows it by. Files may be moved together with their ledger."""
+        """Identity in the ledger. Without the folder of a file, which may be moved with its ledger."""
         place = self.place if self.is_url else Path(self.place).name
         return f"{self.kind}:{place}#{self.name}"
 
     @property
     def beside(self) -> Path:
-        """Where ledger and dead letters go by default, less their suffix: beside a path, or in the working folder."""
+        """Default path of ledger and dead letters, less their suffix: beside a file, or in the working directory."""
         if self.is_url:
             return Path(f"{self.kind}.{self.name}")
         path = Path(self.place)
@@ -63,10 +63,10 @@ class Target:
 
 
 def parse_target(written: str) -> Target:
-    """Read `--to`.
+    """Parse `--to`.
 
     Raises:
-        CommandLineError: it is none of `KINDS`, or has a password in it.
+        CommandLineError: none of `KINDS`, or it has a password in it.
     """
     kind, colon, rest = written.partition(":")
     if not colon or kind not in KINDS:
@@ -81,7 +81,7 @@ def parse_target(written: str) -> Target:
         raise CommandLineError(f"--to {written}: got `{name}`, expected a name of letters, digits and underscores")
     if "://" in place and urlsplit(place).password:
         raise CommandLineError(
-            "--to: a password on a command line is seen by everybody on the machine; use PGPASSWORD or a .pgpass file, "
+            "--to: every user of the machine can read a password on a command line; use PGPASSWORD or a .pgpass file, "
             "or QDRANT_API_KEY"
         )
     return Target(kind, place, name)

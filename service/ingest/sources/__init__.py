@@ -1,28 +1,27 @@
-"""Where items come from: one file a kind, chosen by what SOURCE is."""
+"""Sources of items, one module for each kind of SOURCE."""
 
 import sys
 from pathlib import Path
 
 from service.ingest.errors import CommandLineError
+from service.ingest.item import Source
 from service.ingest.sources.folder import Folder
 from service.ingest.sources.parquet import ParquetRows
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import CsvRows, JsonLines
-from service.ingest.sources.source import Source
 
 
 def open_source(where: str, fields: Fields, pattern: str | None, root: Path | None = None) -> Source:
-    """The source that SOURCE names.
+    """Open SOURCE.
 
     Args:
-        where: a folder, a `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.parquet` file, a folder of the last, or `-` for
+        where: a folder, a `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.parquet` file, a folder of Parquet files, or `-` for
             JSONL on stdin.
-        fields: which fields of a record are id, text and picture.
-        pattern: of a folder's files; None takes every picture.
-        root: below which files that records name have to be; None is the source's folder.
+        pattern: of a folder's files; None takes every image.
+        root: folder that must contain the files that records name; None is the source's folder.
 
     Raises:
-        CommandLineError: there is no such thing, or none of these kinds.
+        CommandLineError: no such file or folder, or another kind.
     """
     if where == "-":
         return JsonLines(None, fields, ImageFolder(Path(), root or Path()), sys.stdin.buffer)

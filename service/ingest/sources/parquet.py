@@ -1,23 +1,22 @@
-"""Parquet files: a record a row, in small batches. Pictures are bytes, paths, or Hugging Face's image columns."""
+"""Parquet files: one record a row, read in small batches. Images are bytes, paths, or Hugging Face's image columns."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.ingest.errors import IngestError
-from service.ingest.extra import load
+from service.ingest.errors import IngestError, load
 from service.ingest.item import BadRecord, Item
 from service.ingest.sources.record import Fields, ImageFolder, read_record
 
 BATCH_ROWS = 64
-"""Rows that are held at once, on top of what pyarrow reads ahead."""
+"""Rows in memory at once, besides what pyarrow reads ahead."""
 
 
 class ParquetRows:
-    """The rows of one file, or of all files of a folder in the order of their names."""
+    """Rows of one file, or of all files of a folder sorted by name."""
 
     def __init__(self, paths: Sequence[Path], images: ImageFolder, fields: Fields) -> None:
-        """Read `paths`; those of images lead into `images`.
+        """Read `paths`, with image paths resolved by `images`.
 
         Raises:
             IngestError: pyarrow is not installed.
@@ -28,10 +27,10 @@ class ParquetRows:
         self._parquet = load("pyarrow.parquet", "parquet")
 
     def items(self) -> Iterator[Item | BadRecord]:
-        """An item for each row.
+        """Yield an item for each row.
 
         Raises:
-            IngestError: a file is not Parquet, or broken.
+            IngestError: a file is not Parquet, or damaged.
         """
         for path in self._paths:
             number = 0
@@ -43,7 +42,7 @@ class ParquetRows:
                         yield read_record(row, self._fields, self._images, place)
 
     def count(self) -> int:
-        """Rows, as the files' footers say."""
+        """Number of rows, from the files' footers."""
         total = 0
         for path in self._paths:
             with self._open(path) as file:
@@ -53,7 +52,7 @@ class ParquetRows:
     def _open(self, path: Path) -> Any:
         try:
             return self._parquet.ParquetFile(path, memory_map=True)
-        except (OSError, ValueError) as error:  # pyarrow's own are both
+        except (OSError, ValueError) as error:  # pyarrow's errors are one or the other
             raise IngestError(f"SOURCE {path}: {error}") from None
 
     def _batches(self, file: Any, path: Path) -> Iterator[Any]:

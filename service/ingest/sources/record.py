@@ -1,4 +1,4 @@
-"""A record of a file as an item: which fields are id, text and picture; the rest is metadata."""
+"""Turns a record of a file into an item: id, text and image; other fields are metadata."""
 
 import base64
 import datetime
@@ -15,60 +15,60 @@ from typing import Any
 import msgspec
 
 from service.ingest.errors import Reason
-from service.ingest.item import VERSION_BYTES, BadRecord, Item, Picture
-from service.ingest.version import stamp_of
+from service.ingest.item import VERSION_BYTES, BadRecord, Item, MediaItem
+from service.ingest.sending.version import stamp_of
 
 FIELDS = {"id": "id", "text": "text", "image": "image"}
-"""Names that are looked for where the user gives none."""
+"""Default field names."""
 
 LINKS = ("data:", "http://", "https://", "file:")
-"""Beginnings of pictures that the server reads. Every other text is a path."""
+"""Prefixes of images that the server reads. Other strings are paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Names of a record's fields; None is the usual one, which may be absent."""
+    """Field names of a record; None is the default name, and the field may be absent."""
 
     id: str | None = None
     text: str | None = None
     image: str | None = None
 
     def name(self, role: str) -> str:
-        """The field that holds `id`, `text` or `image`."""
+        """Name of the field that holds `id`, `text` or `image`."""
         return getattr(self, role) or FIELDS[role]
 
 
 MAX_DEPTH = 200
-"""How deep metadata may be nested: what encoders and stores take, which give up between 250 and 1,000."""
+"""Maximum nesting of metadata; encoders and stores fail between 250 and 1,000."""
 
 
 class _RecordError(Exception):
-    """What is wrong with a record."""
+    """A record is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFolder:
-    """Where paths of images lead.
+    """Resolves image paths of records.
 
     Attributes:
-        base: where relative ones start.
-        root: below which every file has to be, links followed: who writes a record need not be who owns the machine.
+        base: folder of relative paths.
+        root: folder that must contain every file, after symbolic links: records may come from an untrusted source.
     """
 
     base: Path
     root: Path
 
     def find(self, written: str) -> tuple[Path, os.stat_result] | None:
-        """A file by its path in a record; None where there is none.
+        """A file by its path in a record; None if there is none.
 
         Raises:
-            ValueError: it is not below the root.
+            ValueError: the file is outside the root.
         """
         path = self.base / written
         try:
             found = path.stat()
             is_below = path.resolve().is_relative_to(self.root.resolve())
-        except (OSError, ValueError):  # a name that is too long, or has a zero in it: base64 without `data:`
+        except (OSError, ValueError):  # a name that is too long or contains NUL, such as base64 without `data:`
             return None
         if not is_below:
             raise ValueError(written)
@@ -77,40 +77,33 @@ class ImageFolder:
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """An image that a record names; `file` when it is one."""
+    """Image of a record, with the stat result of a file."""
 
-    picture: Picture | None
+    image: MediaItem | None
     file: os.stat_result | None = None
 
 
 def read_record(record: Mapping[str, Any], fields: Fields, images: ImageFolder, place: str) -> Item | BadRecord:
-    """What a record says.
-
-    Args:
-        record: its fields.
-        fields: their roles.
-        images: where paths of images lead.
-        place: names the record where its id does not: `line 17`.
-    """
+    """The item of a record. `place`, such as `line 17`, names a record without an id."""
     name = place
     try:
         given = _scalar(record, fields.id, fields.name("id"))
         name = place if given is None else str(given)
         text = _text(record, fields)
-        image = _image(record, fields, images)
-        if text is None and image.picture is None:
+        found = _image(record, fields, images)
+        if text is None and found.image is None:
             raise _RecordError(f"neither `{fields.name('text')}` nor `{fields.name('image')}` holds anything")
         roles = {fields.name(role) for role in FIELDS}
         metadata = {str(key): _plain(value) for key, value in record.items() if key not in roles}
-        digest = _digest(name, text, image, metadata)
+        digest = _digest(name, text, found, metadata)
     except _RecordError as error:
         shown = name.encode(errors="backslashreplace").decode()
         return BadRecord(shown, Reason("invalid_record", f"{place}: {error}"))
     own = name if given is not None else digest.hex()
-    picture, file = image.picture, image.file
-    num_bytes = len(text or "") + (0 if picture is None or isinstance(picture, Path) else len(picture))
+    image, file = found.image, found.file
+    num_bytes = len(text or "") + (0 if image is None or isinstance(image, Path) else len(image))
     num_bytes += file.st_size if file else 0
-    return Item(own, digest[:VERSION_BYTES], num_bytes, text, picture, metadata, stamp_of(file) if file else b"")
+    return Item(own, digest[:VERSION_BYTES], num_bytes, text, image, metadata, stamp_of(file) if file else b"")
 
 
 def _scalar(record: Mapping[str, Any], asked: str | None, name: str) -> str | int | None:
@@ -129,8 +122,8 @@ def _text(record: Mapping[str, Any], fields: Fields) -> str | None:
     value = record.get(name)
     if value is not None and not isinstance(value, str):
         raise _RecordError(f"`{name}`: got {type(value).__name__}, expected a string")
-    has_picture = record.get(fields.name("image")) not in (None, "")
-    return None if value == "" and has_picture else value  # CSV cannot say that a field is absent
+    has_image = record.get(fields.name("image")) not in (None, "")
+    return None if value == "" and has_image else value  # CSV has no absent fields
 
 
 def _image(record: Mapping[str, Any], fields: Fields, images: ImageFolder) -> _Image:
@@ -158,16 +151,16 @@ def _image(record: Mapping[str, Any], fields: Fields, images: ImageFolder) -> _I
 
 
 def _plain(value: Any, depth: int = 1) -> Any:
-    """A value of a Parquet column as JSON holds it.
+    """A value as plain JSON.
 
     Raises:
-        _RecordError: there is no such form, or it is nested too deep.
+        _RecordError: the value has no form in JSON, or is nested too deep.
     """
     if depth > MAX_DEPTH:
         raise _RecordError(f"metadata is nested deeper than {MAX_DEPTH}")
     match value:
         case int() if not -(1 << 63) <= value < 1 << 63:
-            return str(value)  # JSON has it, stores do not
+            return str(value)  # valid JSON, but stores have 64 bits
         case None | bool() | int() | str():
             return value
         case float():
@@ -188,10 +181,10 @@ def _plain(value: Any, depth: int = 1) -> Any:
 
 
 def _digest(name: str, text: str | None, image: _Image, metadata: Mapping[str, Any]) -> bytes:
-    """Of all that a record says; of an image's file the path and the size."""
-    seen = [str(image.picture), image.file.st_size] if image.file else image.picture
+    """Digest of a record; an image file counts by path and size."""
+    seen = [str(image.image), image.file.st_size] if image.file else image.image
     try:
         name.encode()
         return hashlib.sha256(msgspec.json.encode([text, seen, metadata])).digest()[:16]
     except UnicodeEncodeError:
-        raise _RecordError("there are bytes in it that are no UTF-8") from None
+        raise _RecordError("it has bytes that are not UTF-8") from None

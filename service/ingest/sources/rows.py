@@ -1,4 +1,4 @@
-"""JSONL and CSV: a record a line, read as it comes. A line that is none is told by its number, and the next is read."""
+"""JSONL and CSV: one record a line, read as a stream. An invalid line fails by its number; reading continues."""
 
 import csv
 import sys
@@ -13,22 +13,22 @@ from service.ingest.item import BadRecord, Item
 from service.ingest.sources.record import MAX_DEPTH, Fields, ImageFolder, read_record
 
 MAX_LINE_BYTES = 64 << 20
-"""Longest line: more than any server takes, with a picture in it as a data URI. A longer one is a dead letter."""
+"""Longest line, above any server's limit even with an image as a data URI. A longer line is a dead letter."""
 BLOCK_BYTES = 1 << 20
 
 
 class JsonLines:
-    """One JSON object a line, of a file or a stream; empty lines are passed over."""
+    """One JSON object a line, of a file or a stream; empty lines are skipped."""
 
     def __init__(self, path: Path | None, fields: Fields, images: ImageFolder, stream: BinaryIO | None = None) -> None:
-        """Read `path`, or `stream` where there is none."""
+        """Read `path`, or `stream` if it is None."""
         self._path = path
         self._images = images
         self._fields = fields
         self._stream = stream
 
     def items(self) -> Iterator[Item | BadRecord]:
-        """An item for each line."""
+        """Yield an item for each line."""
         file = self._stream if self._path is None else self._path.open("rb")
         assert file is not None
         with file:
@@ -37,7 +37,7 @@ class JsonLines:
                     yield self._item(line, f"line {number}")
 
     def count(self) -> int | None:
-        """Lines of the file; None for a stream."""
+        """Number of lines of the file; None for a stream."""
         return None if self._path is None else _count_lines(self._path)
 
     def _item(self, line: bytes, place: str) -> Item | BadRecord:
@@ -53,7 +53,7 @@ class JsonLines:
 
 
 class CsvRows:
-    """One record a row under a header; comma, or tab where the file is called `.tsv`. UTF-8, with or without a mark."""
+    """One record a row, with a header; separated by commas, or by tabs in `.tsv`. UTF-8, with or without a BOM."""
 
     def __init__(self, path: Path, fields: Fields, images: ImageFolder) -> None:
         self._path = path
@@ -61,7 +61,7 @@ class CsvRows:
         self._fields = fields
 
     def items(self) -> Iterator[Item | BadRecord]:
-        """An item for each row."""
+        """Yield an item for each row."""
         csv.field_size_limit(min(MAX_LINE_BYTES, sys.maxsize))
         delimiter = "\t" if self._path.suffix.lower() == ".tsv" else ","
         with self._path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
@@ -77,12 +77,12 @@ class CsvRows:
                     yield read_record(row, self._fields, self._images, place)
 
     def count(self) -> int:
-        """Lines under the header, about: a field may hold some."""
+        """Approximate number of rows: lines after the header, though a field may contain several."""
         return max(0, _count_lines(self._path) - 1)
 
 
 def _rows(rows: "csv.DictReader[str]") -> Iterator[dict[Any, Any] | str]:
-    """Each row, or what the parser has against it."""
+    """Each row, or the parser's error."""
     while True:
         try:
             row = next(rows, None)
@@ -95,7 +95,7 @@ def _rows(rows: "csv.DictReader[str]") -> Iterator[dict[Any, Any] | str]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Each line; nothing in place of one that is too long, of which no more than the limit is held."""
+    """Each line; empty bytes instead of a line that is too long, of which no more than the limit is kept in memory."""
     while line := file.readline(MAX_LINE_BYTES + 1):
         if len(line) <= MAX_LINE_BYTES:
             yield line

@@ -1,30 +1,69 @@
-"""Which addresses may be connected to: an own table, since `ipaddress.is_global` lets several through.
+"""IP addresses that may be connected to: an own table, since `ipaddress.is_global` accepts several internal ones.
 
-On the Python this was written with, `is_global` is true for NAT64, 6to4, site-local and multicast addresses and for
-Azure's 168.63.129.16, and `is_private` misses 100.64.0.0/10. So IPv6 starts from what is allowed, and IPv4, where
-almost everything is, from what is not. Knows no names and opens nothing.
+`is_global` is true for NAT64, 6to4, site-local and multicast addresses and for Azure's 168.63.129.16, and `is_private`
+misses 100.64.0.0/10. IPv6 starts from what is allowed; IPv4, where almost everything is allowed, from what is not.
+Translators and tunnels deliver to the IPv4 address inside an IPv6 one, so that one is judged.
 
-Source: the IANA special-purpose address registries for IPv4 and IPv6; reference/security-reliability.md, finding 11.
+Source: the IANA special-purpose address registries for IPv4 and IPv6; docs/notes/security.md.
 """
 
 from collections.abc import Sequence
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from service.media.fetch.embedded import LOCAL_NAT64, LOCAL_NAT64_LENGTHS, WELL_KNOWN_NAT64, is_tunnel, nat64_ipv4
+WELL_KNOWN_NAT64 = IPv6Network("64:ff9b::/96")
+LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
+"""Locally assigned prefixes, of any length from 48 on."""
+LOCAL_NAT64_LENGTHS = (48, 56, 64, 96)
+NAT64_LENGTHS = (32, 40, *LOCAL_NAT64_LENGTHS)
+
+TUNNELS = tuple(
+    map(
+        IPv6Network,
+        (
+            "::/96",  # IPv4-compatible; holds :: and ::1 too
+            "::ffff:0:0:0/96",  # IPv4-translated
+            "2001::/32",  # Teredo
+            "2002::/16",  # 6to4
+        ),
+    )
+)
+"""Forms that hold an IPv4 address and that no media host is reached by."""
+
+_ISATAP_MARKS = (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")
+_RESERVED_BYTE = 8
+
+
+def nat64_ipv4(address: IPv6Address, prefix_length: int) -> IPv4Address:
+    """Extract the IPv4 address behind a NAT64 prefix of this length: four bytes that skip byte 8, which is zero.
+
+    Source: RFC 6052 section 2.2.
+    """
+    start = prefix_length // 8
+    places = [place for place in range(start, 16) if place != _RESERVED_BYTE][:4]
+    return IPv4Address(bytes(address.packed[place] for place in places))
+
+
+def is_tunnel(address: IPv6Address) -> bool:
+    """Return whether an address tunnels or translates to IPv4, NAT64 and IPv4-mapped aside.
+
+    Source: RFC 4291 section 2.5.5.1, RFC 2765, RFC 4380, RFC 3056; RFC 5214 section 6.1 (ISATAP).
+    """
+    return address.packed[8:12] in _ISATAP_MARKS or any(address in network for network in TUNNELS)
+
 
 Address = IPv4Address | IPv6Address
 
 
-class Reach(IntEnum):
-    """Who may be sent to an address; the larger the fewer."""
+class AddressClass(IntEnum):
+    """Hosts that may be connected to at an address; a larger value is stricter."""
 
     PUBLIC = 0
-    """Every host that is allowed at all."""
+    """Any allowed host."""
     PRIVATE = 1
-    """Hosts that the operator named as private: loopback, private networks."""
+    """Loopback and private networks: only hosts that the operator listed as private."""
     NEVER = 2
-    """Nobody: metadata services, link-local, multicast, tunnels, what is reserved."""
+    """No host: metadata services, link-local, multicast, tunnels, reserved ranges."""
 
 
 _NEVER_IPV4 = tuple(
@@ -79,42 +118,37 @@ _LOOPBACK = IPv6Address("::1")
 _UNIQUE_LOCAL = IPv6Network("fc00::/7")
 
 
-def reach_of(address: Address, nat64_prefixes: Sequence[IPv6Network] = ()) -> Reach:
-    """Who may be sent to an address.
-
-    An address that a translator turns into an IPv4 address is judged by that one.
+def classify(address: Address, nat64_prefixes: Sequence[IPv6Network] = ()) -> AddressClass:
+    """Classify an address; one that a translator turns into an IPv4 address is classified as that one.
 
     Args:
         address: where a socket would connect.
-        nat64_prefixes: the translators' prefixes of this network, besides the well-known one.
-
-    Returns:
-        The strictest answer that holds.
+        nat64_prefixes: this network's NAT64 prefixes, besides the well-known one.
     """
     if isinstance(address, IPv4Address):
-        return _reach_ipv4(address)
+        return _classify_ipv4(address)
     if address.scope_id is not None:
-        return Reach.NEVER
+        return AddressClass.NEVER
     if address.ipv4_mapped is not None:
-        return _reach_ipv4(address.ipv4_mapped)
+        return _classify_ipv4(address.ipv4_mapped)
     for prefix in (WELL_KNOWN_NAT64, *nat64_prefixes):
         if address in prefix:
-            return _reach_ipv4(nat64_ipv4(address, prefix.prefixlen))
-    if address in LOCAL_NAT64:  # of which length the prefix is, is not known here
-        inside = [_reach_ipv4(nat64_ipv4(address, length)) for length in LOCAL_NAT64_LENGTHS]
-        return max(Reach.PRIVATE, *inside)
-    return _reach_ipv6(address)
+            return _classify_ipv4(nat64_ipv4(address, prefix.prefixlen))
+    if address in LOCAL_NAT64:  # its length is not known here, so the strictest reading counts
+        inside = [_classify_ipv4(nat64_ipv4(address, length)) for length in LOCAL_NAT64_LENGTHS]
+        return max(AddressClass.PRIVATE, *inside)
+    return _classify_ipv6(address)
 
 
-def _reach_ipv4(address: IPv4Address) -> Reach:
+def _classify_ipv4(address: IPv4Address) -> AddressClass:
     if any(address in network for network in _NEVER_IPV4):
-        return Reach.NEVER
-    return Reach.PRIVATE if any(address in network for network in _PRIVATE_IPV4) else Reach.PUBLIC
+        return AddressClass.NEVER
+    return AddressClass.PRIVATE if any(address in network for network in _PRIVATE_IPV4) else AddressClass.PUBLIC
 
 
-def _reach_ipv6(address: IPv6Address) -> Reach:
+def _classify_ipv6(address: IPv6Address) -> AddressClass:
     if any(address in network for network in _NEVER_IPV6):
-        return Reach.NEVER
+        return AddressClass.NEVER
     if address == _LOOPBACK or address in _UNIQUE_LOCAL:
-        return Reach.PRIVATE
-    return Reach.PUBLIC if address in _GLOBAL_UNICAST and not is_tunnel(address) else Reach.NEVER
+        return AddressClass.PRIVATE
+    return AddressClass.PUBLIC if address in _GLOBAL_UNICAST and not is_tunnel(address) else AddressClass.NEVER

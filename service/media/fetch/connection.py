@@ -1,23 +1,112 @@
-"""A connection to one address that has been judged: the name is not looked up again, and the peer is compared.
+"""From a host's name to an open socket: resolve the name, connect to a checked address, verify the peer.
 
-The only place of the service where a socket to the outside is opened. Reads no proxy from the environment.
+The only place of the service that opens a socket to the outside. The name is resolved once per hop; no proxy is read
+from the environment.
 """
 
 import asyncio
+import contextlib
 import ssl
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
-from socket import AF_INET, AF_INET6, SOCK_STREAM, socket
+from socket import AF_INET, AF_INET6, IPPROTO_TCP, SOCK_STREAM, getaddrinfo, socket
+from typing import Literal, Protocol
 
 from service.media.fetch.address import Address
-from service.media.fetch.failure import FetchError
 from service.media.fetch.url import Url
+
+Reason = Literal[
+    "address_blocked",
+    "name_not_resolved",
+    "not_connected",
+    "wrong_peer",
+    "tls_failed",
+    "timed_out",
+    "protocol_broken",
+    "status_refused",
+    "coding_refused",
+    "redirect_refused",
+    "too_many_redirects",
+]
+
+FETCH_FAILED = (
+    "What the URL names could not be fetched: the host is not reachable for this server, or did not answer with a file "
+    "in time."
+)
+"""The same for every cause beyond the URL's text, so that a client cannot probe our network."""
+
+
+class FetchError(Exception):
+    """A fetch failed for a reason that stays here."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
+
+
+MAX_LOOK_UPS = 64
+
+
+class Resolver(Protocol):
+    """Gives the addresses of a name."""
+
+    async def resolve(self, name: str) -> Sequence[Address]:
+        """Every address, in the order to try them.
+
+        Raises:
+            FetchError: there is none.
+        """
+        raise NotImplementedError
+
+
+class SystemResolver:
+    """The operating system's resolver, a thread for each look-up.
+
+    A look-up cannot be cancelled: a slow name server holds its thread, and one of so many places, even when
+    its caller is gone. The loop's own threads write answers and are left alone; these never keep the process alive.
+    """
+
+    def __init__(self, max_look_ups: int = MAX_LOOK_UPS) -> None:
+        self._places = asyncio.Semaphore(max_look_ups)
+
+    async def resolve(self, name: str) -> Sequence[Address]:
+        """See `Resolver.resolve`."""
+        await self._places.acquire()
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[Sequence[Address]] = loop.create_future()
+
+        def settle(addresses: Sequence[Address]) -> None:
+            self._places.release()
+            if not found.done():  # else the caller has left
+                found.set_result(addresses)
+
+        def look_up() -> None:
+            addresses = _addresses(name)
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(settle, addresses)
+
+        threading.Thread(target=look_up, name="resolve", daemon=True).start()
+        addresses = await found
+        if not addresses:
+            raise FetchError("name_not_resolved")
+        return addresses
+
+
+def _addresses(name: str) -> list[Address]:
+    """Every address of a name; none where the look-up fails, for whatever reason."""
+    try:
+        found = getaddrinfo(name.encode("ascii"), None, type=SOCK_STREAM, proto=IPPROTO_TCP)
+        return list(dict.fromkeys(ip_address(address[0]) for *_, address in found))
+    except (OSError, ValueError):  # ValueError: an address that is none
+        return []
+
 
 READ_BYTES = 16 * 1024
 MAX_ADDRESSES = 3
-"""How many addresses of a name are tried; they share the time to connect."""
+"""Most addresses of a name that are tried; they share the time to connect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +133,6 @@ async def connect_to(
     Args:
         url: scheme and port, and the host that a certificate must be for.
         addresses: where it may be, all of them judged; the first that answers is taken.
-        tls: for https.
-        timeout_s: until the connection stands, handshake included.
 
     Raises:
         FetchError: no address answers, or the certificate is not the host's.

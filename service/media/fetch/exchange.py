@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import h11
 
 from service.errors import MediaError
-from service.media.fetch.connection import READ_BYTES, Connection
-from service.media.fetch.failure import FetchError
+from service.media.fetch.connection import READ_BYTES, Connection, FetchError
 from service.media.fetch.url import Url
 
 MAX_HEAD_BYTES = 16 * 1024
@@ -64,7 +63,6 @@ class Exchange:
         """Read the body.
 
         Args:
-            max_bytes: most that is read.
             take: told of bytes as they come.
 
         Raises:
@@ -99,7 +97,7 @@ class Exchange:
 
 
 def _headers(url: Url) -> list[tuple[str, str]]:
-    """What is sent with every request: nothing of the client's, no cookie, no credential."""
+    """Headers of every request: nothing of the client's, no cookie, no credential."""
     return [
         ("Host", url.authority),
         ("User-Agent", "cenote"),
@@ -118,7 +116,7 @@ def _joined(response: h11.Response) -> dict[str, str]:
 
 
 def _announced_bytes(fields: Mapping[str, str]) -> int:
-    """What Content-Length says; h11 has refused one that is no number."""
+    """Return the Content-Length; h11 has refused one that is not a number."""
     return int(fields.get("content-length", "0"))
 
 

@@ -1,32 +1,99 @@
-"""The way of one fetch: slots, then for each hop resolve, judge, connect, ask; a picture's bytes or one public error.
+"""One fetch: wait for a slot, then for each hop resolve, check the addresses, connect and send a GET.
 
-Runs on the front's event loop. Knows no request: what room its bytes have is asked of whoever calls.
+Runs on the front's event loop.
 """
 
 import asyncio
 import logging
+import re
 import ssl
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Never
 
 from service.errors import MediaError
 from service.media.fetch.address import Address
-from service.media.fetch.connection import client_context, connect_to
+from service.media.fetch.connection import FETCH_FAILED, FetchError, Resolver, client_context, connect_to
 from service.media.fetch.exchange import Exchange, Take
-from service.media.fetch.failure import FETCH_FAILED, FetchError
 from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy
-from service.media.fetch.redirect import STATUSES, next_url
-from service.media.fetch.resolver import Resolver
-from service.media.fetch.slots import Slots
-from service.media.fetch.url import Url
-from service.media.fetch.url_error import UrlError
+from service.media.fetch.url import Url, UrlError, parse_url
+
+STATUSES = frozenset((301, 302, 303, 307, 308))
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_DOT_SEGMENT = re.compile(r"(^|/)\.{1,2}(/|$)")
+
+
+def next_url(url: Url, fields: Mapping[str, str]) -> Url:
+    """Read where an answer redirects to.
+
+    Raises:
+        FetchError: nowhere, to something that is no URL of ours, or from https to http.
+
+    Source: RFC 3986 section 5.2, without paths that climb.
+    """
+    try:
+        found = parse_url(_absolute(url, fields.get("location", "")))
+    except UrlError as error:
+        raise FetchError("redirect_refused") from error
+    if url.scheme == "https" and found.scheme == "http":
+        raise FetchError("redirect_refused")
+    return found
+
+
+def _absolute(url: Url, location: str) -> str:
+    origin = f"{url.scheme}://{url.authority}"
+    path = url.target.partition("?")[0]
+    if _ABSOLUTE.match(location):
+        return location
+    if location.startswith("//"):
+        return f"{url.scheme}:{location}"
+    if location.startswith("/"):
+        return origin + location
+    if location.startswith("?"):
+        return origin + path + location
+    if not location or _DOT_SEGMENT.search(re.split("[?#]", location)[0]):
+        raise UrlError("got a redirect to nowhere")
+    return f"{origin}{path.rpartition('/')[0]}/{location}"
+
+
+@dataclass(slots=True)
+class _Gate:
+    semaphore: asyncio.Semaphore
+    num_users: int = 0
+
+
+class Slots:
+    """At most `max_each` holders of each key at once; others wait in line."""
+
+    def __init__(self, max_each: int) -> None:
+        self._max_each = max_each
+        self._gates: dict[Hashable, _Gate] = {}
+
+    def __len__(self) -> int:
+        return len(self._gates)
+
+    @asynccontextmanager
+    async def hold(self, key: Hashable) -> AsyncIterator[None]:
+        """A place for the length of the `with`."""
+        gate = self._gates.setdefault(key, _Gate(asyncio.Semaphore(self._max_each)))
+        gate.num_users += 1
+        try:
+            async with gate.semaphore:
+                yield
+        finally:
+            gate.num_users -= 1
+            if gate.num_users == 0:
+                del self._gates[key]
+
 
 logger = logging.getLogger("cenote.fetch")
 
 
 class Fetcher:
-    """Fetches pictures for all requests.
+    """Fetches images for all requests.
 
     Attributes:
         policy: what may be fetched.
@@ -55,7 +122,6 @@ class Fetcher:
 
         Args:
             url: one that `FetchPolicy.check` lets pass.
-            tenant: for whom.
             take: asked for room as bytes come in; what it raises ends the fetch.
 
         Raises:

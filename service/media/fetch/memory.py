@@ -1,4 +1,4 @@
-"""Pictures that were fetched before, kept to be asked for again only if they have changed.
+"""Media that were fetched before, kept for conditional requests.
 
 Each belongs to the tenant that fetched it and to one URL of one hop, so that every hop is asked and checked again.
 Bounded in bytes, least recently used out first.
@@ -12,14 +12,14 @@ from service.media.fetch.url import Url
 
 MAX_VALIDATOR_CHARS = 256
 OVERHEAD_BYTES = 1024
-"""What an entry costs beside its picture."""
+"""Memory of an entry beside its body."""
 
 Key = tuple[bytes, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A picture, and what its host knows it by.
+    """An image, and what its host knows it by.
 
     Attributes:
         body: the file.
@@ -36,7 +36,7 @@ class Known:
 
 
 class FetchMemory:
-    """Pictures of all tenants, within one bound. Used on the event loop only.
+    """Images of all tenants, within one bound. Used on the event loop only.
 
     Source: RFC 9110 section 13 (conditional requests), RFC 9111 section 5.2.2.5 (`no-store`).
     """
@@ -47,7 +47,7 @@ class FetchMemory:
         self._known: OrderedDict[Key, Known] = OrderedDict()
 
     def find(self, tenant: bytes, url: Url) -> Known | None:
-        """What a tenant fetched from a URL, now the most recently used."""
+        """Return what a tenant fetched from a URL, and mark it as most recently used."""
         known = self._known.get((tenant, url.text))
         if known is not None:
             self._known.move_to_end((tenant, url.text))

@@ -1,34 +1,86 @@
-"""What may be fetched, and how long and how large a fetch may be: the settings, read once at start."""
+"""Fetch policy: hosts, ports, sizes and times from the settings, read once at start."""
 
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv6Network, NetmaskValueError
 
-from service.media.fetch.address import Address, Reach, reach_of
-from service.media.fetch.embedded import NAT64_LENGTHS
-from service.media.fetch.host import Host
-from service.media.fetch.host_list import NOBODY, HostList, parse_host_list
-from service.media.fetch.url import Url
-from service.media.fetch.url_error import UrlError
+from service.media.fetch.address import NAT64_LENGTHS, Address, AddressClass, classify
+from service.media.fetch.url import Host, Url, UrlError, parse_host
 from service.settings import Settings, SettingsError
+
+ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class HostList:
+    """Hosts, by name.
+
+    Attributes:
+        names: whole hosts.
+        suffixes: ends of names, each with its leading dot.
+        has_any: every address, and every name that a single label does not make: those are this network's own.
+    """
+
+    names: frozenset[str] = frozenset()
+    suffixes: tuple[str, ...] = ()
+    has_any: bool = False
+
+    def __contains__(self, host: Host) -> bool:
+        """Return whether a host is on the list."""
+        if host.text in self.names or (self.has_any and (host.address is not None or "." in host.text)):
+            return True
+        return host.address is None and host.text.endswith(self.suffixes)
+
+
+NO_HOSTS = HostList()
+
+
+def parse_host_list(text: str, setting: str, *, patterns: bool) -> HostList:
+    """Read the value of a setting.
+
+    Args:
+        patterns: whether `*` and `*.example.com` may stand there.
+
+    Raises:
+        SettingsError: one is no host.
+    """
+    entries = [entry.strip() for entry in text.split(",")]
+    wild = {entry for entry in entries if entry.startswith(ANY)} if patterns else set()
+    whole = [_host(entry, setting, patterns=patterns) for entry in entries if entry not in wild]
+    ends = [_host(entry[2:], setting, patterns=True) for entry in wild - {ANY} if entry.startswith("*.")]
+    if len(ends) != len(wild - {ANY}) or any(end.address is not None for end in ends):
+        raise _error(setting, patterns=patterns)
+    return HostList(frozenset(host.text for host in whole), tuple(sorted(f".{end.text}" for end in ends)), ANY in wild)
+
+
+def _host(text: str, setting: str, *, patterns: bool) -> Host:
+    try:
+        return parse_host(text)
+    except UrlError as error:
+        raise _error(setting, patterns=patterns) from error
+
+
+def _error(setting: str, *, patterns: bool) -> SettingsError:
+    also = ", `*.example.com` or `*`" if patterns else "; patterns are not accepted here"
+    return SettingsError(f"{setting}: expected hosts separated by commas: `example.com`, `10.1.2.3`, `[fd00::1]`{also}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPolicy:
-    """What a fetch may do.
+    """Limits of a fetch.
 
     Attributes:
         allowed: hosts that may be asked.
         private: hosts that may also be asked where their addresses are private.
         ports: ports that may be connected to.
         nat64_prefixes: this network's own translators.
-        max_bytes: largest picture.
+        max_bytes: largest image.
         timeout_s: longest time of a fetch, redirects included, by the wall clock.
         connect_timeout_s: longest time until a hop's connection stands.
         max_redirects: hops after the first.
     """
 
-    allowed: HostList = NOBODY
-    private: HostList = NOBODY
+    allowed: HostList = NO_HOSTS
+    private: HostList = NO_HOSTS
     ports: frozenset[int] = frozenset((80, 443))
     nat64_prefixes: tuple[IPv6Network, ...] = ()
     max_bytes: int = 20 << 20
@@ -63,18 +115,18 @@ class FetchPolicy:
             UrlError: the host or the port is not allowed.
         """
         if url.host not in self.allowed and url.host not in self.private:
-            raise UrlError("got a host that pictures are not fetched from here")
+            raise UrlError("got a host that images are not fetched from here")
         if url.port not in self.ports:
-            raise UrlError("got a port that pictures are not fetched from here")
+            raise UrlError("got a port that images are not fetched from here")
 
     def permits(self, host: Host, address: Address) -> bool:
-        """Whether a host may be connected to at an address."""
-        highest = Reach.PRIVATE if host in self.private else Reach.PUBLIC
-        return reach_of(address, self.nat64_prefixes) <= highest
+        """Return whether a host may be connected to at an address."""
+        highest = AddressClass.PRIVATE if host in self.private else AddressClass.PUBLIC
+        return classify(address, self.nat64_prefixes) <= highest
 
 
 def _hosts(text: str | None, setting: str, *, patterns: bool) -> HostList:
-    return NOBODY if text is None else parse_host_list(text, setting, patterns=patterns)
+    return NO_HOSTS if text is None else parse_host_list(text, setting, patterns=patterns)
 
 
 def _ports(text: str) -> frozenset[int]:

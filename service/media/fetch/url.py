@@ -1,17 +1,97 @@
-"""The one parse of a URL: what it gives is what is connected to, what is asked for and what is compared with lists.
+"""The one parser of URLs: what it returns is what is connected to, requested and compared with the lists of hosts.
 
-Nothing is normalized but the case of scheme and host. Whatever two parsers have ever disagreed about is refused: a
-backslash, a space, a control character, `@` or `%` before the path, an empty host, a port of no number.
+Only scheme and host change case; nothing else is normalized. Everything that two parsers have disagreed about is
+refused: a backslash, a space, a control character, `@` or `%` before the path, an empty host, a port that is no number.
+A host has one spelling: `getaddrinfo` takes `0x7f.1`, `2130706433`, `127.1` and circled digits for 127.0.0.1, which are
+refused here, and so are letters outside ASCII: an international name is written in its `xn--` form.
 
-Source: RFC 3986; GHSA-qh4c-xf7m-gxfc and GHSA-v359-jj2v-j536 are what a second parser leads to.
+Source: RFC 3986; GHSA-qh4c-xf7m-gxfc and GHSA-v359-jj2v-j536 show what a second parser leads to.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import Literal, Never
 
-from service.media.fetch.host import Host, parse_host
-from service.media.fetch.url_error import UrlError
+from service.media.fetch.address import Address
+
+
+class UrlError(Exception):
+    """A URL is not accepted for how it is written, or for a host or port that is not allowed.
+
+    The message is for the client. It depends on the text and the settings alone, so that it says nothing about hosts.
+    """
+
+
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LOOKS_NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_DOTTED_QUAD = re.compile(r"(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2})){3}")
+_MAX_NAME_CHARS = 253
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host.
+
+    Attributes:
+        text: in lower case, without brackets.
+        address: the address, when the host is one.
+    """
+
+    text: str
+    address: Address | None = None
+
+    @property
+    def in_url(self) -> str:
+        """The form used in a URL and in the `Host` field."""
+        return f"[{self.text}]" if isinstance(self.address, IPv6Address) else self.text
+
+
+def parse_host(text: str) -> Host:
+    """Read a host.
+
+    Args:
+        text: what stands between `//` and the port.
+
+    Raises:
+        UrlError: it is no host, or one in a spelling that is not accepted.
+
+    Source: RFC 3986 section 3.2.2; the WHATWG URL standard, "ends in a number checker".
+    """
+    lower = text.lower()
+    if lower.startswith("["):
+        return _ipv6(lower)
+    labels = lower.split(".")
+    if _LOOKS_NUMERIC.fullmatch(labels[-1]):
+        return _ipv4(lower)
+    if len(lower) > _MAX_NAME_CHARS or not all(map(_LABEL.fullmatch, labels)):
+        _refuse("a host that is no name of ASCII letters, digits and hyphens (other scripts in their `xn--` form)")
+    return Host(lower)
+
+
+def _ipv6(text: str) -> Host:
+    try:
+        address = IPv6Address(text[1:-1]) if text.endswith("]") and "%" not in text else None
+    except AddressValueError:
+        address = None
+    if address is None:
+        _refuse("a host in brackets that is no IPv6 address")
+    return Host(str(address), address)
+
+
+def _ipv4(text: str) -> Host:
+    try:
+        address = IPv4Address(text) if _DOTTED_QUAD.fullmatch(text) else None
+    except AddressValueError:
+        address = None
+    if address is None:
+        _refuse("a numeric host that is no IPv4 address of four decimal numbers")
+    return Host(text, address)
+
+
+def _refuse(got: str) -> Never:
+    raise UrlError(f"got {got}") from None
+
 
 MAX_URL_CHARS = 8192
 Scheme = Literal["http", "https"]
@@ -24,7 +104,7 @@ _REFUSED_CHARS = re.compile(r"[^\x21-\x7e]|\\")
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """Where to connect, and what to ask for there.
+    """A parsed URL: where to connect, and the target to request.
 
     Attributes:
         scheme: `http` or `https`.

@@ -1,9 +1,1 @@
-"""The built-in model: where its checkpoint lies. Nothing here imports torch."""
-
-from pathlib import Path
-from typing import Final
-
-CHECKPOINT: Final[Path] = Path(__file__).resolve().parent / "checkpoint"
-"""Folder with the files of a released checkpoint: weights, config, tokenizer, sentence-transformers files."""
-
-__all__ = ["CHECKPOINT"]
+"""The built-in model: its checkpoint, and how it was trained, scored and calibrated."""

@@ -55,7 +55,6 @@ def build_config(vocab_size: int, special_ids: Mapping[str, int]) -> Qwen3VLConf
     """The configuration for a vocabulary.
 
     Args:
-        vocab_size: Rows of the embedding table.
         special_ids: Id of each of the tokenizer's special tokens, by its text.
     """
     text = _TEXT | {

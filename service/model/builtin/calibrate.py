@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from service.model.builtin import CHECKPOINT, instructions
+from service.checkpoint.hub import CALIBRATION_FILE, CHECKPOINT
 from service.model.builtin.architecture import MATRYOSHKA_DIMENSIONS
-from service.model.builtin.captions import caption
 from service.model.builtin.checkpoint import write_json
-from service.model.builtin.reference import Reference
-from service.model.builtin.scenes import ASPECTS, draw, sample_scene
-from service.model.checkpoint import CALIBRATION_FILE
+from service.model.builtin.scenes import instructions
+from service.model.builtin.scenes.captions import caption
+from service.model.builtin.scenes.scenes import ASPECTS, draw, sample_scene
+from service.model.builtin.scoring.reference import Reference
 
 NUM_SCENES: Final = 500
 _SEED: Final = 20261122
@@ -34,7 +34,6 @@ def calibration_vectors(reference: Reference, num_scenes: int) -> Vectors:
     """Raw vectors of the scenes' pictures under every instruction, and of a caption of each under every aspect.
 
     Args:
-        reference: the model under its stock forward.
         num_scenes: scenes to draw; each gives ten vectors.
 
     Returns:
@@ -42,8 +41,8 @@ def calibration_vectors(reference: Reference, num_scenes: int) -> Vectors:
     """
     rng = np.random.default_rng(_SEED)
     scenes = [sample_scene(rng, held_out=False) for _ in range(num_scenes)]
-    pictures = [draw(scene, _SIDES_PIXELS[i % len(_SIDES_PIXELS)]) for i, scene in enumerate(scenes)]
-    parts = [reference.embed_pictures(pictures, instructions.CANONICAL[aspect]) for aspect in ASPECTS]
+    images = [draw(scene, _SIDES_PIXELS[i % len(_SIDES_PIXELS)]) for i, scene in enumerate(scenes)]
+    parts = [reference.embed_images(images, instructions.CANONICAL[aspect]) for aspect in ASPECTS]
     parts += [reference.embed_texts([caption(scene, aspect, rng) for scene in scenes]) for aspect in ASPECTS]
     return np.concatenate(parts)
 
@@ -53,7 +52,6 @@ def ranges(vectors: Vectors, lengths: Sequence[int]) -> dict[str, dict[str, list
 
     Args:
         vectors: `[num_vectors, hidden]` raw vectors.
-        lengths: matryoshka lengths.
 
     Source: sentence-transformers `quantize_embeddings`, which takes ranges from a calibration set in this way.
     """

@@ -10,8 +10,8 @@ from typing import Any, Final
 from tokenizers import Tokenizer
 from transformers import Qwen3VLForConditionalGeneration
 
-from service.model.builtin import instructions
 from service.model.builtin.architecture import HIDDEN, MATRYOSHKA_DIMENSIONS, MAX_PIXELS
+from service.model.builtin.scenes import instructions
 from service.model.builtin.tokenizer import SPECIAL
 
 CHAT_TEMPLATE: Final = (

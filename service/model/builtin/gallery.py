@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.model.builtin.captions import caption
-from service.model.builtin.scenes import Scene, draw, meaning, sample_scene
+from service.model.builtin.scenes.captions import caption
+from service.model.builtin.scenes.scenes import Scene, draw, meaning, sample_scene
 
 SIZE_PIXELS: Final = 128
 """Side of a picture: what the model was trained on."""
@@ -24,7 +24,6 @@ def write_gallery(folder: Path, num: int, seed: int) -> None:
 
     Args:
         folder: where to; made where it is not there.
-        num: how many.
         seed: which; another seed gives other scenes.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +46,7 @@ def _different_scenes(num: int, rng: np.random.Generator) -> list[Scene]:
 
 
 def _facts(scene: Scene) -> dict[str, Any]:
-    """What is in the picture, to tell a right neighbor from a wrong one."""
+    """The contents of the image, to tell a right neighbor from a wrong one."""
     return {
         "colors": sorted({thing.color for thing in scene.objects}),
         "shapes": sorted({thing.shape for thing in scene.objects}),

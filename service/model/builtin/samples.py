@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from service.model.builtin.scenes import Scene, SceneObject, draw
+from service.model.builtin.scenes.scenes import Scene, SceneObject, draw
 
 FOLDER: Final = Path(__file__).resolve().parent / "samples"
 SIZE_PIXELS: Final = 256

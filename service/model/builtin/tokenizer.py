@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from service.model.builtin import instructions
-from service.model.builtin.captions import caption
-from service.model.builtin.scenes import ASPECTS, sample_scene
+from service.model.builtin.scenes import instructions
+from service.model.builtin.scenes.captions import caption
+from service.model.builtin.scenes.scenes import ASPECTS, sample_scene
 
 VOCAB_SIZE: Final = 1792
 SPECIAL: Final = (
@@ -50,9 +50,6 @@ def _corpus(seed: int) -> Iterator[str]:
 
 def train_tokenizer(seed: int) -> Tokenizer:
     """Train the vocabulary and put the post-processor on that appends `<|endoftext|>`.
-
-    Args:
-        seed: Seed of the captions in the corpus.
 
     Source: the pre-tokenizer pattern is Qwen2's; the post-processor is the released tokenizer's, as far as is known.
     """

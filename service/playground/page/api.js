@@ -1,4 +1,4 @@
-/** The server, asked with the key that is typed into the page. The key is in memory and nowhere else. */
+/** Requests to the server, with the key that was typed into the page and is kept in memory alone. */
 
 /**
  * @typedef {import("./types.js").Body} Body
@@ -8,9 +8,9 @@
 /** A refusal in the server's own words. */
 export class ApiError extends Error {
   /**
-   * @param {number} status HTTP status; 0 when nobody answered
+   * @param {number} status HTTP status; 0 when there was no answer
    * @param {Record<string, unknown>} error the body's `error`
-   * @param {number} retryAfterS what `Retry-After` says; 0 when it says nothing
+   * @param {number} retryAfterS seconds of `Retry-After`; 0 without one
    */
   constructor(status, error, retryAfterS) {
     super(typeof error.message === "string" ? error.message : `the server answered ${status}`);
@@ -25,12 +25,12 @@ export class ApiError extends Error {
 
 let key = "";
 
-/** @param {string} typed an empty one is none */
+/** @param {string} typed empty for no key */
 export function useKey(typed) {
   key = typed.trim();
 }
 
-/** Whether requests carry a key. */
+/** True if requests carry a key. */
 export function hasKey() {
   return key !== "";
 }
@@ -42,7 +42,7 @@ export const BASE = new URL(".", document.baseURI).href.replace(/\/$/, "");
  * @param {string} path without a slash in front
  * @param {Body} [body] for a POST
  * @returns {Promise<{answer: any, facts: Facts}>}
- * @throws {ApiError} when it is refused, or nobody answers
+ * @throws {ApiError} on a refusal, or without an answer
  */
 export async function ask(path, body) {
   const began = performance.now();

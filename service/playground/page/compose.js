@@ -1,7 +1,7 @@
 /** The form: items and instructions as rows that can be typed into, added to and taken away, by hand or by keyboard. */
 
 import { byId, element, thumbnail } from "./element.js";
-import { inputs, pictureItem, textItem } from "./items.js";
+import { inputs, imageItem, textItem } from "./items.js";
 
 /**
  * @typedef {import("./types.js").Item} Item
@@ -39,7 +39,7 @@ function rename(button, label) {
 
 /** @param {Item} item */
 function itemRow(item) {
-  const isText = item.picture === null;
+  const isText = item.image === null;
   const field = element("input", {
     type: "text",
     "aria-label": isText ? "Text" : `Text beside ${item.name}`,
@@ -117,11 +117,11 @@ function focusLast(list) {
 }
 
 /** @param {Iterable<File>} files */
-async function addPictures(files) {
-  const read = await Promise.all([...files].map((file) => pictureItem(file, file.name)));
-  inputs.items = [...inputs.items.filter((item) => item.picture !== null), ...read, ...inputs.items.filter((item) => item.picture === null)];
+async function addImages(files) {
+  const read = await Promise.all([...files].map((file) => imageItem(file, file.name)));
+  inputs.items = [...inputs.items.filter((item) => item.image !== null), ...read, ...inputs.items.filter((item) => item.image === null)];
   drawForm();
-  byId("status", HTMLElement).textContent = `${read.length} ${read.length === 1 ? "picture" : "pictures"} added.`;
+  byId("status", HTMLElement).textContent = `${read.length} ${read.length === 1 ? "image" : "images"} added.`;
 }
 
 /**
@@ -130,7 +130,7 @@ async function addPictures(files) {
  */
 export function offer(plan) {
   card = plan;
-  byId("pictures-part", HTMLElement).hidden = !plan.modalities.includes("image");
+  byId("images-part", HTMLElement).hidden = !plan.modalities.includes("image");
   byId("instructions-part", HTMLElement).hidden = !plan.takes_instructions;
   byId("texts-once-line", HTMLElement).hidden = !plan.modalities.includes("image");
   const known = new Set(Object.values(plan.input_types).filter(Boolean));
@@ -142,9 +142,9 @@ export function offer(plan) {
 /** Listen to the form's own buttons, to drops and to pastes. */
 export function startForm() {
   const files = byId("files", HTMLInputElement);
-  byId("add-pictures", HTMLButtonElement).addEventListener("click", () => files.click());
+  byId("add-images", HTMLButtonElement).addEventListener("click", () => files.click());
   files.addEventListener("change", async () => {
-    await addPictures(files.files ?? []);
+    await addImages(files.files ?? []);
     files.value = "";
   });
   byId("add-text", HTMLButtonElement).addEventListener("click", addText);
@@ -168,11 +168,11 @@ function startDrops() {
   addEventListener("drop", (event) => {
     event.preventDefault();
     document.body.classList.remove("dragging");
-    if (takes()) void addPictures(event.dataTransfer?.files ?? []);
+    if (takes()) void addImages(event.dataTransfer?.files ?? []);
   });
   addEventListener("paste", (event) => {
     const pasted = event.clipboardData?.files;
-    if (takes() && pasted?.length) void addPictures(pasted);
+    if (takes() && pasted?.length) void addImages(pasted);
   });
 }
 

@@ -79,11 +79,11 @@ export function roomOf(place) {
 }
 
 /**
- * A picture's thumbnail, or the letter that stands for a text.
+ * An image's thumbnail, or the letter that stands for a text.
  * @param {import("./types.js").Item} item
  */
 export function thumbnail(item) {
-  return item.picture === null
+  return item.image === null
     ? element("span", { class: "thumb letter", "aria-hidden": "true" }, "T")
-    : element("img", { class: "thumb", src: item.picture, alt: "" });
+    : element("img", { class: "thumb", src: item.image, alt: "" });
 }

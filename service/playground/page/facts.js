@@ -1,12 +1,12 @@
-/** What each request cost: pictures from the cache and through the vision tower, tokens, and where the time went. */
+/** What each request cost: images from the cache and through the vision tower, tokens, and where the time went. */
 
 import { element, scrollable } from "./element.js";
 
 /** @typedef {import("./types.js").Answered} Answered */
 
 const STAGES = /** @type {const} */ ([
-  ["media", "Pictures read and decoded", "mediaMs"],
-  ["queue", "Before the language model, encoding pictures included", "queueMs"],
+  ["media", "Images read and decoded", "mediaMs"],
+  ["queue", "Before the language model, encoding images included", "queueMs"],
   ["inference", "Language model", "inferenceMs"],
 ]);
 
@@ -24,10 +24,10 @@ export function drawFacts(place, answers) {
   const table = element("table", { class: "facts" }, element("thead", {}, element("tr", {}, ...head)));
   table.append(element("tbody", {}, ...answers.map((answer, at) => line(answer, at, longest))));
   const [hits, misses] = [sum(answers, "hits"), sum(answers, "misses")];
-  const told = `${hits + misses} pictures asked for, ${misses} encoded, ${hits} from the cache.`;
+  const told = `${hits + misses} images asked for, ${misses} encoded, ${hits} from the cache.`;
   const keys = STAGES.map(([name, words]) => element("li", {}, element("span", { class: `stage ${name}` }), words));
   keys.push(element("li", {}, element("span", { class: "stage rest" }), "The rest"));
-  place.replaceChildren(element("p", { class: "soft" }, hits + misses ? told : "No pictures were asked for."));
+  place.replaceChildren(element("p", { class: "soft" }, hits + misses ? told : "No images were asked for."));
   place.append(scrollable("Requests", table), element("ul", { class: "keys" }, ...keys));
 }
 

@@ -92,7 +92,7 @@ function begins(rows, i) {
 
 /** @param {Row} row */
 function rowHead(row) {
-  const label = row.item.picture === null ? row.item.text : row.item.name.replace(/\.\w+$/, "");
+  const label = row.item.image === null ? row.item.text : row.item.name.replace(/\.\w+$/, "");
   const tone = element("span", { class: `tone tone-${row.tone % 6}`, "aria-hidden": "true" });
   const words = element("span", { class: "words", "aria-hidden": "true" }, label);
   const named = element("span", { class: "unseen" }, rowName(row));
@@ -108,7 +108,7 @@ function columnHead(row, rows, j) {
   const tone = element("span", { class: `tone tone-${row.tone % 6}`, "aria-hidden": "true" });
   const named = element("span", { class: "unseen" }, rowName(row));
   const kind = begins(rows, j) ? "parted" : "";
-  const shown = row.item.picture === null ? element("span", { class: "words", "aria-hidden": "true" }, row.item.text) : thumbnail(row.item);
+  const shown = row.item.image === null ? element("span", { class: "words", "aria-hidden": "true" }, row.item.text) : thumbnail(row.item);
   return element("th", { scope: "col", class: kind, title: rowName(row) }, element("span", {}, shown, named, tone));
 }
 

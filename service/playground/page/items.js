@@ -1,4 +1,4 @@
-/** What is to be embedded: pictures and texts, and the instructions. Their place on the page is `compose`. */
+/** The inputs: images, texts and instructions. `compose` shows them. */
 
 /** @typedef {import("./types.js").Item} Item */
 
@@ -18,18 +18,18 @@ let lastId = 0;
  * @returns {Item}
  */
 export function textItem(text) {
-  return { id: ++lastId, name: "text", picture: null, text };
+  return { id: ++lastId, name: "text", image: null, text };
 }
 
 /**
- * Read a picture. Whether it is one, the server decides: it reads the bytes and not the name.
+ * Read an image file. The server decides by its bytes, not by its name, whether it is one.
  * @param {Blob} file
  * @param {string} name
  * @returns {Promise<Item>}
  */
-export async function pictureItem(file, name) {
+export async function imageItem(file, name) {
   const type = file.type.startsWith("image/") ? file.type : "image/png";
-  return { id: ++lastId, name, picture: `data:${type};base64,${await base64(file)}`, text: "" };
+  return { id: ++lastId, name, image: `data:${type};base64,${await base64(file)}`, text: "" };
 }
 
 /**
@@ -50,11 +50,11 @@ function base64(file) {
  * @param {Item} item
  */
 export function nameOf(item) {
-  if (item.picture === null) return `“${item.text}”`;
+  if (item.image === null) return `“${item.text}”`;
   return item.text ? `${item.name} with “${item.text}”` : item.name;
 }
 
 /** Those that are there to be embedded: a text that is still empty is not. */
 export function readyItems() {
-  return inputs.items.filter((item) => item.picture !== null || item.text.trim() !== "");
+  return inputs.items.filter((item) => item.image !== null || item.text.trim() !== "");
 }

@@ -1,4 +1,4 @@
-/** The page's start, and what its buttons do: find the model, embed, show. */
+/** Starts the page and handles its buttons: find the model, embed, show. */
 
 import { ApiError, ask, useKey } from "./api.js";
 import { blame, drawForm, forgive, offer, startForm } from "./compose.js";
@@ -104,8 +104,8 @@ async function embed() {
   const numRows = rowsOf(asks).length;
   byId("error", HTMLElement).hidden = true;
   forgive();
-  if (!card) return say("The model is not there yet.");
-  if (numRows < 3) return say("Add at least three things to compare: pictures, texts, or one picture under several instructions.");
+  if (!card) return say("The model is still loading.");
+  if (numRows < 3) return say("Add at least three things to compare: images, texts, or one image under several instructions.");
   if (numRows > MAX_ROWS) return fail(`${numRows} rows (items × instructions), and this page shows at most ${MAX_ROWS}.`);
   button.disabled = true;
   try {
@@ -124,8 +124,8 @@ async function embed() {
 }
 
 async function trySamples() {
-  if (!card) return say("The model is not there yet.");
-  await loadSamples({ pictures: card.modalities.includes("image"), instructions: card.takes_instructions });
+  if (!card) return say("The model is still loading.");
+  await loadSamples({ images: card.modalities.includes("image"), instructions: card.takes_instructions });
   drawForm();
   await embed();
   byId("results", HTMLElement).focus({ preventScroll: true });

@@ -1,4 +1,4 @@
-/** The rows on a plane, pictures as themselves, each with its instruction's color. */
+/** The rows on a plane, images as themselves, each with its instruction's color. */
 
 import { drawn, element, roomOf } from "./element.js";
 import { rowName } from "./heat_map.js";
@@ -11,7 +11,7 @@ import { rowName } from "./heat_map.js";
 const [HEIGHT, MARGIN, THUMB] = [420, 44, 30];
 const MAX_LABEL = 24;
 
-/** Pixels from a text's dot up to its words: past a picture that lies in the same place. */
+/** Pixels from a text's dot up to its words: past an image that lies in the same place. */
 const LABEL_LIFT = 19;
 
 /**
@@ -37,10 +37,10 @@ export function drawMap(place, rows) {
   const width = roomOf(place);
   const marks = rows.map(mark);
   const line = drawn("line", { class: "pair", visibility: "hidden" });
-  const picture = drawn("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-labelledby": "map-words" });
-  picture.append(line, ...marks);
+  const drawing = drawn("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-labelledby": "map-words" });
+  drawing.append(line, ...marks);
   const words = element("p", { id: "map-words", class: "soft" });
-  place.replaceChildren(picture, words);
+  place.replaceChildren(drawing, words);
   /** @type {Point[]} */
   let at = [];
   return {
@@ -61,9 +61,9 @@ export function drawMap(place, rows) {
 /** @param {Row} row */
 function mark(row) {
   const group = drawn("g", { class: `mark stroke-${row.tone % 6}` }, drawn("title", {}, rowName(row)));
-  if (row.item.picture !== null) {
+  if (row.item.image !== null) {
     const box = { x: -THUMB / 2, y: -THUMB / 2, width: THUMB, height: THUMB };
-    group.append(drawn("image", { ...box, href: row.item.picture, preserveAspectRatio: "xMidYMid slice" }), drawn("rect", { ...box, rx: 4 }));
+    group.append(drawn("image", { ...box, href: row.item.image, preserveAspectRatio: "xMidYMid slice" }), drawn("rect", { ...box, rx: 4 }));
     return group;
   }
   const text = row.item.text;

@@ -79,7 +79,7 @@ export function drawRequest(place, asks, callOf, say) {
 }
 
 function note() {
-  const shortened = "Pictures are shortened on the screen; what is copied is whole and runs as it stands.";
+  const shortened = "Images are shortened on the screen; the copied code has them in full and runs as it stands.";
   return hasKey() ? `${shortened} The key is read from the environment variable API_KEY.` : shortened;
 }
 

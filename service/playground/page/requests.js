@@ -14,16 +14,16 @@
  * without an instruction, as documents are embedded.
  * @param {Item[]} items
  * @param {string[]} instructions those that are empty mean the model's own
- * @param {boolean} textsOnce only where pictures are there too
+ * @param {boolean} textsOnce only where images are there too
  * @returns {Ask[]}
  */
 export function planAsks(items, instructions, textsOnce) {
   const names = [...new Set(instructions.map((one) => one.trim()).filter(Boolean))];
   const wanted = names.length ? names : [null];
-  const pictures = items.filter((item) => item.picture !== null);
-  const apart = textsOnce && names.length > 0 && pictures.length > 0 && pictures.length < items.length;
-  const asks = wanted.map((instruction) => ({ instruction, items: apart ? pictures : items }));
-  const texts = { instruction: null, items: items.filter((item) => item.picture === null) };
+  const images = items.filter((item) => item.image !== null);
+  const apart = textsOnce && names.length > 0 && images.length > 0 && images.length < items.length;
+  const asks = wanted.map((instruction) => ({ instruction, items: apart ? images : items }));
+  const texts = { instruction: null, items: items.filter((item) => item.image === null) };
   return (apart ? [...asks, texts] : asks).filter((ask) => ask.items.length > 0);
 }
 
@@ -45,7 +45,7 @@ export function rowsOf(asks) {
  * @returns {Call}
  */
 export function callOf(model, ask, size, format) {
-  const isPlain = ask.items.every((item) => item.picture === null);
+  const isPlain = ask.items.every((item) => item.image === null);
   const isFloat = format === "float";
   const texts = { [isFloat ? "input" : "texts"]: ask.items.map((item) => item.text) };
   /** @type {Body} */
@@ -61,7 +61,7 @@ export function callOf(model, ask, size, format) {
 
 /** @param {Item} item */
 function parts(item) {
-  const picture = item.picture === null ? [] : [{ type: "image_url", image_url: { url: item.picture } }];
-  const hasText = item.picture === null || item.text !== "";
-  return [...picture, ...(hasText ? [{ type: "text", text: item.text }] : [])];
+  const image = item.image === null ? [] : [{ type: "image_url", image_url: { url: item.image } }];
+  const hasText = item.image === null || item.text !== "";
+  return [...image, ...(hasText ? [{ type: "text", text: item.text }] : [])];
 }

@@ -94,7 +94,7 @@ export function typescript(base, { path, body }, hasKey) {
 }
 
 /**
- * Code for the screen: pictures are shortened.
+ * Code for the screen: images are shortened.
  * @param {string} code
  */
 export function forTheScreen(code) {

@@ -17,12 +17,12 @@ export interface ModelCard {
   device: string;
 }
 
-/** One thing to embed: a picture, a text, or a picture with a text beside it. */
+/** One thing to embed: an image, a text, or an image with a text beside it. */
 export interface Item {
   id: number;
   name: string;
   /** A data URI; null for a text. */
-  picture: string | null;
+  image: string | null;
   text: string;
 }
 

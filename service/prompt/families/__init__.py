@@ -1,4 +1,4 @@
-"""One page for each model family, found by listing this folder: a page is a module with a `FAMILY`.
+"""One module for each model family, found by listing this folder; each has a `FAMILY`.
 
 Imports neither torch nor transformers.
 """
@@ -7,11 +7,10 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 
-from service.prompt.family import Family
+from service.prompt.profile.family import Family
 
-BY_NAME: Mapping[str, Family] = {
-    page.name: importlib.import_module(f"{__name__}.{page.name}").FAMILY for page in pkgutil.iter_modules(__path__)
+FAMILIES: Mapping[str, Family] = {
+    module.name: importlib.import_module(f"{__name__}.{module.name}").FAMILY
+    for module in pkgutil.iter_modules(__path__)
 }
-"""All that this release serves, by the names of their pages: what `--family` takes."""
-
-FAMILIES: tuple[Family, ...] = tuple(BY_NAME.values())
+"""All that this release serves, by the names of their modules: what `--family` takes."""

@@ -1,26 +1,18 @@
 """Chinese-CLIP: a BERT reads texts, and its first token is projected."""
 
-from service.prompt.checkpoint_files import CheckpointFiles, positive
-from service.prompt.family import Family
-from service.prompt.profile import Profile
-from service.prompt.tower_profile import make_tower_profile, projection, section
-from service.prompt.tower_rules import square_rule
+from dataclasses import replace
+
+from service.prompt.families.clip import FAMILY as CLIP
+from service.prompt.families.clip import make_clip_profile
 
 TEXT = {"vocab_size": 30_522, "max_position_embeddings": 512}
-VISION = {"image_size": 224}
 
-
-def make_profile(files: CheckpointFiles) -> Profile:
-    """Nothing is padded."""
-    side = positive(section(files, "vision_config", VISION), "image_size")
-    return make_tower_profile(
-        files,
-        name="chinese-clip",
-        dimensions=projection(files),
-        text=section(files, "text_config", TEXT),
-        rule=square_rule(files, side),
-        pooling="cls",
-    )
-
-
-FAMILY = Family(("chinese_clip",), "Chinese-CLIP", make_profile)
+FAMILY = replace(
+    CLIP,
+    model_types=("chinese_clip",),
+    about="Chinese-CLIP",
+    make_profile=lambda files: make_clip_profile(files, "chinese-clip", TEXT, pooling="cls"),
+    stock="ChineseCLIPModel",
+    pooling="CLS, projected",
+    tests=("tests/models/two_tower/",),
+)

@@ -1,12 +1,12 @@
-"""CLAP: texts and sounds in one space, LAION's and their likes in transformers' form."""
+"""CLAP: texts and audio files in one space, LAION's and their likes in transformers' form."""
 
-from service.media.sound_rule import SoundRule
-from service.model.clap_features import check_towers, read_clap_features
-from service.prompt.checkpoint_files import CheckpointFiles, positive
-from service.prompt.family import Family
-from service.prompt.profile import Profile
-from service.prompt.single_item import SingleItem
-from service.prompt.tower_profile import make_tower_profile, projection, section
+from service.checkpoint.clap_features import check_towers, read_clap_features
+from service.checkpoint.config_files import CheckpointFiles, positive
+from service.media.audio.audio_file import AudioRule
+from service.prompt.profile.family import Difference, Family
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.tower_profile import make_tower_profile, projection, section
+from service.prompt.templates.single_item import SingleItem
 
 TEXT = {"vocab_size": 50_265, "max_position_embeddings": 514, "pad_token_id": 1}
 AUDIO = {"spec_size": 256, "num_mel_bins": 64, "enable_fusion": False}
@@ -25,10 +25,34 @@ def make_profile(files: CheckpointFiles) -> Profile:
         architecture="clap",
         dimensions=projection(files),
         text={**text, "max_position_embeddings": num_positions},
-        rule=SoundRule(rate_hz=features.sampling_rate, crop_samples=crop),
+        rule=AudioRule(rate_hz=features.sampling_rate, crop_samples=crop),
         pooling="cls",
-        layout=SingleItem(other="sound"),
+        layout=SingleItem(other="audio file"),
     )
 
 
-FAMILY = Family(("clap",), "CLAP", make_profile)
+ONE_IN_A_BATCH = Difference(
+    "CLAP, fused, no audio longer than its window",
+    "transformers marks a random one of the batch `is_longer`",
+    "each audio file is embedded as it is alone",
+    "a vector must not depend on its neighbors",
+)
+LONGER = Difference(
+    "CLAP, audio longer than its window",
+    "takes its parts at random places",
+    "the middle; of each third the middle",
+    "the same audio has the same vector",
+)
+
+FAMILY = Family(
+    model_types=("clap",),
+    about="CLAP",
+    make_profile=make_profile,
+    kind="two towers",
+    stock="ClapModel",
+    modalities="text or audio",
+    pooling="CLS, projected; audio: mean, projected",
+    prompt="bare",
+    tests=("tests/models/audio/", "tests/journey/test_audio.py"),
+    differences=(ONE_IN_A_BATCH, LONGER),
+)

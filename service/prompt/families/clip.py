@@ -1,25 +1,40 @@
 """CLIP: OpenAI's, LAION's and their likes in transformers' form."""
 
-from service.prompt.checkpoint_files import CheckpointFiles, positive
-from service.prompt.family import Family
-from service.prompt.profile import Profile
-from service.prompt.tower_profile import make_tower_profile, projection, section
-from service.prompt.tower_rules import square_rule
+from collections.abc import Mapping
+
+from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.sentence_files import Pooling
+from service.prompt.profile.family import Family
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.tower_profile import make_tower_profile, projection, section, square_rule
 
 TEXT = {"vocab_size": 49_408, "max_position_embeddings": 77}
 VISION = {"image_size": 224}
 
 
-def make_profile(files: CheckpointFiles) -> Profile:
-    """Texts end in the token that is pooled; nothing is padded."""
+def make_clip_profile(
+    files: CheckpointFiles, name: str, text: Mapping[str, object] = TEXT, *, pooling: Pooling = "last_token"
+) -> Profile:
+    """The profile of CLIP's towers, or of likes with another text tower; nothing is padded."""
     side = positive(section(files, "vision_config", VISION), "image_size")
     return make_tower_profile(
         files,
-        name="clip",
+        name=name,
         dimensions=projection(files),
-        text=section(files, "text_config", TEXT),
+        text=section(files, "text_config", text),
         rule=square_rule(files, side),
+        pooling=pooling,
     )
 
 
-FAMILY = Family(("clip",), "CLIP", make_profile)
+FAMILY = Family(
+    model_types=("clip",),
+    about="CLIP",
+    make_profile=lambda files: make_clip_profile(files, "clip"),
+    kind="two towers",
+    stock="CLIPModel",
+    modalities="text or image",
+    pooling="end token, projected; image: CLS, projected",
+    prompt="bare",
+    tests=("tests/models/two_tower/", "tests/journey/test_two_towers.py"),
+)

@@ -2,17 +2,17 @@
 
 Every token counts, those of the template too, as in the reference, which masks padding and nothing else.
 
-Source: transformers 5.23 `ColQwen2ForRetrieval` and `ColQwen2Processor`; reference/qwen3-vl-embedding.md section 8.1.
+Source: transformers 5.23 `ColQwen2ForRetrieval` and `ColQwen2Processor`; docs/notes/qwen3-vl-embedding.md.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from service.prompt.checkpoint_files import CheckpointFiles, positive
-from service.prompt.family import Family
-from service.prompt.page_or_query import PageOrQuery
-from service.prompt.profile import MULTI_VECTOR, Profile, UnsupportedModelError
-from service.prompt.qwen2_vl_files import Qwen2VLFiles, pixel_rule, processor_pixels
+from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.profile.family import Difference, Family
+from service.prompt.profile.profile import MULTI_VECTOR, Profile, input_types
+from service.prompt.profile.qwen2_vl_files import Qwen2VLFiles, pixel_rule, processor_pixels
+from service.prompt.templates.page_or_query import PageOrQuery
 
 PIXEL_RULE = pixel_rule(4, 1_280)
 """Of transformers' processor, where its files do not say; the released checkpoint says 768."""
@@ -21,15 +21,9 @@ MAX_TOKENS = 32_768
 PAGE_PROMPT = "<|im_start|>user\n<|vision_start|><|image_pad|><|vision_end|>Describe the image.<|im_end|><|endoftext|>"
 QUERY_PREFIX = "Query: "
 WHITE = (255, 255, 255)
-"""Under what is transparent: transformers 5.23's processors lay every picture on it."""
-INPUT_TYPES: Mapping[str, str] = {
-    "search_document": "",
-    "search_query": "",
-    "classification": "",
-    "clustering": "",
-    "image": "",
-}
-"""Texts are queries and pictures are pages, whatever they are for."""
+"""Under what is transparent: transformers 5.23's processors lay every image on it."""
+INPUT_TYPES = input_types("")
+"""Texts are queries and images are pages, whatever they are for."""
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
@@ -57,14 +51,14 @@ def make_profile(files: CheckpointFiles) -> Profile:
         dimensions=dimensions,
         min_dimensions=dimensions,
         matryoshka=(dimensions,),
-        pictures=replace(found.pictures, background=WHITE),
+        images=replace(found.images, background=WHITE),
         takes_instructions=False,
         mixes=False,
     )
 
 
 def _query_prefix(files: CheckpointFiles) -> str:
-    """What the processor puts in front of a query. Its other words are the family's, or the start ends."""
+    """The processor's prefix of a query. Its page prompt must be the family's."""
     said = files.processor()
     if (page := said.get("visual_prompt_prefix") or PAGE_PROMPT) != PAGE_PROMPT:
         raise UnsupportedModelError(
@@ -76,4 +70,24 @@ def _query_prefix(files: CheckpointFiles) -> str:
     return prefix
 
 
-FAMILY = Family(("colqwen2",), "ColQwen2, late interaction", make_profile)
+PAGES = Difference(
+    "ColQwen2",
+    "colpali-engine numbers a page's positions by M-RoPE and drops the alpha band; transformers counts plainly and "
+    "lays pages on white",
+    "as transformers",
+    "its checkpoints are the ones that load; with the other positions vectors of a page are up to 0.04 off on the "
+    "small checkpoint",
+)
+
+FAMILY = Family(
+    model_types=("colqwen2",),
+    about="ColQwen2, late interaction",
+    make_profile=make_profile,
+    kind="late interaction",
+    stock="ColQwen2ForRetrieval, plain positions",
+    modalities="text or image (a query, a page)",
+    pooling="none: 128 numbers for each token",
+    prompt="`Query: ` and ten `<|endoftext|>`; `Describe the image.`",
+    tests=("tests/models/late_interaction/",),
+    differences=(PAGES,),
+)

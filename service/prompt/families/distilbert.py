@@ -1,12 +1,10 @@
-"""DistilBERT: multi-qa-distilbert, msmarco-distilbert and their likes."""
+"""DistilBERT: multi-qa-distilbert, msmarco-distilbert."""
 
-from functools import partial
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
-from service.prompt.family import Family
-from service.prompt.text_profile import make_text_profile
-
-FAMILY = Family(
+FAMILY = text_family(
     ("distilbert",),
     "DistilBERT: multi-qa-distilbert and its likes",
-    partial(make_text_profile, name="distilbert", width="dim"),
+    stock="DistilBertModel",
+    make_profile=lambda files: make_text_profile(files, name="distilbert", width="dim"),
 )

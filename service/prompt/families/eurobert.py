@@ -1,8 +1,10 @@
 """EuroBERT: a bidirectional encoder in Llama's shape, long texts in many languages."""
 
-from functools import partial
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
-from service.prompt.family import Family
-from service.prompt.text_profile import make_text_profile
-
-FAMILY = Family(("eurobert",), "EuroBERT", partial(make_text_profile, name="eurobert"))
+FAMILY = text_family(
+    ("eurobert",),
+    "EuroBERT",
+    stock="EuroBertModel",
+    make_profile=lambda files: make_text_profile(files, name="eurobert"),
+)

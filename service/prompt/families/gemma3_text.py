@@ -1,15 +1,14 @@
 """EmbeddingGemma: Gemma 3 made bidirectional, the mean of all tokens, two Dense modules."""
 
-from functools import partial
-
-from service.prompt.family import Family
-from service.prompt.text_profile import make_text_profile
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
 MATRYOSHKA = (128, 256, 512)
 """Lengths of the model card below the full 768."""
 
-FAMILY = Family(
+FAMILY = text_family(
     ("gemma3_text",),
     "EmbeddingGemma 300M",
-    partial(make_text_profile, name="embeddinggemma", matryoshka=MATRYOSHKA),
+    stock="Gemma3TextModel",
+    make_profile=lambda files: make_text_profile(files, name="embeddinggemma", matryoshka=MATRYOSHKA),
+    pooling="mean, two Dense",
 )

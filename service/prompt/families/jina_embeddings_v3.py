@@ -1,12 +1,11 @@
-"""Jina Embeddings v3 in its native form. A checkpoint has the adapter of one task merged in; none is chosen here."""
+"""Jina Embeddings v3 in its native form; a checkpoint has the adapter of one task merged."""
 
-from functools import partial
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
-from service.prompt.family import Family
-from service.prompt.text_profile import make_text_profile
-
-FAMILY = Family(
+FAMILY = text_family(
     ("jina_embeddings_v3",),
     "Jina Embeddings v3, adapters merged",
-    partial(make_text_profile, name="jina-embeddings-v3"),
+    stock="JinaEmbeddingsV3Model",
+    make_profile=lambda files: make_text_profile(files, name="jina-embeddings-v3"),
+    pooling="mean",
 )

@@ -1,12 +1,11 @@
-"""Llama made an encoder: `is_causal` false in config.json, as in Llama-Nemotron-Embed; or a causal one."""
+"""Llama as an encoder (`is_causal` false in config.json, as in Llama-Nemotron-Embed), or causal."""
 
-from functools import partial
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
-from service.prompt.family import Family
-from service.prompt.text_profile import make_text_profile
-
-FAMILY = Family(
+FAMILY = text_family(
     ("llama",),
     "Llama-type embedders, bidirectional (is_causal false) or causal",
-    partial(make_text_profile, name="llama"),
+    stock="LlamaModel",
+    make_profile=lambda files: make_text_profile(files, name="llama"),
+    pooling="mean or last token, by its files",
 )

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from service.prompt.checkpoint_files import CheckpointFiles
-from service.prompt.families.clip import make_profile as make_clip_profile
-from service.prompt.family import Family
-from service.prompt.profile import Profile
+from service.prompt.families.clip import FAMILY as CLIP
+from service.prompt.families.clip import make_clip_profile
 
-
-def make_profile(files: CheckpointFiles) -> Profile:
-    """As CLIP's."""
-    return replace(make_clip_profile(files), name="metaclip-2")
-
-
-FAMILY = Family(("metaclip_2",), "MetaCLIP 2", make_profile)
+FAMILY = replace(
+    CLIP,
+    model_types=("metaclip_2",),
+    about="MetaCLIP 2",
+    make_profile=lambda files: make_clip_profile(files, "metaclip-2"),
+    stock="MetaClip2Model",
+    pooling="CLIP's",
+    tests=("tests/models/two_tower/",),
+)

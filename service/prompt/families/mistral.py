@@ -1,8 +1,12 @@
-"""Mistral made an embedder: E5-Mistral, SFR-Embedding, Linq-Embed. Causal, the last token is pooled."""
+"""Mistral as an embedder: E5-Mistral, SFR-Embedding, Linq-Embed. Causal, the last token is pooled."""
 
-from functools import partial
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
-from service.prompt.family import Family
-from service.prompt.text_profile import make_text_profile
-
-FAMILY = Family(("mistral",), "Mistral-type embedders: E5-Mistral", partial(make_text_profile, name="mistral"))
+FAMILY = text_family(
+    ("mistral",),
+    "Mistral-type embedders: E5-Mistral",
+    stock="MistralModel",
+    make_profile=lambda files: make_text_profile(files, name="mistral"),
+    pooling="last token",
+    prompt="`Instruct: {instruction}\\nQuery: `; documents bare",
+)

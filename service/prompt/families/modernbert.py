@@ -1,12 +1,10 @@
-"""ModernBERT: gte-modernbert, Nomic Embed on ModernBERT, Granite embedding R2. Most layers see a window only."""
+"""ModernBERT: gte-modernbert, Nomic Embed on ModernBERT, Granite embedding R2. Most layers attend in a window."""
 
-from functools import partial
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
-from service.prompt.family import Family
-from service.prompt.text_profile import make_text_profile
-
-FAMILY = Family(
+FAMILY = text_family(
     ("modernbert",),
     "ModernBERT: gte-modernbert, modernbert-embed and their likes",
-    partial(make_text_profile, name="modernbert"),
+    stock="ModernBertModel",
+    make_profile=lambda files: make_text_profile(files, name="modernbert"),
 )

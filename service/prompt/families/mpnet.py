@@ -1,15 +1,14 @@
-"""MPNet: all-mpnet-base-v2 and its likes. Its attention adds relative positions, so it runs by equal lengths."""
+"""MPNet: all-mpnet-base-v2. Its attention adds relative positions, so it runs by equal lengths."""
 
-from functools import partial
-
-from service.prompt.family import Family
-from service.prompt.text_profile import make_text_profile
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
 FIRST_POSITION = 2
 """Positions 0 and 1 are of padding, as in RoBERTa."""
 
-FAMILY = Family(
+FAMILY = text_family(
     ("mpnet",),
     "MPNet: all-mpnet-base-v2 and its likes",
-    partial(make_text_profile, name="mpnet", first_position=FIRST_POSITION),
+    stock="MPNetModel",
+    make_profile=lambda files: make_text_profile(files, name="mpnet", first_position=FIRST_POSITION),
+    pooling="mean, by its files",
 )

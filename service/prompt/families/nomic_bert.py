@@ -5,10 +5,11 @@ Its shorter vectors want a layer norm before the cut, which nothing in its files
 
 from collections.abc import Mapping
 
-from service.prompt.checkpoint_files import CheckpointFiles
-from service.prompt.family import Family
-from service.prompt.profile import Profile, UnsupportedModelError
-from service.prompt.text_profile import make_text_profile
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.profile.family import Difference
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
 AS_RELEASED: Mapping[str, object] = {
     "n_embd": 768,
@@ -29,7 +30,7 @@ AS_RELEASED: Mapping[str, object] = {
     "rotary_emb_interleaved": False,
     "use_rms_norm": False,
 }
-"""What transformers takes for a released config.json: it reads none of these names, and has these values of its own."""
+"""Transformers' values for a released config.json, of which it reads none of these names."""
 NATIVE = {"n_layer": "num_hidden_layers"}
 """Names that transformers does read in their place."""
 
@@ -56,4 +57,19 @@ def make_profile(files: CheckpointFiles) -> Profile:
     return make_text_profile(files, name="nomic_bert", width="n_embd", positions=positions)
 
 
-FAMILY = Family(("nomic_bert",), "NomicBert: nomic-embed-text", make_profile)
+SCALED = Difference(
+    "nomic-embed-text with `rotary_scaling_factor`",
+    "goes on beyond the trained positions: transformers unscaled, its own code scaled",
+    "prompts end at `max_trained_positions`",
+    "the references disagree from there on",
+)
+
+FAMILY = text_family(
+    ("nomic_bert",),
+    "NomicBert: nomic-embed-text",
+    stock="NomicBertModel",
+    make_profile=make_profile,
+    pooling="mean",
+    prompt="`search_query: `, `search_document: `",
+    differences=(SCALED,),
+)

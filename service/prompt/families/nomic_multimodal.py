@@ -1,15 +1,14 @@
 """nomic-embed-multimodal 3B and 7B, colpali-engine's BiQwen2.5, the adapter merged: pages and queries, M-RoPE.
 
-Source: illuin-tech/colpali, `BiQwen2_5` and `BiQwen2_5_Processor`; reference/qwen3-vl-embedding.md section 8.1.
+Source: illuin-tech/colpali, `BiQwen2_5` and `BiQwen2_5_Processor`; docs/notes/qwen3-vl-embedding.md.
 """
 
-from collections.abc import Mapping
-
-from service.prompt.checkpoint_files import CheckpointFiles
-from service.prompt.family import Family
-from service.prompt.profile import Profile, UnsupportedModelError
-from service.prompt.qwen2_vl_files import Qwen2VLFiles, pixel_rule, processor_pixels
-from service.prompt.visual_prompt import VisualPrompt
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.profile.family import Difference, Family
+from service.prompt.profile.profile import Profile, input_types
+from service.prompt.profile.qwen2_vl_files import Qwen2VLFiles, pixel_rule, processor_pixels
+from service.prompt.templates.visual_prompt import VisualPrompt
 
 PIXEL_RULE = pixel_rule(4, 1_280)
 """Of transformers' processor, where preprocessor_config.json does not say: the engine lets it resize."""
@@ -18,14 +17,8 @@ MAX_TOKENS = 32_768
 NUM_QUERY_ENDS = 10
 """End tokens behind a query: releases 0.3.11 and later of the engine. When the models came out it was one; a merged
 checkpoint that wants that says so with `cenote.query_end_tokens` of config.json."""
-INPUT_TYPES: Mapping[str, str] = {
-    "search_document": "",
-    "search_query": "",
-    "classification": "",
-    "clustering": "",
-    "image": "",
-}
-"""Texts are queries and pictures are pages, whatever they are for."""
+INPUT_TYPES = input_types("")
+"""Texts are queries and images are pages, whatever they are for."""
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
@@ -48,8 +41,23 @@ def make_profile(files: CheckpointFiles) -> Profile:
     )
 
 
-def _is_nomic(files: CheckpointFiles) -> bool:
-    return files.is_called("nomic", "biqwen2")
+QUERIES = Difference(
+    "nomic-embed-multimodal's queries",
+    "colpali-engine: `Query: ` and one end token at first, ten in 0.3.11 and 0.3.12, no `Query: ` since 0.3.13",
+    "`Query: ` and ten; `cenote.query_end_tokens` of config.json sets the number",
+    "one form for all; a checkpoint does not say which one it was made with",
+)
 
-
-FAMILY = Family(("qwen2_5_vl",), "nomic-embed-multimodal 3B and 7B, merged", make_profile, _is_nomic)
+FAMILY = Family(
+    model_types=("qwen2_5_vl",),
+    about="nomic-embed-multimodal 3B and 7B, merged",
+    make_profile=make_profile,
+    named=("nomic", "biqwen2"),
+    kind="vision-language",
+    stock="Qwen2_5_VLModel",
+    modalities="text, image",
+    pooling="last token",
+    prompt="`Describe the image.`, `Query: `",
+    tests=("tests/models/vlm/test_nomic.py",),
+    differences=(QUERIES,),
+)

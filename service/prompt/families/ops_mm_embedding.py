@@ -1,24 +1,20 @@
-"""Ops-MM-embedding-v1, 2B and 7B: GME's template over larger pictures, with positions that see the picture.
+"""Ops-MM-embedding-v1, 2B and 7B: GME's template over larger images, with M-RoPE positions.
 
-Source: `ops_mm_embedding_v1.py` of the released checkpoints; reference/qwen3-vl-embedding.md section 8.1.
+Source: `ops_mm_embedding_v1.py` of the released checkpoints; docs/notes/qwen3-vl-embedding.md.
 """
 
-from collections.abc import Mapping
-
-from service.prompt.chatml import ChatML
-from service.prompt.checkpoint_files import CheckpointFiles
-from service.prompt.family import Family
-from service.prompt.profile import Profile
-from service.prompt.qwen2_vl_files import Qwen2VLFiles, pixel_rule
+from service.checkpoint.config_files import CheckpointFiles
+from service.prompt.profile.family import Family
+from service.prompt.profile.profile import Profile, input_types
+from service.prompt.profile.qwen2_vl_files import Qwen2VLFiles, pixel_rule
+from service.prompt.templates.chatml import ChatML
 
 INSTRUCTION = "You are a helpful assistant."
 PIXEL_RULE = pixel_rule(256, 1_280)
 """Of the embedder's own resize, which leaves nothing to its processor's."""
 MAX_TOKENS = 8_192
 """The embedder has no limit of its own."""
-INPUT_TYPES: Mapping[str, str] = dict.fromkeys(
-    ("search_document", "search_query", "classification", "clustering", "image"), INSTRUCTION
-)
+INPUT_TYPES = input_types(INSTRUCTION)
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
@@ -38,8 +34,15 @@ def make_profile(files: CheckpointFiles) -> Profile:
     )
 
 
-def _is_ops(files: CheckpointFiles) -> bool:
-    return files.is_called("ops")
-
-
-FAMILY = Family(("qwen2_vl",), "Ops-MM-embedding-v1 2B and 7B", make_profile, _is_ops)
+FAMILY = Family(
+    model_types=("qwen2_vl",),
+    about="Ops-MM-embedding-v1 2B and 7B",
+    make_profile=make_profile,
+    named=("ops",),
+    kind="vision-language",
+    stock="Qwen2VLModel",
+    modalities="text, image",
+    pooling="last token",
+    prompt="GME's, over larger images",
+    tests=("tests/models/vlm/test_ops_mm.py",),
+)

@@ -4,45 +4,32 @@ from collections.abc import Mapping
 from dataclasses import astuple, replace
 from typing import Any
 
-from service.media.picture import MERGE_SIZE
-from service.media.resize import PixelRule
-from service.media.video_rule import VideoRule
-from service.prompt.chatml import TOKEN_NAMES, ChatML, SpecialTokens
-from service.prompt.checkpoint_files import CheckpointFiles, positive
-from service.prompt.family import Family
-from service.prompt.instruction import punctuate
-from service.prompt.profile import PictureProfile, Profile, UnsupportedModelError
+from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.errors import UnsupportedModelError
+from service.media.item import MERGE_SIZE
+from service.media.resize.image_rule import PixelRule
+from service.media.video.video_rule import VideoRule
+from service.prompt.profile.family import Family
+from service.prompt.profile.profile import ImageProfile, Profile, input_types
+from service.prompt.profile.qwen2_vl_files import special_tokens
+from service.prompt.templates.chatml import ChatML, punctuate
 
 DEFAULT_INSTRUCTION = "Represent the user's input."
 """With its full stop, as the code has it; the README's prose drops it."""
 QUERY_INSTRUCTION = "Retrieve images or text relevant to the user's query."
-"""The first task of the official README. Documents keep the default instruction (reference section 12)."""
+"""The first task of the official README. Documents keep the default instruction."""
 PIXEL_RULE = PixelRule(factor=32, min_pixels=4_096, max_pixels=1_843_200, max_aspect=200)
 """The embedder's constants, never the checkpoint's preprocessor_config.json.
 
 That file carries Qwen3-VL's own limits, 65,536 and 16,777,216, which give other grids and so other vectors: a 77 x 100
-thumbnail is 4 x 6 patches under the embedder and 16 x 20 under the file (reference section 3.4).
+thumbnail is 4 x 6 patches under the embedder and 16 x 20 under the file.
 """
 MAX_TOKENS = 8_192
 """The embedder's `max_length`."""
 MIN_DIMENSIONS = 64
 """Shortest matryoshka prefix of the model card."""
-INPUT_TYPES: Mapping[str, str] = {
-    "search_document": DEFAULT_INSTRUCTION,
-    "search_query": QUERY_INSTRUCTION,
-    "classification": DEFAULT_INSTRUCTION,
-    "clustering": DEFAULT_INSTRUCTION,
-    "image": DEFAULT_INSTRUCTION,
-}
+INPUT_TYPES = input_types(DEFAULT_INSTRUCTION, query=QUERY_INSTRUCTION)
 """Cohere's names. The checkpoint's own prompts add names and never change these."""
-
-_CONFIG_IDS = {
-    "image_pad": "image_token_id",
-    "video_pad": "video_token_id",
-    "vision_start": "vision_start_token_id",
-    "vision_end": "vision_end_token_id",
-}
-"""Special tokens that config.json numbers too: both files must agree."""
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
@@ -50,20 +37,20 @@ def make_profile(files: CheckpointFiles) -> Profile:
 
     `matryoshka_dimensions` and `is_matryoshka` of config.json override the family's range. Pixel limits are the
     family's constants, unless config.json has an object `cenote` with `max_pixels`: a checkpoint trained on small
-    pictures says so, and larger ones are shrunk to what it knows.
+    images says so, and larger ones are shrunk to what it knows.
 
     Raises:
         UnsupportedModelError: files are missing, damaged or in disagreement.
 
-    Source: reference/qwen3-vl-embedding.md sections 1, 2.1, 2.5 and 7.
+    Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_embedding.py`; docs/notes/qwen3-vl-embedding.md.
     """
     text, vision = files.section("text_config"), files.section("vision_config")
     _check_patches(vision)
     dimensions = positive(text, "hidden_size")
     matryoshka = files.matryoshka(dimensions)
-    tokens = _special_tokens(files)
+    tokens = special_tokens(files, {})
     pixel_rule = _pixel_rule(files.config)
-    pictures = PictureProfile(
+    images = ImageProfile(
         pixel_rule=pixel_rule,
         feature_width=dimensions * (1 + _num_deepstack(vision)),
         image_pad=tokens.image_pad,
@@ -83,7 +70,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
         matryoshka=matryoshka,
         max_tokens=min(MAX_TOKENS, positive(text, "max_position_embeddings")),
         modalities=("text", "image", "video"),
-        pictures=pictures,
+        images=images,
         protected=astuple(tokens),
         layout=ChatML(tokens, DEFAULT_INSTRUCTION),
         expected_tail=tokens.end_of_text,
@@ -106,17 +93,6 @@ def _num_deepstack(vision: Mapping[str, Any]) -> int:
     return len(layers)
 
 
-def _special_tokens(files: CheckpointFiles) -> SpecialTokens:
-    named = files.special_tokens(TOKEN_NAMES)
-    for field, key in _CONFIG_IDS.items():
-        if files.config.get(key) != named[field]:
-            raise UnsupportedModelError(
-                f"config.json has {key} {files.config.get(key)!r}, but tokenizer.json numbers "
-                f"{TOKEN_NAMES[field]} {named[field]}"
-            )
-    return SpecialTokens(**named)
-
-
 def _pixel_rule(config: Mapping[str, Any]) -> PixelRule:
     own = config.get("cenote") or {}
     max_pixels = own.get("max_pixels", PIXEL_RULE.max_pixels) if isinstance(own, dict) else None
@@ -129,10 +105,20 @@ def _pixel_rule(config: Mapping[str, Any]) -> PixelRule:
 
 
 def _video_rule(pixel_rule: PixelRule) -> VideoRule:
-    """The family's, with frames no larger than the pictures that the checkpoint knows."""
+    """The family's, with frames no larger than the images that the checkpoint knows."""
     rule, largest = VideoRule(), pixel_rule.max_pixels
     least, most = min(rule.min_frame_pixels, largest), min(rule.max_frame_pixels, largest)
     return replace(rule, min_frame_pixels=least, max_frame_pixels=most)
 
 
-FAMILY = Family(("qwen3_vl",), "Qwen3-VL-Embedding 2B and 8B, and fine-tunes of them", make_profile)
+FAMILY = Family(
+    model_types=("qwen3_vl",),
+    about="Qwen3-VL-Embedding 2B and 8B, and fine-tunes of them",
+    make_profile=make_profile,
+    kind="vision-language",
+    stock="Qwen3VLModel",
+    modalities="text, image, video",
+    pooling="last token",
+    prompt="ChatML with a system turn",
+    tests=("tests/models/golden/",),
+)

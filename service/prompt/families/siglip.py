@@ -3,12 +3,11 @@
 import re
 import string
 
-from service.prompt.checkpoint_files import CheckpointFiles, positive
-from service.prompt.family import Family
-from service.prompt.profile import Profile
-from service.prompt.single_item import SingleItem
-from service.prompt.tower_profile import is_class, make_tower_profile, section, shared_width
-from service.prompt.tower_rules import square_rule
+from service.checkpoint.config_files import CheckpointFiles, positive
+from service.prompt.profile.family import Family
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.tower_profile import is_class, make_tower_profile, section, shared_width, square_rule
+from service.prompt.templates.single_item import SingleItem
 
 TEXT = {"vocab_size": 32_000, "hidden_size": 768, "max_position_embeddings": 64}
 VISION = {"hidden_size": 768, "image_size": 224}
@@ -19,9 +18,6 @@ def canonical(text: str) -> str:
     """Lower case, no ASCII punctuation, one blank for all white space between words and none around them.
 
     Where tokenizer.json does the same nothing more happens.
-
-    Args:
-        text: any text.
 
     Source: transformers 5.23 `SiglipTokenizer.canonicalize_text`; google-research/big_vision at 3b8e5ab.
     """
@@ -42,4 +38,14 @@ def make_profile(files: CheckpointFiles) -> Profile:
     )
 
 
-FAMILY = Family(("siglip",), "SigLIP", make_profile)
+FAMILY = Family(
+    model_types=("siglip",),
+    about="SigLIP",
+    make_profile=make_profile,
+    kind="two towers",
+    stock="SiglipModel",
+    modalities="text or image",
+    pooling="last of 64 padded tokens; image: attention",
+    prompt="padded, canonical",
+    tests=("tests/models/two_tower/",),
+)

@@ -1,28 +1,22 @@
 """VLM2Vec-V2 on Qwen2-VL, its LoRA merged: no chat template, the last token of the text is pooled, plain positions.
 
-The script finds pictures by the `<|vision_start|>` before them to number positions, and its prompts have none: they
-count 0, 1, 2, ... through a picture as through a text.
+The script finds images by the `<|vision_start|>` before them to number positions, and its prompts have none: they
+count 0, 1, 2, ... through an image as through a text.
 
 Source: TIGER-AI-Lab/VLM2Vec, `src/model/processor.py`, `src/arguments.py`, its `get_rope_index`.
 """
 
-from service.prompt.bare_pads import PICTURE_INSTRUCTION, bare_pads
-from service.prompt.checkpoint_files import CheckpointFiles
-from service.prompt.family import Family
-from service.prompt.profile import Profile
-from service.prompt.qwen2_vl_files import Qwen2VLFiles, pixel_rule
+from service.checkpoint.config_files import CheckpointFiles
+from service.prompt.profile.family import Family
+from service.prompt.profile.profile import Profile, input_types
+from service.prompt.profile.qwen2_vl_files import Qwen2VLFiles, pixel_rule
+from service.prompt.templates.vlm2vec import IMAGE_INSTRUCTION, bare_pads
 
 PIXEL_RULE = pixel_rule(4, 1_280)
 """`resize_min_pixels` and `resize_max_pixels`."""
 MAX_TOKENS = 8_192
 """The script has no limit of its own."""
-INPUT_TYPES = {
-    "search_document": "",
-    "search_query": "",
-    "classification": "",
-    "clustering": "",
-    "image": PICTURE_INSTRUCTION,
-}
+INPUT_TYPES = input_types("", image=IMAGE_INSTRUCTION)
 """The training data has an instruction for each task, and none for all queries."""
 
 
@@ -42,8 +36,15 @@ def make_profile(files: CheckpointFiles) -> Profile:
     )
 
 
-def _is_vlm2vec(files: CheckpointFiles) -> bool:
-    return files.is_called("vlm2vec")
-
-
-FAMILY = Family(("qwen2_vl",), "VLM2Vec-V2, merged", make_profile, _is_vlm2vec)
+FAMILY = Family(
+    model_types=("qwen2_vl",),
+    about="VLM2Vec-V2, merged",
+    make_profile=make_profile,
+    named=("vlm2vec",),
+    kind="vision-language",
+    stock="Qwen2VLModel, plain positions",
+    modalities="text, image",
+    pooling="last token",
+    prompt="image, instruction, text; no template",
+    tests=("tests/models/vlm/test_vlm2vec.py",),
+)

@@ -1,9 +1,8 @@
 """XLM-RoBERTa and RoBERTa: multilingual E5, BGE-M3 (its dense vector), all-distilroberta."""
 
-from service.prompt.checkpoint_files import CheckpointFiles
-from service.prompt.family import Family
-from service.prompt.profile import Profile
-from service.prompt.text_profile import make_text_profile
+from service.checkpoint.config_files import CheckpointFiles
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.text_profile import make_text_profile, text_family
 
 PADDING = 1
 """Number of the padding token where config.json does not say."""
@@ -16,4 +15,9 @@ def make_profile(files: CheckpointFiles) -> Profile:
     return make_text_profile(files, name="xlm_roberta", first_position=first)
 
 
-FAMILY = Family(("xlm-roberta", "roberta"), "XLM-RoBERTa and RoBERTa: multilingual E5, BGE-M3 dense", make_profile)
+FAMILY = text_family(
+    ("xlm-roberta", "roberta"),
+    "XLM-RoBERTa and RoBERTa: multilingual E5, BGE-M3 dense",
+    stock="XLMRobertaModel, RobertaModel",
+    make_profile=make_profile,
+)

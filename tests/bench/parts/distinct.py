@@ -1,12 +1,12 @@
-"""Thousands of pictures that are all different: the encoder cache fills to its cap and stays there."""
+"""Thousands of images that are all different: the encoder cache fills to its cap and stays there."""
 
 from tests.bench.figure import Bar, Curve, Figure, Measured, exactly
 from tests.bench.memory import MIB, MemoryWatch, within_budget
 from tests.bench.parts.part import Part
 from tests.bench.sides.service import Service
 from tests.bench.stage import Stage
-from tests.bench.work import Work, picture_body
-from tests.conftest import picture
+from tests.bench.work import Work, image_body
+from tests.conftest import image
 
 SEED = 500_000
 PER_REQUEST = 20
@@ -29,7 +29,7 @@ def run(stage: Stage) -> Measured:
     encoded = service.server.metric("cenote_vision_encodes_total")
     num = num_requests * PER_REQUEST
     evicted = service.server.metric("cenote_encoder_cache_evictions_total")
-    notes = [f"{num:,} different pictures, {encoded:,.0f} runs of the tower, {evicted:,.0f} evictions"]
+    notes = [f"{num:,} different images, {encoded:,.0f} runs of the tower, {evicted:,.0f} evictions"]
     words = "memory while these are sent, of what the settings allow"
     resident = within_budget("distinct_memory", words, memory, stage.checkpoint, CAP_BYTES, ARENA_BYTES)
     return Measured([_cache(memory, notes), resident], [_curve(memory)])
@@ -37,8 +37,8 @@ def run(stage: Stage) -> Measured:
 
 def _ask(service: Service, number: int) -> None:
     first = SEED + number * PER_REQUEST
-    pictures = [picture(seed, PX, PX) for seed in range(first, first + PER_REQUEST)]
-    service.prepare("distinct", Work([picture_body(pictures)]))
+    images = [image(seed, PX, PX) for seed in range(first, first + PER_REQUEST)]
+    service.prepare("distinct", Work([image_body(images)]))
     service.run("distinct")
 
 
@@ -56,7 +56,7 @@ def _curve(memory: MemoryWatch) -> Curve:
         "encoder cache": [(at, exactly(gauge / MIB)) for at, _, gauge in share],
         "cap": [(0.0, exactly(CAP_BYTES / MIB)), (1.0, exactly(CAP_BYTES / MIB))],
     }
-    return Curve("distinct", "memory while different pictures are sent", "share of the run", "MiB", series)
+    return Curve("distinct", "memory while different images are sent", "share of the run", "MiB", series)
 
 
-PART = Part("distinct", "10,000 different pictures (built-in model)", run, model="builtin")
+PART = Part("distinct", "10,000 different images (built-in model)", run, model="builtin")

@@ -1,4 +1,4 @@
-"""What an unseen picture costs by its size."""
+"""What an unseen image costs by its size."""
 
 from itertools import count
 
@@ -8,32 +8,32 @@ from tests.bench.rounds import Case, interleave
 from tests.bench.sides.side import Side
 from tests.bench.spread import spread
 from tests.bench.stage import Stage
-from tests.bench.work import Work, picture_body
-from tests.conftest import picture
+from tests.bench.work import Work, image_body
+from tests.conftest import image
 
 SEED = 300_000
 TOKEN_PIXELS = 32 * 32
 
 
 def run(stage: Stage) -> Measured:
-    """Seconds of one picture, over HTTP from its file and bare from its pixels."""
+    """Seconds of one image, over HTTP from its file and bare from its pixels."""
     seeds = count(SEED)
 
     def case(name: str, side: Side, px: int) -> Case:
         def work(_: int) -> Work:
-            return Work([picture_body([picture(next(seeds), px, px, "JPEG")])], kind="encode")
+            return Work([image_body([image(next(seeds), px, px, "JPEG")])], kind="encode")
 
         return Case(f"{name} {px}", side, work, is_fresh=True)
 
     sides: dict[str, Side] = {"service": stage.service, "bare forward": stage.bare}
-    cases = [case(name, side, px) for name, side in sides.items() for px in stage.scale.picture_sides]
+    cases = [case(name, side, px) for name, side in sides.items() for px in stage.scale.image_sides]
     spent = interleave(cases, stage.scale.curve_rounds)
     points = {
-        name: [(px * px / TOKEN_PIXELS, spread(spent[f"{name} {px}"])) for px in stage.scale.picture_sides]
+        name: [(px * px / TOKEN_PIXELS, spread(spent[f"{name} {px}"])) for px in stage.scale.image_sides]
         for name in sides
     }
-    words = "seconds of one unseen picture by its visual tokens"
+    words = "seconds of one unseen image by its visual tokens"
     return Measured([], [Curve("image_size", words, "visual tokens", "s", points)])
 
 
-PART = Part("image_size", "seconds by size of picture", run)
+PART = Part("image_size", "seconds by size of image", run)

@@ -9,8 +9,8 @@ from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
 from tests.bench.spread import ratio, spread
 from tests.bench.stage import Stage
-from tests.bench.work import Work, picture_body
-from tests.conftest import picture
+from tests.bench.work import Work, image_body
+from tests.conftest import image
 
 MAX_DIFFERENCE = 1e-5
 
@@ -27,7 +27,7 @@ def run(stage: Stage) -> Measured:
 def compare_towers(stage: Stage, num_rounds: int) -> tuple[dict[str, list[float]], Features, Features]:
     """Seconds of both and their features; the stock tower is given its patches ready, ours starts from the pixels."""
     px = stage.scale.tower_px
-    work = same(Work([picture_body([picture(7, px, px, "PNG")])], kind="tower"))
+    work = same(Work([image_body([image(7, px, px, "PNG")])], kind="tower"))
     spent = interleave([Case("own", stage.bare, work), Case("stock", stage.stock, work)], num_rounds)
     (own,), (stock,) = stage.bare.vectors("own"), stage.stock.vectors("stock")
     return spent, own, stock

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-from service.engine.lanes import Lanes
-from service.engine.own_core import keep_core
-from service.engine.waiting import Waiting
+from service.engine.scheduling.short_long_queue import ShortLongQueue
+from service.engine.scheduling.waiting import Waiting
+from service.engine.startup.cpu_tuning import keep_core
 from service.engine.worker import load
-from service.front.from_settings import start_message
+from service.front.engine_client.local_engine import start_message
 from service.ipc.messages import Media, PixelSlot, Request
 from service.settings import Settings
 from tests.bench.pipe import answer_forever
@@ -34,7 +34,7 @@ class Ready:
     Attributes:
         groups: requests that are under way together.
         kind: what is done in the time.
-        features: of each picture by its key, of the last time it was encoded.
+        features: of each image by its key, of the last time it was encoded.
         rows: what the last run gave.
     """
 
@@ -100,20 +100,22 @@ class BareForward:
                 ready.features[media.key] = self._encoded(media)
 
     def _encoded(self, media: Media) -> torch.Tensor:
-        assert media.slot is not None  # `prompts.py` gives every picture its pixels
-        return self._runner.encode(media.slot, media.grid_thw)
+        assert media.slot is not None  # `prompts.py` gives every image its pixels
+        return self._runner.encode(media, media.slot)
 
     def _embed(self, group: Sequence[Request], ready: Ready) -> list[bytes]:
-        lanes: Lanes[torch.Tensor] = Lanes(self._settings.max_batch_tokens, self._settings.max_batch_requests)
+        ready_queue: ShortLongQueue[torch.Tensor] = ShortLongQueue(
+            self._settings.max_batch_tokens, self._settings.max_batch_requests
+        )
         for request in group:
-            lanes.add(Waiting(request, 0.0, [ready.features[media.key] for media in request.media]))
+            ready_queue.add(Waiting(request, 0.0, [ready.features[media.key] for media in request.media]))
         rows: dict[int, bytes] = {}
-        while lanes:
-            batch = lanes.take_batch()
+        while ready_queue:
+            batch = ready_queue.take_batch()
             self._num_steps += 1
             finished = self._runner.finish(self._runner.embed(batch), [waiting.request for waiting in batch])
             for waiting, row in zip(batch, finished, strict=True):
-                assert row is not None, "a vector is not sound"
+                assert row is not None, "a vector is not finite"
                 rows[waiting.request.id] = row["float32"]
         return [rows[request.id] for request in group]
 

@@ -19,7 +19,7 @@ class Side(Protocol):
         """Do it; how long that took, in seconds, by the clock of whoever did it."""
 
     def vectors(self, label: str) -> Sequence[NDArray[np.float32]]:
-        """What the last run gave, one row for each input, or each picture's features."""
+        """What the last run gave, one row for each input, or each image's features."""
 
     def close(self) -> None:
         """End what runs."""

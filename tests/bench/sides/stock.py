@@ -1,6 +1,6 @@
 """Plain transformers on the same checkpoint: a loop over padded batches of 32, and the vision tower as it is there.
 
-In its favor: its prompts are tokenized and its pictures are cut into patches before the clock starts.
+In its favor: its prompts are tokenized and its images are cut into patches before the clock starts.
 
 `python -m tests.bench.sides.stock FOLDER THREADS`
 """
@@ -16,8 +16,8 @@ from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 from transformers import Qwen3VLModel
 
-from service.media.item import MediaItem
-from service.model.builtin.patches import patchify
+from service.media.image.image_file import ImageFile
+from service.model.builtin.training.patches import patchify
 from service.settings import Settings
 from tests.bench.pipe import answer_forever
 from tests.bench.prompts import PromptReader, pixels_of
@@ -49,7 +49,7 @@ class StockTransformers:
         prompts = [prompt for body in wanted.bodies for prompt in self._reader.prompts(body)]
         if wanted.kind == "tower":
             items = [place.item for prompt in prompts for place in prompt.placeholders]
-            self._patches[label] = [_patches(item) for item in items if isinstance(item, MediaItem)]
+            self._patches[label] = [_patches(item) for item in items if isinstance(item, ImageFile)]
         else:
             parts = [prompts[i : i + BATCH_SIZE] for i in range(0, len(prompts), BATCH_SIZE)]
             self._batches[label] = [_padded([prompt.token_ids for prompt in part]) for part in parts]
@@ -86,7 +86,7 @@ def _padded(rows: Sequence[list[int]]) -> Batch:
     return pad_sequence(ids, batch_first=True), mask
 
 
-def _patches(item: MediaItem) -> tuple[torch.Tensor, torch.Tensor]:
+def _patches(item: ImageFile) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(patchify(np.asarray(pixels_of(item))[None])), torch.tensor([item.grid_thw])
 
 

@@ -5,8 +5,8 @@ import pytest
 from chromadb.config import Settings
 from chromadb.utils.embedding_functions import CohereEmbeddingFunction, OpenAIEmbeddingFunction
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import MODEL, TEXTS, Plain, assert_same, numbered_texts
-from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
@@ -14,8 +14,8 @@ def openai_function(url: str) -> OpenAIEmbeddingFunction:
     return OpenAIEmbeddingFunction(model_name=MODEL, api_base=f"{url}/v1", api_key="unused")
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
-    embed = readme_client("chromadb", plain.url, OpenAIEmbeddingFunction=OpenAIEmbeddingFunction)
+def test_the_pages_line_is_enough(plain: Plain) -> None:
+    embed = page_client("chromadb", plain.url, OpenAIEmbeddingFunction=OpenAIEmbeddingFunction)
     assert_same([list(vector) for vector in embed(TEXTS)], plain.vectors({"input": TEXTS}))
 
 

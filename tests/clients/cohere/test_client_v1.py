@@ -6,7 +6,7 @@ import cohere
 import pytest
 from cohere.errors import BadRequestError, NotFoundError
 
-from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image_part, numbered_texts, picture
+from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image, image_part, numbered_texts
 from tests.clients.relay import Relay
 
 
@@ -50,9 +50,9 @@ def test_two_hundred_texts_come_back_merged_in_order(
     assert answer.meta.billed_units.input_tokens
 
 
-def test_a_picture_goes_in(client: cohere.Client, plain: Plain) -> None:
-    answer = client.embed(model=MODEL, input_type="image", images=[picture()], embedding_types=["float"])
-    assert_same(answer.embeddings.float_, plain.vectors({"inputs": [{"content": [image_part(picture())]}]}))
+def test_an_image_goes_in(client: cohere.Client, plain: Plain) -> None:
+    answer = client.embed(model=MODEL, input_type="image", images=[image()], embedding_types=["float"])
+    assert_same(answer.embeddings.float_, plain.vectors({"inputs": [{"content": [image_part(image())]}]}))
 
 
 def test_truncation_is_the_clients_choice(client: cohere.Client) -> None:

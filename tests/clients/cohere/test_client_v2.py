@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from cohere.errors import BadRequestError, NotFoundError, ServiceUnavailableError, UnprocessableEntityError
 
-from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image_part, numbered_texts, picture
-from tests.clients.readme import readme_client
+from tests.clients.client_page import page_client
+from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image, image_part, numbered_texts
 from tests.clients.relay import Relay
 from tests.clients.stores import assert_each_is_found_first
 
@@ -21,8 +21,8 @@ def client(relay: Relay) -> cohere.ClientV2:
     return cohere.ClientV2(base_url=relay.url, api_key="unused")
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
-    client = readme_client("cohere", plain.url, ClientV2=cohere.ClientV2)
+def test_the_pages_line_is_enough(plain: Plain) -> None:
+    client = page_client("cohere", plain.url, ClientV2=cohere.ClientV2)
     answer = client.embed(model=MODEL, input_type="search_document", texts=TEXTS)
     assert_same(answer.embeddings.float_, plain.vectors({"input": TEXTS}))
 
@@ -55,8 +55,8 @@ def test_all_number_formats_have_the_shorter_length(client: cohere.ClientV2, pla
     np.testing.assert_array_equal(by_type.ubinary, np.packbits(np.array(by_type.float_) >= 0, axis=1))
 
 
-def test_pictures_go_in_as_images_and_as_inputs(client: cohere.ClientV2, plain: Plain) -> None:
-    urls = [picture("red-circle-blue-square"), picture("three-green-stars")]
+def test_images_go_in_as_images_and_as_inputs(client: cohere.ClientV2, plain: Plain) -> None:
+    urls = [image("red-circle-blue-square"), image("three-green-stars")]
     want = plain.vectors({"inputs": [{"content": [image_part(url)]} for url in urls]})
     answer = client.embed(model=MODEL, input_type="image", images=urls)
     assert_same(answer.embeddings.float_, want)
@@ -75,7 +75,7 @@ def test_refusals_are_the_clients_own_classes(client: cohere.ClientV2, relay: Re
         client.embed(model="embed-v4.0", input_type="search_document", texts=TEXTS)
     assert missing.value.body["error"]["code"] == "model_not_found"
     with pytest.raises(UnprocessableEntityError) as broken:
-        client.embed(model=MODEL, input_type="image", images=[picture(), "data:image/png;base64,AAAA"])
+        client.embed(model=MODEL, input_type="image", images=[image(), "data:image/png;base64,AAAA"])
     assert (broken.value.body["error"]["code"], broken.value.body["error"]["index"]) == ("media_undecodable", 1)
     assert len(relay.sent) == 3
 

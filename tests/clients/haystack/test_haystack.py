@@ -11,8 +11,8 @@ from haystack.utils import Secret
 from haystack_integrations.components.retrievers.qdrant import QdrantEmbeddingRetriever
 from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import DIMENSIONS, MODEL, TEXTS, Plain, assert_same, numbered_texts
-from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
@@ -28,9 +28,9 @@ def document_embedder(url: str, **more: Any) -> OpenAIDocumentEmbedder:
     return OpenAIDocumentEmbedder(**settings(url, progress_bar=False, **more))
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
+def test_the_pages_line_is_enough(plain: Plain) -> None:
     names = {"OpenAIDocumentEmbedder": OpenAIDocumentEmbedder, "Secret": Secret}
-    embedder = readme_client("haystack-ai", plain.url, **names)
+    embedder = page_client("haystack-ai", plain.url, **names)
     answer = embedder.run(documents(TEXTS))
     assert_same([document.embedding for document in answer["documents"]], plain.vectors({"input": TEXTS}))
 

@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CohereClient, CohereClientV2, CohereError } from "cohere-ai";
 import {
-  assertSame, image, MODEL, plainMessage, plainVectors, QUERY, readmeClient, startRelay, TEXTS, URL_OF_SERVER,
+  assertSame, image, MODEL, plainMessage, plainVectors, QUERY, pageClient, startRelay, TEXTS, URL_OF_SERVER,
 } from "./support.mjs";
 
 const v1 = (url) => new CohereClient({ environment: url, token: "unused" });
 const v2 = (url) => new CohereClientV2({ environment: url, token: "unused" });
 
-test("the README's line is enough", async () => {
-  const client = readmeClient("`cohere-ai` for JavaScript", URL_OF_SERVER, { CohereClientV2 });
+test("the line of its page is enough", async () => {
+  const client = pageClient("`cohere-ai` for JavaScript", URL_OF_SERVER, { CohereClientV2 });
   const answer = await client.embed({ model: MODEL, texts: TEXTS, inputType: "search_query", embeddingTypes: ["float"] });
   assertSame(answer.embeddings.float, await plainVectors({ input: TEXTS, instruction: QUERY }));
   assert.ok(answer.meta.billedUnits.inputTokens > 0);

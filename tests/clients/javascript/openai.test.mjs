@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import OpenAI from "openai";
 import {
-  assertSame, DIMENSIONS, imagePart, MODEL, plainMessage, plainVectors, readmeClient, startRelay, TEXTS, URL_OF_SERVER,
+  assertSame, DIMENSIONS, imagePart, MODEL, plainMessage, plainVectors, pageClient, startRelay, TEXTS, URL_OF_SERVER,
 } from "./support.mjs";
 
 const clientOf = (url) => new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused" });
 const vectorsOf = (answer) => answer.data.map((entry) => entry.embedding);
 
-test("the README's line is enough", async () => {
-  const client = readmeClient("`openai` for JavaScript", URL_OF_SERVER, { OpenAI });
+test("the line of its page is enough", async () => {
+  const client = pageClient("`openai` for JavaScript", URL_OF_SERVER, { OpenAI });
   assertSame(vectorsOf(await client.embeddings.create({ model: MODEL, input: TEXTS })), await plainVectors({ input: TEXTS }));
 });
 

@@ -1,5 +1,5 @@
 // What the tests of every JavaScript client share: the live server asked without a client, a relay that keeps what a
-// client sent and can play a full queue, the README's line of a client, and no way out of this machine.
+// client sent and can play a full queue, the line of a client in docs/clients.md, and no way out of this machine.
 
 import assert from "node:assert/strict";
 import dns from "node:dns";
@@ -52,11 +52,11 @@ export function assertSame(got, want) {
   got.forEach((vector, i) => vector.forEach((value, k) => assert.ok(Math.abs(value - want[i][k]) < 1e-6, `${i}, ${k}`)));
 }
 
-/** The expression in a client's row of the README, evaluated for an address. */
-export function readmeClient(row, url, names) {
-  const readme = readFileSync(process.env.CENOTE_README, "utf8");
-  const rows = readme.split("\n").filter((line) => line.startsWith(`| ${row} |`));
-  assert.equal(rows.length, 1, `rows of ${row} in the README`);
+/** The expression in a client's row of docs/clients.md, evaluated for an address. */
+export function pageClient(row, url, names) {
+  const page = readFileSync(process.env.CENOTE_CLIENTS_PAGE, "utf8");
+  const rows = page.split("\n").filter((line) => line.startsWith(`| ${row} |`));
+  assert.equal(rows.length, 1, `rows of ${row} in docs/clients.md`);
   const expression = /\| `([^`]+)` \|$/.exec(rows[0])[1];
   const here = expression.replace("http://127.0.0.1:8000", url);
   assert.notEqual(here, expression);

@@ -7,7 +7,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { APICallError, embed, embedMany } from "ai";
 import {
-  assertSame, MODEL, plainMessage, plainVectors, QUERY, readmeClient, startRelay, TEXTS, URL_OF_SERVER,
+  assertSame, MODEL, plainMessage, plainVectors, QUERY, pageClient, startRelay, TEXTS, URL_OF_SERVER,
 } from "./support.mjs";
 
 const FACTORIES = { createCohere, createOpenAI, createOpenAICompatible };
@@ -18,9 +18,9 @@ const PROVIDERS = {
 };
 
 for (const [name, { options, wanted }] of Object.entries(PROVIDERS)) {
-  const modelOf = (url) => readmeClient(`\`${name}\``, url, FACTORIES).embeddingModel(MODEL);
+  const modelOf = (url) => pageClient(`\`${name}\``, url, FACTORIES).embeddingModel(MODEL);
 
-  test(`${name}: the README's line is enough for one text`, async () => {
+  test(`${name}: the line of its page is enough for one text`, async () => {
     const answer = await embed({ model: modelOf(URL_OF_SERVER), value: TEXTS[0] });
     assertSame([answer.embedding], await plainVectors(wanted([TEXTS[0]])));
     assert.ok(answer.usage.tokens > 0);
@@ -41,7 +41,7 @@ for (const [name, { options, wanted }] of Object.entries(PROVIDERS)) {
 
   test(`${name}: a refusal has our words and is not repeated`, async (t) => {
     const relay = await startRelay(t);
-    const model = readmeClient(`\`${name}\``, relay.url, FACTORIES).embeddingModel("none");
+    const model = pageClient(`\`${name}\``, relay.url, FACTORIES).embeddingModel("none");
     const message = await plainMessage("/v1/embeddings", { model: "none", input: "x" });
     await assert.rejects(embed({ model, value: "x" }), (error) => {
       assert.ok(APICallError.isInstance(error));

@@ -8,8 +8,8 @@ from cohere.errors import BadRequestError, NotFoundError
 from langchain_cohere import CohereEmbeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
-from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
@@ -17,8 +17,8 @@ def embeddings(url: str, **settings: Any) -> CohereEmbeddings:
     return CohereEmbeddings(**({"model": MODEL, "base_url": url, "cohere_api_key": "unused"} | settings))
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
-    model = readme_client("langchain-cohere", plain.url, CohereEmbeddings=CohereEmbeddings)
+def test_the_pages_line_is_enough(plain: Plain) -> None:
+    model = page_client("langchain-cohere", plain.url, CohereEmbeddings=CohereEmbeddings)
     assert_same(model.embed_documents(TEXTS), plain.vectors({"input": TEXTS}))
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from langchain_nvidia_ai_endpoints import NVIDIAEmbeddings
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
-from tests.clients.readme import readme_client
 from tests.clients.stores import assert_each_is_found_first
 
 
@@ -15,8 +15,8 @@ def embeddings_of(url: str, **more: Any) -> NVIDIAEmbeddings:
     return NVIDIAEmbeddings(model=MODEL, base_url=f"{url}/v1", api_key="unused", **more)
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
-    embeddings = readme_client("langchain-nvidia-ai-endpoints", plain.url, NVIDIAEmbeddings=NVIDIAEmbeddings)
+def test_the_pages_line_is_enough(plain: Plain) -> None:
+    embeddings = page_client("langchain-nvidia-ai-endpoints", plain.url, NVIDIAEmbeddings=NVIDIAEmbeddings)
     assert_same(embeddings.embed_documents(TEXTS), plain.vectors({"input": TEXTS}))
     assert_same([embeddings.embed_query(TEXTS[0])], plain.vectors({"input": TEXTS[:1], "instruction": QUERY}))
 

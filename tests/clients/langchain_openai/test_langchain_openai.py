@@ -8,8 +8,8 @@ import tiktoken_ext.openai_public
 from langchain_openai import OpenAIEmbeddings
 from langchain_qdrant import QdrantVectorStore
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
-from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
@@ -18,8 +18,8 @@ def embeddings(url: str, **settings: object) -> OpenAIEmbeddings:
     return OpenAIEmbeddings(model=MODEL, base_url=f"{url}/v1", api_key="unused", **(flag | settings))
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
-    model = readme_client("langchain-openai", plain.url, OpenAIEmbeddings=OpenAIEmbeddings)
+def test_the_pages_line_is_enough(plain: Plain) -> None:
+    model = page_client("langchain-openai", plain.url, OpenAIEmbeddings=OpenAIEmbeddings)
     assert_same(model.embed_documents(TEXTS), plain.vectors({"input": TEXTS}))
 
 

@@ -13,13 +13,13 @@ NUM_SCENES = 60
 QUERY = "Retrieve images or text relevant to the user's query."
 
 
-def test_texts_and_pictures_find_their_neighbors(plain: Plain, tmp_path: Path) -> None:
+def test_texts_and_images_find_their_neighbors(plain: Plain, tmp_path: Path) -> None:
     run("langchain.md", plain.url, tmp_path)
     names = run("langchain.md", plain.url, tmp_path)  # once more, to find everything there and nothing twice
     scenes, part = names["scenes"], names["part"]
-    pictures = [part(document.page_content) for document in names["documents"][:NUM_SCENES]]
+    images = [part(document.page_content) for document in names["documents"][:NUM_SCENES]]
     assert len(scenes) == NUM_SCENES
-    assert pictures[0] in names["message"].content
+    assert images[0] in names["message"].content
 
     client = QdrantClient(path=str(tmp_path / names["FOLDER"] / "qdrant"))  # what the page wrote lasts
     store = QdrantVectorStore(client, "scenes", names["CenoteEmbeddings"](base_url=f"{plain.url}/v1"))
@@ -32,9 +32,9 @@ def test_texts_and_pictures_find_their_neighbors(plain: Plain, tmp_path: Path) -
     assert sum(each.metadata.get("file") == scene["file"] for each, scene in zip(found, scenes, strict=True)) >= 58
     for about, by_instruction, by_words in (("colors", 58, 56), ("shapes", 56, 52)):
         wanted = [" and ".join(scene[about]) for scene in scenes]
-        found = nearest([[picture] for picture in pictures], f"Represent the {about} of the image.")
+        found = nearest([[image] for image in images], f"Represent the {about} of the image.")
         assert sum(each.page_content == words for each, words in zip(found, wanted, strict=True)) >= by_instruction
-        asked = [[picture, part(f"What {about} does the picture show?")] for picture in pictures]
+        asked = [[image, part(f"What {about} does the picture show?")] for image in images]
         found = nearest(asked, QUERY, filter=names["no_pictures"])
         assert sum(each.page_content == words for each, words in zip(found, wanted, strict=True)) >= by_words
     client.close()

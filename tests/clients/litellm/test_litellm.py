@@ -7,8 +7,8 @@ from typing import Any
 import litellm
 import pytest
 
-from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image_part, numbered_texts, picture
-from tests.clients.readme import readme_client
+from tests.clients.client_page import page_client
+from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, image, image_part, numbered_texts
 from tests.clients.relay import Relay
 from tests.clients.stores import assert_each_is_found_first
 
@@ -26,8 +26,8 @@ def vectors(answer: litellm.EmbeddingResponse) -> list[list[float]]:
     return [entry["embedding"] for entry in answer.data]
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
-    embed = readme_client("litellm", plain.url, partial=partial, embedding=litellm.embedding)
+def test_the_pages_line_is_enough(plain: Plain) -> None:
+    embed = page_client("litellm", plain.url, partial=partial, embedding=litellm.embedding)
     assert_same(vectors(embed(input=TEXTS)), plain.vectors({"input": TEXTS}))
 
 
@@ -70,9 +70,9 @@ def test_an_instruction_passes_through(provider: str, plain: Plain) -> None:
     assert_same(vectors(answer), plain.vectors({"input": TEXTS, "instruction": QUERY}))
 
 
-def test_a_picture_goes_in_the_cohere_way(relay: Relay, plain: Plain) -> None:
-    answer = litellm.embedding(**settings("cohere", relay.url), input=[picture()])
-    assert_same(vectors(answer), plain.vectors({"inputs": [{"content": [image_part(picture())]}]}))
+def test_an_image_goes_in_the_cohere_way(relay: Relay, plain: Plain) -> None:
+    answer = litellm.embedding(**settings("cohere", relay.url), input=[image()])
+    assert_same(vectors(answer), plain.vectors({"inputs": [{"content": [image_part(image())]}]}))
     assert relay.inputs("input_type") == ["image"]
 
 

@@ -10,8 +10,8 @@ from llama_index.embeddings.openai_like import OpenAILikeEmbedding
 from llama_index.vector_stores.qdrant import QdrantVectorStore
 from qdrant_client import QdrantClient
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
-from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
@@ -19,9 +19,9 @@ def embedding(url: str, **settings: object) -> OpenAILikeEmbedding:
     return OpenAILikeEmbedding(model_name=MODEL, api_base=f"{url}/v1", api_key="unused", **settings)
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
+def test_the_pages_line_is_enough(plain: Plain) -> None:
     names = {"OpenAILikeEmbedding": OpenAILikeEmbedding}
-    model = readme_client("llama-index-embeddings-openai-like", plain.url, **names)
+    model = page_client("llama-index-embeddings-openai-like", plain.url, **names)
     assert_same(model.get_text_embedding_batch(TEXTS), plain.vectors({"input": TEXTS}))
 
 

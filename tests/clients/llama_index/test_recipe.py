@@ -13,7 +13,7 @@ from tests.recipe import run
 NUM_SCENES = 60
 
 
-def test_texts_and_pictures_find_their_neighbors(plain: Plain, tmp_path: Path) -> None:
+def test_texts_and_images_find_their_neighbors(plain: Plain, tmp_path: Path) -> None:
     run("llama-index.md", plain.url, tmp_path)
     names = run("llama-index.md", plain.url, tmp_path)  # once more, to find everything there and nothing twice
     scenes, folder = names["scenes"], tmp_path / names["FOLDER"]
@@ -22,9 +22,9 @@ def test_texts_and_pictures_find_their_neighbors(plain: Plain, tmp_path: Path) -
 
     client = QdrantClient(path=str(folder / "qdrant"))  # what the page wrote lasts
     model = names["CenoteEmbedding"](base_url=f"{plain.url}/v1")
-    texts, pictures = (QdrantVectorStore(name, client=client) for name in ("texts", "pictures"))
+    texts, images = (QdrantVectorStore(name, client=client) for name in ("texts", "pictures"))
     index = MultiModalVectorStoreIndex.from_vector_store(
-        texts, embed_model=model, image_vector_store=pictures, image_embed_model=model
+        texts, embed_model=model, image_vector_store=images, image_embed_model=model
     )
     retriever = index.as_retriever(similarity_top_k=1, image_similarity_top_k=1)
     by_caption = [retriever.text_to_image_retrieve(scene["caption"])[0].metadata["file"] for scene in scenes]

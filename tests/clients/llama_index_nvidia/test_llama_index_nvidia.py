@@ -7,8 +7,8 @@ import openai
 import pytest
 from llama_index.embeddings.nvidia import NVIDIAEmbedding
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
-from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 NEVER_BLANK = [text for text in TEXTS if text.strip()]
@@ -18,8 +18,8 @@ def embedding_of(url: str, **more: Any) -> NVIDIAEmbedding:
     return NVIDIAEmbedding(model=MODEL, base_url=f"{url}/v1", api_key="unused", **more)
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
-    embedding = readme_client("llama-index-embeddings-nvidia", plain.url, NVIDIAEmbedding=NVIDIAEmbedding)
+def test_the_pages_line_is_enough(plain: Plain) -> None:
+    embedding = page_client("llama-index-embeddings-nvidia", plain.url, NVIDIAEmbedding=NVIDIAEmbedding)
     assert_same(embedding.get_text_embedding_batch(NEVER_BLANK), plain.vectors({"input": NEVER_BLANK}))
 
 

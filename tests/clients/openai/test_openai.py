@@ -8,17 +8,17 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import (
     DIMENSIONS,
     MODEL,
     TEXTS,
     Plain,
     assert_same,
+    image,
     image_part,
     numbered_texts,
-    picture,
 )
-from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 
 
@@ -28,8 +28,8 @@ def client(relay: Relay) -> Iterator[OpenAI]:
         yield client
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
-    with readme_client("openai", plain.url, OpenAI=OpenAI) as client:
+def test_the_pages_line_is_enough(plain: Plain) -> None:
+    with page_client("openai", plain.url, OpenAI=OpenAI) as client:
         answer = client.embeddings.create(model=MODEL, input=TEXTS)
     assert_same([entry.embedding for entry in answer.data], plain.vectors({"input": TEXTS}))
 
@@ -62,10 +62,10 @@ def test_dimensions_shorten_the_vector(client: OpenAI, plain: Plain) -> None:
 
 
 @pytest.mark.parametrize("body", [
-    {"messages": [{"role": "user", "content": [image_part(picture()), {"type": "text", "text": "shapes"}]}]},
-    {"inputs": [{"content": [image_part(picture())]}, {"content": "x"}], "instruction": "Represent the colors."},
+    {"messages": [{"role": "user", "content": [image_part(image()), {"type": "text", "text": "shapes"}]}]},
+    {"inputs": [{"content": [image_part(image())]}, {"content": "x"}], "instruction": "Represent the colors."},
 ], ids=["messages", "inputs"])  # fmt: skip
-def test_pictures_go_in_through_extra_body(client: OpenAI, plain: Plain, body: dict[str, object]) -> None:
+def test_images_go_in_through_extra_body(client: OpenAI, plain: Plain, body: dict[str, object]) -> None:
     answer = client.embeddings.create(model=MODEL, input=openai.omit, extra_body=body)
     assert_same([entry.embedding for entry in answer.data], plain.vectors(body))
 
@@ -79,7 +79,7 @@ def test_a_bad_request_is_the_clients_own_class_and_is_not_repeated(client: Open
     assert len(relay.sent) == 1
 
 
-def test_an_unknown_model_and_a_broken_picture_have_classes_of_their_own(client: OpenAI) -> None:
+def test_an_unknown_model_and_a_broken_image_have_classes_of_their_own(client: OpenAI) -> None:
     with pytest.raises(openai.NotFoundError) as missing:
         client.embeddings.create(model="text-embedding-3-small", input="x")
     assert missing.value.code == "model_not_found"

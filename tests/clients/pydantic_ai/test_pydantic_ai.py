@@ -14,8 +14,8 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.voyageai import VoyageAIProvider
 from voyageai import AsyncClient
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same
-from tests.clients.readme import readme_client
 
 
 def by_openai(url: str, model: str = MODEL) -> Embedder:
@@ -36,9 +36,9 @@ each_provider = pytest.mark.parametrize("embedder_of", [by_openai, by_cohere, by
 Making = Callable[..., Embedder]
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
+def test_the_pages_line_is_enough(plain: Plain) -> None:
     names = {"OpenAIEmbeddingModel": OpenAIEmbeddingModel, "OpenAIProvider": OpenAIProvider}
-    embedder = Embedder(readme_client("pydantic-ai", plain.url, **names))
+    embedder = Embedder(page_client("pydantic-ai", plain.url, **names))
     assert_same(embedder.embed_documents_sync(TEXTS).embeddings, plain.vectors({"input": TEXTS}))
 
 

@@ -7,8 +7,8 @@ import pytest
 import voyageai
 from voyageai.error import ServiceUnavailableError, VoyageError
 
+from tests.clients.client_page import page_client
 from tests.clients.plain import MODEL, QUERY, TEXTS, Plain, assert_same, numbered_texts
-from tests.clients.readme import readme_client
 from tests.clients.relay import Relay
 from tests.clients.stores import assert_each_is_found_first
 
@@ -17,8 +17,8 @@ def client_of(url: str, max_retries: int = 1) -> voyageai.Client:
     return voyageai.Client(api_key="unused", base_url=f"{url}/v1", max_retries=max_retries)
 
 
-def test_the_readmes_line_is_enough(plain: Plain) -> None:
-    client = readme_client("voyageai", plain.url, Client=voyageai.Client)
+def test_the_pages_line_is_enough(plain: Plain) -> None:
+    client = page_client("voyageai", plain.url, Client=voyageai.Client)
     assert_same(client.embed(TEXTS, model=MODEL).embeddings, plain.vectors({"input": TEXTS}))
 
 

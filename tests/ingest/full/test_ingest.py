@@ -20,16 +20,16 @@ from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
 from tests.ingest.program import Program, dead_letters
 from tests.ingest.proxy import Proxy
 
-NUM_PICTURES = 40
-WANTED = NUM_PICTURES * len(INSTRUCTIONS)
+NUM_IMAGES = 40
+WANTED = NUM_IMAGES * len(INSTRUCTIONS)
 SLOWLY = ("--concurrency", "1", "--batch-inputs", "6")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pictures that the server has not seen."""
+    """Images that the server has not seen."""
     path = tmp_path_factory.mktemp("pictures")
-    fill(path, NUM_PICTURES, seed=time.time_ns() % 2**32)
+    fill(path, NUM_IMAGES, seed=time.time_ns() % 2**32)
     return path
 
 
@@ -58,7 +58,7 @@ def stored(folder: Path, name: str = "cenote") -> int:
     return 0
 
 
-def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_a_picture(
+def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_an_image(
     builtin: LiveServer, slow: str, folder: Path, tmp_path: Path
 ) -> None:
     encoded = builtin.metric("cenote_vision_encodes_total")
@@ -67,7 +67,7 @@ def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_a_picture
         Program(*arguments).kill_when(lambda least=threshold: stored(tmp_path / "db") >= least)
     end = Program(*arguments).end(3)
     assert end["points"] + end["already"] == WANTED
-    assert builtin.metric("cenote_vision_encodes_total") - encoded == NUM_PICTURES
+    assert builtin.metric("cenote_vision_encodes_total") - encoded == NUM_IMAGES
     letters = dead_letters(tmp_path / "db.cenote.dead.jsonl")
     assert {name: line["code"] for name, line in letters.items()} == BROKEN
     store = qdrant_client.QdrantClient(path=str(tmp_path / "db"))
@@ -77,8 +77,8 @@ def test_killed_twice_it_ends_with_every_point_once_and_one_vision_run_a_picture
     assert len(pairs) == WANTED
     some = points[0]
     assert some.payload is not None
-    picture = data_uri((folder / some.payload["metadata"]["path"]).read_bytes())
-    content = [{"type": "image_url", "image_url": {"url": picture}}]
+    image = data_uri((folder / some.payload["metadata"]["path"]).read_bytes())
+    content = [{"type": "image_url", "image_url": {"url": image}}]
     (want,) = builtin.vectors({"inputs": [{"content": content}], "instruction": some.payload["instruction"]})
     np.testing.assert_allclose(some.vector, want, rtol=0, atol=1e-5)
     store.close()
@@ -92,9 +92,9 @@ def test_a_file_that_was_cut_anywhere_by_a_kill_has_every_line_once(slow: str, f
         file.write(b'{"point":"2d1cc2a6-0e22-5473-8e21-a7638eedf847","id":"00')
     Program(*arguments).end(3)
     pairs = [(line["id"], line["instruction"]) for line in lines(sink)]
-    assert len(pairs) == len(set(pairs)) == 2 * NUM_PICTURES
+    assert len(pairs) == len(set(pairs)) == 2 * NUM_IMAGES
     more = Program(*arguments, *asked(INSTRUCTIONS[2])).end(3)
-    assert (more["points"], more["already"]) == (NUM_PICTURES, 2 * NUM_PICTURES), "one more instruction adds its own"
+    assert (more["points"], more["already"]) == (NUM_IMAGES, 2 * NUM_IMAGES), "one more instruction adds its own"
     assert len(lines(sink)) == WANTED
 
 
@@ -122,7 +122,7 @@ def test_what_waits_and_what_is_too_large_is_asked_again_as_it_is_told(
     arguments = (folder, "--to", tmp_path / "out.jsonl", "--server", proxy.url, *asked(INSTRUCTIONS[0]))
     end = Program(*arguments, "--batch-bytes", "40000", "--concurrency", "1").end(3)
     proxy.stop()
-    assert (end["points"], end["failed"]) == (NUM_PICTURES, len(BROKEN))
+    assert (end["points"], end["failed"]) == (NUM_IMAGES, len(BROKEN))
     assert 0 < proxy.num_refused < 6, "the batches that follow are smaller"
     assert len(proxy.waits_s) > 0
     assert min(proxy.waits_s) >= 0.99
@@ -138,7 +138,7 @@ def test_another_model_length_or_sink_is_refused_and_named(builtin: LiveServer, 
     assert "dimensions was 256 and is 64" in other["why"]
     elsewhere = Program(records, "--to", tmp_path / "b.jsonl", *ledger).end(1)
     assert "the sink was jsonl:a.jsonl" in elsewhere["why"]
-    for vector, says in ((probe(builtin), ""), (np.ones(256, "<f4").tobytes(), "another one under the same name")):
+    for vector, says in ((probe(builtin), ""), (np.ones(256, "<f4").tobytes(), "has changed under the same name")):
         with contextlib.closing(sqlite3.connect(tmp_path / "ledger")) as database, database:  # of an older version
             database.execute("DELETE FROM fact WHERE name = 'fingerprint'")
             database.execute("INSERT OR REPLACE INTO fact VALUES ('probe', ?)", (vector,))
@@ -154,11 +154,11 @@ def test_another_model_length_or_sink_is_refused_and_named(builtin: LiveServer, 
 def test_lines_that_are_no_items_are_dead_letters_with_their_numbers_and_others_go_on(
     builtin: LiveServer, folder: Path, tmp_path: Path
 ) -> None:
-    picture = next(folder.rglob("0*.png"))
+    image = next(folder.rglob("0*.png"))
     records = [
         {"id": "t", "text": "a red door", "price": 3},
-        {"id": "p", "image": str(picture), "text": "with words"},
-        {"id": "u", "image": data_uri(picture.read_bytes())},
+        {"id": "p", "image": str(image), "text": "with words"},
+        {"id": "u", "image": data_uri(image.read_bytes())},
         {"text": "no id"}, {"text": "no id"},
         {"id": "t", "text": "a green door"},
         {"id": "long", "text": "word " * 20_000},

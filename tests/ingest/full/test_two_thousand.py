@@ -1,4 +1,4 @@
-"""The bar of `cenote ingest`: 2,000 pictures, 3 instructions, 3 kills, and nothing lost, doubled or encoded twice."""
+"""The bar of `cenote ingest`: 2,000 images, 3 instructions, 3 kills, and nothing lost, doubled or encoded twice."""
 
 import json
 import random
@@ -13,9 +13,9 @@ from tests.ingest.folder import BROKEN, INSTRUCTIONS, asked, fill
 from tests.ingest.full.test_ingest import lines, stored
 from tests.ingest.program import END_S, Program, dead_letters
 
-NUM_PICTURES = 2000
+NUM_IMAGES = 2000
 NUM_KILLS = 3
-WANTED = NUM_PICTURES * len(INSTRUCTIONS)
+WANTED = NUM_IMAGES * len(INSTRUCTIONS)
 MAX_RSS_BYTES = 400 << 20
 """Of the program, all its libraries included; embedded Qdrant holds its 6,000 vectors and payloads in it."""
 MAX_GROWTH_BYTES = 32 << 20
@@ -25,10 +25,10 @@ MAX_TEXTS_GROWTH_BYTES = 16 << 20
 """The same where the sink is a file, which holds nothing: a long source."""
 
 
-def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_run_a_picture(
+def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_run_an_image(
     live: LiveServer, tmp_path: Path
 ) -> None:
-    names = fill(tmp_path / "pictures", NUM_PICTURES, seed=1)
+    names = fill(tmp_path / "pictures", NUM_IMAGES, seed=1)
     encoded = live.metric("cenote_vision_encodes_total")
     arguments = (tmp_path / "pictures", "--to", f"qdrant:{tmp_path / 'db'}", "--server", live.url, *asked())
     killed_at = []
@@ -38,7 +38,7 @@ def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_r
     last = Program(*arguments)
     end = last.end(3)
     print(f"killed at {killed_at} points; the last run wrote {end['points']}, {end['rate']} a second")
-    assert live.metric("cenote_vision_encodes_total") - encoded == NUM_PICTURES
+    assert live.metric("cenote_vision_encodes_total") - encoded == NUM_IMAGES
     assert {name: line["code"] for name, line in dead_letters(tmp_path / "db.cenote.dead.jsonl").items()} == BROKEN
     store = qdrant_client.QdrantClient(path=str(tmp_path / "db"))
     points, _ = store.scroll("cenote", limit=2 * WANTED)
@@ -49,7 +49,7 @@ def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_r
 
 
 def test_memory_of_one_whole_run_is_flat(live: LiveServer, tmp_path: Path) -> None:
-    fill(tmp_path / "pictures", NUM_PICTURES, seed=1)
+    fill(tmp_path / "pictures", NUM_IMAGES, seed=1)
     run = Program(tmp_path / "pictures", "--to", f"qdrant:{tmp_path / 'db'}", "--server", live.url, *asked())
     growth = _growth(run, lambda: stored(tmp_path / "db"))
     assert run.end(3)["points"] == WANTED

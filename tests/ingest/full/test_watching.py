@@ -14,12 +14,12 @@ from tests.ingest.folder import INSTRUCTIONS, asked, fill
 from tests.ingest.full.test_ingest import lines
 from tests.ingest.program import Program
 
-NUM_PICTURES = 200
+NUM_IMAGES = 200
 COMMAND = (sys.executable, "-m", "service", "ingest")
 
 
 def test_a_bar_at_a_terminal_shows_rate_time_left_hits_and_failures(live: LiveServer, tmp_path: Path) -> None:
-    fill(tmp_path / "in", NUM_PICTURES, seed=3)
+    fill(tmp_path / "in", NUM_IMAGES, seed=3)
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 160))
     command = [*COMMAND, str(tmp_path / "in"), "--to", str(tmp_path / "out.jsonl"), "--server", live.url, *asked()]
@@ -75,10 +75,10 @@ def test_a_run_without_the_program_s_extra_says_so(tmp_path: Path) -> None:
 
 
 def test_json_tells_what_is_done_and_what_there_is_to_do(live: LiveServer, tmp_path: Path) -> None:
-    fill(tmp_path / "in", NUM_PICTURES, seed=4)
+    fill(tmp_path / "in", NUM_IMAGES, seed=4)
     run = Program(tmp_path / "in", "--to", tmp_path / "out.jsonl", "--server", live.url, *asked())
     end = run.end(3)
     told = [event for event in run.events() if event["event"] == "progress"]
     assert [event["points"] for event in told] == sorted(event["points"] for event in told)
-    assert all(event["total"] in (None, 3 * (NUM_PICTURES + 4)) for event in told)
-    assert (end["hits"], end["misses"], end["failed"]) == (NUM_PICTURES * 2, NUM_PICTURES, 4)
+    assert all(event["total"] in (None, 3 * (NUM_IMAGES + 4)) for event in told)
+    assert (end["hits"], end["misses"], end["failed"]) == (NUM_IMAGES * 2, NUM_IMAGES, 4)

@@ -10,10 +10,14 @@ from types import ModuleType
 from typing import Any
 
 PATIENCE_S = 30.0
-HASTY = ("service.engine.cache.look_ups", "service.engine.cache.valkey", "service.front.vector_store")
+HASTY = (
+    "service.engine.shared_tiers.look_ups",
+    "service.engine.shared_tiers.valkey",
+    "service.front.engine_client.vector_store",
+)
 
 
-class Patience(MetaPathFinder):
+class PatientFinder(MetaPathFinder):
     """Finds these modules as ever, and changes their deadline when they are there."""
 
     def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -32,4 +36,4 @@ class Patience(MetaPathFinder):
         return spec
 
 
-sys.meta_path.insert(0, Patience())
+sys.meta_path.insert(0, PatientFinder())

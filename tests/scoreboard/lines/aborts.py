@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import CHECKPOINT, ROOT, LiveServer, image_part, picture
+from tests.conftest import CHECKPOINT, ROOT, LiveServer, image, image_part
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 
@@ -109,7 +109,7 @@ def _request(draw: random.Random, patience_s: float) -> bytes:
     num_words = draw.randrange(1, 80)
     body: dict[str, Any] = {"input": [_text(num_words) for _ in range(draw.choice((1, 2, 8)))]}
     if kind == 0:
-        body = {"inputs": [{"content": [image_part(picture(draw.randrange(40), 300, 200))]}] * 2}
+        body = {"inputs": [{"content": [image_part(image(draw.randrange(40), 300, 200))]}] * 2}
     if kind == 1:
         body = {"input": "a text " * 4000, "truncate_prompt_tokens": 100}
     return request_bytes("/v1/embeddings", body, x_request_timeout=f"{patience_s:.3f}")
@@ -162,22 +162,22 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "a hang-up cancels nothing",
-            "service/http/disconnect.py",
+            "service/http/middleware/client_connection.py",
             "            self.work.cancel()",
             "            pass",
             300,
         ),
         Sabotage(
             "a place in the queue is not given back to who leaves by an error",
-            "service/front/admission.py",
+            "service/front/admission/admission.py",
             "        try:\n            yield place\n        finally:\n            self._count(place.load, tenant, -1)",
             "        yield place\n        self._count(place.load, tenant, -1)",
             200,
         ),
         Sabotage(
             "the engine is not told of the abandoned",
-            "service/front/local_engine.py",
-            "            self._client.abandon(tickets.values())  # whoever is answered is passed over",
+            "service/front/engine_client/local_engine.py",
+            "            self._client.abandon(pending.values())  # answered ones are passed over",
             "            pass",
             300,
         ),

@@ -21,11 +21,11 @@ def _trace_front(module: ModuleType) -> None:
 
     @functools.wraps(submit)
     def traced(self: Any, *arguments: Any, **named: Any) -> Any:
-        tickets = submit(self, *arguments, **named)
+        submitted = submit(self, *arguments, **named)
         caller = next((one for one in (*arguments, *named.values()) if hasattr(one, "patience_s")), None)
         if caller is not None:
-            _write(patience_s=round(caller.patience_s, 3), ids=[ticket.id for ticket in tickets])
-        return tickets
+            _write(patience_s=round(caller.patience_s, 3), ids=[one.request.id for one in submitted])
+        return submitted
 
     module.EngineClient.submit = traced
 
@@ -38,13 +38,13 @@ def _trace_engine(module: ModuleType) -> None:
         step = next_step(self)
         waiting = getattr(step, "batch", None) or [w for e in getattr(step, "encodes", ()) for w, _ in e.waiters]
         if waiting:
-            _write(step_s=time.monotonic(), ids=[twin.request.id for one in waiting for twin in one.everyone])
+            _write(step_s=time.monotonic(), ids=[twin.request.id for one in waiting for twin in one.group])
         return step
 
     module.Scheduler.next_step = traced
 
 
-TRACES = {"service.front.client": _trace_front, "service.engine.scheduler": _trace_engine}
+TRACES = {"service.front.engine_client.client": _trace_front, "service.engine.scheduling.scheduler": _trace_engine}
 
 
 class Finder:

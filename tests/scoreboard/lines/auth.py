@@ -14,8 +14,7 @@ from pathlib import Path
 import msgspec
 
 from service.app import ROUTE_HANDLERS
-from service.front.key_file import ApiKey, hash_key, new_key
-from service.front.keyring import Keyring
+from service.front.admission.api_keys import ApiKey, Keyring, hash_key, new_key
 from service.openapi.document import build
 from service.playground.files import FILES
 from tests.conftest import CHECKPOINT, LiveServer
@@ -132,21 +131,21 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "the comparison stops at the first match",
-            "service/front/keyring.py",
+            "service/front/admission/api_keys.py",
             "        known = self._turned()\n",
             "        return next((one for one in self._known if hmac.compare_digest(digest, one.digest)), None)\n",
             50_000,
         ),
         Sabotage(
             "paths that begin as an open one are open",
-            "service/http/guard.py",
+            "service/http/middleware/guard.py",
             'scope["path"] in OPEN_PATHS',
             'scope["path"].startswith(tuple(OPEN_PATHS))',
             2_000,
         ),
         Sabotage(
             "the document is open",
-            "service/http/guard.py",
+            "service/http/middleware/guard.py",
             "for route in ROUTES if not route.protected)",
             'for route in ROUTES if not route.protected or route.tag == "Pages")',
             2_000,

@@ -1,4 +1,4 @@
-"""Line 10: no two different pictures, readings, models or tenants share a key; and no tenant meets another's entry.
+"""Line 10: no two different images, readings, models or tenants share a key; and no tenant meets another's entry.
 
 Keys are looked up by value: each new one is held against all that were made before, so 100,000 are 5,000,000,000 pairs.
 Parts are drawn from a small alphabet, where anything that runs together would collide within the first thousand.
@@ -8,6 +8,8 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+from service.media.image.read_options import ImageReadOptions
+from service.media.item import ITEM_BYTES
 from service.media.key import (
     content_key,
     features_digest,
@@ -16,9 +18,7 @@ from service.media.key import (
     file_digest,
     source_digest,
 )
-from service.media.reading import Reading
-from service.media.resize import PixelRule
-from service.media.tensor_dtype import ITEM_BYTES
+from service.media.resize.image_rule import PixelRule
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.mutants.key_twins import twins
 
@@ -34,9 +34,9 @@ def _source(draw: random.Random) -> Made:
         factor=draw.choice((28, 32)), min_pixels=draw.choice((1, 28)), max_pixels=draw.choice((28, 32, 99))
     )
     color = draw.choice((None, (0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1), (97, 98, 97)))
-    reading = Reading(color, draw.random() < 0.5)
-    key = source_digest(file_digest(file), rule, reading, tenant_salt=salt)
-    return key, ("source", file, salt, rule, reading)
+    options = ImageReadOptions(color, draw.random() < 0.5)
+    key = source_digest(file_digest(file), rule, options, tenant_salt=salt)
+    return key, ("source", file, salt, rule, options)
 
 
 def _content(draw: random.Random) -> Made:
@@ -107,13 +107,13 @@ LINE = Line(
         Sabotage(
             "the background is not part of the key",
             "service/media/key.py",
-            "*rule.key_parts, reading.key_part, file)",
+            "*rule.key_parts, options.key_part, file)",
             "*rule.key_parts, file)",
             20_000,
         ),
         Sabotage(
-            "the tenant is not part of a picture's key",
-            "service/media/item.py",
+            "the tenant is not part of an image's key",
+            "service/media/image/image_file.py",
             "return content_key(slot, self.size, fingerprint, tenant_salt=self.salt)",
             "return content_key(slot, self.size, fingerprint)",
             1_000,

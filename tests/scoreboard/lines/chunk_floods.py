@@ -76,7 +76,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="chunks have no turns",
-            file="service/http/chunk_turns.py",
+            file="service/http/server/pacing.py",
             old="        if not self._num_left:\n            return False\n",
             new="",
             size=8,

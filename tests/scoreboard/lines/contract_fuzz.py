@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.fuzz.run import fuzz
+from tests.openapi.fuzz.run import fuzz
 from tests.scoreboard.line import Line, Result, Sabotage
 
 

@@ -48,14 +48,14 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="an engine that was ready is replaced late",
-            file="service/front/supervisor.py",
+            file="service/front/engine_client/supervisor.py",
             old="MIN_BACKOFF_S if self._ready_s is not None else",
             new="5.0 if self._ready_s is not None else",
             size=2,
         ),
         Sabotage(
             name="answers go to whoever waits longest",
-            file="service/front/client.py",
+            file="service/front/engine_client/client.py",
             old="if (pending := self._pending.pop(vector.id, None)) is not None:",
             new="if (pending := self._pending.pop(next(iter(self._pending), 0), None)) is not None:",
             size=1,

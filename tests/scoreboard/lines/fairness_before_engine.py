@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from PIL import Image
 
-from service.front.key_file import ApiKey, hash_key, new_key
+from service.front.admission.api_keys import ApiKey, hash_key, new_key
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
@@ -27,8 +27,8 @@ from tests.scoreboard.lines.raw_http import Connection, request_bytes
 TIMES_ALONE = 3.0
 MORE_S = 0.25
 LARGE_SIDE = 5760
-"""Of a picture of 33 million pixels, about as many as a server takes."""
-NUM_PICTURE_BODIES = 3
+"""Of an image of 33 million pixels, about as many as a server takes."""
+NUM_IMAGE_BODIES = 3
 NUM_TEXT_BODIES = 4
 TEXT_BODY_BYTES = 24_000_000
 NUM_TEXTS = 1200
@@ -146,18 +146,18 @@ def _others(jpeg: bytes) -> Iterator[str]:
         yield "data:image/jpeg;base64," + base64.b64encode(file).decode()
 
 
-def _pictures(urls: Iterator[str], num: int, key: str) -> bytes:
+def _images(urls: Iterator[str], num: int, key: str) -> bytes:
     inputs = [{"content": [{"type": "image_url", "image_url": {"url": next(urls)}}]} for _ in range(num)]
     return _post("/v1/embeddings", {"inputs": inputs}, key)
 
 
-def _small_picture(key: str) -> bytes:
-    return _pictures(_others(_encoded(64)), 1, key)
+def _small_image(key: str) -> bytes:
+    return _images(_others(_encoded(64)), 1, key)
 
 
-def _large_pictures(key: str) -> list[bytes]:
+def _large_images(key: str) -> list[bytes]:
     urls = _others(_encoded(LARGE_SIDE))
-    return [_pictures(urls, 20, key) for _ in range(NUM_PICTURE_BODIES)]
+    return [_images(urls, 20, key) for _ in range(NUM_IMAGE_BODIES)]
 
 
 def _words(num_chars: int) -> str:
@@ -176,8 +176,8 @@ def _large_texts(key: str) -> list[bytes]:
     return [_post("/tokenize", body, key) for _ in range(NUM_TEXT_BODIES)]
 
 
-KINDS = (Kind("tokenize", _small_text, _large_texts), Kind("decode", _small_picture, _large_pictures))
-"""Texts first: a text that has begun is the one work that outlasts its client, and no picture waits for it."""
+KINDS = (Kind("tokenize", _small_text, _large_texts), Kind("decode", _small_image, _large_images))
+"""Texts first: a text that has begun is the one work that outlasts its client, and no image waits for it."""
 
 LINE = Line(
     number=15,
@@ -197,9 +197,9 @@ LINE = Line(
         ),
         Sabotage(
             name="a request's texts are tokenized in one go, however many, and small ones wait for that",
-            file="service/front/embedder.py",
-            old="            return await threads.run_steps(job.prepare(), size)\n",
-            new="            return await threads.run(lambda: all_at_once(job.prepare()), sys.maxsize)\n",
+            file="service/front/serving/embedder.py",
+            old="            return await self._texts.run_steps(steps, _num_chars(job))\n",
+            new="            return await self._texts.run(lambda: all_at_once(steps), sys.maxsize)\n",
             size=3,
         ),
     ),

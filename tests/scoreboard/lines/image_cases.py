@@ -1,4 +1,4 @@
-"""Line 3: pictures made by hand, each with what must come of it, and how fast a bomb must be refused."""
+"""Line 3: images made by hand, each with what must come of it, and how fast a bomb must be refused."""
 
 import time
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from service.errors import MediaError
-from service.media.header import DecodeLimits
-from service.media.item import open_image
-from service.media.pixels import load_pixels
-from service.media.resize import PixelRule
+from service.media.image.decode import load_pixels
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import open_image
+from service.media.resize.image_rule import PixelRule
 from tests.scoreboard.line import Line, Result, Sabotage
-from tests.scoreboard.lines.mutants.picture_cases import ACCEPTED, Case, cases, formats
+from tests.scoreboard.lines.mutants.image_cases import ACCEPTED, Case, cases, formats
 
 SAME_SIZE = PixelRule(min_pixels=1, max_pixels=1 << 30)
 REFUSED_S = 0.05
@@ -51,7 +51,7 @@ def _tried(case: Case) -> tuple[str, float]:
 def _end(case: Case) -> tuple["np.ndarray | str", float]:
     began_s = time.perf_counter()
     try:
-        item = open_image(case.file, DecodeLimits(), SAME_SIZE, reading=case.reading)
+        item = open_image(case.file, DecodeLimits(), SAME_SIZE, options=case.reading)
         got: np.ndarray | str = "media_accepted" if case.is_bomb else load_pixels(item)
     except MediaError as error:
         got = error.code
@@ -63,7 +63,7 @@ def _end(case: Case) -> tuple["np.ndarray | str", float]:
 LINE = Line(
     number=3,
     name="image_cases",
-    measure="hand-made pictures: formats, modes, orientations, sizes, bombs, cuts, frames, metadata",
+    measure="hand-made images: formats, modes, orientations, sizes, bombs, cuts, frames, metadata",
     must="all as listed; bombs refused from the header within 50 ms",
     ci=300,
     nightly=300,
@@ -72,36 +72,36 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "a frame larger than its screen is not looked at",
-            "service/media/gif_parts.py",
+            "service/media/image/png_gif_webp_bmp.py",
             "    return Parts((max(width, left + right), max(height, top + bottom)), needed)",
             "    return Parts((width, height), needed)",
             300,
         ),
         Sabotage(
             "one turn goes the other way",
-            "service/media/orientation.py",
+            "service/media/image/orientation.py",
             "6: Image.Transpose.ROTATE_270",
             "6: Image.Transpose.ROTATE_90",
             300,
         ),
         Sabotage(
             "the background is forgotten",
-            "service/media/decode.py",
+            "service/media/image/decode.py",
             "_WHITE if background is None else background",
             "_WHITE",
             300,
         ),
         Sabotage(
             "files that are cut are decoded as far as they go",
-            "service/media/decode.py",
+            "service/media/image/decode.py",
             "import warnings\n",
             "import warnings\nfrom PIL import ImageFile as _files\n_files.LOAD_TRUNCATED_IMAGES = True\n",
             300,
         ),
         Sabotage(
             "the size in the header is not held against the limits",
-            "service/media/header.py",
-            "    _check_size(*parts.size, limits, blame)\n    header",
+            "service/media/image/header.py",
+            "    _check_size(*parts.size, limits, location)\n    header",
             "    header",
             300,
         ),

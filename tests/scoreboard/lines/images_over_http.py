@@ -1,6 +1,6 @@
-"""Line 2: broken pictures over HTTP, on every route that takes one, decoded in processes that can be killed.
+"""Line 2: broken images over HTTP, on every route that takes one, decoded in processes that can be killed.
 
-A picture that is broken for certain must be refused. One that is only changed may still be a picture, and is answered
+An image that is broken for certain must be refused. One that is only changed may still be an image, and is answered
 then: whether it is, is line 1's to say.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from tests.conftest import CHECKPOINT, LiveServer, image_part, picture
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.mutants.bombs import BOMBS
 from tests.scoreboard.lines.mutants.image_seeds import encoded, noise, seeds
@@ -83,7 +83,7 @@ def _body(draw: random.Random, source: str) -> tuple[str, dict[str, Any]]:
 
 
 def run(size: int, folder: Path) -> Result:
-    """Post `size` pictures; in the end the server must still answer what it answered in the beginning."""
+    """Post `size` images; in the end the server must still answer what it answered in the beginning."""
     server = LiveServer(folder / "server.log", *FLAGS).wait_until_ready()
     try:
         before = _healthy(server)
@@ -91,7 +91,7 @@ def run(size: int, folder: Path) -> Result:
             ends = list(pool.map(lambda case: _posted(server, case), islice(cases(), size)))
         failures = [failure for _, failure in ends if failure]
         if _healthy(server) != before:
-            failures.append("a good picture is answered otherwise than before")
+            failures.append("a good image is answered otherwise than before")
     finally:
         code = server.stop()
     if code:
@@ -109,7 +109,7 @@ def _posted(server: LiveServer, case: Case) -> tuple[int, str]:
         return 0, f"{route}: {type(error).__name__}"
     status = answer.status_code
     if status == 200:
-        return status, f"{route}: a file that is no picture was answered" if must_refuse else ""
+        return status, f"{route}: a file that is no image was answered" if must_refuse else ""
     code = answer.json().get("error", {}).get("code")
     if status not in REFUSED or code not in CODES or LEAK.search(answer.text):
         return status, f"{route}: {status} {answer.text[:200]}"
@@ -117,13 +117,13 @@ def _posted(server: LiveServer, case: Case) -> tuple[int, str]:
 
 
 def _healthy(server: LiveServer) -> bytes:
-    return server.vectors({"inputs": [{"content": [image_part(picture(7))]}]}).tobytes()
+    return server.vectors({"inputs": [{"content": [image_part(image(7))]}]}).tobytes()
 
 
 LINE = Line(
     number=2,
     name="images_over_http",
-    measure="broken pictures over HTTP, on four routes, decoded in processes",
+    measure="broken images over HTTP, on four routes, decoded in processes",
     must="only 400, 413 and 422; 0 x 5xx; no internals in answers",
     ci=5_000,
     nightly=50_000,
@@ -131,22 +131,22 @@ LINE = Line(
     side_by_side=True,
     sabotages=(
         Sabotage(
-            "a picture that cannot be decoded is our own fault",
-            "service/decode/processes.py",
-            '            Blame(item.param, item.index).refuse("media_undecodable", UNREADABLE)',
-            "            raise RuntimeError(UNREADABLE)",
+            "an image that cannot be decoded is our own fault",
+            "service/decode/isolated.py",
+            '        return location.refuse("media_undecodable", self._unreadable) if pixels is None else pixels',
+            "        if pixels is None:\n            raise RuntimeError(self._unreadable)\n        return pixels",
             200,
         ),
         Sabotage(
             "a library's own words are answered",
-            "service/media/header.py",
+            "service/media/image/header.py",
             'UNREADABLE = "The image',
             'UNREADABLE = "PIL.UnidentifiedImageError: the image',
             200,
         ),
         Sabotage(
-            "half a file is a picture",
-            "service/media/decode.py",
+            "half a file is an image",
+            "service/media/image/decode.py",
             "import warnings\n",
             "import warnings\nfrom PIL import ImageFile as _files\n_files.LOAD_TRUNCATED_IMAGES = True\n",
             200,

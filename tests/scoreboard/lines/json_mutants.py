@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from schemas.base import Wire
-from schemas.decode import decode
-from schemas.rule_error import RuleError
-from schemas.rules import (
+from schemas.parsing.decode import decode
+from schemas.parsing.rule_error import RuleError
+from schemas.parsing.rules import (
     check_embed_request,
     check_embed_v1_request,
     check_embedding_request,
@@ -18,7 +18,7 @@ from schemas.rules import (
     check_stream_line,
     check_tokenize_request,
 )
-from schemas.structure import check_structure
+from schemas.parsing.structure import check_structure
 from tests.scoreboard.json_seeds import TYPES, WORDS, seeds
 from tests.scoreboard.leaks import leak_in
 from tests.scoreboard.line import Line, Result, Sabotage
@@ -93,21 +93,21 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="bytes that are not UTF-8 are not caught",
-            file="schemas/decode.py",
+            file="schemas/parsing/decode.py",
             old="(msgspec.DecodeError, UnicodeDecodeError, RecursionError)",
             new="(msgspec.DecodeError, RecursionError)",
             size=20_000,
         ),
         Sabotage(
             name="nesting is not caught",
-            file="schemas/decode.py",
+            file="schemas/parsing/decode.py",
             old="(msgspec.DecodeError, UnicodeDecodeError, RecursionError)",
             new="(msgspec.DecodeError, UnicodeDecodeError)",
             size=80_000,
         ),
         Sabotage(
             name="the decoder's own words are told",
-            file="schemas/decode.py",
+            file="schemas/parsing/decode.py",
             old="what = _what(error, raw)",
             new="what = repr(type(error))",
             size=5_000,

@@ -214,7 +214,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="a stream reads as fast as it can",
-            file="service/front/stream_window.py",
+            file="service/front/admission/stream_bounds.py",
             old="        while not self._under_way.has_room(load, self._limits):\n",
             new="        while False:\n",
             size=60_000,
@@ -229,7 +229,7 @@ LINE = Line(
         ),
         Sabotage(
             name="lines do not outlast an engine",
-            file="service/front/bulk.py",
+            file="service/front/serving/embedder.py",
             old='frozenset({"overloaded", "rate_limit_exceeded", "engine_restarting"})',
             new='frozenset({"overloaded", "rate_limit_exceeded"})',
             size=2_000,

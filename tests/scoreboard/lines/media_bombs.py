@@ -12,7 +12,7 @@ import time
 from itertools import count
 from pathlib import Path
 
-from tests.conftest import CHECKPOINT, LiveServer, image_part, picture
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.media_bombs import BOMBS
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
@@ -64,7 +64,7 @@ async def _ask_small(
 ) -> None:
     connection = Connection(server.url)
     for _ in range(num):
-        body = {"inputs": [{"content": [image_part(picture(next(seeds)))]}]}
+        body = {"inputs": [{"content": [image_part(image(next(seeds)))]}]}
         began_s = time.monotonic()
         answer = await connection.ask(request_bytes("/v1/embeddings", body))
         waits_s.append(time.monotonic() - began_s)
@@ -100,21 +100,21 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "scans are not counted",
-            "service/media/jpeg_parts.py",
+            "service/media/image/jpeg.py",
             "            if num_scans > MAX_SCANS:",
             "            if False:",
             27,
         ),
         Sabotage(
             "chunks have no bound",
-            "service/media/parts.py",
+            "service/media/image/parts.py",
             "MAX_PARTS = 1 << 15",
             "MAX_PARTS = 1 << 30",
             27,
         ),
         Sabotage(
             "run-length coded images have no bound",
-            "service/media/bmp_parts.py",
+            "service/media/image/png_gif_webp_bmp.py",
             "    if _number(encoded, 30) in _RUN_LENGTH:",
             "    if False:",
             27,

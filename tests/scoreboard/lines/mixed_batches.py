@@ -1,4 +1,4 @@
-"""Batches of several tenants, some of whom lie about their pictures: nobody's vector moves by what another sends.
+"""Batches of several tenants, some of whom lie about their images: nobody's vector moves by what another sends.
 
 The lies are those of finding 1: more or fewer placeholders than features, in pairs, so that the batch's sums agree.
 """
@@ -17,20 +17,20 @@ NUM_CONTENTS = 80
 
 
 def forged_pair(engine: OwnEngine, draw: random.Random) -> list[Content]:
-    """One row with two placeholders more than its picture has features, one with two fewer."""
+    """One row with two placeholders more than its image has features, one with two fewer."""
     return [_forged(engine, draw, more) for more in (2, -2)]
 
 
 def _forged(engine: OwnEngine, draw: random.Random, more: int) -> Content:
-    picture = draw.choice(engine.pictures)
+    image = draw.choice(engine.images)
     before = words(draw)
-    pads = [engine.config.image_token_id] * (picture.num_tokens + more)
-    media = msgspec.structs.replace(picture, offset=len(before), num_tokens=len(pads))
+    pads = [engine.config.image_token_id] * (image.num_tokens + more)
+    media = msgspec.structs.replace(image, offset=len(before), num_tokens=len(pads))
     return Content([*before, *pads, *words(draw)], (media,))
 
 
 def stray_pad(engine: OwnEngine, draw: random.Random) -> Content:
-    """A placeholder that no picture stands behind."""
+    """A placeholder that no image stands behind."""
     content = Content(words(draw))
     return replace(content, token_ids=[*content.token_ids, engine.config.image_token_id, *words(draw)])
 
@@ -72,21 +72,21 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="features are only checked as a batch's sum",
-            file="service/engine/runner.py",
+            file="service/engine/execution/runner.py",
             old="if feature is None or feature.shape[0] != media.num_tokens:",
             new="if feature is None:",
             size=100,
         ),
         Sabotage(
             name="requests attend to each other",
-            file="service/model/attention.py",
+            file="service/model/packed/attention.py",
             old="    for group in groups:\n        q, k, v",
             new="    for group in (Group(0, 0, 1, len(query)),):\n        q, k, v",
             size=100,
         ),
         Sabotage(
-            name="placeholders without a picture pass",
-            file="service/engine/runner.py",
+            name="placeholders without an image pass",
+            file="service/engine/execution/runner.py",
             old="or not np.array_equal(expected, pads)",
             new="",
             size=100,

@@ -1,14 +1,14 @@
-"""Line 1: broken pictures of five formats through everything that a picture goes through on its way to pixels."""
+"""Line 1: broken images of five formats through everything that an image goes through on its way to pixels."""
 
 import random
 from pathlib import Path
 
 from service.errors import MediaError
-from service.media.header import DecodeLimits
-from service.media.item import open_image
-from service.media.pixels import load_pixels
-from service.media.reading import Reading
-from service.media.resize import PixelRule
+from service.media.image.decode import load_pixels
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import open_image
+from service.media.image.read_options import ImageReadOptions
+from service.media.resize.image_rule import PixelRule
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.mutants.image_seeds import seeds
 from tests.scoreboard.lines.mutants.mutation import mutate
@@ -17,7 +17,12 @@ from tests.scoreboard.lines.mutants.side_by_side import CHUNK, Found, side_by_si
 LIMITS = DecodeLimits(max_pixels=300_000)
 """Smaller than the default: an enlarged header then costs a refusal, not the filling of a canvas."""
 RULE = PixelRule(max_pixels=8_192)
-READINGS = (Reading(), Reading((10, 20, 30)), Reading(upright=True), Reading((0, 0, 0), upright=True))
+READINGS = (
+    ImageReadOptions(),
+    ImageReadOptions((10, 20, 30)),
+    ImageReadOptions(upright=True),
+    ImageReadOptions((0, 0, 0), upright=True),
+)
 CODES = ("media_undecodable", "media_too_large", "invalid_request")
 
 
@@ -33,9 +38,9 @@ def chunk(start: int, stop: int) -> Found:
     return found
 
 
-def _failure(mutant: bytes, reading: Reading, found: Found) -> str:
+def _failure(mutant: bytes, options: ImageReadOptions, found: Found) -> str:
     try:
-        item = open_image(mutant, LIMITS, RULE, reading=reading)
+        item = open_image(mutant, LIMITS, RULE, options=options)
         pixels = load_pixels(item)
     except MediaError as error:
         is_clean = error.code in CODES and error.__cause__ is None and "0x" not in error.message
@@ -48,14 +53,14 @@ def _failure(mutant: bytes, reading: Reading, found: Found) -> str:
 
 
 def run(size: int, folder: Path) -> Result:  # no server, no scratch
-    """Try `size` broken pictures."""
+    """Try `size` broken images."""
     return side_by_side(size, chunk)
 
 
 LINE = Line(
     number=1,
     name="mutated_images",
-    measure="broken pictures through the decoder (5 formats, 26 seeds)",
+    measure="broken images through the decoder (5 formats, 26 seeds)",
     must="0 crashes, 0 over 2 s, 0 bytes on stderr, RSS < +256 MiB",
     ci=200_000,
     nightly=5_000_000,
@@ -63,14 +68,14 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "only some of the decoder's errors are caught",
-            "service/media/decode.py",
+            "service/media/image/decode.py",
             "    except Exception:  # noqa: BLE001",
             "    except (OSError, SyntaxError):  # noqa: BLE001",
             20_000,
         ),
         Sabotage(
             "Pillow's warnings are printed",
-            "service/media/decode.py",
+            "service/media/image/decode.py",
             'warnings.filterwarnings("ignore"',
             'warnings.filterwarnings("always"',
             20_000,

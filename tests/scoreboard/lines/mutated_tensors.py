@@ -15,10 +15,10 @@ import numpy as np
 import safetensors
 
 from service.errors import MediaError
-from service.media.features import FeatureRule, FeaturesItem, open_features
-from service.media.npy_file import write_npy
-from service.media.safetensors_file import ORIGIN, write_safetensors
-from service.media.tensor import Tensor
+from service.media.features.features import FeatureRule, FeaturesItem, open_features
+from service.media.features.npy_file import write_npy
+from service.media.features.safetensors_file import ORIGIN, write_safetensors
+from service.media.features.tensor import Tensor
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.mutants.mutation import mutate
 from tests.scoreboard.lines.mutants.side_by_side import CHUNK, Found, side_by_side
@@ -169,21 +169,21 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "two number formats are taken for each other",
-            "service/media/safetensors_file.py",
+            "service/media/features/safetensors_file.py",
             '"F16": "float16", "BF16": "bfloat16"}',
             '"F16": "bfloat16", "BF16": "float16"}',
             20_000,
         ),
         Sabotage(
             "numbers that are not finite pass",
-            "service/media/tensor.py",
+            "service/media/features/tensor.py",
             "        if beyond.any():",
             "        if beyond.all():",
             20_000,
         ),
         Sabotage(
             "columns first is read as rows first",
-            "service/media/npy_file.py",
+            "service/media/features/npy_file.py",
             'if entries["fortran_order"] == "True":',
             'if entries["fortran_order"] == "Nil":',
             60_000,

@@ -7,16 +7,16 @@ from functools import cache
 from pathlib import Path
 
 from service import metrics
-from service.decode.clips import ClipDecoder
+from service.decode.av_decoder import VideoDecoder
 from service.errors import MediaError
-from service.media.blame import Blame
-from service.media.clip import Clip, ClipLimits, OpenClip, check_clip, container_of
-from service.media.picture import QWEN3_VL
+from service.media.error_location import ErrorLocation
+from service.media.item import QWEN3_VL
+from service.media.video.video_file import OpenVideo, VideoFile, VideoLimits, check_video, container_of
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.mutants.mutation import mutate
 from tests.video_file import video
 
-LIMITS = ClipLimits(max_pixels=1_000_000)
+LIMITS = VideoLimits(max_pixels=1_000_000)
 SIZE = (96, 128)
 DEADLINE_S = 5.0
 CODES = ("media_undecodable", "media_too_large")
@@ -41,19 +41,19 @@ def replaced() -> float:
     return sum(metrics.REGISTRY.get_sample_value(series, {"reason": reason}) or 0.0 for reason in reasons)
 
 
-async def frames_of(decoder: ClipDecoder, encoded: bytes) -> tuple[int, ...]:
+async def frames_of(decoder: VideoDecoder, encoded: bytes) -> tuple[int, ...]:
     """Shape of the first and the last frame, the way that a request goes."""
-    blame = Blame("video_url", 0)
-    container = container_of(encoded, blame)
-    info = await decoder.info(encoded, container, blame)
-    check_clip(info, LIMITS, blame)
-    clip = Clip(OpenClip(encoded, container, info, b""), SIZE, QWEN3_VL)
-    return (await decoder.frames(clip, [0, info.num_frames - 1], blame)).shape
+    location = ErrorLocation("video_url", 0)
+    container = container_of(encoded, location)
+    info = await decoder.info(encoded, container, location)
+    check_video(info, LIMITS, location)
+    clip = VideoFile(OpenVideo(encoded, container, info, b""), SIZE, QWEN3_VL)
+    return (await decoder.frames(clip, [0, info.num_frames - 1], location)).shape
 
 
 async def try_all(size: int) -> Result:
     """Broken videos one after another, through one process for as long as it lives."""
-    decoder = ClipDecoder(num_workers=1, max_bytes=128 << 20, deadline_s=DEADLINE_S, max_pixels=LIMITS.max_pixels)
+    decoder = VideoDecoder(num_workers=1, max_bytes=128 << 20, deadline_s=DEADLINE_S, max_pixels=LIMITS.max_pixels)
     draw, failures, num_accepted, slowest_s, before = random.Random(SEED), [], 0, 0.0, replaced()
     await frames_of(decoder, seeds()[0])  # the process starts with its first video
     for number in range(size):
@@ -90,16 +90,16 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "only some of FFmpeg's errors are caught",
-            "service/decode/clip_worker.py",
+            "service/decode/av_worker.py",
             "    except Exception:  # noqa: BLE001",
             "    except (OSError, ZeroDivisionError):  # noqa: BLE001",
             300,
         ),
         Sabotage(
             "a video that cannot be read is our own fault",
-            "service/decode/clips.py",
-            'return end.clip or blame.refuse("media_undecodable", UNREADABLE)',
-            'return end.clip or blame.refuse("internal_error", UNREADABLE)',
+            "service/decode/av_decoder.py",
+            'return end.video or location.refuse("media_undecodable", VIDEO_UNREADABLE)',
+            'return end.video or location.refuse("internal_error", VIDEO_UNREADABLE)',
             300,
         ),
     ),

@@ -53,8 +53,8 @@ LINE = Line(
         Sabotage(
             name="a check of what a client sent is an assert",
             file="service/media/source.py",
-            old='    if not data:\n        blame.refuse("media_undecodable", f"The {what} is empty; ',
-            new='    assert data or blame.refuse("media_undecodable", f"The {what} is empty; ',
+            old='    if not data:\n        location.refuse("media_undecodable", f"The {what} is empty; ',
+            new='    assert data or location.refuse("media_undecodable", f"The {what} is empty; ',
             size=1,
         ),
     ),

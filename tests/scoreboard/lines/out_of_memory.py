@@ -57,7 +57,7 @@ def run(size: int, folder: Path) -> Result:
     num_failed, notes = 0, list[str]()
     for number in range(size):
         if number % 5 == 0:
-            engine.scheduler.cache.clear()  # so that pictures are encoded, and meet it too
+            engine.scheduler.cache.clear()  # so that images are encoded, and meet it too
         short.max_tokens = draw.choice((30, 100, 400, 1000))
         short.num_refused = 1 if number % 2 else 0
         picked = [
@@ -92,16 +92,16 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="a single input is not tried again",
-            file="service/engine/isolation.py",
-            old="rows, had_memory = self._try([waiting])",
-            new="rows = None",
+            file="service/engine/execution/isolation.py",
+            old="results, had_memory = self._try([waiting])",
+            new="results = None",
             size=20,
         ),
         Sabotage(
             name="a batch without memory is not split",
-            file="service/engine/isolation.py",
+            file="service/engine/execution/isolation.py",
             old="return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])",
-            new="return [_failed(waiting, NO_MEMORY, 'out_of_memory') for waiting in batch]",
+            new="return _all_failed(batch, NO_MEMORY, 'out_of_memory')",
             size=20,
         ),
     ),

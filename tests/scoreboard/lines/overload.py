@@ -173,7 +173,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "nothing is ever refused",
-            "service/front/admission.py",
+            "service/front/admission/admission.py",
             "        if not self._all.has_room(more, self._limits):",
             "        if False:",
             8,

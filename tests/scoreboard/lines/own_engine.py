@@ -15,16 +15,17 @@ import msgspec
 import numpy as np
 import torch
 
-from service.engine.encoder_cache import EncoderCache
+from service.engine.encoder_cache.cache import EncoderCache
+from service.engine.execution.runner import ModelRunner
 from service.engine.loop import EngineLoop
-from service.engine.runner import ModelRunner
-from service.engine.scheduler import Scheduler
+from service.engine.scheduling.scheduler import Scheduler
 from service.ipc.messages import Failure, Media, OutputSpec, PixelSlot, Request, StepDone, Submit, Vector
-from service.model.qwen3_vl import Qwen3VLEmbedding
+from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 from tests.conftest import CHECKPOINT, TOLERANCE
+from tests.service.engine.troubled_runner import RecordingAnnouncer
 
 SIDES = ((64, 64), (64, 96), (96, 96), (128, 64))
-NUM_PICTURES = 16
+NUM_IMAGES = 16
 NUM_WORDS = 200
 """Token ids below this are plain text in the oracle's vocabulary."""
 POISON_TOKEN = 7
@@ -45,7 +46,7 @@ class Content:
 
 
 class OwnEngine:
-    """The engine, its pictures, and answers by request id.
+    """The engine, its images, and answers by request id.
 
     Args:
         wrap: puts trouble around the runner.
@@ -58,27 +59,29 @@ class OwnEngine:
         with torch.no_grad():
             model.stock.language_model.embed_tokens.weight[POISON_TOKEN] = float("nan")
         self.config = model.stock.config
-        sizes = [SIDES[index % len(SIDES)] for index in range(NUM_PICTURES)]
+        sizes = [SIDES[index % len(SIDES)] for index in range(NUM_IMAGES)]
         pixels = np.random.default_rng(0).integers(0, 256, sum(3 * h * w for h, w in sizes), dtype=np.uint8)
-        self.pictures = _slots(sizes)
+        self.images = _slots(sizes)
         self.runner = ModelRunner(model, memoryview(pixels.tobytes()))
         self.scheduler: Scheduler[torch.Tensor] = Scheduler(
             EncoderCache(1 << 28), max_batch_tokens=8192, max_batch_requests=64, max_encoder_tokens=2048
         )
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._sent: list[msgspec.Struct] = []
-        self._loop = EngineLoop(self._sent.append, self._sent.append, self._inbox, self.scheduler, wrap(self.runner))
+        self._loop = EngineLoop(
+            self._sent.append, RecordingAnnouncer(self._sent), self._inbox, self.scheduler, wrap(self.runner)
+        )
         self._next_id = 1
         gc.freeze()  # as the worker does
 
     def content(self, draw: random.Random) -> Content:
-        """Some words, and nought to two pictures among them."""
+        """Some words, and nought to two images among them."""
         token_ids, media = words(draw), []
         for _ in range(draw.choice((0, 1, 1, 2))):
-            picture = draw.choice(self.pictures)
+            image = draw.choice(self.images)
             token_ids.append(self.config.vision_start_token_id)
-            media.append(msgspec.structs.replace(picture, offset=len(token_ids)))
-            token_ids += [self.config.image_token_id] * picture.num_tokens + [self.config.vision_end_token_id]
+            media.append(msgspec.structs.replace(image, offset=len(token_ids)))
+            token_ids += [self.config.image_token_id] * image.num_tokens + [self.config.vision_end_token_id]
             token_ids += words(draw)
         return Content(token_ids, tuple(media))
 
@@ -121,11 +124,11 @@ def words(draw: random.Random) -> list[int]:
 
 
 def _slots(sizes: Sequence[tuple[int, int]]) -> list[Media]:
-    pictures, start = [], 0
+    images, start = [], 0
     for index, (height, width) in enumerate(sizes):
         num_bytes = 3 * height * width
         grid_thw, num_tokens = (1, height // 16, width // 16), height * width // 1024
         slot = PixelSlot(start, num_bytes)
-        pictures.append(Media(key=bytes([index]) * 32, grid_thw=grid_thw, offset=0, num_tokens=num_tokens, slot=slot))
+        images.append(Media(key=bytes([index]) * 32, grid_thw=grid_thw, offset=0, num_tokens=num_tokens, slot=slot))
         start += num_bytes
-    return pictures
+    return images

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from service.errors import MediaError
 from service.media.local_file import LocalFiles
-from tests.conftest import LiveServer, image_part, picture
+from tests.conftest import LiveServer, image, image_part
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.paths_corpus import PathCase, build, path_cases
 
@@ -58,7 +58,7 @@ def run(size: int, folder: Path) -> Result:
 
 
 def _ask_all(cases: list[PathCase], allowed: Path, folder: Path, failures: list[str]) -> None:
-    """Every case over HTTP: a picture that was read is 200, wherever it lies."""
+    """Every case over HTTP: an image that was read is 200, wherever it lies."""
     flags = ("--media-paths", str(allowed), "--request-timeout-s", str(HANG_S))
     server = LiveServer(folder / "paths.log", *flags).wait_until_ready()
     messages: set[str] = set()
@@ -132,7 +132,7 @@ def _wake(*_: object) -> None:
 
 
 def _png(seed: int) -> bytes:
-    return base64.b64decode(picture(seed).partition(",")[2])
+    return base64.b64decode(image(seed).partition(",")[2])
 
 
 LOCAL_FILE = "service/media/local_file.py"

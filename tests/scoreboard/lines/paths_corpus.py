@@ -31,8 +31,8 @@ def build(folder: Path, inside: bytes, secret: bytes) -> Path:
 
     Args:
         folder: where.
-        inside: what files hold that may be read: a picture.
-        secret: what all others hold: another picture, so that nothing but the path keeps it from being read.
+        inside: what files hold that may be read: an image.
+        secret: what all others hold: another image, so that nothing but the path keeps it from being read.
     """
     allowed = folder / "allowed"
     (allowed / "below" / "deeper").mkdir(parents=True)
@@ -94,7 +94,7 @@ def path_cases(allowed: Path) -> list[PathCase]:
 
 
 def base64_paths(secret: Path) -> list[Path]:
-    """Paths of pictures that are base64 as well: letters, digits and slashes, a multiple of four."""
+    """Paths of images that are base64 as well: letters, digits and slashes, a multiple of four."""
     folder = secret.parent / "b64"
     while len(str(folder)) % 4 != 3 or not str(folder).replace("/", "").isalnum():
         folder = Path(tempfile.gettempdir()) / f"cenote{uuid.uuid4().hex}{'x' * (len(str(folder)) % 4)}"

@@ -54,15 +54,15 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="a batch fails as a whole",
-            file="service/engine/isolation.py",
+            file="service/engine/execution/isolation.py",
             old="return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])",
-            new="return [_failed(waiting, INTERNAL) for waiting in batch]",
+            new="return _all_failed(batch, INTERNAL)",
             size=50,
         ),
         Sabotage(
             name="vectors are sent unchecked",
             file="kernels/cenote_kernels/epilogue.py",
-            old="            if sound:\n",
+            old="            if all(is_valid[start:stop]):\n",
             new="            if True:\n",
             size=50,
         ),

@@ -115,7 +115,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="no timer for heads",
-            file="service/http/connection.py",
+            file="service/http/server/connection.py",
             old="        self._reading = self.loop.call_later(timeout_s, self._give_up, phase) if phase else None\n",
             new="        self._reading = None\n",
             size=1_500,
@@ -123,8 +123,8 @@ LINE = Line(
         Sabotage(
             name="a media type is not looked at, and its fault is not caught",
             file="service/http/body.py",
-            old='    _check_media_type(", ".join(request.headers.getall("content-type", [])), media_type)\n',
-            new='    assert request.headers["content-type"] == "application/json"\n',
+            old='    sent = ", ".join(header_values(request, b"content-type"))\n',
+            new='    sent = request.headers["content-type"]\n    assert sent == "application/json"\n',
             size=1_500,
         ),
     ),

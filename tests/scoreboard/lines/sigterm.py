@@ -92,14 +92,14 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="the listener closes at once",
-            file="service/http/server.py",
+            file="service/http/server/server.py",
             old="wait_s = self._lame_duck_s if was_ready and sig == signal.SIGTERM else 0.0",
             new="wait_s = 0.0",
             size=2,
         ),
         Sabotage(
             name="accepted requests are given up when the listener closes",
-            file="service/http/server.py",
+            file="service/http/server/server.py",
             old="end_s = time.monotonic() + self._drain_timeout_s",
             new="end_s = time.monotonic()",
             size=2,

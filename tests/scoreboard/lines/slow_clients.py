@@ -108,14 +108,14 @@ LINE = Line(
         ),
         Sabotage(
             name="heads have all the time they want",
-            file="service/http/connection.py",
+            file="service/http/server/connection.py",
             old='            return "head" if self.cycle is None or self.conn.trailing_data[0] else None\n',
             new="            return None\n",
             size=80,
         ),
         Sabotage(
             name="answers may wait for ever",
-            file="service/http/connection.py",
+            file="service/http/server/connection.py",
             old='            self._give_up("write")\n',
             new="            pass\n",
             size=80,

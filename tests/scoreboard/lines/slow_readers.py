@@ -143,21 +143,21 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="what was taken does not count",
-            file="service/http/taking.py",
+            file="service/http/server/pacing.py",
             old="self._left_s - (now_s - seen_s) + earned_s)",
             new="self._left_s - (now_s - seen_s))",
             size=25,
         ),
         Sabotage(
             name="the system keeps megabytes unsent",
-            file="service/http/connection.py",
+            file="service/http/server/connection.py",
             old='        keep_little_unsent(transport.get_extra_info("socket"))\n',
             new="",
             size=12,
         ),
         Sabotage(
             name="answers have no bound",
-            file="service/front/answer_room.py",
+            file="service/front/admission/answer_room.py",
             old="        self._check(num_bytes, tenant)\n",
             new="",
             size=12,

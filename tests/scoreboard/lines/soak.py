@@ -10,7 +10,7 @@ import json
 import time
 from pathlib import Path
 
-from tests.conftest import CHECKPOINT, LiveServer, image_part, picture
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.scoreboard.hostile import attack
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.pace import Pace, ask, texts
@@ -42,7 +42,7 @@ def _run(size: int, folder: Path) -> Result:
 
 
 async def _soak(server: LiveServer, size: int) -> Result:
-    bodies = texts(200) + [_with_picture(number) for number in range(50)]
+    bodies = texts(200) + [_with_image(number) for number in range(50)]
     peak = await ask(server, bodies, time.monotonic() + PEAK_S)
     per_s = LOAD * len(peak.seconds) / PEAK_S
     processes = processes_of(server.process.pid)
@@ -66,8 +66,8 @@ async def _soak(server: LiveServer, size: int) -> Result:
     return Result(num_tried, len(failures), [*failures[:5], *_told(honest, processes, per_s, dict(statuses))])
 
 
-def _with_picture(number: int) -> bytes:
-    return json.dumps({"inputs": [{"content": [image_part(picture(number))]}]}).encode()
+def _with_image(number: int) -> bytes:
+    return json.dumps({"inputs": [{"content": [image_part(image(number))]}]}).encode()
 
 
 def _growth(processes: list[Vitals], idle_files: list[int], size: int) -> list[str]:
@@ -106,7 +106,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="every request leaves a little behind",
-            file="service/http/access.py",
+            file="service/http/middleware/access_log.py",
             old="        status = str(done.status if done.status in STATUSES else OTHER)\n",
             new="        status = str(done.status if done.status in STATUSES else OTHER)\n"
             "        self.__dict__.setdefault('kept', []).append(bytearray(4096))\n",
@@ -114,7 +114,7 @@ LINE = Line(
         ),
         Sabotage(
             name="connections are not given back",
-            file="service/http/connection.py",
+            file="service/http/server/connection.py",
             old="        super().connection_lost(exc)\n",
             new="        super().connection_lost(exc)\n"
             "        self.__class__.__dict__.get('kept') or setattr(self.__class__, 'kept', [])\n"

@@ -4,11 +4,11 @@ import json
 import random
 from pathlib import Path
 
+from service.checkpoint.hub import find_checkpoint
 from service.errors import InputError
 from service.front.served_model import ServedModel, load_served_model
-from service.media.header import DecodeLimits
-from service.media.item import MediaItem, open_image
-from service.model.checkpoint import find_checkpoint
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import ImageFile, open_image
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
@@ -54,37 +54,37 @@ class Checker:
         self._model: ServedModel = load_served_model(
             find_checkpoint(str(CHECKPOINT), None), served_names=(), strict_reference=False, max_tokens=0
         )
-        picture = (ORACLE / "media" / "square.png").read_bytes()
-        self._picture: MediaItem = open_image(picture, DecodeLimits(), self._model.pixel_rule)
+        image = (ORACLE / "media" / "square.png").read_bytes()
+        self._image: ImageFile = open_image(image, DecodeLimits(), self._model.pixel_rule)
         ids = {self._model.tokenizer.token_to_id(text) for text in special_texts()} | set(self._model.profile.protected)
         self._special_ids = sorted(id_ for id_ in ids if id_ is not None)
 
-    def fault(self, text: str, place: str, *, has_picture: bool) -> str:
+    def fault(self, text: str, place: str, *, has_image: bool) -> str:
         """What is wrong with the prompts of this text; nothing when all is well.
 
         Args:
             text: a hostile one.
             place: `text` or `instruction`.
-            has_picture: a picture stands before the text.
+            has_picture: an image stands before the text.
         """
-        roomy = self._build(text, place, has_picture, Truncation(self._model.profile.max_tokens))
-        plain = self._build(PLAIN, place, has_picture, Truncation(self._model.profile.max_tokens))
+        roomy = self._build(text, place, has_image, Truncation(self._model.profile.max_tokens))
+        plain = self._build(PLAIN, place, has_image, Truncation(self._model.profile.max_tokens))
         assert plain is not None
         if roomy is not None and self._counts(roomy) != self._counts(plain):
             return "counts of special tokens"
-        cut = self._build(text, place, has_picture, Truncation(LIMIT, "right"))
+        cut = self._build(text, place, has_image, Truncation(LIMIT, "right"))
         if cut is not None and (len(cut.token_ids) > LIMIT or self._counts(cut) != self._counts(plain)):
             return "truncation"
-        refused = self._build(text, place, has_picture, Truncation(LIMIT))
+        refused = self._build(text, place, has_image, Truncation(LIMIT))
         if refused is not None and len(refused.token_ids) > LIMIT:
             return "limit"
         if roomy is not None and len(roomy.token_ids) <= LIMIT and refused is None:
             return "refused though it fits"
         return ""
 
-    def _build(self, text: str, place: str, has_picture: bool, truncation: Truncation) -> Prompt | None:
+    def _build(self, text: str, place: str, has_image: bool, truncation: Truncation) -> Prompt | None:
         """The prompt, or None when it is refused as too long."""
-        images = (self._picture,) if has_picture else ()
+        images = (self._image,) if has_image else ()
         instruction, words = (text, PLAIN) if place == "instruction" else (None, text)
         try:
             return self._model.builder.build(Conversation(instruction, (Turn("user", images, words),)), truncation)
@@ -98,12 +98,12 @@ class Checker:
 
 
 def run(size: int, folder: Path) -> Result:
-    """Each text as text or instruction, with or without a picture: only the template's special tokens."""
+    """Each text as text or instruction, with or without an image: only the template's special tokens."""
     draw, checker, specials = random.Random(12), Checker(), special_texts()
     notes = list[str]()
     for number in range(size):
         place = "instruction" if number % 4 == 3 else "text"
-        fault = checker.fault(hostile(draw, specials), place, has_picture=number % 2 == 0)
+        fault = checker.fault(hostile(draw, specials), place, has_image=number % 2 == 0)
         if fault:
             notes.append(f"text {number} as {place}: {fault}")
     return Result(size, len(notes), [f"{len(specials)} special tokens", *notes[:5]])
@@ -121,7 +121,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             name="texts are parsed for special tokens",
-            file="service/prompt/tokenizer.py",
+            file="service/prompt/tokenizer/tokenizer.py",
             old="tokenizer = self._parsing if parse_special else self._plain",
             new="tokenizer = self._parsing",
             size=100,
@@ -129,8 +129,8 @@ LINE = Line(
         Sabotage(
             name="cut texts keep one token too many",
             file="service/prompt/build.py",
-            old="draft.cut(num_excess, side)",
-            new="draft.cut(num_excess - 1, side)",
+            old="buffer.cut(num_excess, side)",
+            new="buffer.cut(num_excess - 1, side)",
             size=200,
         ),
     ),

@@ -1,4 +1,4 @@
-"""Line 8: pictures by URL never reach what they must not, written out, behind a name, behind a redirect, or rebound.
+"""Line 8: images by URL never reach what they must not, written out, behind a name, behind a redirect, or rebound.
 
 The fetcher is the product's, over real sockets; its resolver is an argument. A part goes through a live server.
 """
@@ -14,13 +14,11 @@ from random import Random
 
 from service.errors import MediaError
 from service.media.fetch.address import Address
-from service.media.fetch.failure import FetchError
+from service.media.fetch.connection import FetchError
 from service.media.fetch.fetcher import Fetcher
-from service.media.fetch.host_list import HostList
 from service.media.fetch.memory import FetchMemory
-from service.media.fetch.policy import FetchPolicy
-from service.media.fetch.url import parse_url
-from service.media.fetch.url_error import UrlError
+from service.media.fetch.policy import FetchPolicy, HostList
+from service.media.fetch.url import UrlError, parse_url
 from tests.conftest import LiveServer, image_part
 from tests.media_host import MediaHost, redirect, reply
 from tests.scoreboard.line import Line, Result, Sabotage
@@ -234,7 +232,7 @@ LINE = Line(
         Sabotage(
             "translated addresses are not seen through",
             "service/media/fetch/address.py",
-            "            return _reach_ipv4(nat64_ipv4(address, prefix.prefixlen))",
+            "            return _classify_ipv4(nat64_ipv4(address, prefix.prefixlen))",
             "            return Reach.PUBLIC",
             400,
         ),

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from tests.conftest import TOLERANCE, LiveServer, from_base64, image_part, picture, text_part
+from tests.conftest import TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 EMBEDDINGS = "/v1/embeddings"
 NUM_ITEMS = 200
@@ -19,9 +19,9 @@ TIMEOUT_S = 60
 
 
 def item(index: int) -> dict[str, Any]:
-    """A text; every third with a picture."""
+    """A text; every third with an image."""
     words = text_part(f"question {index} of {index * 7919} " + "and so on " * (index % 7))
-    return {"content": [image_part(picture(index, 64, 64)), words] if index % 3 == 0 else [words]}
+    return {"content": [image_part(image(index, 64, 64)), words] if index % 3 == 0 else [words]}
 
 
 def body_of(index: int, num_inputs: int) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from service.errors import MediaError
-from service.media.features import FeatureRule, open_features
-from service.media.npy_file import write_npy
-from service.media.safetensors_file import ORIGIN, write_safetensors
-from service.media.tensor import Tensor
+from service.media.features.features import FeatureRule, open_features
+from service.media.features.npy_file import write_npy
+from service.media.features.safetensors_file import ORIGIN, write_safetensors
+from service.media.features.tensor import Tensor
 from tests.scoreboard.line import Line, Result, Sabotage
 
 HIDDEN, WIDTH, ROWS, GRID = 4, 8, 4, [1, 4, 4]
@@ -219,21 +219,21 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "features of another model pass",
-            "service/media/features.py",
+            "service/media/features/features.py",
             "    if tensor.origin not in (None, rule.origin):",
             "    if tensor.origin == rule:",
             80,
         ),
         Sabotage(
             "a key may be there twice",
-            "service/media/safetensors_file.py",
+            "service/media/features/safetensors_file.py",
             "    if len(found) != len(pairs):",
             "    if len(found) > len(pairs):",
             80,
         ),
         Sabotage(
             "grids may have any number of frames",
-            "service/media/grid.py",
+            "service/media/features/features.py",
             "    if frames != 1:",
             "    if frames == 1 and frames == 2:",
             80,

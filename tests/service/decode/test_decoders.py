@@ -1,4 +1,4 @@
-"""Threads and processes give the same pixels; a process that a picture breaks is replaced, and only that picture fails.
+"""Threads and processes give the same pixels; a process that an image breaks is replaced, and only that image fails.
 
 The broken processes are programs of this test in the place of the worker's: they speak its language and then misbehave.
 """
@@ -17,18 +17,17 @@ import pytest
 from PIL import Image
 
 from service import metrics
-from service.decode.processes import ProcessDecoder
-from service.decode.threads import ThreadDecoder
-from service.decode.worker_process import COMMAND, WorkerProcess
+from service.decode.image_decoder import COMMAND, ProcessDecoder, ThreadDecoder
+from service.decode.worker_process import WorkerProcess
 from service.errors import MediaError, ModelError, UnavailableError
-from service.media.header import DecodeLimits
-from service.media.item import MediaItem, open_image
-from service.media.pixels import load_pixels
-from service.media.reading import Reading
-from service.media.resize import PixelRule
+from service.media.image.decode import load_pixels
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import ImageFile, open_image
+from service.media.image.read_options import ImageReadOptions
+from service.media.resize.image_rule import PixelRule
 from tests.conftest import children_of
 
-MEDIA = Path(__file__).parents[2] / "golden" / "oracle" / "media"
+MEDIA = Path(__file__).parents[2] / "models" / "golden" / "oracle" / "media"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
 
 Start = Callable[..., ProcessDecoder]
@@ -50,27 +49,27 @@ def start() -> Iterator[Start]:
 
 
 def misbehaving(tmp_path: Path, what: str) -> list[str]:
-    """A worker that does `what` for a picture of 64 by 64 pixels, in the place of decoding it."""
+    """A worker that does `what` for an image of 64 by 64 pixels, in the place of decoding it."""
     program = tmp_path / "worker.py"
     program.write_text(
         textwrap.dedent(
             """
             import ctypes, os, sys, time
-            from service.decode import worker
+            from service.decode import image_worker
 
             def misbehave(task):
             {what}
 
-            decode = worker.decode
-            worker.decode = lambda task: misbehave(task) if task.width == 64 else decode(task)
-            worker.main()
+            decode = image_worker.decode
+            image_worker.decode = lambda task: misbehave(task) if task.width == 64 else decode(task)
+            image_worker.main()
             """
         ).replace("{what}", textwrap.indent(what, "    "))
     )
     return [sys.executable, str(program)]
 
 
-def item(side: int, seed: int = 0) -> MediaItem:
+def item(side: int, seed: int = 0) -> ImageFile:
     buffer = io.BytesIO()
     noise = np.random.default_rng(seed).integers(0, 256, (side, side, 3), dtype=np.uint8)
     Image.fromarray(noise).save(buffer, "PNG")
@@ -84,8 +83,12 @@ def replaced(reason: str) -> float:
 def test_a_process_gives_the_pixels_of_a_thread(start: Start) -> None:
     async def story() -> None:
         for name in sorted(path.name for path in MEDIA.iterdir() if path.suffix in (".png", ".jpg", ".webp", ".gif")):
-            for reading in (Reading(), Reading((10, 200, 30), upright=True), Reading("stored")):
-                one = open_image((MEDIA / name).read_bytes(), DecodeLimits(), PixelRule(), reading=reading)
+            for options in (
+                ImageReadOptions(),
+                ImageReadOptions((10, 200, 30), upright=True),
+                ImageReadOptions("stored"),
+            ):
+                one = open_image((MEDIA / name).read_bytes(), DecodeLimits(), PixelRule(), options=options)
                 assert np.array_equal((await decoder.pixels(one)).reshape(*one.size, 3), load_pixels(one)), name
 
     decoder = start(num_workers=2)
@@ -119,7 +122,7 @@ def test_a_file_that_is_cut_is_refused_by_its_place_and_the_process_stays(start:
         ("__import__('socket').socket()", "lost", 2, "damaged"),
     ],
 )
-def test_a_picture_that_breaks_its_process_is_refused_and_the_others_are_answered(
+def test_an_image_that_breaks_its_process_is_refused_and_the_others_are_answered(
     start: Start,
     tmp_path: Path,
     what: str,
@@ -148,7 +151,7 @@ def test_a_picture_that_breaks_its_process_is_refused_and_the_others_are_answere
 
 
 @LINUX
-def test_a_process_that_was_killed_for_something_else_costs_its_picture_nothing(start: Start) -> None:
+def test_a_process_that_was_killed_for_something_else_costs_its_image_nothing(start: Start) -> None:
     others = set(children_of(os.getpid()))
     decoder = start()
     assert asyncio.run(decoder.pixels(item(32))).size
@@ -199,7 +202,7 @@ def test_when_no_process_can_be_made_it_is_worth_trying_again(start: Start, monk
     asyncio.run(story())
 
 
-def test_a_process_that_cannot_start_is_our_fault_and_not_the_pictures(start: Start) -> None:
+def test_a_process_that_cannot_start_is_our_fault_and_not_the_images(start: Start) -> None:
     decoder = start(command=[sys.executable, "-c", "raise SystemExit(3)"])
     with pytest.raises(ModelError):
         asyncio.run(decoder.pixels(item(32)))
@@ -213,7 +216,7 @@ def test_a_worker_ends_with_its_front_and_knows_nothing_of_its_environment(start
         decoder = start()
         assert asyncio.run(decoder.pixels(item(32))).size
         workers = set(children_of(os.getpid())) - others
-        assert len(workers) == 2  # one of them for small pictures
+        assert len(workers) == 2  # one of them for small images
         for pid in workers:
             assert b"secret" not in Path(f"/proc/{pid}/environ").read_bytes()
         assert ["0", "1", "2", "3"] in map(_files, workers)  # the other may still be loading its codecs

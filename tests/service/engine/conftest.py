@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from service.engine.encoder_cache import EncoderCache
+from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.loop import EngineLoop
-from service.engine.scheduler import Scheduler
-from tests.service.engine.troubled_runner import TroubledRunner
+from service.engine.scheduling.scheduler import Scheduler
+from tests.service.engine.troubled_runner import RecordingAnnouncer, TroubledRunner
 
 
 @pytest.fixture
@@ -19,4 +19,4 @@ def engine() -> tuple[EngineLoop, "queue.SimpleQueue[Any]", list[Any], TroubledR
         EncoderCache(1000), max_batch_tokens=1000, max_batch_requests=64, max_encoder_tokens=100
     )
     runner = TroubledRunner()
-    return EngineLoop(sent.append, sent.append, inbox, scheduler, runner), inbox, sent, runner  # type: ignore[arg-type]
+    return EngineLoop(sent.append, RecordingAnnouncer(sent), inbox, scheduler, runner), inbox, sent, runner  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from service.ipc.messages import (
     Submit,
     WantPixels,
 )
-from tests.service.engine.troubled_runner import NO_MEMORY, NOT_FINITE, POISON, SHORT, picture, request, steps, submit
+from tests.service.engine.troubled_runner import NO_MEMORY, NOT_FINITE, POISON, SHORT, image, request, steps, submit
 
 
 def test_poison_fails_alone_and_everyone_else_gets_his_own_answer(engine: Any) -> None:
@@ -39,13 +39,11 @@ def test_poison_fails_alone_and_everyone_else_gets_his_own_answer(engine: Any) -
     assert runner.num_batches <= 2 * 5 + 1  # halves of 32, not one by one
 
 
-def test_a_poisoned_picture_fails_those_who_sent_it(engine: Any) -> None:
+def test_a_poisoned_image_fails_those_who_sent_it(engine: Any) -> None:
     loop, inbox, sent, _ = engine
-    both = [picture(b"good", 8), picture(b"bad", 9)]
+    both = [image(b"good", 8), image(b"bad", 9)]
     inbox.put(
-        Submit(
-            requests=[request(1, 1, picture(b"bad", POISON)), request(2, 2, picture(b"good", 7)), request(3, 3, *both)]
-        )
+        Submit(requests=[request(1, 1, image(b"bad", POISON)), request(2, 2, image(b"good", 7)), request(3, 3, *both)])
     )
     loop.turn()
     loop.turn()
@@ -57,7 +55,7 @@ def test_a_poisoned_picture_fails_those_who_sent_it(engine: Any) -> None:
 
 def test_missing_pixels_are_asked_for_and_abandoned_slots_come_back(engine: Any) -> None:
     loop, inbox, sent, _ = engine
-    inbox.put(Submit(requests=[request(1, 1, picture(b"a", None)), request(2, 2, picture(b"b", 9))]))
+    inbox.put(Submit(requests=[request(1, 1, image(b"a", None)), request(2, 2, image(b"b", 9))]))
     inbox.put(Abandon(ids=[2]))
     inbox.put(Submit(requests=[request(3, 3)]))
     loop.turn()
@@ -69,12 +67,12 @@ def test_missing_pixels_are_asked_for_and_abandoned_slots_come_back(engine: Any)
 
 
 @pytest.mark.parametrize("max_encoder_tokens", [1, 100])
-def test_a_request_whose_first_picture_fails_gives_all_its_slots_back_and_harms_nobody(
+def test_a_request_whose_first_image_fails_gives_all_its_slots_back_and_harms_nobody(
     engine: Any, max_encoder_tokens: int
 ) -> None:
     loop, inbox, sent, _ = engine
     loop._scheduler.max_encoder_tokens = max_encoder_tokens
-    inbox.put(Submit(requests=[request(1, 1, picture(b"bad", POISON), picture(b"other", 7)), request(2, 2)]))
+    inbox.put(Submit(requests=[request(1, 1, image(b"bad", POISON), image(b"other", 7)), request(2, 2)]))
     loop.turn()
     loop.turn()
     assert [failure.id for step in steps(sent) for failure in step.failures] == [1]
@@ -93,7 +91,7 @@ def test_a_device_that_is_lost_ends_the_engine_instead_of_failing_for_ever(engin
 def test_features_are_answered_with_their_key_and_a_failure_stays_with_its_request(engine: Any) -> None:
     loop, inbox, sent, _ = engine
     formats = {1: "float32", 2: "float16", 3: "bfloat16"}
-    media = {id_: picture(bytes([id_]), id_) for id_ in formats}
+    media = {id_: image(bytes([id_]), id_) for id_ in formats}
     inbox.put(
         Submit(
             requests=[
@@ -115,7 +113,7 @@ def test_features_are_answered_with_their_key_and_a_failure_stays_with_its_reque
 def test_features_that_were_sent_are_no_run_of_the_tower(engine: Any) -> None:
     loop, inbox, sent, _ = engine
     came = Media(key=b"f", grid_thw=(1, 2, 2), offset=0, num_tokens=1, dtype="float16", slot=PixelSlot(4, 1))
-    inbox.put(Submit(requests=[request(1, 1, came, picture(b"p", 5))]))
+    inbox.put(Submit(requests=[request(1, 1, came, image(b"p", 5))]))
     loop.turn()
     loop.turn()
     assert [step.num_encoded for step in steps(sent)] == [1, 0]
@@ -152,6 +150,18 @@ def test_a_batch_without_memory_is_halved_until_it_fits_and_smaller_ones_follow(
     assert (len(step.vectors), runner.num_batches) == (4, num_batches + 1)
 
 
+def test_after_a_batch_without_memory_the_next_ones_are_smaller_from_the_start(engine: Any) -> None:
+    loop, _inbox, sent, runner = engine
+    runner.max_tokens = 20
+    submit(engine, *[request(i, i) for i in range(1, 33)])
+    assert loop._scheduler.max_batch_tokens == 16
+    runner.num_freed, runner.num_batches = 0, 0
+    submit(engine, *[request(100 + i, i) for i in range(1, 33)])
+    loop.turn()
+    assert (runner.num_batches, runner.num_freed) == (2, 0)
+    assert [len(step.vectors) for step in steps(sent)] == [16, 16]
+
+
 def test_what_has_no_memory_even_alone_is_told_to_come_again(engine: Any) -> None:
     runner = engine[3]
     runner.max_tokens = 0
@@ -171,8 +181,8 @@ def test_every_run_of_the_model_is_announced_with_those_in_it(engine: Any) -> No
     _, inbox, sent, _ = engine
     submit(engine, request(1, 1), request(2, POISON))
     announced = [(message.kind, message.ids) for message in sent if isinstance(message, StepStarted)]
-    assert announced == [("language", [1, 2]), ("language", [1]), ("language", [2])]
-    inbox.put(Submit(requests=[request(3, 3, picture(b"p", 5))]))
+    assert announced == [("forward", [1, 2]), ("forward", [1]), ("forward", [2])]
+    inbox.put(Submit(requests=[request(3, 3, image(b"p", 5))]))
     sent.clear()
     engine[0].turn()
     assert [(message.kind, message.ids) for message in sent if isinstance(message, StepStarted)] == [("encode", [3])]

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.engine.cache.look_ups import LookUps
-from service.engine.cache.looked_up import LookedUp
-from service.engine.encoder_cache import EncoderCache
+from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.loop import EngineLoop
-from service.engine.scheduler import Scheduler
+from service.engine.scheduling.scheduler import Scheduler
+from service.engine.shared_tiers.look_ups import LookUps
+from service.engine.shared_tiers.shared import LookedUp
 from service.ipc.messages import Media, PixelSlot, Submit
 from service.ipc.reports import TierReport
-from tests.service.engine.troubled_runner import TroubledRunner, picture, request, steps
+from tests.service.engine.troubled_runner import RecordingAnnouncer, TroubledRunner, image, request, steps
 
 
 class SlowTiers:
@@ -45,7 +45,7 @@ def with_tiers() -> tuple[EngineLoop, SlowTiers, list[Any]]:
     sent: list[Any] = []
     tiers = SlowTiers(inbox)
     look_ups = LookUps(tiers.ask, 100)
-    assert not look_ups.ask(picture(b"the known question's", None))  # never looked up
+    assert not look_ups.ask(image(b"the known question's", None))  # never looked up
     scheduler: Scheduler[Any] = Scheduler(
         EncoderCache(1000),
         max_batch_tokens=1000,
@@ -54,12 +54,12 @@ def with_tiers() -> tuple[EngineLoop, SlowTiers, list[Any]]:
         look_up=look_ups.ask,
     )
     runner: Any = TroubledRunner()
-    return EngineLoop(sent.append, sent.append, inbox, scheduler, runner, tiers, look_ups), tiers, sent  # type: ignore[arg-type]
+    return EngineLoop(sent.append, RecordingAnnouncer(sent), inbox, scheduler, runner, tiers, look_ups), tiers, sent  # type: ignore[arg-type]
 
 
-def test_a_picture_that_a_shared_tier_has_is_not_encoded_and_is_a_hit(with_tiers: Any) -> None:
+def test_an_image_that_a_shared_tier_has_is_not_encoded_and_is_a_hit(with_tiers: Any) -> None:
     loop, tiers, sent = with_tiers
-    tiers.inbox.put(Submit(requests=[request(1, 1, picture(b"a", 5)), request(2, 2)]))
+    tiers.inbox.put(Submit(requests=[request(1, 1, image(b"a", 5)), request(2, 2)]))
     loop.turn()  # text does not wait for it
     assert tiers.asked == [b"a"]
     assert [vector.id for step in steps(sent) for vector in step.vectors] == [2]
@@ -73,9 +73,9 @@ def test_a_picture_that_a_shared_tier_has_is_not_encoded_and_is_a_hit(with_tiers
     assert [tier.tier for tier in steps(sent)[-1].cache.tiers] == ["device", "disk"]
 
 
-def test_a_picture_that_no_shared_tier_has_is_encoded_and_offered_to_them(with_tiers: Any) -> None:
+def test_an_image_that_no_shared_tier_has_is_encoded_and_offered_to_them(with_tiers: Any) -> None:
     loop, tiers, sent = with_tiers
-    tiers.inbox.put(Submit(requests=[request(1, 1, picture(b"a", 5))]))
+    tiers.inbox.put(Submit(requests=[request(1, 1, image(b"a", 5))]))
     tiers.answer(b"a", None)
     loop.turn()
     loop.turn()
@@ -86,7 +86,7 @@ def test_a_picture_that_no_shared_tier_has_is_encoded_and_offered_to_them(with_t
 
 def test_a_look_up_that_nobody_answers_ends_in_encoding_though_no_message_wakes_the_loop(with_tiers: Any) -> None:
     loop, tiers, sent = with_tiers
-    tiers.inbox.put(Submit(requests=[request(1, 1, picture(b"a", 5))]))
+    tiers.inbox.put(Submit(requests=[request(1, 1, image(b"a", 5))]))
     while not steps(sent) or not steps(sent)[-1].vectors:
         loop.turn()
     assert [vector.id for vector in steps(sent)[-1].vectors] == [1]

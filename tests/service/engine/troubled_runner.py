@@ -5,12 +5,23 @@ from typing import Any
 import numpy as np
 import torch
 
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request, StepDone, Submit
-from service.ipc.number_formats import BITS
+from service.ipc.announcements import Announcer
+from service.ipc.messages import NUM_BITS, Media, OutputSpec, PixelSlot, Request, StepDone, StepStarted, Submit
 
 POISON, NOT_FINITE, SHORT = 666, 667, 668
 UNFINISHED = OutputSpec(dimensions=24)
 NO_MEMORY = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.", "out of memory")
+
+
+class RecordingAnnouncer(Announcer):
+    """Announces into a list, and not to a front."""
+
+    def __init__(self, sent: list[Any]) -> None:
+        super().__init__(-1)
+        self._sent = sent
+
+    def announce(self, step: StepStarted) -> None:
+        self._sent.append(step)
 
 
 class TroubledRunner:
@@ -24,13 +35,10 @@ class TroubledRunner:
         self.max_tokens = 10**9
         self.is_device_broken = False
 
-    def encode(self, slot: PixelSlot, grid_thw: tuple[int, int, int]) -> Any:
+    def encode(self, media: Media, slot: PixelSlot) -> Any:
         if slot.start == POISON:
-            raise RuntimeError("poisoned picture")
+            raise RuntimeError("poisoned image")
         return np.zeros(4)
-
-    def read_features(self, slot: PixelSlot, media: Media) -> Any:
-        return self.encode(slot, media.grid_thw)
 
     def write_features(self, features: Any, dtype: str) -> bytes | None:
         if dtype == "float16":
@@ -74,10 +82,10 @@ class TroubledRunner:
 
     def _row(self, first: int, request: Request) -> dict[str, bytes] | None:
         assert isinstance(request.output, OutputSpec)
-        kinds, dimensions = request.output.kinds, request.output.dimensions - (first == SHORT)
-        if first == NOT_FINITE or "float16" in kinds:  # as if the raw vector were more than float16 can hold
+        dtypes, dimensions = request.output.output_dtypes, request.output.dimensions - (first == SHORT)
+        if first == NOT_FINITE or "float16" in dtypes:  # as if the raw vector were more than float16 can hold
             return None
-        return {kind: bytes([first % 256]) * (dimensions * BITS[kind] // 8) for kind in kinds}
+        return {dtype: bytes([first % 256]) * (dimensions * NUM_BITS[dtype] // 8) for dtype in dtypes}
 
 
 def steps(sent: list[Any]) -> list[StepDone]:
@@ -88,7 +96,7 @@ def request(id_: int, token: int, *media: Media) -> Request:
     return Request(id=id_, token_ids=[token], media=media, output=OutputSpec(dimensions=8))
 
 
-def picture(key: bytes, start: int | None) -> Media:
+def image(key: bytes, start: int | None) -> Media:
     slot = None if start is None else PixelSlot(start, 1)
     return Media(key=key, grid_thw=(1, 2, 2), offset=0, num_tokens=1, slot=slot)
 
@@ -98,7 +106,7 @@ def wants(id_: int, token: int, **output: Any) -> Request:
 
 
 def submit(engine: Any, *requests: Request) -> StepDone:
-    """What the engine answers to requests that come together and have no pictures."""
+    """What the engine answers to requests that come together and have no images."""
     loop, inbox, sent, _ = engine
     sent.clear()
     inbox.put(Submit(requests=list(requests)))

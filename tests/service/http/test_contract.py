@@ -71,8 +71,9 @@ def send(server: LiveServer, route: Route, body: Any) -> httpx.Response:
 
 
 def test_the_apps_routes_are_the_documents() -> None:
-    """But for the files that the playground's page loads: they are parts of it, and no operations for clients."""
-    assert served() == {(route.method, route.path) for route in ROUTES} | {("GET", path) for path in FILES}
+    """Except the files that the playground's page loads and the index for language models: no client calls them."""
+    others = {("GET", path) for path in (*FILES, "/llms.txt")}
+    assert served() == {(route.method, route.path) for route in ROUTES} | others
 
 
 def test_every_error_code_has_one_status() -> None:

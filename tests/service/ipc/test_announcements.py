@@ -13,7 +13,7 @@ from service.ipc.messages import StepStarted
 
 
 def step(number: int, num_ids: int = 1) -> StepStarted:
-    return StepStarted(number=number, kind="language", num_tokens=7, ids=list(range(num_ids)), began_s=1.5)
+    return StepStarted(number=number, kind="forward", num_tokens=7, ids=list(range(num_ids)), began_s=1.5)
 
 
 def test_what_was_announced_is_read_once_in_order_and_reading_never_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from service.ipc.reports import CacheReport
 
 
 def submit(num_requests: int) -> Submit:
-    output = OutputSpec(dimensions=8, kinds=("float32", "int8"))
+    output = OutputSpec(dimensions=8, output_dtypes=("float32", "int8"))
     return Submit(requests=[Request(id=i, token_ids=list(range(500)), output=output) for i in range(num_requests)])
 
 

@@ -8,26 +8,26 @@ import pytest
 from service.ipc.digest import prompt_digest
 from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
 
-PICTURE = Media(key=b"k" * 32, grid_thw=(1, 4, 6), offset=2, num_tokens=6, slot=PixelSlot(64, 9))
-OTHER = msgspec.structs.replace(PICTURE, key=b"o" * 32, offset=9)
-REQUEST = Request(id=1, token_ids=[1, 2, 3] * 5, media=(PICTURE, OTHER), output=OutputSpec(dimensions=8))
+IMAGE = Media(key=b"k" * 32, grid_thw=(1, 4, 6), offset=2, num_tokens=6, slot=PixelSlot(64, 9))
+OTHER = msgspec.structs.replace(IMAGE, key=b"o" * 32, offset=9)
+REQUEST = Request(id=1, token_ids=[1, 2, 3] * 5, media=(IMAGE, OTHER), output=OutputSpec(dimensions=8))
 
 
-def with_picture(**changes: Any) -> dict[str, Any]:
-    return {"media": (msgspec.structs.replace(PICTURE, **changes), OTHER)}
+def with_image(**changes: Any) -> dict[str, Any]:
+    return {"media": (msgspec.structs.replace(IMAGE, **changes), OTHER)}
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"id": 7},
-        {"output": OutputSpec(dimensions=4, kinds=("int8", "float16"), normalize=False)},
+        {"output": OutputSpec(dimensions=4, output_dtypes=("int8", "float16"), normalize=False)},
         {"tenant": "acme"},
         {"deadline_s": 3.0},
         {"alone": True},
         {"is_fresh": True},
-        with_picture(slot=None),
-        with_picture(slot=PixelSlot(0, 9)),
+        with_image(slot=None),
+        with_image(slot=PixelSlot(0, 9)),
     ],
     ids=str,
 )
@@ -42,15 +42,15 @@ def test_what_does_not_decide_the_vector_does_not_count(changes: dict[str, Any])
         {"token_ids": [1, 2, 4] * 5},
         {"token_ids": [3, 2, 1] * 5},
         {"media": ()},
-        {"media": (PICTURE,)},
-        {"media": (OTHER, PICTURE)},
+        {"media": (IMAGE,)},
+        {"media": (OTHER, IMAGE)},
         {"output": FeaturesSpec(dtype="float32")},
-        with_picture(key=b"l" * 32),
-        with_picture(key=b"k" * 31),
-        with_picture(offset=3),
-        with_picture(grid_thw=(1, 6, 4)),
-        with_picture(num_tokens=5),
-        with_picture(dtype="float16"),
+        with_image(key=b"l" * 32),
+        with_image(key=b"k" * 31),
+        with_image(offset=3),
+        with_image(grid_thw=(1, 6, 4)),
+        with_image(num_tokens=5),
+        with_image(dtype="float16"),
     ],
     ids=str,
 )
@@ -62,8 +62,8 @@ def test_salts_keep_apart_whatever_they_are_made_of() -> None:
     assert len({prompt_digest(REQUEST, salt=salt) for salt in ("", "a", "b", "ab", "a\0", "1")}) == 6
 
 
-def test_tokens_and_pictures_do_not_run_together() -> None:
-    """A token list that ends in what a picture's bytes look like is another prompt."""
+def test_tokens_and_images_do_not_run_together() -> None:
+    """A token list that ends in what an image's bytes look like is another prompt."""
     bare = msgspec.structs.replace(REQUEST, media=())
     joined = [msgspec.structs.replace(bare, token_ids=[*REQUEST.token_ids, *b"k" * n]) for n in range(40)]
     assert len({prompt_digest(one) for one in (REQUEST, *joined)}) == 41

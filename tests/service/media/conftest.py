@@ -1,4 +1,4 @@
-"""The oracle's pictures, and small ones made on the spot."""
+"""The oracle's images, and small ones made on the spot."""
 
 import io
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-MEDIA = Path(__file__).parents[2] / "golden" / "oracle" / "media"
+MEDIA = Path(__file__).parents[2] / "models" / "golden" / "oracle" / "media"
 
 
 @pytest.fixture

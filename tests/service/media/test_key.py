@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from service.media.header import DecodeLimits
-from service.media.item import open_image
+from service.media.image.decode import load_pixels
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import open_image
 from service.media.key import content_key, file_digest, source_digest
-from service.media.pixels import load_pixels
-from service.media.resize import PixelRule
+from service.media.resize.image_rule import PixelRule
 
 RULE = PixelRule()
 
@@ -49,7 +49,7 @@ def test_bytes_a_view_and_an_array_of_the_same_pixels_share_a_key() -> None:
     assert content_key(pixels[:, ::-1][:, ::-1], (2, 4), b"m") == expected
 
 
-def test_the_same_picture_in_another_container_has_another_digest_and_the_same_key(encode) -> None:
+def test_the_same_image_in_another_container_has_another_digest_and_the_same_key(encode) -> None:
     image = Image.effect_noise((64, 96), 90).convert("RGB")
     items = [open_image(encode(image, kind), DecodeLimits(), RULE) for kind in ("PNG", "BMP")]
     assert items[0].digest != items[1].digest

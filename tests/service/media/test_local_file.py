@@ -13,7 +13,7 @@ from service.settings import SettingsError
 
 @pytest.fixture
 def allowed(tmp_path: Path) -> Path:
-    """A directory with a picture, beside a secret."""
+    """A directory with an image, beside a secret."""
     folder = tmp_path / "pictures"
     (folder / "below" / "deeper").mkdir(parents=True)
     (folder / "a.png").write_bytes(b"picture")

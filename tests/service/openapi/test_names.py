@@ -8,7 +8,7 @@ import pytest
 from service.openapi import build, build_sdk
 
 MADE = ("Data", "Error", "Errors", "Response", "Responses")
-"""What @hey-api/openapi-ts appends to an operation's name, for the types of what is sent and answered."""
+"""Suffixes that @hey-api/openapi-ts appends to an operation's name, for its types."""
 
 
 def names_made(document: dict[str, Any]) -> set[str]:

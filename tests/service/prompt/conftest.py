@@ -1,4 +1,4 @@
-"""The oracle's tokenizer and config, and pictures known by header only."""
+"""The oracle's tokenizer and config, and images known by header only."""
 
 import io
 import json
@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from service.media.header import DecodeLimits
-from service.media.item import MediaItem, open_image
-from service.media.resize import PixelRule
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import ImageFile, open_image
+from service.media.resize.image_rule import PixelRule
 from service.prompt.build import PromptBuilder
-from service.prompt.detect import load_profile
-from service.prompt.profile import Profile
-from service.prompt.tokenizer import PromptTokenizer
+from service.prompt.profile.detect import load_profile
+from service.prompt.profile.profile import Profile
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
 
-CHECKPOINT = Path(__file__).parents[2] / "golden" / "oracle" / "checkpoint"
+CHECKPOINT = Path(__file__).parents[2] / "models" / "golden" / "oracle" / "checkpoint"
 
 
 @pytest.fixture(scope="session")
@@ -63,10 +63,10 @@ def strict_builder(profile: Profile, tokenizer: PromptTokenizer) -> PromptBuilde
 
 
 @pytest.fixture(scope="session")
-def picture() -> Callable[..., MediaItem]:
-    def picture(width: int = 64, height: int = 64) -> MediaItem:
+def image() -> Callable[..., ImageFile]:
+    def image(width: int = 64, height: int = 64) -> ImageFile:
         buffer = io.BytesIO()
         Image.new("RGB", (width, height), (width % 256, height % 256, 7)).save(buffer, "PNG")
         return open_image(buffer.getvalue(), DecodeLimits(), PixelRule())
 
-    return picture
+    return image

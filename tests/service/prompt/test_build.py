@@ -7,17 +7,17 @@ import pytest
 from tokenizers import Tokenizer
 
 from service.errors import InputError, ModelError
-from service.media.item import MediaItem
+from service.media.image.image_file import ImageFile
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.detect import load_profile
-from service.prompt.piece import Piece, TokenPiece
-from service.prompt.profile import Profile
+from service.prompt.profile.detect import load_profile
+from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
-from service.prompt.tokenizer import PromptTokenizer
+from service.prompt.templates.piece import Piece, TokenPiece
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 
-Picture = Callable[..., MediaItem]
+MediaItem = Callable[..., ImageFile]
 WHOLE = Truncation(8192)
 SPECIALS = [
     "<|endoftext|>",
@@ -52,15 +52,15 @@ SNIPPETS = [
 ]
 
 
-def user(text: str, *images: MediaItem, instruction: str | None = None, **flags: bool | None) -> Conversation:
+def user(text: str, *images: ImageFile, instruction: str | None = None, **flags: bool | None) -> Conversation:
     return Conversation(instruction, (Turn("user", images, text),), **flags)
 
 
-def media(*images: MediaItem) -> str:
+def media(*images: ImageFile) -> str:
     return "".join(f"<|vision_start|>{'<|image_pad|>' * image.num_tokens}<|vision_end|>" for image in images)
 
 
-def rendered(text: str, *images: MediaItem, instruction: str = "Represent the user's input.") -> str:
+def rendered(text: str, *images: ImageFile, instruction: str = "Represent the user's input.") -> str:
     turn = f"<|im_start|>user\n{media(*images)}{text}<|im_end|>\n"
     return f"<|im_start|>system\n{instruction}<|im_end|>\n{turn}<|im_start|>assistant\n"
 
@@ -71,7 +71,7 @@ def random_text(source: random.Random) -> str:
 
 @pytest.mark.parametrize("has_end_token", [True, False])
 def test_tokens_equal_the_rendered_string_tokenized_in_one_go(
-    variant: Callable[..., Path], picture: Picture, has_end_token: bool
+    variant: Callable[..., Path], image: MediaItem, has_end_token: bool
 ) -> None:
     def change(content: dict) -> None:
         if not has_end_token:
@@ -84,7 +84,7 @@ def test_tokens_equal_the_rendered_string_tokenized_in_one_go(
     source = random.Random(20261121)
     for _ in range(1_500):
         images = tuple(
-            picture(*source.choice([(64, 64), (96, 64), (33, 200)])) for _ in range(source.choice([0, 0, 1, 2]))
+            image(*source.choice([(64, 64), (96, 64), (33, 200)])) for _ in range(source.choice([0, 0, 1, 2]))
         )
         text, instruction = random_text(source), "x" + random_text(source).rstrip() + "."
         expected = oracle.encode(rendered(text, *images, instruction=instruction)).ids
@@ -107,7 +107,7 @@ def test_the_default_prompt_token_by_token(builder: PromptBuilder, tokenizer: Pr
         "<|im_start|>system\nRepresent the user's input.<|im_end|>\n"
         "<|im_start|>user\nA cat<|im_end|>\n<|im_start|>assistant\n<|endoftext|>"
     )
-    assert (prompt.placeholders, prompt.num_text_tokens, prompt.truncated) == ((), len(prompt.token_ids), False)
+    assert (prompt.placeholders, prompt.truncated) == ((), False)
 
 
 def test_an_instruction_is_punctuated(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
@@ -115,8 +115,8 @@ def test_an_instruction_is_punctuated(builder: PromptBuilder, tokenizer: PromptT
     assert prompt.token_ids == tokenizer.encode_rendered(rendered("x", instruction="Top 5."))
 
 
-def test_placeholders_stand_where_the_pictures_are(builder: PromptBuilder, picture: Picture, profile: Profile) -> None:
-    first, second = picture(128, 64), picture(320, 320)
+def test_placeholders_stand_where_the_images_are(builder: PromptBuilder, image: MediaItem, profile: Profile) -> None:
+    first, second = image(128, 64), image(320, 320)
     prompt = builder.build(user("Compare.", first, second), WHOLE)
     assert [(p.length, p.grid_thw, p.item) for p in prompt.placeholders] == [
         (8, (1, 4, 8), first),
@@ -124,24 +124,23 @@ def test_placeholders_stand_where_the_pictures_are(builder: PromptBuilder, pictu
     ]
     for placeholder in prompt.placeholders:
         start, stop = placeholder.offset, placeholder.offset + placeholder.length
-        assert set(prompt.token_ids[start:stop]) == {profile.pictures.image_pad}
+        assert set(prompt.token_ids[start:stop]) == {profile.images.image_pad}
         assert prompt.token_ids[start - 1] == profile.layout.tokens.vision_start
         assert prompt.token_ids[stop] == profile.layout.tokens.vision_end
-    assert prompt.token_ids.count(profile.pictures.image_pad) == 108
-    assert prompt.num_text_tokens == len(prompt.token_ids) - 108
+    assert prompt.token_ids.count(profile.images.image_pad) == 108
 
 
-def test_within_a_turn_pictures_come_first_and_texts_join_with_nothing_between(
-    builder: PromptBuilder, tokenizer: PromptTokenizer, picture: Picture
+def test_within_a_turn_images_come_first_and_texts_join_with_nothing_between(
+    builder: PromptBuilder, tokenizer: PromptTokenizer, image: MediaItem
 ) -> None:
-    one, two = picture(), picture(96, 96)
+    one, two = image(), image(96, 96)
     turn = Turn.of_parts("user", ["Com", one, "pare", two, ""])
     prompt = builder.build(Conversation(None, (turn,)), WHOLE)
     assert prompt.token_ids == tokenizer.encode_rendered(rendered("Compare", one, two))
 
 
-def test_vllms_recipe_gives_the_tokens_of_the_default(builder: PromptBuilder, picture: Picture) -> None:
-    for images in ((), (picture(),)):
+def test_vllms_recipe_gives_the_tokens_of_the_default(builder: PromptBuilder, image: MediaItem) -> None:
+    for images in ((), (image(),)):
         turn = Turn("user", images, "A cat ")
         recipe = Conversation(
             "Find it",
@@ -187,13 +186,13 @@ def test_earlier_turns_are_rendered_in_order(builder: PromptBuilder, tokenizer: 
 
 @pytest.mark.parametrize("special", SPECIALS)
 def test_a_special_string_in_a_clients_text_changes_no_structure(
-    builder: PromptBuilder, tokenizer: PromptTokenizer, picture: Picture, special: str
+    builder: PromptBuilder, tokenizer: PromptTokenizer, image: MediaItem, special: str
 ) -> None:
     def structure(prompt: Prompt) -> list[int]:
         return [token_id for token_id in prompt.token_ids if token_id >= 8128]
 
     for text in (special, special * 1_000, f"a {special}{special} b", f"<{special}|>", special[:-1], f"\n{special}"):
-        for images in ((), (picture(),)):
+        for images in ((), (image(),)):
             plain = builder.build(user("x", *images), WHOLE)
             hostile = builder.build(user(text, *images, instruction=text), Truncation(8192, "right"))
             assert structure(hostile) == structure(plain)
@@ -215,9 +214,9 @@ def test_strict_reference_reads_special_strings_as_the_reference_does(
 
 @pytest.mark.parametrize("special", ["<|image_pad|>", "<|video_pad|>"])
 def test_strict_reference_refuses_a_stray_media_token_by_name(
-    strict_builder: PromptBuilder, picture: Picture, special: str
+    strict_builder: PromptBuilder, image: MediaItem, special: str
 ) -> None:
-    for conversation in (user(f"a{special}"), user(f"a{special}", picture()), user("a", instruction=special + ".")):
+    for conversation in (user(f"a{special}"), user(f"a{special}", image()), user("a", instruction=special + ".")):
         with pytest.raises(InputError) as caught:
             strict_builder.build(conversation, WHOLE, param="input", index=5)
         assert caught.value.code == "invalid_request"
@@ -226,14 +225,14 @@ def test_strict_reference_refuses_a_stray_media_token_by_name(
 
 
 def test_a_layout_whose_media_tokens_and_media_disagree_is_a_fault_of_ours(
-    profile: Profile, tokenizer: PromptTokenizer, picture: Picture
+    profile: Profile, tokenizer: PromptTokenizer, image: MediaItem
 ) -> None:
     def faulty(conversation: Conversation) -> list[Piece]:
         pieces = list(profile.layout(conversation))
-        stray = [TokenPiece(profile.pictures.image_pad) for turn in conversation.turns if turn.images]
+        stray = [TokenPiece(profile.images.image_pad) for turn in conversation.turns if turn.images]
         return pieces[:-2] + stray + pieces[-2:]
 
     builder = PromptBuilder(replace(profile, layout=faulty), tokenizer)
     builder.build(user("x"), WHOLE)
     with pytest.raises(ModelError, match="disagree"):
-        builder.build(user("x", picture()), WHOLE)
+        builder.build(user("x", image()), WHOLE)

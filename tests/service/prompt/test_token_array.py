@@ -3,10 +3,10 @@
 import pytest
 
 from service.errors import InputError
-from service.prompt.profile import Profile
+from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Prompt
 from service.prompt.token_array import TokenArray, build_token_array
-from service.prompt.tokenizer import PromptTokenizer
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
 
 WHOLE = Truncation(8192)
@@ -22,12 +22,12 @@ def build(profile: Profile, tokenizer: PromptTokenizer):
 
 
 def test_ids_are_the_whole_prompt(build) -> None:
-    assert build([5, 8135 - 7, 0]) == Prompt([5, 8128, 0], (), 3, truncated=False)
+    assert build([5, 8135 - 7, 0]) == Prompt([5, 8128, 0], (), truncated=False)
 
 
 @pytest.mark.parametrize(("side", "kept"), [("right", [1, 2, 3]), ("left", [3, 4, 5])])
 def test_they_are_cut_plainly(build, side, kept: list[int]) -> None:
-    assert build([1, 2, 3, 4, 5], Truncation(3, side)) == Prompt(kept, (), 3, truncated=True)
+    assert build([1, 2, 3, 4, 5], Truncation(3, side)) == Prompt(kept, (), truncated=True)
     assert not build([1, 2, 3], Truncation(3, side)).truncated
 
 
@@ -58,4 +58,4 @@ def test_an_id_outside_the_vocabulary_is_refused_with_its_place(build, token_id:
 @pytest.mark.parametrize("name", ["image_pad", "video_pad"])
 def test_an_id_that_stands_for_media_is_refused(build, profile: Profile, name: str) -> None:
     with pytest.raises(InputError, match="which stands for media"):
-        build([1, getattr(profile.pictures, name)])
+        build([1, getattr(profile.images, name)])

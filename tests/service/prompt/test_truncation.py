@@ -6,17 +6,17 @@ from collections.abc import Callable
 import pytest
 
 from service.errors import InputError
-from service.media.item import MediaItem
+from service.media.image.image_file import ImageFile
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.tokenizer import PromptTokenizer
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Side, Truncation
 
-Picture = Callable[..., MediaItem]
+MediaItem = Callable[..., ImageFile]
 WORDS = re.split(" ", "the quick brown fox jumps over lazy dogs naïve 東京 🗼 \n\t  … don't 12345 #### import self")
 
 
-def user(text: str, *images: MediaItem) -> Conversation:
+def user(text: str, *images: ImageFile) -> Conversation:
     return Conversation(None, (Turn("user", images, text),))
 
 
@@ -56,9 +56,9 @@ def test_a_limit_above_the_models_changes_nothing_and_one_below_is_named_as_the_
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("num_images", [0, 1])
 def test_only_the_users_text_is_cut(
-    builder: PromptBuilder, tokenizer: PromptTokenizer, picture: Picture, side: Side, num_images: int
+    builder: PromptBuilder, tokenizer: PromptTokenizer, image: MediaItem, side: Side, num_images: int
 ) -> None:
-    images = (picture(),) * num_images
+    images = (image(),) * num_images
     source = random.Random(7)
     for _ in range(60):
         text = "x" + " ".join(source.choices(WORDS, k=200)) + "."
@@ -124,8 +124,8 @@ def test_only_the_last_user_turn_is_cut(builder: PromptBuilder, tokenizer: Promp
     assert len(prompt.token_ids) == 220
 
 
-def test_pictures_after_the_cut_text_move_with_it(builder: PromptBuilder, picture: Picture) -> None:
-    turns = (Turn("user", (picture(),), "7" * 100), Turn("assistant", (picture(96, 96),), ""))
+def test_images_after_the_cut_text_move_with_it(builder: PromptBuilder, image: MediaItem) -> None:
+    turns = (Turn("user", (image(),), "7" * 100), Turn("assistant", (image(96, 96),), ""))
     prompt = builder.build(Conversation(None, turns), Truncation(90, "right"))
     assert len(prompt.token_ids) == 90
     for placeholder in prompt.placeholders:
@@ -135,10 +135,10 @@ def test_pictures_after_the_cut_text_move_with_it(builder: PromptBuilder, pictur
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_pictures_that_do_not_fit_are_an_error_with_both_numbers(
-    builder: PromptBuilder, picture: Picture, side: Side
+def test_images_that_do_not_fit_are_an_error_with_both_numbers(
+    builder: PromptBuilder, image: MediaItem, side: Side
 ) -> None:
-    images = (picture(1280, 1440),) * 5
+    images = (image(1280, 1440),) * 5
     error = refusal(builder, user("hello", *images), Truncation(8192, side))
     assert "8192 tokens" in error.message
     found = re.search(r"contains (?:at least )?(\d+) input tokens", error.message)
@@ -157,7 +157,7 @@ def test_what_cannot_be_cut_is_counted_apart(builder: PromptBuilder) -> None:
 @pytest.mark.parametrize("side", ["right", "left", None])
 @pytest.mark.parametrize("limit", [1, 9, 20])
 def test_a_limit_below_the_template_is_told_what_template_and_instruction_take(
-    builder: PromptBuilder, picture: Picture, side: Side | None, limit: int
+    builder: PromptBuilder, image: MediaItem, side: Side | None, limit: int
 ) -> None:
     instruction = "Represent the colors of the image."
     num_fixed = len(builder.build(Conversation(instruction, user("").turns), Truncation(8192)).token_ids)
@@ -167,7 +167,7 @@ def test_a_limit_below_the_template_is_told_what_template_and_instruction_take(
         assert f"template, instruction and other turns take {num_fixed} tokens" in error.message
         assert f"set `max_tokens` above {num_fixed}" in error.message
         assert "cut off" not in error.message
-    image = picture(64, 64)
+    image = image(64, 64)
     error = refusal(builder, Conversation(instruction, user("x", image).turns), asked)
     assert f"take {num_fixed + 2} tokens, images {image.num_tokens}" in error.message
 

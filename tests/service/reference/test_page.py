@@ -8,7 +8,15 @@ from html.parser import HTMLParser
 import pytest
 
 from service.openapi.routes import ROUTES
-from service.reference import base_url, own_page, policy, render_markdown, render_page, typescript_snippets
+from service.reference import (
+    base_url,
+    own_llms_txt,
+    own_page,
+    policy,
+    render_markdown,
+    render_page,
+    typescript_snippets,
+)
 from tests.conftest import ROOT
 
 VOID = {"meta", "input", "br", "link"}
@@ -120,7 +128,7 @@ def test_typescript_snippets_are_one_for_each_call() -> None:
     "host", ["", "<script>", "a'b", 'a"b', "a/b", "a b", "$(id)", "a:b", "x@y", "&amp;", "a\n", "[x]"]
 )
 def test_what_is_no_host_gets_into_no_page(host: str) -> None:
-    """The connection refuses most of these already; a page that shows a header relies on nobody."""
+    """The connection refuses most of these already; the page does not rely on it."""
     assert base_url("http", host) == base_url("http", "127.0.0.1:8000")
     assert base_url("file", "x.example") == base_url("http", "127.0.0.1:8000")
 
@@ -135,3 +143,12 @@ def test_a_models_name_is_a_literal_in_the_page_whatever_it_holds() -> None:
     page = own_page("http://x", "a\"</script><xb>'$")
     assert '<span class=s>"a\\"&lt;/script&gt;&lt;xb&gt;\'$"</span>' in page
     assert "<xb>" not in page
+
+
+def test_the_index_for_language_models_names_every_operation_and_both_documents() -> None:
+    text = own_llms_txt("https://x.example")
+    assert text.startswith("# Cenote\n\n> ")
+    assert "Base URL: https://x.example\n" in text
+    assert [route.path for route in ROUTES if f"- `{route.method} {route.path}`: {route.summary}\n" not in text] == []
+    assert {"https://x.example/docs", "https://x.example/openapi.json"} <= set(re.findall(r"\]\((.+?)\)", text))
+    assert "127.0.0.1" not in text

@@ -75,7 +75,7 @@ def test_what_absence_means_stands_apart_from_the_description() -> None:
     assert fields["encoding_format"].absent == "`float`"
     assert fields["truncate_prompt_tokens"].absent == "a prompt over the limit is an error"
     assert "Absent" not in fields["truncate_prompt_tokens"].description
-    assert fields["truncate_prompt_tokens"].description.endswith("pictures or the template.")
+    assert fields["truncate_prompt_tokens"].description.endswith("images or the template.")
     assert fields["input"].absent == ""
 
 

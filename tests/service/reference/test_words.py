@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from service.reference.highlight import highlight
 from service.reference.literal import WIDTH, json_literal, python_literal
 from service.reference.model import TypeLink
-from service.reference.words import bounds, words
+from service.reference.page import highlight
+from service.reference.read import bounds, words
 
 NUMBERS = {"type": "array", "items": {"type": "number"}}
 REF = {"$ref": "#/components/schemas/Content"}

@@ -1,4 +1,4 @@
-"""Files of a few bytes that announce huge pictures, by format."""
+"""Files of a few bytes that announce huge images, by format."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Small valid pictures of the five formats, in every mode and with every ornament that Pillow writes."""
+"""Small valid images of the five formats, in every mode and with every ornament that Pillow writes."""
 
 import io
 import random
@@ -12,7 +12,7 @@ ORIENTED = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0
 
 
 def noise(mode: str, seed: int = 1, size: tuple[int, int] = SIZE) -> Image.Image:
-    """A picture of random pixels."""
+    """An image of random pixels."""
     channels = {"RGB": 3, "RGBA": 4, "LA": 2, "L": 1, "P": 1, "CMYK": 4}
     if mode == "I;16":
         return Image.frombytes("I;16", size, random.Random(seed).randbytes(size[0] * size[1] * 2))
@@ -25,7 +25,7 @@ def noise(mode: str, seed: int = 1, size: tuple[int, int] = SIZE) -> Image.Image
 
 
 def encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
-    """The file of a picture."""
+    """The file of an image."""
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""Crafted pairs of pictures, readings, rules, features and tenants that a careless key would take for one."""
+"""Crafted pairs of images, readings, rules, features and tenants that a careless key would take for one."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,13 +6,16 @@ from dataclasses import replace
 
 from PIL import Image
 
-from service.decode.threads import ThreadDecoder
-from service.front.pixels import PixelLoader
-from service.front.uuids import UuidStore
+from service.decode.image_decoder import ThreadDecoder
+from service.front.engine_client.pixel_loader import PixelLoader
+from service.front.inputs.uuids import UuidStore
 from service.ipc.arena import PixelArena
-from service.media.features import FeaturesItem
-from service.media.header import DecodeLimits
-from service.media.item import MediaItem, open_image
+from service.media.features.features import FeaturesItem
+from service.media.image.decode import load_pixels
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import ImageFile, open_image
+from service.media.image.read_options import ImageReadOptions
+from service.media.item import MediaItem
 from service.media.key import (
     content_key,
     features_digest,
@@ -21,10 +24,7 @@ from service.media.key import (
     features_source_digest,
     file_digest,
 )
-from service.media.picture import Picture
-from service.media.pixels import load_pixels
-from service.media.reading import Reading
-from service.media.resize import PixelRule
+from service.media.resize.image_rule import PixelRule
 from tests.scoreboard.lines.mutants.image_seeds import ORIENTED, encoded, noise
 
 RULE = PixelRule()
@@ -47,17 +47,20 @@ def twins() -> Iterator[tuple[str, bool]]:
     yield "one index, two palettes, as GIF", _differ(*(encoded(one, "GIF") for one in palettes))
     opaque = noise("RGB", size=(64, 64))
     yield (
-        "RGB and opaque RGBA are one picture",
+        "RGB and opaque RGBA are one image",
         _equal_pixels(encoded(opaque, "PNG"), encoded(opaque.convert("RGBA"), "PNG")),
     )
-    yield "PNG and BMP are one picture", _equal_pixels(encoded(opaque, "PNG"), encoded(opaque, "BMP"))
+    yield "PNG and BMP are one image", _equal_pixels(encoded(opaque, "PNG"), encoded(opaque, "BMP"))
     clear = opaque.convert("RGBA")
     clear.putalpha(0)
     yield "RGB and clear RGBA", _differ(encoded(opaque, "PNG"), encoded(clear, "PNG"))
     turned = encoded(opaque, "PNG", exif=ORIENTED)
-    yield "EXIF differs, and is applied", _differ(encoded(opaque, "PNG"), turned, reading=Reading(upright=True))
+    yield (
+        "EXIF differs, and is applied",
+        _differ(encoded(opaque, "PNG"), turned, options=ImageReadOptions(upright=True)),
+    )
     yield "EXIF differs, and is ignored", _equal_pixels(encoded(opaque, "PNG"), turned)
-    yield "upright and as stored", _key(turned) != _key(turned, reading=Reading(upright=True))
+    yield "upright and as stored", _key(turned) != _key(turned, options=ImageReadOptions(upright=True))
     yield from _readings(encoded(noise("RGBA", size=(64, 64)), "PNG"))
     yield from _rules(encoded(opaque, "PNG"))
     yield from _tensors()
@@ -66,7 +69,7 @@ def twins() -> Iterator[tuple[str, bool]]:
 
 def _readings(file: bytes) -> Iterator[tuple[str, bool]]:
     colors = [None, (0, 0, 0), (255, 255, 255), (255, 0, 0), (0, 0, 255)]
-    items = {color: _open(file, reading=Reading(color)) for color in colors}
+    items = {color: _open(file, options=ImageReadOptions(color)) for color in colors}
     for color in colors[1:]:
         yield f"over {color}, level 2", items[color].digest != items[None].digest
         is_white = color == (255, 255, 255)  # the reference's own background: the same pixels
@@ -114,7 +117,7 @@ def _tenants(file: bytes) -> Iterator[tuple[str, bool]]:
         )
 
 
-async def _loaded(items: list[Picture]) -> list[bool]:
+async def _loaded(items: list[MediaItem]) -> list[bool]:
     """Whether each had to be loaded, one after the other."""
     arena = PixelArena(1 << 20)
     decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60)
@@ -126,25 +129,25 @@ async def _loaded(items: list[Picture]) -> list[bool]:
     return new
 
 
-def _slot(item: Picture) -> memoryview:
-    return load_pixels(item).data.cast("B") if isinstance(item, MediaItem) else memoryview(b"")
+def _slot(item: MediaItem) -> memoryview:
+    return load_pixels(item).data.cast("B") if isinstance(item, ImageFile) else memoryview(b"")
 
 
-def _open(file: bytes, reading: Reading | None = None, salt: bytes = b"") -> MediaItem:
-    return open_image(file, DecodeLimits(), SAME_SIZE, reading=reading or Reading(), salt=salt)
+def _open(file: bytes, options: ImageReadOptions | None = None, salt: bytes = b"") -> ImageFile:
+    return open_image(file, DecodeLimits(), SAME_SIZE, options=options or ImageReadOptions(), salt=salt)
 
 
-def _content_of(item: MediaItem) -> bytes:
+def _content_of(item: ImageFile) -> bytes:
     return item.key(_slot(item), b"m")
 
 
-def _key(file: bytes, reading: Reading | None = None) -> tuple[bytes, bytes]:
-    item = _open(file, reading)
+def _key(file: bytes, options: ImageReadOptions | None = None) -> tuple[bytes, bytes]:
+    item = _open(file, options)
     return item.digest, _content_of(item)
 
 
-def _differ(one: bytes, other: bytes, reading: Reading | None = None) -> bool:
-    return all(a != b for a, b in zip(_key(one, reading), _key(other, reading), strict=True))
+def _differ(one: bytes, other: bytes, options: ImageReadOptions | None = None) -> bool:
+    return all(a != b for a, b in zip(_key(one, options), _key(other, options), strict=True))
 
 
 def _equal_pixels(one: bytes, other: bytes) -> bool:

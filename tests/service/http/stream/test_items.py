@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemas.embeddings import EmbeddingRequest
+from schemas.endpoints.embeddings import EmbeddingRequest
 from service.fairness.threads import FairThreads
 from service.front.turns import Turns
 from service.http.body import MAX_BYTES_ON_LOOP

@@ -10,11 +10,10 @@ import pytest
 
 from service.errors import MediaError
 from service.media.fetch.address import Address
-from service.media.fetch.failure import FetchError
+from service.media.fetch.connection import FetchError
 from service.media.fetch.fetcher import Fetcher
-from service.media.fetch.host_list import HostList
 from service.media.fetch.memory import FetchMemory
-from service.media.fetch.policy import FetchPolicy
+from service.media.fetch.policy import FetchPolicy, HostList
 from service.media.fetch.url import parse_url
 from tests.media_host import MediaHost
 

@@ -4,8 +4,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 
 import pytest
 
-from service.media.fetch.address import Reach, reach_of
-from service.media.fetch.embedded import NAT64_LENGTHS, nat64_ipv4
+from service.media.fetch.address import NAT64_LENGTHS, AddressClass, classify, nat64_ipv4
 
 PRIVATE = [
     "10.0.0.0/8",
@@ -54,43 +53,47 @@ NEVER = [
 @pytest.mark.parametrize("network", NEVER)
 def test_a_reserved_range_is_for_nobody_from_its_first_address_to_its_last(network: str) -> None:
     inside = ip_network(network)
-    found = [reach_of(inside[place]) for place in (0, inside.num_addresses // 2, -1)]
-    expected = Reach.PRIVATE if network == "64:ff9b:1::/48" else Reach.NEVER
+    found = [classify(inside[place]) for place in (0, inside.num_addresses // 2, -1)]
+    expected = AddressClass.PRIVATE if network == "64:ff9b:1::/48" else AddressClass.NEVER
     assert min(found) >= expected
 
 
 @pytest.mark.parametrize("network", PRIVATE)
 def test_a_private_range_is_for_hosts_that_were_named(network: str) -> None:
     inside = ip_network(network)
-    assert {reach_of(inside[place]) for place in (0, inside.num_addresses // 2, -1)} == {Reach.PRIVATE}
+    assert {classify(inside[place]) for place in (0, inside.num_addresses // 2, -1)} == {AddressClass.PRIVATE}
 
 
 @pytest.mark.parametrize("text", ["1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.0.0.1",
     "128.0.0.1", "172.15.255.255", "172.32.0.0", "192.167.255.255", "192.169.0.0", "223.255.255.255",
     "2606:4700::1111", "2a00:1450:4001:82f::200e", "64:ff9b::101:101", "::ffff:1.1.1.1"])  # fmt: skip
 def test_what_lies_beside_the_ranges_is_public(text: str) -> None:
-    assert reach_of(ip_address(text)) is Reach.PUBLIC
+    assert classify(ip_address(text)) is AddressClass.PUBLIC
 
 
 @pytest.mark.parametrize("text", ["::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe",
     "64:ff9b:1:a9fe:a9:fe00::", "2002:a9fe:a9fe::", "::169.254.169.254", "::ffff:0:169.254.169.254",
     "2001:0:a9fe:a9fe::", "2606:4700::5efe:a9fe:a9fe", "2606:4700::200:5efe:a9fe:a9fe"])  # fmt: skip
 def test_no_form_of_ipv6_hides_a_metadata_address(text: str) -> None:
-    assert reach_of(ip_address(text)) is Reach.NEVER
+    assert classify(ip_address(text)) is AddressClass.NEVER
 
 
 def test_a_translated_private_address_is_private() -> None:
-    assert reach_of(ip_address("64:ff9b::a00:1")) is Reach.PRIVATE
-    assert reach_of(ip_address("64:ff9b:1::a00:1")) is not Reach.PUBLIC
+    assert classify(ip_address("64:ff9b::a00:1")) is AddressClass.PRIVATE
+    assert classify(ip_address("64:ff9b:1::a00:1")) is not AddressClass.PUBLIC
 
 
 @pytest.mark.parametrize("length", NAT64_LENGTHS)
 def test_a_networks_own_translators_are_seen_through(length: int) -> None:
     prefix = IPv6Network(("2606:4700:1:2:0:3::" if length == 96 else "2606:4700::", length), strict=False)
-    for text, reach in (("10.1.2.3", Reach.PRIVATE), ("169.254.169.254", Reach.NEVER), ("9.8.7.6", Reach.PUBLIC)):
+    for text, reach in (
+        ("10.1.2.3", AddressClass.PRIVATE),
+        ("169.254.169.254", AddressClass.NEVER),
+        ("9.8.7.6", AddressClass.PUBLIC),
+    ):
         address = embedded(prefix, IPv4Address(text))
         assert nat64_ipv4(address, length) == IPv4Address(text)
-        assert reach_of(address, (prefix,)) is reach
+        assert classify(address, (prefix,)) is reach
 
 
 def embedded(prefix: IPv6Network, address: IPv4Address) -> IPv6Address:
@@ -102,4 +105,4 @@ def embedded(prefix: IPv6Network, address: IPv4Address) -> IPv6Address:
 
 
 def test_an_address_with_a_zone_is_for_nobody() -> None:
-    assert reach_of(IPv6Address("2606:4700::1%eth0")) is Reach.NEVER
+    assert classify(IPv6Address("2606:4700::1%eth0")) is AddressClass.NEVER

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from service.media.fetch.failure import FETCH_FAILED
+from service.media.fetch.connection import FETCH_FAILED
 from service.media.fetch.fetcher import Fetcher
 from service.media.fetch.url import parse_url
 from tests.media_host import redirect, reply
 from tests.service.media.fetch.conftest import Bench
 
 Reasons = Callable[[], list[str]]
-PICTURE = bytes(range(256)) * 300
+IMAGE = bytes(range(256)) * 300
 
 
-def test_a_picture_comes_whole_and_is_counted_as_it_comes(bench: Bench) -> None:
-    bench.host.pages["/a.png?size=1"] = reply(PICTURE)
-    assert bench.fetch(bench.host.url("/a.png?size=1", "host.test")) == PICTURE
-    assert sum(bench.taken) == len(PICTURE)
+def test_an_image_comes_whole_and_is_counted_as_it_comes(bench: Bench) -> None:
+    bench.host.pages["/a.png?size=1"] = reply(IMAGE)
+    assert bench.fetch(bench.host.url("/a.png?size=1", "host.test")) == IMAGE
+    assert sum(bench.taken) == len(IMAGE)
     assert len(bench.taken) > 1
     assert bench.names.asked == ["host.test"]
 
@@ -133,7 +133,7 @@ def endless() -> Iterator[bytes]:
         yield bytes(65536)
 
 
-@pytest.mark.parametrize("script", [reply(PICTURE), lambda _: endless(), reply(b"", content_length=str(1 << 40))])
+@pytest.mark.parametrize("script", [reply(IMAGE), lambda _: endless(), reply(b"", content_length=str(1 << 40))])
 def test_a_body_is_cut_off_at_the_limit(bench: Bench, script: object) -> None:
     bench.host.pages["/"] = script
     assert bench.failure(bench.host.url("/", "host.test"), max_bytes=1000).code == "media_too_large"
@@ -207,25 +207,25 @@ def test_so_many_at_once_go_to_one_host_and_for_one_tenant(bench: Bench, tenants
     assert crowd.max == expected
 
 
-def test_a_known_picture_is_asked_for_only_if_it_has_changed(bench: Bench) -> None:
+def test_a_known_image_is_asked_for_only_if_it_has_changed(bench: Bench) -> None:
     def by_tag(fields: dict[str, str]) -> bytes:
         fresh = fields.get("if-none-match") == '"1"'
-        return reply(status="304 Not Modified", content_length="") if fresh else reply(PICTURE, etag='"1"')
+        return reply(status="304 Not Modified", content_length="") if fresh else reply(IMAGE, etag='"1"')
 
     bench.host.pages["/"] = by_tag
     fetcher, url = bench.fetcher(), parse_url(bench.host.url("/", "host.test"))
     for tenant in (b"one", b"one", b"two"):
         bench.taken.clear()
-        assert asyncio.run(fetcher.fetch(url, tenant, bench.taken.append)) == PICTURE
-        assert sum(bench.taken) == len(PICTURE)
+        assert asyncio.run(fetcher.fetch(url, tenant, bench.taken.append)) == IMAGE
+        assert sum(bench.taken) == len(IMAGE)
     assert ["if-none-match" in fields for _, fields in bench.host.asked] == [False, True, False]
 
 
-def test_a_known_picture_is_not_given_out_when_its_host_may_no_longer_be_asked(bench: Bench) -> None:
-    bench.host.pages["/"] = reply(PICTURE, etag='"1"')
+def test_a_known_image_is_not_given_out_when_its_host_may_no_longer_be_asked(bench: Bench) -> None:
+    bench.host.pages["/"] = reply(IMAGE, etag='"1"')
     fetcher, url = bench.fetcher(), parse_url(bench.host.url("/", "host.test"))
     asyncio.run(fetcher.fetch(url, b"", bench.taken.append))
-    assert fetcher.memory.num_bytes > len(PICTURE)
+    assert fetcher.memory.num_bytes > len(IMAGE)
     bench.names.table["host.test"] = ["169.254.169.254"]
     with pytest.raises(Exception, match="could not be fetched"):
         asyncio.run(fetcher.fetch(url, b"", bench.taken.append))

@@ -36,7 +36,7 @@ def test_what_cannot_be_asked_for_again_or_must_not_be_kept_is_not(fields: dict[
     assert memory.find(b"", URLS[0]) is None
 
 
-def test_a_picture_is_its_tenants_own() -> None:
+def test_an_image_is_its_tenants_own() -> None:
     memory = FetchMemory(1 << 20)
     memory.keep(b"one", URLS[0], b"x", TAG)
     assert memory.find(b"two", URLS[0]) is None

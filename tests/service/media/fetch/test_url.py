@@ -2,8 +2,7 @@
 
 import pytest
 
-from service.media.fetch.url import MAX_URL_CHARS, parse_url
-from service.media.fetch.url_error import UrlError
+from service.media.fetch.url import MAX_URL_CHARS, UrlError, parse_url
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Request and response of each endpoint, one module each."""

@@ -1,0 +1,237 @@
+"""`GET /v1/models`: each model with its resolved plan: pooling, lengths, prompt layout, limits."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from schemas.base import Answer
+
+Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
+"""Pooling of the hidden states of all tokens into one vector; `multi_vector`: none, each token has its own."""
+
+Modality = Literal["text", "image", "video", "audio"]
+"""Kind of content that an item may hold."""
+
+CohereEndpoint = Literal["embed"]
+"""An endpoint of Cohere's API that a model serves."""
+
+InputTypes = dict[str, str]
+"""Instruction by name, for `input_type`."""
+
+
+EXAMPLE_FINGERPRINT = "7c9e6f0d3b1a4852956e0f7a2d84c1b3"
+
+Fingerprint = Annotated[
+    str,
+    Meta(
+        description="Identifies the model that makes the vectors exactly: a digest of all bytes of its weights and "
+        "files, their number format, how its prompts are built and how images are read. Vectors of two fingerprints do "
+        "not belong in one index. It does not depend on the server, its device or the model's name.",
+        examples=[EXAMPLE_FINGERPRINT],
+    ),
+]
+
+
+class ModelCard(Answer, frozen=True, kw_only=True):
+    """One model: OpenAI's four fields, and the resolved plan."""
+
+    id: Annotated[str, Meta(description="The name to send as `model`.", examples=["builtin"])]
+    object: Annotated[Literal["model"], Meta(description="Always `model`.", examples=["model"])] = "model"
+    created: Annotated[
+        int,
+        Meta(
+            description="When the model was loaded, in seconds since 1970.",
+            extra_json_schema={"format": "int64"},
+            examples=[1790000000],
+        ),
+    ]
+    owned_by: Annotated[str, Meta(description="Who serves it: `cenote`.", examples=["cenote"])]
+    name: Annotated[str, Meta(description="The same as `id`, under Cohere's name.", examples=["builtin"])]
+    endpoints: Annotated[
+        list[CohereEndpoint],
+        Meta(description="What Cohere's client may ask of the model.", examples=[["embed"]]),
+    ]
+    context_length: Annotated[int, Meta(description="The same as `max_tokens`, under Cohere's name.", examples=[8192])]
+    root: Annotated[
+        str,
+        Meta(
+            description="The canonical id that this entry stands for; an alias has another `id`.", examples=["builtin"]
+        ),
+    ]
+    aliases: Annotated[list[str], Meta(description="Other names that requests may use.", examples=[["builtin-embed"]])]
+    revision: Annotated[
+        str | None, Meta(description="Commit of the weights; null for a local folder without one.", examples=[None])
+    ]
+    fingerprint: Fingerprint
+    pooling: Annotated[
+        Pooling,
+        Meta(
+            description="How the hidden states of all tokens are pooled into one vector. `multi_vector`: they are not, "
+            "and each token has its own (late interaction), which `/v2/embed` answers with the `multi_` types.",
+            examples=["last_token"],
+        ),
+    ]
+    normalize: Annotated[bool, Meta(description="Whether vectors have length 1.", examples=[True])]
+    dimensions: Annotated[int, Meta(description="Length of a vector when the request names none.", examples=[256])]
+    max_vectors_per_input: Annotated[
+        int,
+        Meta(
+            description="Most vectors per item: 1, or with `multi_vector` one for each token of its prompt.",
+            examples=[1],
+        ),
+    ]
+    min_dimensions: Annotated[int, Meta(description="The shortest vector that a request may ask for.", examples=[32])]
+    matryoshka_dimensions: Annotated[
+        list[int] | None,
+        Meta(
+            description="The lengths that a request may ask for; null if all from `min_dimensions` up are allowed.",
+            examples=[None],
+        ),
+    ]
+    calibrated_dimensions: Annotated[
+        list[int],
+        Meta(
+            description="Lengths for which `int8` and `uint8` use the checkpoint's range of each component; all others "
+            "use the fixed range of plus and minus 4/√length. A range never depends on the request.",
+            examples=[[32, 64, 128, 256]],
+        ),
+    ]
+    modalities: Annotated[
+        list[Modality], Meta(description="What an item may hold.", examples=[["text", "image", "video"]])
+    ]
+    prompt_format: Annotated[
+        str, Meta(description="Name of the layout that turns an item into a prompt.", examples=["qwen3-vl-embedding"])
+    ]
+    default_instruction: Annotated[
+        str | None,
+        Meta(
+            description="The instruction of a request that names none; null when there is none.",
+            examples=["Represent the user's input."],
+        ),
+    ]
+    takes_instructions: Annotated[
+        bool, Meta(description="Whether `instruction` is taken; if not, it is refused.", examples=[True])
+    ]
+    input_types: Annotated[
+        InputTypes,
+        Meta(
+            description="The `input_type` names of `/v2/embed`, with instructions.",
+            examples=[{"search_query": "Retrieve images or text relevant to the user's query."}],
+        ),
+    ]
+    mixes_modalities: Annotated[
+        bool,
+        Meta(
+            description="Whether one item may hold text and images together; a model with one tower for each takes "
+            "either.",
+            examples=[True],
+        ),
+    ]
+    tail_token_ids: Annotated[
+        list[int],
+        Meta(
+            description="The last token ids of every prompt. The last token's hidden state becomes the vector.",
+            examples=[[151643]],
+        ),
+    ]
+    max_tokens: Annotated[
+        int, Meta(description="Most tokens of one item, template and images included.", examples=[8192])
+    ]
+    min_pixels: Annotated[
+        int | None, Meta(description="An image with fewer pixels is enlarged; null for text models.", examples=[4096])
+    ]
+    max_pixels: Annotated[
+        int | None, Meta(description="An image with more pixels is shrunk; null for text models.", examples=[1843200])
+    ]
+    image_embeds_width: Annotated[
+        int | None,
+        Meta(
+            description="Length of one visual token's features in `image_embeds` parts; null for text models.",
+            examples=[768],
+        ),
+    ]
+    max_inputs: Annotated[int, Meta(description="Most inputs of one request for vectors or tokens.", examples=[2048])]
+    max_parts_per_input: Annotated[
+        int, Meta(description="Most content parts of one message or one item of `inputs`.", examples=[32])
+    ]
+    max_images: Annotated[int, Meta(description="Most images of one `/v1/image_embeds` request.", examples=[64])]
+    max_body_bytes: Annotated[
+        int,
+        Meta(
+            description="Largest request body, in bytes.",
+            extra_json_schema={"format": "int64"},
+            examples=[33554432],
+        ),
+    ]
+    max_image_bytes: Annotated[
+        int,
+        Meta(
+            description="Largest encoded image, in bytes.",
+            extra_json_schema={"format": "int64"},
+            examples=[20971520],
+        ),
+    ]
+    max_image_pixels: Annotated[
+        int,
+        Meta(
+            description="Largest image as sent, in pixels, before it is resized to `min_pixels` and `max_pixels`.",
+            extra_json_schema={"format": "int64"},
+            examples=[33200000],
+        ),
+    ]
+    max_video_frames: Annotated[
+        int | None,
+        Meta(
+            description="Most frames of one video that the model reads; null for models that take no video.",
+            examples=[64],
+        ),
+    ]
+    max_video_bytes: Annotated[
+        int | None,
+        Meta(
+            description="Largest video file, in bytes; null where files are not taken: the model takes no video, or "
+            "the server lacks its extra `video`. Lists of frames need neither.",
+            extra_json_schema={"format": "int64"},
+            examples=[67108864],
+        ),
+    ]
+    audio_rate_hz: Annotated[
+        int | None,
+        Meta(
+            description="Sample rate that audio is resampled to, in Hz; null for models that take none.",
+            examples=[None],
+        ),
+    ]
+    max_audio_bytes: Annotated[
+        int | None,
+        Meta(
+            description="Largest audio file, in bytes; null where audio is not taken: the model takes none, or the "
+            "server lacks its extra `audio`.",
+            extra_json_schema={"format": "int64"},
+            examples=[None],
+        ),
+    ]
+    max_audio_s: Annotated[
+        float | None,
+        Meta(
+            description="Longest audio, in seconds; null as above. How much of it is read depends on the model.",
+            examples=[None],
+        ),
+    ]
+    accepts_token_arrays: Annotated[
+        bool, Meta(description="Whether `input` of `/v1/embeddings` may hold token ids.", examples=[False])
+    ]
+    fetches_image_urls: Annotated[
+        bool,
+        Meta(description="Whether `http` and `https` URLs of images are fetched; if not, send data.", examples=[False]),
+    ]
+    dtype: Annotated[str, Meta(description="Number format the model computes in.", examples=["bfloat16"])]
+    device: Annotated[str, Meta(description="Where the model computes: `cpu`, `cuda:0`.", examples=["cuda:0"])]
+
+
+class ModelList(Answer, frozen=True, kw_only=True):
+    """The models that requests may name: every canonical id and every alias."""
+
+    object: Annotated[Literal["list"], Meta(description="Always `list`.")] = "list"
+    data: Annotated[list[ModelCard], Meta(description="The models.")]
+    models: Annotated[list[ModelCard], Meta(description="The same list, under the name that Cohere's client reads.")]

@@ -1,0 +1,145 @@
+"""The fields that several requests or answers share: type, bounds, description and example, each stated once."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, UnsetType
+
+from schemas.base import Count
+from schemas.content.examples import EXAMPLE_IMAGE
+from schemas.content.parts import Content
+from schemas.errors import ErrorBody
+from schemas.limits import MAX_INPUTS, MAX_INT32, MAX_TOKEN_IDS
+
+TruncationSide = Literal["left", "right"]
+"""The end of a text that is cut off: `right` keeps its start, `left` its end."""
+
+Truncate = Literal["NONE", "START", "END"]
+"""Treatment of a text that is too long: an error, or its start or its end is cut off."""
+
+EmbedDtype = Literal["float32", "float16", "bfloat16"]
+"""Number format of a vector's components."""
+
+Endianness = Literal["native", "little", "big"]
+"""Byte order of components; `native` is little."""
+
+OnError = Literal["fail", "per_item"]
+"""Effect of a bad item: the request fails, or the item's place in the answer holds an error."""
+
+ModelField = Annotated[
+    str | None,
+    Meta(
+        description="The model's id or an alias, as `/v1/models` lists them. Absent means the one that is served.",
+        examples=["builtin"],
+    ),
+]
+
+InputsField = Annotated[
+    Annotated[list[Content], Meta(min_length=1, max_length=MAX_INPUTS)] | None,
+    Meta(
+        description="Items of text and images, one vector each: the same objects on `/v1/embeddings` and `/v2/embed`.",
+        examples=[[{"content": [{"type": "text", "text": "a red bicycle"}]}]],
+    ),
+]
+
+TextsField = Annotated[
+    Annotated[list[str], Meta(min_length=1, max_length=MAX_INPUTS)] | None,
+    Meta(
+        description="Texts, one vector each. The empty string is a text.", examples=[["a red bicycle", "a green door"]]
+    ),
+]
+
+ImagesField = Annotated[
+    Annotated[list[str], Meta(min_length=1, max_length=MAX_INPUTS)] | None,
+    Meta(description="Images as data URIs (`data:image/png;base64,...`), one vector each.", examples=[[EXAMPLE_IMAGE]]),
+]
+
+DimensionsField = Annotated[
+    Annotated[int, Meta(ge=1, le=MAX_INT32)] | None,
+    Meta(
+        description="Length of the vectors: their first components, normalized again (matryoshka). Absent means the "
+        "model's own length; `/v1/models` lists the lengths offered.",
+        examples=[64],
+    ),
+]
+
+EmbedDtypeField = Annotated[
+    EmbedDtype | None,
+    Meta(
+        description="Number format of the components. In base64 and raw answers it is that of the bytes; the numbers "
+        "of a `float` answer are rounded to it, and printed in the fewest digits that give the rounded value back as "
+        "float32. A component too large for `float16` (above 65504, only with `normalize: false`) is an error of its "
+        "item. Absent means `float32`.",
+        examples=["float16"],
+    ),
+]
+
+EndiannessField = Annotated[
+    Endianness | None,
+    Meta(
+        description="Byte order of the components in base64 and raw answers; `native` is `little`. Absent means "
+        "`little`.",
+        examples=["little"],
+    ),
+]
+
+NormalizeField = Annotated[
+    bool | None,
+    Meta(
+        description="Whether vectors are scaled to length 1 after `dimensions` cut them; false gives the raw pooled "
+        "state, cut. Absent means what the model's profile says, which is true for embedding models.",
+        examples=[True],
+    ),
+]
+
+TruncatePromptTokensField = Annotated[
+    Annotated[int, Meta(ge=-1, le=MAX_INT32)] | None,
+    Meta(
+        description="Shorten a prompt to this many tokens; -1 means the model's limit. Only text is shortened, never "
+        "images or the template. Absent means that a prompt over the limit is an error.",
+        examples=[512],
+    ),
+]
+
+TruncationSideField = Annotated[
+    TruncationSide | None,
+    Meta(description="Which end of a text is cut off. Absent means `right`.", examples=["right"]),
+]
+
+TruncateField = Annotated[
+    Truncate | None,
+    Meta(
+        description="What happens to a text that is too long: `END` cuts its end, `START` its start, `NONE` makes it "
+        "an error. Images are never cut. Absent means `END`.",
+        examples=["END"],
+    ),
+]
+"""Of Cohere's requests."""
+
+TokenIdsField = Annotated[
+    Annotated[list[Annotated[int, Meta(ge=0, le=MAX_INT32)]], Meta(max_length=MAX_TOKEN_IDS)],
+    Meta(description="Ids of the model's own tokenizer.", examples=[[64, 392]]),
+]
+
+EmbeddingIdField = Annotated[str, Meta(description="`embd-` and the request id.", examples=["embd-0f9c2a7d41b84e6f"])]
+
+ListField = Annotated[Literal["list"], Meta(description="Always `list`.", examples=["list"])]
+
+CreatedField = Annotated[
+    int,
+    Meta(
+        description="When the answer was made, in seconds since 1970.",
+        extra_json_schema={"format": "int64"},
+        examples=[1790000000],
+    ),
+]
+
+ServedModelField = Annotated[str, Meta(description="The model's name as the request gave it.", examples=["builtin"])]
+
+IndexField = Annotated[
+    Count, Meta(description="Index of this item in the request, counted from 0; entries are in order.", examples=[0])
+]
+
+ItemErrorField = Annotated[
+    ErrorBody | UnsetType,
+    Meta(description="Why this item has no result. Only with `on_error: per_item`, and only on items that failed."),
+]

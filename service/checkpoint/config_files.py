@@ -1,0 +1,205 @@
+"""A checkpoint's files beside the weights; every error names the file and what is needed.
+
+Loads no weights and runs nothing of the folder. Knows no family.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from service.checkpoint.errors import CheckpointError, UnsupportedModelError
+
+STEADY_ROPES = ("default", "linear", "llama3", "yarn", "proportional")
+"""Types of rotary embeddings in which a token's rotation depends on its position alone."""
+OF_IMAGES = "mrope"
+"""Name in older files of vision-language models for `default` with positions in three rows."""
+
+TOWERS = ("vision_config", "audio_config")
+"""Parts whose positions are an image's or an audio file's own; no batch makes them longer."""
+
+
+class CheckpointFiles:
+    """A checkpoint's folder, read when asked.
+
+    Attributes:
+        folder: holds config.json and tokenizer.json.
+        part: the object of config.json that counts as the configuration; None: all of it.
+    """
+
+    def __init__(self, folder: Path, part: str | None = None) -> None:
+        self.folder = folder
+        self.part = part
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """config.json, or its part.
+
+        Raises:
+            UnsupportedModelError: it is missing or damaged.
+        """
+        if self.part is not None:
+            return CheckpointFiles(self.folder).section(self.part)
+        return self.read_object("config.json")
+
+    @property
+    def model_type(self) -> object:
+        """`model_type` of config.json."""
+        return self.config.get("model_type")
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """`cenote` of config.json, the checkpoint maker's settings for this service; empty where there is none.
+
+        Raises:
+            UnsupportedModelError: it is not an object.
+        """
+        own = self.config.get("cenote") or {}
+        if not isinstance(own, dict):
+            raise UnsupportedModelError(
+                f"config.json has cenote {own!r}; an object is needed, of family, max_pixels, query_end_tokens or "
+                "unread_tensors"
+            )
+        return own
+
+    def is_called(self, *words: str) -> bool:
+        """True where a name of the checkpoint has a part that begins with one of these words.
+
+        Its names are `_name_or_path`, `architectures` and `auto_map` of config.json, the folder's, and the hub's where
+        the folder is a snapshot.
+        """
+        config, folder = self.config, self.folder
+        hub = folder.parent.parent.name if folder.parent.name == "snapshots" else ""
+        names = (config.get("_name_or_path"), config.get("architectures"), config.get("auto_map"), folder.name, hub)
+        parts = re.split("[^a-z0-9]+", json.dumps(names).lower())
+        return any(part.startswith(words) for part in parts)
+
+    def read_object(self, name: str) -> dict[str, Any]:
+        """A file that holds one JSON object.
+
+        Raises:
+            UnsupportedModelError: it is missing or damaged.
+        """
+        path = self.folder / name
+        try:
+            value = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise UnsupportedModelError(f"{path} cannot be read: {error}") from error
+        if not isinstance(value, dict):
+            raise UnsupportedModelError(f"{path} is not a JSON object")
+        return value
+
+    def optional(self, name: str) -> Mapping[str, Any]:
+        """A file that holds one JSON object; empty where there is none.
+
+        Raises:
+            UnsupportedModelError: it is damaged.
+        """
+        return self.read_object(name) if (self.folder / name).exists() else {}
+
+    def processor(self) -> Mapping[str, Any]:
+        """processor_config.json; empty where there is none.
+
+        Raises:
+            UnsupportedModelError: it is damaged.
+        """
+        return self.optional("processor_config.json")
+
+    def section(self, name: str) -> Mapping[str, Any]:
+        """An object of config.json.
+
+        Raises:
+            UnsupportedModelError: there is none of that name.
+        """
+        section = self.config.get(name)
+        if not isinstance(section, dict):
+            raise UnsupportedModelError(f"config.json has no object {name!r}")
+        return section
+
+    def special_tokens(self, names: Mapping[str, str]) -> dict[str, int]:
+        """Ids of special tokens of tokenizer.json.
+
+        Raises:
+            UnsupportedModelError: one is missing.
+        """
+        added = self.read_object("tokenizer.json").get("added_tokens", [])
+        ids = {token["content"]: token["id"] for token in added if token.get("special")}
+        if missing := [token for token in names.values() if token not in ids]:
+            raise UnsupportedModelError(
+                f"{self.folder / 'tokenizer.json'} lacks the special tokens {', '.join(missing)}"
+            )
+        return {name: ids[token] for name, token in names.items()}
+
+    def prompts(self) -> Mapping[str, str]:
+        """Named prompts of config_sentence_transformers.json; none where there is no such file.
+
+        Raises:
+            UnsupportedModelError: they are not texts by name.
+        """
+        name = "config_sentence_transformers.json"
+        if not (self.folder / name).exists():
+            return {}
+        prompts = self.read_object(name).get("prompts") or {}
+        if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
+            raise UnsupportedModelError(f"{self.folder / name} has prompts that are not an object of strings")
+        return prompts
+
+    def matryoshka(self, dimensions: int) -> tuple[int, ...] | None:
+        """Lengths that config.json offers, ascending; None where it says nothing.
+
+        `matryoshka_dimensions` (a list) and `is_matryoshka` (a boolean; false offers the full length alone) are vLLM's.
+
+        Args:
+            dimensions: the full length; always offered.
+
+        Raises:
+            UnsupportedModelError: they are no lengths.
+        """
+        offered = self.config.get("matryoshka_dimensions")
+        if offered is None:
+            return (dimensions,) if self.config.get("is_matryoshka") is False else None
+        if not isinstance(offered, list) or not all(type(d) is int and 1 <= d <= dimensions for d in offered):
+            raise UnsupportedModelError(
+                f"config.json has matryoshka_dimensions {offered!r}; a list of integers from 1 to {dimensions} is "
+                "needed"
+            )
+        return tuple(sorted({*offered, dimensions}))
+
+
+def positive(section: Mapping[str, Any], name: str) -> int:
+    """A positive integer of a section.
+
+    Raises:
+        UnsupportedModelError: it is none.
+    """
+    value = section.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise UnsupportedModelError(f"config.json has {name} {value!r}; a positive integer is needed")
+    return value
+
+
+def check_ropes(config: Mapping[str, Any]) -> None:
+    """Refuse a rotary embedding that would make a vector depend on its batch, or that is not known.
+
+    Args:
+        config: config.json; parts of it are looked at too.
+
+    Raises:
+        CheckpointError: it has one of another type.
+    """
+    for rope in _rope_types(config):
+        if rope not in (*STEADY_ROPES, OF_IMAGES):
+            raise CheckpointError(
+                f"config.json has rope type {rope}; supported: {', '.join(STEADY_ROPES)}. With `dynamic`, `ntk` and "
+                "`longrope` a vector would depend on the longest prompt of its batch"
+            )
+
+
+def _rope_types(config: Mapping[str, Any], *, is_rope: bool = False) -> Iterator[str]:
+    if is_rope and isinstance(found := config.get("rope_type", config.get("type")), str):
+        yield found
+    for key, value in config.items():
+        if isinstance(value, dict) and key not in TOWERS:
+            yield from _rope_types(value, is_rope=is_rope or key in ("rope_scaling", "rope_parameters"))

@@ -1,0 +1,99 @@
+"""Finds a model's files: the built-in ones, a folder, or a hub id with a pinned revision. Imports no torch."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from huggingface_hub import snapshot_download
+
+from service.checkpoint.errors import CheckpointError
+from service.checkpoint.weight_files import ADAPTER
+
+BUILTIN = "builtin"
+CHECKPOINT: Final[Path] = Path(__file__).resolve().parents[1] / "model" / "builtin" / "checkpoint"
+"""The built-in model's files: weights, config, tokenizer, sentence-transformers files."""
+FILES = ["*.json", "*.safetensors", "*.jinja"]
+"""Patterns of what is downloaded, from subfolders too: no pickled weights, no code."""
+CALIBRATION_FILE = "cenote_calibration.json"
+"""Ranges for int8, where a checkpoint ships them; `service.prompt.profile.calibration` says what it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A folder with the files of a released checkpoint.
+
+    Attributes:
+        name: canonical id: `builtin`, the hub id, or the folder's name.
+        folder: where the files are.
+        revision: commit of a hub snapshot, None for local files.
+    """
+
+    name: str
+    folder: Path
+    revision: str | None
+
+    def fingerprint(self) -> bytes:
+        """SHA-256 over config and weights, by their headers and sizes: 32 bytes that change when the model does."""
+        digest = hashlib.sha256(self.name.encode() + b"\0" + (self.revision or "").encode())
+        for path in sorted(self._decisive_files()):
+            name = path.relative_to(self.folder).as_posix()
+            digest.update(f"\0{name}\0{path.stat().st_size}\0".encode())
+            with path.open("rb") as file:
+                digest.update(file.read(1 << 20))
+        return digest.digest()
+
+    def _decisive_files(self) -> Iterator[Path]:
+        """Weights and what says how they are used, of modules behind the transformer too."""
+        yield self.folder / "config.json"
+        for pattern in ("modules.json", "*.safetensors", "*/config.json", "*/model.safetensors"):
+            yield from self.folder.glob(pattern)
+
+
+def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
+    """Resolve `--model` to files, downloading a hub id that is not here yet.
+
+    Raises:
+        CheckpointError: no such folder, no such repository, or no network.
+    """
+    if model == BUILTIN:
+        return _checked(Checkpoint(BUILTIN, CHECKPOINT, None))
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return _checked(Checkpoint(folder.resolve().name, folder.resolve(), None))
+    if not is_hub_id(model):
+        raise CheckpointError(f"--model {model}: no such folder, and not a hub id such as Qwen/Qwen3-VL-Embedding-2B")
+    return _checked(_download(model, revision))
+
+
+def is_hub_id(model: str) -> bool:
+    """True where `--model` names a repository of the hub, `owner/name`, and no folder that is here."""
+    return model.count("/") == 1 and not model.startswith((".", "/", "~")) and not Path(model).is_dir()
+
+
+def _download(model: str, revision: str | None) -> Checkpoint:
+    try:
+        folder = Path(snapshot_download(model, revision=revision, allow_patterns=FILES))
+    except Exception as error:  # the hub's client raises its own errors, its HTTP library's and the system's
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(f"--model {model}: neither in the local cache nor on the hub ({reason})") from error
+    return Checkpoint(model, folder, folder.name)
+
+
+def _checked(checkpoint: Checkpoint) -> Checkpoint:
+    folder = checkpoint.folder
+    for name in ("config.json", "tokenizer.json"):
+        if not (folder / name).is_file():
+            raise CheckpointError(f"{folder} has no {name}{_where_else(folder, name)}")
+    if not any(folder.glob("*.safetensors")):
+        raise CheckpointError(f"{folder} has no *.safetensors; other weight formats are not loaded")
+    return checkpoint
+
+
+def _where_else(folder: Path, name: str) -> str:
+    """A hint at what is there in place of a missing file."""
+    if (folder / ADAPTER).is_file():
+        return f", only {ADAPTER}: it is an adapter. Merge it into its base model with peft, and serve what that gives"
+    others = sorted(path.parent.name for path in folder.glob(f"*/{name}"))
+    return f"; its folder {others[0]} has one, and is it perhaps the model?" if others else ""

@@ -1,0 +1,167 @@
+"""The modules behind the transformer in a sentence-transformers folder: `modules.json`, and Dense modules' files.
+
+In: a folder. Out: its modules in order. Both processes read it; it imports no torch.
+
+Source: sentence-transformers 6.2, `base/model.py` and `base/modules/dense.py`.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from service.checkpoint.errors import CheckpointError
+
+ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")
+"""Activations of Dense modules that are known, by the last part of their import path in `torch.nn`."""
+ORDER = ("Transformer", "Pooling", "Dense", "Normalize")
+"""Kinds that are known, in the order in which they must stand; only Dense may come more than once, or be absent."""
+FURTHER = ("Dense", "LayerNorm", "WeightedLayerPooling", "CNN", "LSTM")
+"""Kinds that compute other vectors of those that they are given, whatever package they are of."""
+PACKAGE = re.compile(
+    r"sentence_transformers\.(?:models|base\.modules|sentence_transformer\.modules)(?:\.\w+)?\.(?P<kind>\w+)"
+)
+"""Import paths of sentence-transformers' modules, now and before release 6. Another package's module of the same name
+computes something else: PyLate's Dense works on each token."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceModule:
+    """One entry of `modules.json`.
+
+    Attributes:
+        kind: one of `ORDER`.
+        folder: where its files are.
+    """
+
+    kind: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DenseConfig:
+    """``activation(W x + b)`` over a pooled vector.
+
+    Attributes:
+        folder: where its weights are.
+        in_features: length of x.
+        out_features: length of the result.
+        bias: whether there is a b.
+        activation: one of `ACTIVATIONS`.
+    """
+
+    folder: Path
+    in_features: int
+    out_features: int
+    bias: bool
+    activation: str
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object from a file.
+
+    Raises:
+        CheckpointError: there is no such file, or it is none.
+    """
+    value = _read(path)
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path} is not a JSON object")
+    return value
+
+
+def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
+    """The modules of a folder in order; none where it has no `modules.json`.
+
+    Raises:
+        CheckpointError: the file is damaged, or its modules are not sentence-transformers' own Transformer, Pooling,
+            Dense ..., Normalize, of which the first two are needed.
+    """
+    path = folder / "modules.json"
+    if not path.exists():
+        return ()
+    entries = _read(path)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise CheckpointError(f"{path} is not a list of objects")
+    modules = tuple(_module(folder, entry) for entry in entries)
+    kinds = [module.kind for module in modules]
+    singles = [kind for kind in kinds if kind != "Dense"]
+    if sorted(kinds, key=ORDER.index) != kinds or len({*singles}) != len(singles) or kinds[:1] != ["Transformer"]:
+        raise CheckpointError(f"{path} has {', '.join(kinds)}; supported: one each of {', '.join(ORDER)}, any Dense")
+    if "Pooling" not in kinds:
+        raise CheckpointError(f"{path} has {', '.join(kinds)} and no Pooling: without it there is no single vector")
+    if modules[0].folder != folder:
+        raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
+    return modules
+
+
+def refuse_further_modules(folder: Path) -> None:
+    """Pass where `modules.json` names nothing that would change the vectors of a model which is not a text encoder.
+
+    What is known by another name is the family's own code, in which its vectors are made, and is passed over.
+
+    Raises:
+        CheckpointError: the file is damaged, or names a module that works on the transformer's vectors.
+    """
+    path = folder / "modules.json"
+    entries = _read(path) if path.exists() else []
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise CheckpointError(f"{path} is not a list of objects")
+    kinds = [str(entry.get("type", "")) for entry in entries]
+    if found := next((kind for kind in kinds if kind.rpartition(".")[2] in FURTHER), None):
+        raise CheckpointError(
+            f"{path} has the module {found!r}: what stands behind the transformer is applied to text models only, and "
+            "without it vectors would be others"
+        )
+
+
+def read_dense(module: SentenceModule) -> DenseConfig:
+    """The configuration of a Dense module.
+
+    Raises:
+        CheckpointError: its config.json asks for something else than `DenseConfig` holds.
+    """
+    path = module.folder / "config.json"
+    config = read_object(path)
+    activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    name = activation.rpartition(".")[2]
+    if not activation.startswith("torch.nn.") or name not in ACTIVATIONS:
+        raise CheckpointError(f"{path} has activation_function {activation!r}; supported: {', '.join(ACTIVATIONS)}")
+    for key, expected in {"use_residual": False, "module_input_name": "sentence_embedding"}.items():
+        if config.get(key, expected) != expected:
+            raise CheckpointError(f"{path} has {key} {config[key]!r}; supported: {expected!r}")
+    sizes = [_size(path, config, key) for key in ("in_features", "out_features")]
+    return DenseConfig(module.folder, sizes[0], sizes[1], bool(config.get("bias", True)), name)
+
+
+def _module(folder: Path, entry: Mapping[str, Any]) -> SentenceModule:
+    """One entry; its path must not lead out of the folder."""
+    path, kind = entry.get("path", ""), entry.get("type", "")
+    if not isinstance(path, str) or not isinstance(kind, str) or not _is_inside(path):
+        raise CheckpointError(f"{folder / 'modules.json'} has an entry whose path is not a folder below it")
+    known = PACKAGE.fullmatch(kind)
+    if known is None or known["kind"] not in ORDER:
+        raise CheckpointError(
+            f"{folder / 'modules.json'} has the module {kind!r}; supported: {', '.join(ORDER)} of sentence_transformers"
+        )
+    return SentenceModule(known["kind"], folder / path if path else folder)
+
+
+def _is_inside(path: str) -> bool:
+    return not Path(path).is_absolute() and ".." not in Path(path).parts
+
+
+def _size(path: Path, config: Mapping[str, Any], key: str) -> int:
+    value = config.get(key)
+    if type(value) is not int or value < 1:
+        raise CheckpointError(f"{path} has {key} {value!r}; a positive integer is needed")
+    return value
+
+
+def _read(path: Path) -> object:
+    try:
+        value: object = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read: {error}") from error
+    return value

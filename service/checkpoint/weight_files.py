@@ -1,0 +1,133 @@
+"""Refuses weights that cannot be served, by their headers and the files beside them. Reads no tensor.
+
+In: a folder. Out: nothing, or an error that says what is wrong and what to do. Imports no torch: `cenote models` asks
+too.
+
+Source: the safetensors format; transformers 5.23 `quantization_config`, `find_adapter_config_file`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from service.checkpoint.errors import CheckpointError
+from service.checkpoint.sentence_modules import read_object
+
+ADAPTER = "adapter_config.json"
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+QUANTIZED_NAMES: Mapping[str, str] = {
+    "_scale_inv": "fp8",
+    ".qweight": "GPTQ or AWQ",
+    ".weight_packed": "compressed-tensors",
+    ".absmax": "bitsandbytes",
+    ".SCB": "bitsandbytes",
+}
+"""Ends of names that tensors have in quantized checkpoints, to the method."""
+QUANTIZED_CONFIGS = ("quantization_config", "compression_config")
+QUANTIZED_FILES = {"quantize_config.json": "GPTQ", "quant_config.json": "AWQ"}
+"""Files of older tools beside config.json."""
+
+
+def check_weights(folder: Path) -> None:
+    """Refuse weights that would be loaded in part, or wrongly.
+
+    Args:
+        folder: the checkpoint; one without any weights passes, which `find_checkpoint` refuses.
+
+    Raises:
+        CheckpointError: an adapter stands beside them, they are quantized, a file is missing, or one is cut short.
+    """
+    _refuse_adapter(folder)
+    _refuse_quantized(folder)
+    for path in list_weight_files(folder):
+        header = read_header(path)
+        for name, tensor in header.items():
+            method = next((how for end, how in QUANTIZED_NAMES.items() if name.endswith(end)), None)
+            if method is None and str(tensor.get("dtype", "")).startswith("F8"):
+                method = "fp8"
+            if method is not None:
+                raise CheckpointError(f"{path} has the tensor {name}: {_quantized(method)}")
+
+
+def list_weight_files(folder: Path) -> list[Path]:
+    """Files that are loaded: the single one, or those that the index names.
+
+    Raises:
+        CheckpointError: the index is damaged, or a file that it names is missing.
+    """
+    if (folder / SINGLE).is_file():
+        return [folder / SINGLE]
+    if not (folder / INDEX).is_file():
+        return []
+    names = read_object(folder / INDEX).get("weight_map")
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise CheckpointError(f"{folder / INDEX} has no object weight_map of file names")
+    files = [folder / name for name in sorted({*names.values()})]
+    if missing := [path.name for path in files if not path.is_file()]:
+        raise CheckpointError(f"{folder} lacks {', '.join(missing[:3])}, which {INDEX} names: download it again")
+    return files
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """Tensors of a safetensors file by name: `dtype`, `shape` and `data_offsets`.
+
+    Raises:
+        CheckpointError: it is none, or is shorter than its header says.
+    """
+    num_bytes = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if num_bytes < 8 or length > num_bytes - 8:
+            raise CheckpointError(
+                f"{path} is no safetensors file, or is cut short: its header does not fit into its {num_bytes} bytes"
+            )
+        try:
+            header = json.loads(file.read(length))
+            tensors = {name: dict(tensor) for name, tensor in header.items() if name != "__metadata__"}
+            end = max((int(tensor["data_offsets"][1]) for tensor in tensors.values()), default=0)
+        except (ValueError, AttributeError, LookupError, TypeError) as error:
+            raise CheckpointError(f"{path} is damaged: its header cannot be read") from error
+    if num_bytes != 8 + length + end:
+        raise CheckpointError(
+            f"{path} has {num_bytes} bytes, and its header says {8 + length + end}: the safetensors file is cut "
+            "short or damaged; download it again"
+        )
+    return tensors
+
+
+def _refuse_adapter(folder: Path) -> None:
+    if not (folder / ADAPTER).is_file():
+        return
+    base = read_object(folder / ADAPTER).get("base_model_name_or_path")
+    raise CheckpointError(
+        f"{folder} has {ADAPTER}: an adapter (of {base!r}) is not applied here, and without it vectors would be "
+        "others. Merge it with peft (`merge_and_unload`, then `save_pretrained`) and serve that, or remove the file if "
+        "the weights have it merged already"
+    )
+
+
+def _refuse_quantized(folder: Path) -> None:
+    config = read_object(folder / "config.json") if (folder / "config.json").exists() else {}
+    for place, found in _configs(config, "config.json"):
+        method = found.get("quant_method") or found.get("format") or "of an unnamed method"
+        raise CheckpointError(f"{folder} has {place}: {_quantized(str(method))}")
+    for name, method in QUANTIZED_FILES.items():
+        if (folder / name).is_file():
+            raise CheckpointError(f"{folder} has {name}: {_quantized(method)}")
+
+
+def _configs(config: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Settings of a quantization, of the whole model or of one of its parts."""
+    for key, value in config.items():
+        if isinstance(value, dict) and key in QUANTIZED_CONFIGS and value:
+            yield f"{key} in {place}", value
+        elif isinstance(value, dict):
+            yield from _configs(value, f"{key} of {place}")
+
+
+def _quantized(method: str) -> str:
+    return (
+        f"its weights are quantized ({method}), which is not supported; serve the checkpoint in float32, bfloat16 or "
+        "float16 that it was made from"
+    )

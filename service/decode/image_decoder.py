@@ -1,0 +1,108 @@
+"""Decoders of images: in processes that can be killed, or in threads of the front (`--decode-isolation threads`).
+
+A process that exceeds the deadline is killed, and a crash of a codec ends only that process; an image whose process
+dies twice is refused. Threads do the least work, but cannot be stopped: an overdue one keeps its memory budget until it
+ends by itself, and a crash of a codec takes the front with it. They are for operators who trust every image.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.decode.isolated import IsolatedWork, late_message, release_when_done
+from service.decode.messages import DecodeTask
+from service.fairness.room import NUM_SPARE, FairRoom
+from service.media.error_location import ErrorLocation
+from service.media.image.decode import load_pixels
+from service.media.image.header import UNREADABLE
+from service.media.image.image_file import ImageFile
+
+COMMAND = (sys.executable, "-P", "-m", "service.decode.image_worker")
+"""-P: the folder that the front was started in must not come before the installed packages."""
+
+MAX_EARLY = 4
+"""Processes that start with the front; others when as many images are decoded at once. Each has 25 MB of its own."""
+
+
+class ImageDecoder(Protocol):
+    """Pixels of images, within a budget and a deadline."""
+
+    @property
+    def room(self) -> FairRoom:
+        """The memory budget of images being decoded."""
+        ...
+
+    async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:
+        """Decode and resize an image to `item.num_slot_bytes` bytes of RGB, in memory of their own.
+
+        Raises:
+            MediaError: `media_undecodable`, also for an image that exceeds the deadline or whose process died.
+        """
+        ...
+
+
+class ProcessDecoder(IsolatedWork):
+    """An `ImageDecoder` of up to `num_workers` and two more processes; some start at once, unless `is_lazy`."""
+
+    def __init__(
+        self,
+        *,
+        num_workers: int,
+        max_bytes: int,
+        deadline_s: float,
+        is_lazy: bool = False,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        super().__init__(
+            command,
+            what="image",
+            unreadable=UNREADABLE,
+            num_workers=num_workers,
+            num_early=0 if is_lazy else min(num_workers + 1, MAX_EARLY),
+            max_bytes=max_bytes,
+            deadline_s=deadline_s,
+        )
+
+    async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:
+        """See `ImageDecoder.pixels`."""
+        header = item.header
+        task = DecodeTask(
+            encoded=item.encoded,
+            format=header.format,
+            width=header.width,
+            height=header.height,
+            orientation=header.orientation,
+            background=item.options.background,
+            size=item.size,
+            framing=item.framing,
+        )
+        location = ErrorLocation(item.param, item.index)
+        return await self.decode(
+            task, item.num_slot_bytes, location, num_bytes=item.num_decode_bytes, cost=item.decode_cost
+        )
+
+
+class ThreadDecoder:
+    """An `ImageDecoder` of threads."""
+
+    def __init__(self, *, num_threads: int, max_bytes: int, deadline_s: float) -> None:
+        self.room = FairRoom(num_threads, max_bytes)
+        self._pool = ThreadPoolExecutor(num_threads + NUM_SPARE, thread_name_prefix="decode")
+        self._deadline_s = deadline_s
+
+    async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:
+        """See `ImageDecoder.pixels`."""
+        num_bytes, cost = item.num_decode_bytes, item.decode_cost
+        piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
+        work = asyncio.get_running_loop().run_in_executor(self._pool, load_pixels, item)
+        release_when_done(work, self.room, piece)
+        await asyncio.wait([work], timeout=self._deadline_s)
+        if not work.done():
+            message = late_message("image", self._deadline_s)
+            ErrorLocation(item.param, item.index).refuse("media_undecodable", message)
+        return work.result()

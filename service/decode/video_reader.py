@@ -1,0 +1,142 @@
+"""Video files by PyAV, the extra `video`: what a container says, and single frames of it. Runs in a worker's process.
+
+In: encoded bytes. Out: numbers, or RGB frames at the model's size. A frame's number is its place in the order of
+showing, as the packets' times give it; frames are found by the nearest keyframe before them. Rotation, edit lists'
+speed, pixel shapes that are not square and audio are passed over.
+
+Source: docs/notes/qwen3-vl-embedding.md; qwen-vl-utils 0.0.14.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from av.container import InputContainer
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from schemas.limits import MAX_FPS, MIN_FPS
+from service.decode.container_reader import UnreadableFileError, ends_inside, open_container
+from service.media.container import Container
+from service.media.item import Size
+from service.media.resize.antialias import resize_antialiased
+from service.media.video.video_file import VideoInfo
+
+MAX_PACKETS = 1 << 18
+"""Frames of a file that are counted: over an hour at 60 a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Times of a file's frames in the stream's own unit: all of them, and those where decoding can begin."""
+
+    times: Sequence[int]
+    keys: Sequence[int]
+
+
+def read_info(encoded: bytes, container: Container) -> VideoInfo:
+    """Read what the container says; every packet is read, and none decoded.
+
+    Raises:
+        UnreadableFileError: it cannot be read.
+    """
+    if ends_inside(encoded, container):
+        raise UnreadableFileError
+    with open_container(encoded, container) as opened:
+        stream = _video(opened)
+        index, context = _index(opened, stream), stream.codec_context
+        return VideoInfo(
+            width=context.width, height=context.height, num_frames=len(index.times), fps=_fps(stream, index)
+        )
+
+
+def read_frames(
+    encoded: bytes, container: Container, frames: Sequence[int], size: Size, *, max_pixels: int
+) -> NDArray[np.uint8]:
+    """Single frames, resized as the reference resizes those of a file: once, antialiased.
+
+    Args:
+        size: height and width of the pixels wanted.
+        max_pixels: a larger frame is an error: the container said otherwise.
+
+    Returns:
+        RGB, uint8 [len(frames), height, width, 3].
+
+    Raises:
+        UnreadableFileError: it cannot be read, or has fewer frames.
+    """
+    found = np.empty((len(frames), *size, 3), np.uint8)
+    with open_container(encoded, container) as opened:
+        stream = _video(opened)
+        index = _index(opened, stream)
+        if not 0 <= frames[0] <= frames[-1] < len(index.times):
+            raise UnreadableFileError
+        for place, frame in enumerate(_at(opened, stream, index, [index.times[i] for i in frames])):
+            if frame.width * frame.height > max_pixels:
+                raise UnreadableFileError
+            found[place] = resize_antialiased(np.asarray(frame.to_ndarray(format="rgb24"), np.uint8), size)
+    return found
+
+
+def _video(opened: InputContainer) -> VideoStream:
+    if not opened.streams.video:
+        raise UnreadableFileError
+    stream = opened.streams.video[0]
+    stream.thread_type = "NONE"
+    stream.codec_context.thread_count = 1
+    if not stream.codec_context.width or not stream.codec_context.height:
+        raise UnreadableFileError
+    return stream
+
+
+def _index(opened: InputContainer, stream: VideoStream) -> _Index:
+    times, keys, num_packets = set[int](), set[int](), 0
+    for packet in opened.demux(stream):
+        if not packet.size:  # the end
+            continue
+        num_packets += 1
+        if packet.is_corrupt or num_packets > MAX_PACKETS:
+            raise UnreadableFileError
+        if packet.pts is not None and not packet.is_discard:
+            times.add(packet.pts)
+            if packet.is_keyframe:
+                keys.add(packet.pts)
+    if num_packets < stream.frames or not times:  # cut short: MP4 says how many there are
+        raise UnreadableFileError
+    return _Index(sorted(times), sorted(keys))
+
+
+def _fps(stream: VideoStream, index: _Index) -> float:
+    """The container's own average, or what the times come to."""
+    said = stream.average_rate or Fraction(0)
+    span = (index.times[-1] - index.times[0]) * (stream.time_base or Fraction(0))
+    fps = float(said) if MIN_FPS <= said <= MAX_FPS else float((len(index.times) - 1) / span) if span else 0.0
+    if len(index.times) == 1:
+        return fps or 1.0
+    if not MIN_FPS <= fps <= MAX_FPS:
+        raise UnreadableFileError
+    return fps
+
+
+def _at(opened: InputContainer, stream: VideoStream, index: _Index, times: Sequence[int]) -> Iterator[VideoFrame]:
+    """The frames shown at these times, ascending; from each keyframe on, decoding goes through once."""
+    shown: int | None = None
+    decoded: Iterator[VideoFrame] = iter(())
+    for time in times:
+        key = _key_before(index, time)
+        if shown is None or key > shown:
+            opened.seek(key, stream=stream)
+            decoded = opened.decode(stream)
+        frame = next((one for one in decoded if one.pts is not None and one.pts >= time), None)
+        if frame is None:
+            raise UnreadableFileError
+        shown = frame.pts
+        yield frame
+
+
+def _key_before(index: _Index, time: int) -> int:
+    place = bisect_right(index.keys, time)
+    return index.keys[place - 1] if place else index.times[0]

@@ -1,0 +1,125 @@
+"""The pages `docs/settings.md` and `docs/metrics.md`, generated from `Settings` and from the registry of metrics."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from msgspec.structs import FieldInfo
+from prometheus_client.metrics import MetricWrapperBase
+
+from schemas.parsing.paths import expectation, types_at
+from service import metrics
+from service.http import tenant_counts
+from service.serve_arguments import default_of, flag_of, meaning, setting_groups
+from service.setting_sources import PREFIX
+
+SETTINGS_HEAD = f"""<!-- Generated from `Settings`: `make reference`. Do not edit. -->
+
+# Settings of `cenote serve`
+
+Each setting is a flag, an environment variable ({PREFIX}`NAME`) and a key of the TOML file given with `--config FILE`.
+A flag overrides the environment, the environment the file. An unknown setting or an invalid value ends the start with
+exit code 2. Sizes in bytes may end in KiB, MiB or GiB; lists are separated by commas.
+
+The same table: `cenote serve --help`.
+"""
+
+METRICS_HEAD = """<!-- Generated from the metrics registry: `make reference`. Do not edit. -->
+
+# Metrics
+
+`GET /metrics`, in Prometheus' text format; on a port of its own with `--metrics-port`. A histogram has the series
+`NAME_bucket`, `NAME_sum` and `NAME_count`. Counters continue when an engine is restarted. Series whose label values are
+fixed exist from the start; others appear with their first event.
+
+To add one: declare it in [`service/metrics.py`](../service/metrics.py), count it where the event happens (or in
+`observe_step`, for what the engine reports), run `make reference`, and test the count.
+Rules and dashboard: [`deploy/prometheus/`](../deploy/prometheus), [`deploy/grafana/`](../deploy/grafana).
+"""
+
+PACKAGE = Path(__file__).parent
+DECLARING = (metrics, tenant_counts)
+"""Modules that register collectors."""
+
+
+def render_settings() -> str:
+    """`docs/settings.md`."""
+    parts = [SETTINGS_HEAD]
+    for title, fields in setting_groups():
+        rows = (
+            (
+                f"`{flag_of(f.name)}`",
+                f"`{PREFIX}{f.name.upper()}`",
+                f"`{f.name}`",
+                f"`{default_of(f)}`",
+                _allowed(f),
+                meaning(f),
+            )
+            for f in fields
+        )
+        head = ("Flag", "Environment", "TOML", "Default", "Allowed", "Meaning")
+        parts.append(f"## {title[0].upper()}{title[1:]}\n\n{_table(head, rows)}")
+    return "\n".join(parts)
+
+
+def render_metrics() -> str:
+    """`docs/metrics.md`."""
+    rows = [row for module in DECLARING for row in _module_rows(module)]
+    return f"{METRICS_HEAD}\n{_table(('Name', 'Type', 'Labels', 'Meaning', 'Counted in'), rows)}"
+
+
+def _allowed(field: FieldInfo) -> str:
+    if isinstance(field.default, tuple):
+        return "strings"
+    return expectation(types_at(field.type, "")).removeprefix("one of ")
+
+
+def _module_rows(module: ModuleType) -> Iterator[tuple[str, ...]]:
+    for name, value in vars(module).items():
+        collectors = value.values() if isinstance(value, dict) else (value,)
+        for collector in collectors if name.isupper() else ():
+            if isinstance(collector, MetricWrapperBase | tenant_counts.TenantCounts):
+                yield from _collector_rows(collector, _counted_in(module, name))
+
+
+def _collector_rows(
+    collector: MetricWrapperBase | tenant_counts.TenantCounts, places: str
+) -> Iterator[tuple[str, ...]]:
+    own_labels = collector._labelnames if isinstance(collector, MetricWrapperBase) else None
+    for family in collector.collect():
+        labels = family._labelnames if own_labels is None else own_labels  # type: ignore[attr-defined]
+        name = family.name + ("_total" if family.type == "counter" else "")
+        shown = ", ".join(f"`{label}`" for label in labels) or "-"
+        yield f"`{name}`", family.type, shown, family.documentation, places
+
+
+def _counted_in(module: ModuleType, name: str) -> str:
+    """Links to the modules whose code uses a collector."""
+    paths = sorted(path for path in PACKAGE.rglob("*.py") if path != Path(__file__) and _uses(path, module, name))
+    names = (path.relative_to(PACKAGE.parent).as_posix() for path in paths)
+    return ", ".join(f"[`{shown}`](../{shown})" for shown in names)
+
+
+def _uses(path: Path, module: ModuleType, name: str) -> bool:
+    text = path.read_text()
+    if name not in text:
+        return False
+    tree = ast.parse(text)
+    if path == Path(str(module.__file__)):  # declared here: only uses within functions count
+        functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+        return any(isinstance(node, ast.Name) and node.id == name for f in functions for node in ast.walk(f))
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr == name)
+        or (isinstance(node, ast.ImportFrom) and node.module == module.__name__ and _imports(node, name))
+        for node in ast.walk(tree)
+    )
+
+
+def _imports(node: ast.ImportFrom, name: str) -> bool:
+    return any(alias.name == name for alias in node.names)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"

@@ -1,0 +1,184 @@
+"""Content key to vision features, in two tiers: on the device, and behind it in host memory. Knows no tensors.
+
+What leaves the device goes to the host if it is worth its room there; what is found there is copied back, and moves up
+if it is worth more than what it would push down. Both tiers are bounded in bytes, at every moment of a move: features
+are copied down before others take their place, and room is made before anything is taken in. A miss is never an error.
+Where the device is the CPU there is no second tier: it would be the same memory twice.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from service.engine.encoder_cache.entry import MAX_FREQUENCY, Entry
+from service.engine.encoder_cache.ghosts import Ghosts
+from service.engine.encoder_cache.tier import Tier
+from service.ipc.reports import CacheReport, TierReport
+
+T = TypeVar("T")
+
+
+class HostMemory(Protocol[T]):
+    """Where features are when they are not on the device."""
+
+    def num_bytes_of(self, num_bytes: int) -> int:
+        """What features of `num_bytes` take there."""
+        ...
+
+    def store(self, features: T) -> Any | None:
+        """A copy of features; None where there is no memory for it."""
+        ...
+
+    def load(self, stored: Any) -> T:
+        """A copy on the device of what `store` gave."""
+        ...
+
+    def free(self, stored: Any) -> None:
+        """Give back what `store` gave."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the host tier has of features.
+
+    Attributes:
+        copy: what `HostMemory.store` gave.
+        num_bytes: what the features take on the device.
+    """
+
+    copy: Any
+    num_bytes: int
+
+
+class EncoderCache(Generic[T]):
+    """Features by content key. What one tenant holds in each tier is bounded, too, but for those without a name.
+
+    Attributes:
+        device: the tier whose features can be used as they are.
+        host: the tier behind it; it keeps nothing where there is no host memory.
+    """
+
+    def __init__(
+        self,
+        max_bytes: int,
+        tenant_share: float = 1.0,
+        *,
+        host_memory: HostMemory[T] | None = None,
+        max_host_bytes: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.device: Tier[T] = Tier(max_bytes, tenant_share, clock)
+        self.host: Tier[Stored] = Tier(0 if host_memory is None else max_host_bytes, tenant_share, clock)
+        self._spared_s = 0.0
+        self._memory = host_memory
+        self._ghosts = Ghosts()
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self.device or key in self.host
+
+    def get(self, key: bytes) -> T | None:
+        """The features under `key`, used once more; None on a miss."""
+        entry = self.device.use(key)
+        if entry is not None:
+            return entry.kept
+        if self._memory is None:
+            return None
+        below = self.host.use(key)
+        if below is None:
+            return None
+        features = self._memory.load(below.kept.copy)
+        self._promote(below, features)
+        return features
+
+    def spare(self, seconds: float) -> None:
+        """Count seconds that were saved without asking a tier."""
+        self._spared_s += seconds
+
+    def put(
+        self,
+        key: bytes,
+        features: T,
+        num_bytes: int,
+        tenant: str = "",
+        *,
+        cost: float | None = None,
+        num_uses: int = 1,
+        seconds: float = 0.0,
+    ) -> bool:
+        """Keep features that are worth it; with room to spare all are.
+
+        Args:
+            cost: of making them again; in proportion to their bytes when not given.
+
+        Returns:
+            Whether they are kept, in either tier.
+        """
+        self._forget(key)
+        frequency = min(MAX_FREQUENCY, self._ghosts.take(key) + num_uses)
+        new = Entry(key, features, num_bytes, tenant, num_bytes if cost is None else cost, frequency, seconds=seconds)
+        victims = self.device.make_room(new)
+        if victims is None:
+            return self._demote(new)
+        self._demote_all(victims)
+        self.device.add(new)
+        return True
+
+    def clear(self) -> None:
+        """Let everything on the device go: its memory is needed. What the host has stays."""
+        self.device.clear()
+
+    def report(self, *behind: TierReport) -> CacheReport:
+        """The cache as it is now, and the ages of what has gone since this was last asked."""
+        device = self.device.report("device")
+        return CacheReport(
+            num_entries=device.num_entries,
+            num_bytes=device.num_bytes,
+            num_evictions=device.num_evictions,
+            saved_s=self._spared_s + self.device.saved_s + self.host.saved_s,
+            tiers=(device, *(() if self._memory is None else (self.host.report("host"),)), *behind),
+        )
+
+    def _promote(self, below: Entry[Stored], features: T) -> None:
+        num_bytes = below.kept.num_bytes
+        new = Entry(below.key, features, num_bytes, below.tenant, below.cost, below.frequency, seconds=below.seconds)
+        victims = self.device.make_room(new)
+        if victims is None:
+            return
+        self._free(self.host.remove(below.key))
+        self._demote_all(victims)
+        self.device.add(new)
+
+    def _demote_all(self, victims: list[Entry[T]]) -> None:
+        while victims:  # one by one, so that each is free on the device when the next one moves
+            self._demote(victims.pop(0))
+
+    def _demote(self, entry: Entry[T]) -> bool:
+        """Copy an entry down; False when it is not worth its room there, and is gone but for a memory of its key."""
+        if self._memory is not None:
+            num_bytes = self._memory.num_bytes_of(entry.num_bytes)
+            below = Entry(
+                entry.key, Stored(None, 0), num_bytes, entry.tenant, entry.cost, entry.frequency, seconds=entry.seconds
+            )
+            victims = self.host.make_room(below)
+            for victim in victims or ():
+                self._free(victim)
+                self._ghosts.add(victim.key, victim.frequency)
+            if victims is not None and (copy := self._memory.store(entry.kept)) is not None:
+                below.kept = Stored(copy, entry.num_bytes)
+                self.host.add(below)
+                return True
+        self._ghosts.add(entry.key, entry.frequency)
+        return False
+
+    def _forget(self, key: bytes) -> None:
+        """Features that come again take the place of the old ones."""
+        if key in self.device:
+            self.device.remove(key)
+        if key in self.host:
+            self._free(self.host.remove(key))
+
+    def _free(self, entry: Entry[Stored]) -> None:
+        assert self._memory is not None  # else nothing is ever in that tier
+        self._memory.free(entry.kept.copy)

@@ -1,0 +1,186 @@
+"""Runs the model: media to features, packed requests to raw vectors, raw vectors to bytes.
+
+Knows the `EmbeddingModel` protocol and no family. `worker.load` binds the model: `ARCHITECTURES` maps the profile's
+architecture to its class (`model/architectures.py`), whose `embed` runs the forward and pools.
+"""
+
+import gc
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+from cenote_kernels import finish
+from service.checkpoint.int8_range import Int8Range
+from service.engine.scheduling.waiting import Waiting
+from service.errors import ModelError
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.media.audio.samples import samples_of
+from service.media.item import FRAMES_OF_PAIR, TensorDtype
+from service.model.embedding_model import EmbeddingModel
+from service.model.packed.packed_batch import PackedBatch
+
+DTYPES: dict[TensorDtype, torch.dtype] = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+}
+"""Number formats of features on their way in and out."""
+
+NO_PAD = -1
+"""Where a prompt has no placeholder."""
+
+
+class ModelRunner:
+    """Features and vectors from one model on one device.
+
+    Attributes:
+        hidden: numbers of a full vector.
+        device: where it runs.
+    """
+
+    def __init__(
+        self,
+        model: EmbeddingModel,
+        pixels: memoryview,
+        int8_ranges: Mapping[int, Int8Range] | None = None,
+        *,
+        is_multi_vector: bool = False,
+    ) -> None:
+        """Run `model`; with `is_multi_vector` it gives a vector for each token and not one for each prompt."""
+        self._model = model
+        self._is_multi_vector = is_multi_vector
+        self._pixels = pixels
+        self.hidden = model.hidden_size
+        self.device = model.device
+        self._ranges = {
+            dimensions: (self._tensor(found.minimum), self._tensor(found.maximum))
+            for dimensions, found in (int8_ranges or {}).items()
+        }
+
+    def encode(self, media: Media, slot: PixelSlot) -> torch.Tensor:
+        """Features of media, `[num_tokens, hidden · (1 + deepstack)]` in the model's dtype.
+
+        Args:
+            media: an image, a pair of frames, an audio file, or features that came instead of pixels.
+            slot: its bytes in the arena.
+
+        Raises:
+            ModelError: a feature is not finite; cached, it would fail every later request for the same media.
+        """
+        view = self._pixels[slot.start : slot.start + slot.num_bytes]
+        if media.dtype is not None:
+            raw = torch.from_numpy(np.frombuffer(view, np.uint8).copy())  # the slot is released before these are used
+            features = raw.view(DTYPES[media.dtype]).reshape(media.num_tokens, -1).to(self.device, self._model.dtype)
+        elif media.kind == "audio":
+            features = self._model.encode(torch.from_numpy(samples_of(view).copy()))
+        else:
+            _, rows, columns = media.grid_thw
+            frames = (FRAMES_OF_PAIR,) if media.kind == "video" else ()
+            shape = (*frames, rows * self._model.patch_size, columns * self._model.patch_size, 3)
+            features = self._model.encode(torch.from_numpy(np.frombuffer(view, np.uint8).reshape(shape).copy()))
+        if not bool(features.isfinite().all()):
+            raise ModelError("non_finite_embedding", "features are not finite in the model's number format")
+        return features
+
+    def write_features(self, features: torch.Tensor, dtype: TensorDtype) -> bytes | None:
+        """Features as bytes of a number format; None where a number has no finite value in it."""
+        cast = features.to(DTYPES[dtype])
+        return _to_bytes(cast.cpu()) if bool(cast.isfinite().all()) else None
+
+    def check_alive(self) -> None:
+        """Raise when the device is lost: after such an error every further call fails, and only a new process helps."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def free_memory(self) -> None:
+        """Give back what is kept for later allocations; a batch has just failed for want of memory."""
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
+        """Raw vectors of the prompts of a batch, `[total_vectors, hidden]`, float32, on the device.
+
+        One behind the other, as many for each as `num_vectors` says.
+        """
+        return self._model.embed(self._pack(batch))
+
+    def num_vectors(self, request: Request) -> int:
+        """How many vectors a request's prompt has: one, or with late interaction one for each of its tokens."""
+        return len(request.token_ids) if self._is_multi_vector else 1
+
+    def repeat(self, raw: torch.Tensor, requests: Sequence[Request], times: Sequence[int]) -> torch.Tensor:
+        """The vectors of each request so many times, one behind the other."""
+        parts = torch.split(raw, [self.num_vectors(request) for request in requests])
+        return torch.cat([part for part, number in zip(parts, times, strict=True) for _ in range(number)])
+
+    def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[dict[str, bytes] | None]:
+        """One row per request in each wanted number format, as bytes; None where the vector is not valid.
+
+        `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`.
+        """
+        outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]  # all of them
+        num_vectors = [self.num_vectors(one) for one in requests] if self._is_multi_vector else None
+        rows = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
+        return [None if row is None else {dtype: _to_bytes(tensor) for dtype, tensor in row.items()} for row in rows]
+
+    def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:
+        """Raw vectors as the result cache has them; None for one that is not finite, or has no direction."""
+        norms = torch.linalg.vector_norm(raw, dim=-1)
+        is_valid = (norms.isfinite() & (norms > 0)).tolist()
+        return [row.tobytes() if valid else None for row, valid in zip(raw.cpu().numpy(), is_valid, strict=True)]
+
+    def kept(self, vectors: Sequence[bytes]) -> torch.Tensor:
+        """What `to_keep` gave as `finish` takes it."""
+        return torch.frombuffer(bytearray().join(vectors), dtype=torch.float32).view(len(vectors), self.hidden)
+
+    def _tensor(self, values: Sequence[float]) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.float32, device=self.device)
+
+    def _pack(self, batch: Sequence[Waiting[torch.Tensor]]) -> PackedBatch:
+        token_ids: list[int] = []
+        positions: list[np.ndarray] = []
+        visual_index: list[np.ndarray] = []
+        features: list[torch.Tensor] = []
+        for waiting in batch:
+            request = waiting.request
+            for media, feature in zip(request.media, waiting.features, strict=True):
+                # Checked per image and not per batch: sums can agree while one request reads another's features.
+                if feature is None or feature.shape[0] != media.num_tokens:
+                    raise RuntimeError(
+                        f"request {request.id}: features do not match their placeholders. This is a bug."
+                    )
+                start = len(token_ids) + media.offset
+                visual_index.append(np.arange(start, start + media.num_tokens))
+                features.append(feature)
+            self._check_placeholders(request)
+            placeholders = [(media.offset, media.grid_thw) for media in request.media]
+            positions.append(self._model.positions(len(request.token_ids), placeholders))
+            token_ids += request.token_ids
+        index = np.concatenate(visual_index) if visual_index else np.zeros(0, np.int64)
+        return PackedBatch(
+            token_ids=torch.tensor(token_ids),
+            position_ids=torch.from_numpy(np.concatenate(positions, axis=1)),
+            segment_lengths=[len(waiting.request.token_ids) for waiting in batch],
+            visual_index=torch.from_numpy(index),
+            features=torch.cat(features) if features else None,
+        )
+
+    def _check_placeholders(self, request: Request) -> None:
+        """Check media against placeholders once more, before the tokens of several requests stand together.
+
+        Source: docs/notes/security.md.
+        """
+        token_ids = np.asarray(request.token_ids)
+        expected = np.full(len(token_ids), NO_PAD)
+        for media in request.media:
+            expected[media.offset : media.offset + media.num_tokens] = self._model.placeholder_ids[media.kind]
+        num_visual = sum(media.num_tokens for media in request.media)
+        pads = np.where(np.isin(token_ids, list(self._model.placeholder_ids.values())), token_ids, NO_PAD)
+        if (expected != NO_PAD).sum() != num_visual or not np.array_equal(expected, pads):
+            raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
+
+
+def _to_bytes(row: torch.Tensor) -> bytes:
+    return row.contiguous().view(torch.uint8).numpy().tobytes()

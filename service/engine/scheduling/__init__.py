@@ -1,0 +1,1 @@
+"""What waits and what runs next. Plain Python: no torch, no asyncio, no clock of its own."""

@@ -1,0 +1,203 @@
+"""The scheduler: chooses the engine's next step. Plain Python: no torch, no asyncio, no clock of its own.
+
+A request is *blocked* while any of its media has no features, then *ready*. A step is either a batch of ready requests
+or a round of media to encode; when both wait they take turns, so that text never waits for more than one round of
+images, and images never starve under text. Requests for features alone are answered one by one between those steps.
+Media that come as features take the same way; only the runner does less for them. Tenants share every kind of step
+fairly, short requests pass long ones (`short_long_queue.py`), and requests past their deadline are dropped before they
+cost a step.
+"""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+from service.engine.encoder_cache.cache import EncoderCache
+from service.engine.scheduling.coalescing import Coalescing
+from service.engine.scheduling.fair_queue import FairQueue
+from service.engine.scheduling.result_cache import ResultCache
+from service.engine.scheduling.short_long_queue import ShortLongQueue
+from service.engine.scheduling.waiting import Encode, EncodeStep, FeaturesStep, ForwardStep, Waiting
+from service.engine.scheduling.wanted_images import WantedImages
+from service.ipc.messages import FeaturesSpec, Media, PixelSlot, Request
+
+T = TypeVar("T")
+
+MAX_HELD_ROUNDS = 2
+"""Ready requests may hold features of so many encode rounds; beyond that only what needs them runs."""
+
+
+def no_look_up(_: Media) -> bool:
+    """Look nothing up: no tier is shared."""
+    return False
+
+
+class Scheduler(Generic[T]):
+    """Waiting requests in, steps out, under a token budget and an encoder budget.
+
+    Attributes:
+        cache: features by content key.
+        coalescing: requests that need no forward of their own.
+        max_batch_requests: requests of one forward.
+        max_encoder_tokens: visual tokens of one encode step; a single larger image still runs, alone.
+        num_held_tokens: visual tokens whose features ready requests hold on to.
+    """
+
+    def __init__(
+        self,
+        cache: EncoderCache[T],
+        results: ResultCache | None = None,
+        *,
+        max_batch_tokens: int,
+        max_batch_requests: int,
+        max_encoder_tokens: int,
+        look_up: Callable[[Media], bool] = no_look_up,
+    ) -> None:
+        self.cache = cache
+        self.coalescing: Coalescing[T] = Coalescing(ResultCache(0) if results is None else results)
+        self.max_batch_requests = max_batch_requests
+        self.max_encoder_tokens = max_encoder_tokens
+        self._ready: ShortLongQueue[T] = ShortLongQueue(max_batch_tokens, max_batch_requests)
+        self._answerable: FairQueue[Waiting[T]] = FairQueue(max_encoder_tokens)
+        self._images = WantedImages(cache, max_encoder_tokens, look_up)
+        self._next_deadline_s = math.inf  # never later than the first of all that wait
+        self.num_held_tokens = 0
+        self._encoded_last = False
+        self._answered_last = False
+
+    @property
+    def max_batch_tokens(self) -> int:
+        """Most tokens of a batch; the loop lowers it where the device has no memory for so many."""
+        return self._ready.max_tokens
+
+    @max_batch_tokens.setter
+    def max_batch_tokens(self, num_tokens: int) -> None:
+        self._ready.max_tokens = num_tokens
+
+    def add(self, request: Request, now_s: float) -> list[int]:
+        """Take a request in.
+
+        Returns:
+            Starts of its pixel slots that are not needed: their features are cached or under way, or its vector is.
+        """
+        self._next_deadline_s = min(self._next_deadline_s, request.deadline_s)
+        waiting: Waiting[T] = Waiting(request, now_s, [None] * len(request.media))
+        if self.coalescing.spares(waiting):  # its pixels may be what another waits for
+            slots = [(media.key, media.slot) for media in request.media if media.slot]
+            return [slot.start for key, slot in slots if not self.supply(key, slot)]
+        if not request.media:
+            self._ready.add(waiting)
+            return []
+        unneeded = [start for i, media in enumerate(request.media) for start in self._images.want(waiting, i, media)]
+        if waiting.is_ready:
+            self._make_ready(waiting)
+        return unneeded
+
+    def supply(self, key: bytes, slot: PixelSlot) -> bool:
+        """Take pixels that were missing; False when no request waits for them any more."""
+        return self._images.supply(key, slot)
+
+    def expire(self, now_s: float) -> list[int]:
+        """Drop requests whose deadline has passed; the front has answered them.
+
+        Args:
+            now_s: on the clock of `Request.deadline_s`.
+
+        Returns:
+            Starts of pixel slots that are no longer needed.
+        """
+        if now_s < self._next_deadline_s:
+            return []
+        everyone = (one.request for waiting in self._waiting() for one in waiting.group)
+        released = self.abandon({request.id for request in everyone if request.deadline_s <= now_s})
+        left = (one.request.deadline_s for waiting in self._waiting() for one in waiting.group)
+        self._next_deadline_s = min(left, default=math.inf)
+        return released
+
+    def ask_for_pixels(self) -> list[bytes]:
+        """Images that cannot be encoded because their pixels were not sent; each is asked for once."""
+        return self._images.ask_for_pixels()
+
+    def next_step(self) -> ForwardStep[T] | EncodeStep[T] | FeaturesStep[T] | None:
+        """The next step, or None when nothing can run."""
+        is_full = self.num_held_tokens > MAX_HELD_ROUNDS * self.max_encoder_tokens
+        if self._answerable and (is_full or not self._answered_last):
+            return self._take_answerable()
+        self._answered_last = False
+        step = self._next_model_step(is_full=is_full)
+        return self._take_answerable() if step is None and self._answerable else step
+
+    def _next_model_step(self, *, is_full: bool) -> ForwardStep[T] | EncodeStep[T] | None:
+        if self._ready and (self._encoded_last or not self._images.can_encode or is_full):
+            self._encoded_last = False
+            return ForwardStep(self._take_ready())
+        if self._images.can_encode:
+            self._encoded_last = True
+            return EncodeStep(self._images.take(self.max_encoder_tokens))
+        return None
+
+    def encoded(self, encode: Encode[T], features: T, num_bytes: int, seconds: float = 0.0) -> None:
+        """Give features that were made to the requests that wait for them, and to the cache."""
+        for waiting in self._images.settle(encode, features, num_bytes, seconds):
+            self._make_ready(waiting)
+
+    def found(self, key: bytes, features: T, num_bytes: int) -> list[int]:
+        """Take features that a shared tier had; return the starts of pixel slots that are no longer needed."""
+        ready, released = self._images.found(key, features, num_bytes)
+        for waiting in ready:
+            self._make_ready(waiting)
+        return released
+
+    def not_found(self, key: bytes) -> None:
+        """Have an image encoded that no shared tier has, or none gives in time."""
+        self._images.not_found(key)
+
+    def is_wanted(self, encode: Encode[T]) -> bool:
+        """Whether a request still waits for an image: an earlier image may have failed its requests."""
+        return self._images.is_wanted(encode)
+
+    def encode_failed(self, encode: Encode[T]) -> tuple[list[Waiting[T]], list[int]]:
+        """Drop the requests that wait for an image that could not be encoded.
+
+        Returns:
+            These requests, and the starts of pixel slots that are no longer needed, this image's included.
+        """
+        failed = list(OrderedDict.fromkeys(waiting for waiting, _ in encode.waiters))
+        return [one for waiting in failed for one in waiting.group], self._forget(set(failed))
+
+    def abandon(self, ids: Iterable[int]) -> list[int]:
+        """Drop requests, but not those coalesced with them; return the starts of pixel slots no longer needed."""
+        gone = set(ids)
+        return self._forget({waiting for waiting in self._waiting() if not waiting.leave(gone)})
+
+    def _forget(self, gone: set[Waiting[T]]) -> list[int]:
+        self.coalescing.leave(gone)
+        self._ready.keep(lambda waiting: waiting not in gone)
+        self._answerable.keep(lambda waiting: waiting not in gone)
+        self.num_held_tokens = sum(one.num_media_tokens for one in (*self._ready, *self._answerable))
+        return self._images.abandon(gone)
+
+    def _waiting(self) -> Iterator[Waiting[T]]:
+        yield from self._ready
+        yield from self._answerable
+        yield from self._images.waiting()
+
+    def _make_ready(self, waiting: Waiting[T]) -> None:
+        if isinstance(waiting.request.output, FeaturesSpec):
+            self._answerable.add(waiting.request.tenant, waiting.num_media_tokens, waiting)
+        else:
+            self._ready.add(waiting)
+        self.num_held_tokens += waiting.num_media_tokens
+
+    def _take_answerable(self) -> FeaturesStep[T]:
+        self._answered_last = True
+        waiting = self._answerable.take()
+        self.num_held_tokens -= waiting.num_media_tokens
+        return FeaturesStep(waiting)
+
+    def _take_ready(self) -> list[Waiting[T]]:
+        batch = self._ready.take_batch()
+        self.coalescing.leave(batch)
+        self.num_held_tokens -= sum(waiting.num_media_tokens for waiting in batch if waiting.request.media)
+        return batch

@@ -1,0 +1,72 @@
+"""Requests that are ready for a forward, short and long ones apart, so that a short one never waits behind many long.
+
+A batch takes from one queue first. While both have requests they take turns: a batch of short ones alone, which is soon
+over, then a batch of long ones, filled up with short ones. So a short request waits for one batch of long ones at most,
+and long ones never starve. Within each queue tenants share by tokens (`fair_queue.py`).
+
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from service.engine.scheduling.fair_queue import FairQueue
+from service.engine.scheduling.waiting import Waiting
+
+T = TypeVar("T")
+
+SHORT_SHARE = 8
+"""A request is short when this many of it fit in one step."""
+
+
+class ShortLongQueue(Generic[T]):
+    """Two fair queues.
+
+    Attributes:
+        max_tokens: most tokens of a batch; a single longer request still runs, alone.
+    """
+
+    def __init__(self, max_batch_tokens: int, max_batch_requests: int) -> None:
+        self.max_tokens = max_batch_tokens
+        self._max_requests = max_batch_requests
+        self._max_short_tokens = max_batch_tokens // SHORT_SHARE
+        quantum = max(1, self._max_short_tokens)
+        self._short: FairQueue[Waiting[T]] = FairQueue(quantum)
+        self._long: FairQueue[Waiting[T]] = FairQueue(quantum)
+        self._long_is_next = False
+
+    def __bool__(self) -> bool:
+        return bool(self._short) or bool(self._long)
+
+    def __iter__(self) -> Iterator[Waiting[T]]:
+        yield from self._short
+        yield from self._long
+
+    def add(self, waiting: Waiting[T]) -> None:
+        """Queue a request among the short or the long ones."""
+        cost = len(waiting.request.token_ids)
+        queue = self._short if cost <= self._max_short_tokens else self._long
+        queue.add(waiting.request.tenant, cost, waiting)
+
+    def take_batch(self) -> list[Waiting[T]]:
+        """Remove the next batch."""
+        if self._short and self._long:
+            order = (self._long, self._short) if self._long_is_next else (self._short,)
+            self._long_is_next = not self._long_is_next
+        else:
+            order = (self._long, self._short)
+        batch: list[Waiting[T]] = []
+        num_tokens = 0
+        for queue in order:
+            while queue and len(batch) < self._max_requests:
+                cost, waiting = queue.peek()
+                is_alone = waiting.request.alone or (batch and batch[0].request.alone)
+                if batch and (is_alone or num_tokens + cost > self.max_tokens):
+                    break
+                num_tokens += cost
+                batch.append(queue.take())
+        return batch
+
+    def keep(self, is_kept: Callable[[Waiting[T]], bool]) -> None:
+        """Forget everything else."""
+        self._short.keep(is_kept)
+        self._long.keep(is_kept)

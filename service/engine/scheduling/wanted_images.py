@@ -1,0 +1,166 @@
+"""Media that requests wait for: cached, being looked up in shared tiers, or to be encoded. Plain Python.
+
+An image is encoded once however many wait for it (single flight), and looked up once before that where there are
+tiers that processes share. Requests that wait hold its features from the moment they exist.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterator
+from typing import Generic, TypeVar
+
+from service.engine.encoder_cache.cache import EncoderCache
+from service.engine.encoder_cache.cost import encode_cost, encode_tokens, read_cost
+from service.engine.scheduling.fair_queue import FairQueue
+from service.engine.scheduling.waiting import Encode, Waiting
+from service.ipc.messages import Media, PixelSlot
+
+T = TypeVar("T")
+
+
+class WantedImages(Generic[T]):
+    """Images of waiting requests that have no features yet.
+
+    Attributes:
+        cache: features by content key.
+        look_up: asks shared tiers for an image; False where none is asked, and it is encoded at once.
+    """
+
+    def __init__(self, cache: EncoderCache[T], quantum: int, look_up: Callable[[Media], bool]) -> None:
+        self.cache = cache
+        self.look_up = look_up
+        self._made_s = self._made_cost = 0.0  # of all images that were encoded here
+        self._encodes: OrderedDict[bytes, Encode[T]] = OrderedDict()
+        self._encodable: FairQueue[Encode[T]] = FairQueue(quantum)  # those with a slot that are not being looked up
+
+    @property
+    def can_encode(self) -> bool:
+        """Whether an image could be encoded now."""
+        return bool(self._encodable)
+
+    def want(self, waiting: Waiting[T], index: int, media: Media) -> list[int]:
+        """Give a request an image's features, or let it wait for them.
+
+        Returns:
+            The start of the image's slot, where its pixels are not needed.
+        """
+        own = [media.slot.start] if media.slot else []
+        if (features := self.cache.get(media.key)) is not None:
+            waiting.features[index] = features
+            waiting.num_hits += media.dtype is None
+            return own
+        if (encode := self._encodes.get(media.key)) is not None:
+            waiting.num_hits += media.dtype is None
+            encode.waiters.append((waiting, index))
+            if encode.slot is None and media.slot is not None:
+                self._give_slot(encode, media.slot)
+                return []
+            return own
+        encode = self._encodes[media.key] = Encode(media, None, [(waiting, index)])
+        if media.dtype is None and self.look_up(media):
+            encode.seeker = waiting
+        else:
+            waiting.num_misses += media.dtype is None
+        if media.slot is not None:
+            self._give_slot(encode, media.slot)
+        return []
+
+    def supply(self, key: bytes, slot: PixelSlot) -> bool:
+        """Take pixels that were missing; False when no request waits for them any more."""
+        encode = self._encodes.get(key)
+        if encode is None or encode.slot is not None:
+            return False
+        self._give_slot(encode, slot)
+        return True
+
+    def ask_for_pixels(self) -> list[bytes]:
+        """Keys of images that cannot be encoded without pixels that were not sent; each is returned once."""
+        unasked = [encode for encode in self._encodes.values() if encode.needs_pixels and not encode.is_asked_for]
+        for encode in unasked:
+            encode.is_asked_for = True
+        return [encode.media.key for encode in unasked]
+
+    def take(self, max_tokens: int) -> list[Encode[T]]:
+        """Remove the images to encode next: at most `max_tokens` together, but at least one."""
+        taken: list[Encode[T]] = []
+        num_tokens = 0
+        while self._encodable:
+            num_tokens += self._encodable.peek()[0]
+            if taken and num_tokens > max_tokens:
+                break
+            taken.append(self._encodable.take())
+        return taken
+
+    def settle(
+        self, encode: Encode[T], features: T, num_bytes: int, seconds: float, *, is_found: bool = False
+    ) -> list[Waiting[T]]:
+        """Give an image's features to the requests that wait for it, and to the cache.
+
+        `seconds` is what making them took here. Where another process made them (`is_found`), it is estimated from the
+        images that were encoded here. Returns the requests that waited for nothing else.
+        """
+        media = encode.media
+        del self._encodes[media.key]
+        cost = (encode_cost if media.dtype is None else read_cost)(media.num_tokens)
+        num_uses = len(encode.waiters)
+        if is_found:
+            seconds = cost * self._made_s / self._made_cost if self._made_cost else 0.0
+        elif media.dtype is None:
+            self._made_s += seconds
+            self._made_cost += cost
+        else:
+            seconds = 0.0  # it came as features
+        self.cache.spare(seconds * (num_uses - (not is_found)))
+        self.cache.put(media.key, features, num_bytes, encode.tenant, cost=cost, num_uses=num_uses, seconds=seconds)
+        for waiting, index in encode.waiters:
+            waiting.features[index] = features
+        return [w for w in OrderedDict.fromkeys(w for w, _ in encode.waiters) if w.is_ready]
+
+    def found(self, key: bytes, features: T, num_bytes: int) -> tuple[list[Waiting[T]], list[int]]:
+        """Take features that a shared tier had.
+
+        Returns:
+            The requests that waited for nothing else, and the start of its slot, if it had pixels.
+        """
+        encode = self._encodes.get(key)
+        if encode is None:
+            return [], []
+        if encode.seeker is not None:
+            encode.seeker.num_hits += 1
+        ready = self.settle(encode, features, num_bytes, 0.0, is_found=True)
+        self._encodable.keep(self.is_wanted)  # it may have come late, after the deadline
+        return ready, [encode.slot.start] if encode.slot else []
+
+    def not_found(self, key: bytes) -> None:
+        """Have an image encoded that no shared tier has, or none gives in time."""
+        encode = self._encodes.get(key)
+        if encode is None or encode.seeker is None:
+            return
+        encode.seeker.num_misses += 1
+        encode.seeker = None
+        if encode.slot is not None:
+            self._give_slot(encode, encode.slot)
+
+    def is_wanted(self, encode: Encode[T]) -> bool:
+        """Whether a request still waits for an image: an earlier image may have failed its requests."""
+        return self._encodes.get(encode.media.key) is encode
+
+    def abandon(self, gone: Container[Waiting[T]]) -> list[int]:
+        """Drop requests, and images that no other wants; return the starts of slots that are no longer needed."""
+        released = []
+        for key, encode in list(self._encodes.items()):
+            encode.waiters = [(w, i) for w, i in encode.waiters if w not in gone]
+            if not encode.waiters:
+                del self._encodes[key]
+                released += [encode.slot.start] if encode.slot else []
+        self._encodable.keep(self.is_wanted)
+        return released
+
+    def waiting(self) -> Iterator[Waiting[T]]:
+        """The requests that wait, once for each image."""
+        for encode in self._encodes.values():
+            yield from (waiting for waiting, _ in encode.waiters)
+
+    def _give_slot(self, encode: Encode[T], slot: PixelSlot) -> None:
+        encode.slot = slot
+        if encode.seeker is None:
+            self._encodable.add(encode.tenant, encode_tokens(encode.media, slot), encode)

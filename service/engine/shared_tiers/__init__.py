@@ -1,0 +1,1 @@
+"""Vision features that other processes share: on a disk, on Valkey."""

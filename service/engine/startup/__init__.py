@@ -1,0 +1,1 @@
+"""What the engine decides and checks once, before it serves."""

@@ -1,0 +1,94 @@
+"""Known-answer check at start: our packed forward against the stock one, on the weights just loaded."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import normalize
+
+from service.engine.execution.runner import ModelRunner
+from service.engine.scheduling.waiting import Waiting
+from service.errors import ModelError
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.media.audio.samples import COUNT, put_samples
+from service.media.item import MediaKind
+from service.model.embedding_model import EmbeddingModel, Probe
+
+MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
+
+
+def known_answers(model: EmbeddingModel) -> list[NDArray[np.float32]]:
+    """The unit vectors of the model's probes by the stock module's own forward, one by one."""
+    return [normalize(model.stock_vector(probe).float(), dim=-1).cpu().numpy() for probe in model.probes()]
+
+
+def check_forward(
+    model: EmbeddingModel, answers: Sequence[NDArray[np.float32]] | None = None, *, is_multi_vector: bool = False
+) -> None:
+    """Embed the model's probes packed together and the first alone, and hold them against the stock module's vectors.
+
+    Nothing is shared between the two but the weights. Images lie in a buffer of their own, never in the arena: the
+    front may hold decoded images there.
+
+    Args:
+        answers: `known_answers` of a stock module that cannot be run any more; asked for here when not given.
+        is_multi_vector: a prompt has a vector for each token; the worst of them counts.
+
+    Raises:
+        ModelError: the vectors differ by more than the dtype explains.
+    """
+    probes = model.probes()
+    pixels = b"".join(_bytes(probe) for probe in probes)
+    runner = ModelRunner(model, memoryview(pixels), is_multi_vector=is_multi_vector)
+    waiting = _waiting(runner, probes)
+    raw = torch.cat([runner.embed(waiting), runner.embed(waiting[:1])])
+    rows = runner.finish(raw, [one.request for one in (*waiting, waiting[0])])
+    stock = known_answers(model) if answers is None else answers
+    for row, want in zip(rows, [*stock, stock[0]], strict=True):
+        if row is None:
+            raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
+        ours = np.frombuffer(row["float32"], np.float32).reshape(want.shape)
+        cosine = float((ours * want).sum(-1).min())
+        least = MIN_COSINE[model.dtype]
+        if not cosine >= least:
+            raise ModelError(
+                "internal_error", f"the known-answer check gave cosine {cosine:.7f}, at least {least} is due"
+            )
+
+
+def _bytes(probe: Probe) -> bytes:
+    if probe.samples is not None:
+        return put_samples(probe.samples, COUNT.size + probe.samples.nbytes).tobytes()
+    return b"" if probe.pixels is None else probe.pixels.tobytes()
+
+
+def _waiting(runner: ModelRunner, probes: Sequence[Probe]) -> list[Waiting[torch.Tensor]]:
+    """The probes as requests, images encoded, their slots one behind the other."""
+    output, start = OutputSpec(dimensions=runner.hidden), 0
+    waiting: list[Waiting[torch.Tensor]] = []
+    for id_, probe in enumerate(probes):
+        slot = PixelSlot(start, len(_bytes(probe)))
+        media = (_media(probe, slot),) if slot.num_bytes else ()
+        request = Request(id=id_, token_ids=probe.token_ids, media=media, output=output)
+        features = [runner.encode(one, slot) for one in media]
+        waiting.append(Waiting(request, 0.0, [*features]))
+        start += slot.num_bytes
+    return waiting
+
+
+def _media(probe: Probe, slot: PixelSlot) -> Media:
+    return Media(
+        key=b"",
+        grid_thw=probe.grid_thw,
+        offset=probe.offset,
+        num_tokens=probe.num_tokens,
+        kind=_kind(probe),
+        slot=slot,
+    )
+
+
+def _kind(probe: Probe) -> MediaKind:
+    if probe.samples is not None:
+        return "audio"
+    return "video" if probe.pixels is not None and probe.pixels.ndim == 4 else "image"  # two frames

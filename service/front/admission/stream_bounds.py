@@ -1,0 +1,106 @@
+"""Bounds of one stream: the lines under way at once, and the rate that its API key pays for.
+
+While the window has no room the stream's body is not read, so that the client's own sending stops. Knows no HTTP and no
+engine.
+"""
+
+import asyncio
+
+from schemas.limits import MAX_INPUTS
+from service.front.admission.admission import Admission, Load, QueueLimits, Reservation
+from service.front.admission.api_keys import KeyMeter
+
+POLL_S = 0.02
+"""How often the service's queue is looked at: it tells nobody when it has room."""
+
+
+class StreamWindow:
+    """Lines between their reading and the writing of their answers.
+
+    Args:
+        limits: of the stream itself; what is over one of them by itself passes alone.
+        admission: the service's queue, in which streams leave room for everybody else.
+        place: the stream's in that queue.
+    """
+
+    def __init__(self, limits: QueueLimits, admission: Admission, place: Reservation) -> None:
+        self._limits = limits
+        self._admission = admission
+        self._place = place
+        self._under_way = Load()
+        self._num_begun = 0
+        self._has_left = asyncio.Event()
+
+    def is_used(self) -> bool:
+        """Whether any lines are under way."""
+        return self._under_way.num_inputs > 0
+
+    async def enter(self, load: Load) -> None:
+        """Wait for room, and take it; a stream with nothing under way never waits for others.
+
+        Args:
+            load: inputs, tokens as far as they can be guessed, and bytes of lines and of their answers.
+        """
+        while not self._under_way.has_room(load, self._limits):
+            self._has_left.clear()
+            await self._has_left.wait()
+        while self.is_used() and not self._admission.has_bulk_room(self._place.tenant):
+            await asyncio.sleep(POLL_S)
+        self._under_way.add(load)
+        self._admission.hold(self._place, load.num_bytes)
+
+    def leave(self, load: Load) -> None:
+        """Give back what `enter` took."""
+        self._under_way.add(load, -1)
+        self._admission.hold(self._place, -load.num_bytes)
+        self._has_left.set()
+
+    def hold_begun(self, num_bytes: int) -> None:
+        """Count the line that has begun and not ended.
+
+        It waits for nobody, for what it waits for might be such a line of another stream.
+
+        Args:
+            num_bytes: of it so far.
+
+        Raises:
+            UnavailableError: the service holds too many bytes to take more of it.
+        """
+        more = num_bytes - self._num_begun
+        self._admission.hold(self._place, more, is_checked=more > 0)
+        self._num_begun = num_bytes
+
+
+class StreamRateLimit:
+    """The account of one stream, whose first lines its own request has paid for.
+
+    Args:
+        meter: of its key; None where there are no keys.
+    """
+
+    def __init__(self, meter: KeyMeter | None) -> None:
+        self._meter = meter
+        self._num_paid = MAX_INPUTS
+
+    @property
+    def is_void(self) -> bool:
+        """The key is no more."""
+        return self._meter is not None and self._meter.is_revoked
+
+    def due_s(self, num_lines: int) -> float:
+        """Pay for the next lines.
+
+        Args:
+            num_lines: how many, at most `MAX_INPUTS`.
+
+        Returns:
+            Seconds to wait and ask again; 0 when they are paid.
+        """
+        if self._meter is None:
+            return 0.0
+        if self._num_paid < num_lines:
+            if wait_s := self._meter.due_s():
+                return wait_s
+            self._num_paid += MAX_INPUTS
+        self._num_paid -= num_lines
+        return 0.0

@@ -1,0 +1,1 @@
+"""The front's side of the engine process: start it, watch it, send it requests, load their pixels."""

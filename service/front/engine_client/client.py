@@ -1,0 +1,268 @@
+"""The engine client: submits requests, settles one future each. Knows the socket, not the process behind it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import msgspec
+
+from schemas.errors import ErrorCode
+from service import metrics
+from service.errors import ModelError, UnavailableError
+from service.front.engine_client.pending import Pending, request_of
+from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
+from service.front.engine_client.suspects import MAX_STRIKES, Suspects
+from service.front.tenant import SERVICE, Caller
+from service.ipc.arena import PixelArena
+from service.ipc.channel import AsyncChannel
+from service.ipc.messages import (
+    Abandon,
+    EngineMessage,
+    Output,
+    Ping,
+    Pixels,
+    Pong,
+    Request,
+    StepDone,
+    StepStarted,
+    Submit,
+    WantPixels,
+)
+from service.media.item import MediaItem
+from service.prompt.prompt import Prompt
+
+logger = logging.getLogger("cenote.client")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The answer to every request while there is no engine to ask."""
+
+    code: ErrorCode
+    message: str
+    retry_after_s: int
+
+    def error(self) -> UnavailableError:
+        """A new exception each time: one that is raised twice grows a traceback."""
+        return UnavailableError(self.code, self.message, retry_after_s=self.retry_after_s)
+
+
+RESTARTING = Refusal("engine_restarting", "the engine is restarting; send the request again", 2)
+DRAINING = Refusal(
+    "server_draining", "this server is going and had no time left for the request; send it to another", 1
+)
+
+KILLS = "the engine ended each time it ran this input; it is not run again for a minute"
+
+
+class EngineClient:
+    """Submits prompts and settles their futures, across restarts of the engine.
+
+    An engine is attached when it is loaded and opened when its health probe has passed: between the two only the probe
+    is let through. When it ends, the requests that it was running fail; those not yet started wait for the next.
+
+    Attributes:
+        refusal: the error of every request while there is no engine.
+    """
+
+    def __init__(self, arena: PixelArena, loader: PixelLoader, observe: Callable[[int, float], None]) -> None:
+        self._arena = arena
+        self._loader = loader
+        self._observe = observe
+        self._pending: dict[int, Pending] = {}
+        self._lent: set[int] = set()  # starts of the slots that the engine may still read
+        self._ids = count(1)
+        self._channel: AsyncChannel[EngineMessage] | None = None
+        self._is_open = False
+        self.refusal = RESTARTING
+        self._announced: StepStarted | None = None  # the last step that the engine has entered, so far as was read
+        self._after = 0  # the number of the last one that is over
+        self._suspects = Suspects()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def check_open(self, *, is_probe: bool = False) -> None:
+        """Pass when the engine may be asked.
+
+        Raises:
+            UnavailableError: there is none, or its health probe has not passed yet.
+        """
+        if self._channel is None or not (self._is_open or is_probe):
+            raise self.refusal.error()
+
+    def submit(
+        self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: Output, caller: Caller = SERVICE
+    ) -> list[Pending]:
+        """Send prompts to the engine in one message; each future gets its vector or its own error.
+
+        The pixel slots are the client's from here on, also when it raises.
+
+        Raises:
+            UnavailableError: the engine has gone.
+        """
+        starts = [one.slot.start for _, loaded in prompts for one in loaded if one.slot]
+        self._lent.update(starts)
+        if self._channel is None:
+            self._take_back(starts)
+            raise self.refusal.error()
+        new_future = asyncio.get_running_loop().create_future
+        submitted = [
+            Pending(
+                request=request_of(next(self._ids), prompt, loaded, output, caller),
+                future=new_future(),
+                items={one.key: place.item for place, one in zip(prompt.placeholders, loaded, strict=True)},
+                place="sent" if self._is_open else "sent_again",  # the health probe is each engine's own
+            )
+            for prompt, loaded in prompts
+        ]
+        self._pending.update((one.request.id, one) for one in submitted)
+        self._send_unsuspected([one.request for one in submitted])
+        return submitted
+
+    def abandon(self, submitted: Iterable[Pending]) -> None:
+        """Cancel requests, in the engine too; answered ones are passed over.
+
+        Their pixel slots come back from the engine, which alone knows whether it still reads them.
+        """
+        ids = [one.request.id for one in submitted if one.request.id in self._pending]
+        for id_ in ids:
+            self._pending.pop(id_).future.cancel()
+        if ids and self._channel is not None:
+            self._channel.send(Abandon(ids=ids))
+
+    def attach(self, channel: AsyncChannel[EngineMessage]) -> None:
+        """An engine is loaded at the other end of `channel`."""
+        self._channel = channel
+        self._announced, self._after = None, 0
+
+    def open(self) -> None:
+        """Open the engine to all requests after its health probe; those held from the last engine are sent first."""
+        self._is_open = True
+        again = [pending for pending in self._pending.values() if pending.place == "held"]
+        for pending in again:
+            pending.place = "sent_again"
+        if again:
+            logger.info("%d requests that the last engine had not come to are sent again", len(again))
+            metrics.REQUESTS_SENT_AGAIN.inc(len(again))
+            self._send_unsuspected([pending.request for pending in again])
+
+    def close(self) -> None:
+        """Close the engine to requests: it gave a wrong answer or none."""
+        self._is_open = False
+
+    def ping(self) -> None:
+        """Ask the engine for a `Pong`."""
+        if self._channel is not None:
+            self._channel.send(Ping())
+
+    def detach(self) -> None:
+        """Note the engine's end: requests that it was running fail, the others are held, every slot comes back."""
+        running = self._running()
+        self._suspects.strike([self._pending[id_].request for id_ in running], time.monotonic())
+        for id_, pending in list(self._pending.items()):
+            if pending.place == "sent" and id_ not in running:
+                pending.hold()
+            elif pending.place != "held":
+                self._pending.pop(id_).fail(self.refusal.error())
+        self._channel = None
+        self._is_open = False
+        self._take_back(list(self._lent))
+
+    def give_up(self) -> None:
+        """Fail all requests: no engine will come soon."""
+        for id_ in list(self._pending):
+            self._pending.pop(id_).fail(self.refusal.error())
+
+    def _send_unsuspected(self, requests: Sequence[Request]) -> None:
+        """Send requests: suspects alone, and those that have ended three engines not at all."""
+        assert self._channel is not None  # the caller has looked
+        suspects = self._suspects
+        strikes = suspects.strikes(requests, time.monotonic()) if suspects.strikes_by_digest else {}
+        well = []
+        for request in requests:
+            num_strikes = strikes.get(request.id, 0)
+            if num_strikes >= MAX_STRIKES:
+                self._take_back([media.slot.start for media in request.media if media.slot])
+                self._pending.pop(request.id).fail(ModelError("internal_error", KILLS))
+            else:
+                well.append(msgspec.structs.replace(request, alone=True) if num_strikes else request)
+        if well:
+            self._channel.send(Submit(requests=well))
+
+    def receive(self, message: EngineMessage) -> None:
+        """Handle a message of the engine."""
+        match message:
+            case StepDone():
+                self._settle(message)
+            case WantPixels(keys=keys):
+                self._resupply_all(keys)
+            case Pong():
+                pass
+            case _:
+                raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
+        self._after = max(self._after, message.after)
+
+    def announced(self, step: StepStarted) -> None:
+        """Note the step that the engine has entered: its requests are running, should the engine end."""
+        self._announced = step
+
+    def _running(self) -> list[int]:
+        """Ids of pending requests of the step that the engine is in."""
+        step = self._announced
+        if step is None or step.number <= self._after:
+            return []
+        return [id_ for id_ in step.ids if id_ in self._pending]
+
+    def _settle(self, step: StepDone) -> None:
+        if step.released:
+            self._take_back(step.released)
+        for vector in step.vectors:
+            if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
+                if self._suspects.strikes_by_digest:
+                    self._suspects.clear(pending.request)
+                if not pending.future.done():  # not cancelled in this turn of the loop
+                    pending.future.set_result(vector)
+        for failure in step.failures:
+            if (pending := self._pending.pop(failure.id, None)) is not None:
+                pending.fail(ModelError(failure.code, failure.message))
+        if step.num_tokens:
+            self._observe(step.num_tokens, step.step_ms / 1e3)
+        asyncio.get_running_loop().call_soon(metrics.observe_step, step)  # after the tasks that wait for vectors
+
+    def _take_back(self, starts: Sequence[int]) -> None:
+        self._lent.difference_update(starts)
+        for start in starts:
+            self._arena.release(start)
+
+    def _resupply_all(self, keys: Sequence[bytes]) -> None:
+        items = {key: item for pending in self._pending.values() for key, item in pending.items.items()}
+        for key in keys:
+            if key in items:
+                task = asyncio.create_task(self._resupply(key, items[key]))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _resupply(self, key: bytes, item: MediaItem) -> None:
+        """Send an image's pixels again, or fail the requests that wait for it."""
+        channel = self._channel
+        try:
+            slot = await self._loader.decode(item)
+        except Exception:
+            logger.exception("a picture could not be decoded again")
+            self._fail_all_with(key)
+            return
+        if channel is None or channel is not self._channel:
+            self._arena.release(slot.start)
+            return
+        self._lent.add(slot.start)
+        channel.send(Pixels(key=key, slot=slot))
+
+    def _fail_all_with(self, key: bytes) -> None:
+        ids = [id_ for id_, pending in self._pending.items() if key in pending.items]
+        for id_ in ids:
+            error = ModelError("internal_error", "an image of this input could not be decoded again")
+            self._pending.pop(id_).fail(error)
+        if ids and self._channel is not None:
+            self._channel.send(Abandon(ids=ids))

@@ -1,0 +1,120 @@
+"""The seam between front and engines: protocols of what runs prompts, beside this front or on other machines.
+
+In: prompts, with their media as they were sent. Out: one outcome each. A host also keeps its engines and says when they
+are ready. `local_engine.py` is the usual one.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from service.decode.av_decoder import AudioDecoder, VideoDecoder
+from service.errors import ServiceError
+from service.front.job import Embedded
+from service.front.served_model import ServedModel
+from service.front.tenant import Caller
+from service.ipc.messages import Output, Ready
+from service.prompt.prompt import Prompt
+from service.settings import Settings
+
+EngineState = Literal["loading", "ready", "restarting", "crash_loop", "failed"]
+
+
+class PromptEngine(Protocol):
+    """Runs prompts.
+
+    `Serving._keep_engine` binds it: to `local_engine.LocalEngine` unless the app was made with another `open_host`
+    (`deploy/ray`), behind `shared_vectors.SharedVectors` where finished vectors are shared.
+    """
+
+    def check_open(self, *, is_probe: bool = False) -> None:
+        """Pass when it may be asked.
+
+        Raises:
+            UnavailableError: there is no engine, or its health probe has not passed yet.
+        """
+        ...
+
+    async def run(
+        self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
+    ) -> Embedded:
+        """Every prompt's outcome, in order; errors in the place of a prompt stay there.
+
+        Args:
+            prepared: the prompts of one request by input, which errors name.
+            output: what to make of each.
+            caller: the tenant and the deadline.
+            per_item: an input that fails leaves the others alone.
+
+        Raises:
+            ServiceError: the first input that failed, unless `per_item`; or what concerns them all.
+        """
+        ...
+
+
+class Keeper(Protocol):
+    """Keeps engines, and says how they are."""
+
+    @property
+    def state(self) -> EngineState:
+        """The state, as `/readyz` has it."""
+        ...
+
+    @property
+    def detail(self) -> str | None:
+        """One sentence on the state, or None."""
+        ...
+
+    @property
+    def ready(self) -> Ready | None:
+        """An engine's own facts, once there was one."""
+        ...
+
+    async def run(self) -> None:
+        """Keep them until `end`, or cancelled.
+
+        Raises:
+            EngineBrokenError: there can never be one.
+        """
+        ...
+
+    def end(self) -> None:
+        """End the engines; requests that still wait fail."""
+        ...
+
+
+class EngineHost(PromptEngine, Protocol):
+    """Runs prompts on engines that it keeps."""
+
+    def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Keeper:
+        """What keeps them.
+
+        Args:
+            known_answer: asks the service's own question through `run`; raises when the answer is not the first one.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HostNeeds:
+    """What a host is made of.
+
+    Attributes:
+        settings: of the service.
+        model: whose files have been read.
+        cores: CPU threads that the service may use.
+        videos: opens and decodes video files, or None.
+        audio: opens and decodes audio files, or None.
+        observe: is called with the tokens of each forward and the seconds that it took.
+    """
+
+    settings: Settings
+    model: ServedModel
+    cores: int
+    videos: VideoDecoder | None
+    audio: AudioDecoder | None
+    observe: Callable[[int, float], None]
+
+
+OpenHost = Callable[[HostNeeds], EngineHost]
+"""Makes a host; nothing is started before its keeper runs."""

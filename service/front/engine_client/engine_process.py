@@ -1,0 +1,84 @@
+"""Starts the engine process: a socket pair, a pipe and the arena's descriptor are all that it inherits."""
+
+import os
+import socket  # noqa: TID251  # a socket pair
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from service.ipc.announcements import Announcements
+from service.ipc.channel import AsyncChannel
+from service.ipc.messages import EngineMessage
+
+NUM_SPINS = "60000"
+"""How often libgomp's threads look for the next piece of a forward before they sleep: two to four milliseconds. Its own
+300,000 keep the core from the front and, where cores are shared, from the thread that is waited for; with none a small
+forward takes half as long again (docs/decisions/front.md)."""
+
+
+def engine_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """The engine's environment; what an operator says of OpenMP's waiting stands."""
+    fixed = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    return {**({} if "OMP_WAIT_POLICY" in environ else {"GOMP_SPINCOUNT": NUM_SPINS}), **environ, **fixed}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProcess:
+    """A new engine, which waits for `Start`, and our ends of its lines.
+
+    Attributes:
+        process: of its own group.
+        channel: what both say.
+        announcements: what it is about to run.
+    """
+
+    process: subprocess.Popen[bytes]
+    channel: AsyncChannel[EngineMessage]
+    announcements: Announcements
+
+    def close(self) -> None:
+        """Close our ends; the engine ends of it."""
+        self.channel.close()
+        self.announcements.close()
+
+
+async def start_engine(arena_descriptor: int) -> EngineProcess:
+    """A new engine.
+
+    Raises:
+        OSError: there are no processes or descriptors left.
+    """
+    announcements = Announcements()
+    try:
+        process, ours = _start(announcements.theirs, arena_descriptor)
+    except OSError:
+        announcements.close()
+        raise
+    finally:
+        announcements.inherited()
+    try:
+        channel: AsyncChannel[EngineMessage] = await AsyncChannel.over(ours, EngineMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
+    except BaseException:  # cancelled, for one
+        announcements.close()
+        raise
+    return EngineProcess(process, channel, announcements)
+
+
+def _start(announcements_descriptor: int, arena_descriptor: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        descriptors = (theirs.fileno(), announcements_descriptor, arena_descriptor)
+        try:
+            process = subprocess.Popen(
+                # -P: the folder that the front was started in must not come before the installed packages.
+                [sys.executable, "-P", "-m", "service.engine.worker", *map(str, descriptors)],
+                pass_fds=descriptors,
+                stdin=subprocess.DEVNULL,
+                process_group=0,  # Ctrl-C is the front's to handle
+                env=engine_environ(os.environ),
+            )
+        except OSError:
+            ours.close()
+            raise
+    return process, ours

@@ -1,0 +1,209 @@
+"""The engine process beside this front: prompts over the socket, their media's pixels through shared memory.
+
+This is the `PromptEngine` that `serving.Serving` binds unless another `open_host` is given (`deploy/ray`).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+
+from service import metrics
+from service.decode.start import start_decoder
+from service.errors import MediaError, ModelError, ServiceError
+from service.front.engine_client.client import EngineClient
+from service.front.engine_client.engine_host import HostNeeds
+from service.front.engine_client.pending import Pending
+from service.front.engine_client.pixel_loader import PixelLoader
+from service.front.engine_client.supervisor import Supervisor
+from service.front.engine_client.watchdog import SupervisorTimeouts
+from service.front.job import Answered, Embedded, Outcome, raise_first
+from service.front.served_model import ServedModel
+from service.front.tenant import Caller
+from service.ipc.arena import PixelArena
+from service.ipc.messages import Output, Start
+from service.prompt.prompt import Prompt
+from service.settings import Settings
+from service.stages import stage
+
+ARENA_SHARE = 4
+"""Media of one group may take this fraction of the arena, so that several requests decode side by side."""
+
+
+class LocalEngine:
+    """An `EngineHost` with one engine, which the supervisor starts and replaces."""
+
+    def __init__(self, needs: HostNeeds) -> None:
+        """Make the arena and the threads that decode; the engine is started by the keeper."""
+        settings, self._needs = needs.settings, needs
+        self._arena = arena = PixelArena(settings.pixel_arena_bytes)
+        decoder = start_decoder(settings, needs.cores, takes_images="image" in needs.model.profile.modalities)
+        rooms = [one.room for one in (decoder, needs.videos, needs.audio) if one is not None]
+        metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
+        metrics.DECODE_BYTES.set_function(lambda: sum(room.num_bytes_taken for room in rooms))
+        self._loader = PixelLoader(
+            arena, needs.model.fingerprint, decoder, needs.videos, needs.audio, num_threads=needs.cores
+        )
+        self._client = EngineClient(arena, self._loader, needs.observe)
+
+    def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Supervisor:
+        """What starts the engine and replaces it."""
+        settings = self._needs.settings
+        return Supervisor(
+            start=start_message(settings, self._needs.model, self._needs.cores),
+            arena=self._arena,
+            client=self._client,
+            known_answer=known_answer,
+            patience=patience(settings),
+        )
+
+    def check_open(self, *, is_probe: bool = False) -> None:
+        """Pass when the engine may be asked; see `EngineClient.check_open`."""
+        self._client.check_open(is_probe=is_probe)
+
+    async def run(
+        self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
+    ) -> Embedded:
+        """Every prompt's outcome; see `PromptEngine.run`."""
+        began_s = time.perf_counter()
+        if not per_item:
+            raise_first(prepared.values())
+        ends = dict(prepared)
+        pending: dict[int, Pending] = {}
+        try:
+            with stage("media"):
+                if any(isinstance(end, Prompt) and end.placeholders for end in ends.values()):
+                    await self._load_and_submit(ends, pending, output, caller, per_item=per_item)
+                else:
+                    texts = {index: end for index, end in ends.items() if isinstance(end, Prompt)}
+                    if texts:
+                        sent = self._client.submit([(prompt, ()) for prompt in texts.values()], output, caller)
+                        pending |= zip(texts, sent, strict=True)
+            media_ms = (time.perf_counter() - began_s) * 1e3
+            with stage("engine"):
+                return Embedded(await _outcomes(ends, pending, per_item=per_item), media_ms)
+        finally:
+            self._client.abandon(pending.values())  # answered ones are passed over
+
+    async def _load_and_submit(
+        self,
+        ends: dict[int, Prompt | ServiceError],
+        pending: dict[int, Pending],
+        output: Output,
+        caller: Caller,
+        *,
+        per_item: bool,
+    ) -> None:
+        """Load the prompts' media group by group, and send those whose media are well; errors replace the others."""
+        for index, end in ends.items():
+            if isinstance(end, Prompt):
+                ends[index] = self._check_pixels(end, index)
+        raise_first(() if per_item else ends.values())
+        for group in self._groups(ends):
+            prompts = {index: end for index in group if isinstance(end := ends[index], Prompt)}
+            media = {index: [place.item for place in prompt.placeholders] for index, prompt in prompts.items()}
+            loaded = await self._loader.load([item for items in media.values() for item in items])
+            try:
+                for index, prompt in prompts.items():
+                    ends[index] = loaded.error_of(media[index]) or prompt
+                raise_first(() if per_item else ends.values())
+                well = [index for index, prompt in prompts.items() if ends[index] is prompt]
+                pairs = [(prompts[index], [loaded.take(item) for item in media[index]]) for index in well]
+            finally:
+                loaded.release()
+            if pairs:
+                pending |= zip(well, self._client.submit(pairs, output, caller), strict=True)
+
+    def _groups(self, ends: Mapping[int, Prompt | ServiceError]) -> Iterator[list[int]]:
+        group: list[int] = []
+        num_bytes = 0
+        for index, end in ends.items():
+            size = _pixel_bytes(end) if isinstance(end, Prompt) else 0
+            if num_bytes and num_bytes + size > self._arena.num_bytes // ARENA_SHARE:
+                yield group
+                group, num_bytes = [], 0
+            group.append(index)
+            num_bytes += size
+        yield group
+
+    def _check_pixels(self, prompt: Prompt, index: int) -> Prompt | MediaError:
+        """The prompt, or an error when its media can never be in shared memory together."""
+        if self._arena.fits([place.item.num_slot_bytes for place in prompt.placeholders]):
+            return prompt
+        return MediaError(
+            "media_too_large",
+            f"the images of this input take {_pixel_bytes(prompt)} bytes as pixels or features; one input may take "
+            f"{self._arena.num_bytes}",
+            index=index,
+        )
+
+
+async def _outcomes(
+    ends: Mapping[int, Prompt | ServiceError], pending: Mapping[int, Pending], *, per_item: bool
+) -> list[Outcome]:
+    """Wait for the prompts that were sent, and return every input's outcome.
+
+    Raises:
+        ServiceError: the first error, unless `per_item`; or one that concerns all inputs.
+    """
+    futures = [one.future for one in pending.values()]
+    if len(futures) == 1:  # heard of one turn of the loop earlier than by `wait`
+        with suppress(ServiceError):
+            await futures[0]
+    elif futures:
+        await asyncio.wait(futures, return_when=asyncio.ALL_COMPLETED if per_item else asyncio.FIRST_EXCEPTION)
+    errors: dict[int, ModelError] = {}
+    for index, one in pending.items():
+        error = one.future.exception() if one.future.done() else None
+        if isinstance(error, ModelError):
+            error.index = index
+        if error is not None and not (per_item and isinstance(error, ModelError)):
+            raise error
+        if isinstance(error, ModelError):
+            errors[index] = error
+    return [
+        errors.get(index) or Answered(end, pending[index].future.result()) if isinstance(end, Prompt) else end
+        for index, end in ends.items()
+    ]
+
+
+def _pixel_bytes(prompt: Prompt) -> int:
+    return sum(place.item.num_slot_bytes for place in prompt.placeholders)
+
+
+def patience(settings: Settings) -> SupervisorTimeouts:
+    """How long the engine may be silent, and how often it may end."""
+    return SupervisorTimeouts(
+        load_s=settings.engine_load_s,
+        stuck_s=settings.engine_stuck_s,
+        known_answer_s=settings.known_answer_s,
+        breaker_deaths=settings.breaker_deaths,
+        breaker_wait_s=settings.breaker_wait_s,
+    )
+
+
+def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
+    """What every engine is told first."""
+    return Start(
+        folder=str(model.checkpoint.folder),
+        architecture=model.profile.architecture,
+        device=settings.device,
+        dtype=settings.dtype,
+        weights=settings.weights,
+        arena_bytes=settings.pixel_arena_bytes,
+        encoder_cache_bytes=settings.encoder_cache_bytes,
+        host_cache_bytes=settings.host_cache_bytes,
+        disk_cache=settings.disk_cache,
+        disk_cache_bytes=settings.disk_cache_bytes,
+        valkey_url=None if settings.valkey_keeps == "vectors" else settings.valkey_url,
+        max_tenant_share=settings.max_tenant_share,
+        result_cache_bytes=0 if model.is_multi_vector else settings.result_cache_bytes,  # none for token vectors
+        max_batch_tokens=settings.max_batch_tokens,
+        max_batch_requests=settings.max_batch_requests,
+        max_encoder_tokens=settings.max_encoder_tokens,
+        num_threads=cores,
+        pooling=model.profile.pooling,
+        int8_ranges=dict(model.int8_ranges),
+        log_format=settings.log_format,
+        log_level=settings.log_level,
+    )

@@ -1,0 +1,218 @@
+"""Loads media for the engine: each distinct one is decoded once, into shared memory, off the event loop.
+
+In: media whose headers or features were checked. Out: content keys, with a slot of pixels for those that the engine
+has not seen. Media whose level-2 key is known are neither decoded nor resized nor copied.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service import metrics
+from service.decode.av_decoder import AudioDecoder, VideoDecoder
+from service.decode.image_decoder import ImageDecoder
+from service.errors import FrameError, MediaError
+from service.fairness.threads import FairThreads
+from service.front.engine_client.video_frames import VideoFrames
+from service.ipc.arena import PixelArena
+from service.ipc.messages import PixelSlot
+from service.media.audio.samples import Audio
+from service.media.features.features import FeaturesItem
+from service.media.image.image_file import ImageFile
+from service.media.item import MediaItem
+from service.media.video.frame_pair import FramePair
+from service.media.video.video_file import VideoFramePair
+
+SMALL_SLOT_BYTES = 1 << 20
+"""Pixels that are copied and hashed in a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedMedia:
+    """The content key of media, and their pixels unless the engine is expected to have the features."""
+
+    key: bytes
+    slot: PixelSlot | None
+
+
+class LoadedMediaSet:
+    """The media of one load: for each level-2 key a content key and perhaps pixels, or an error.
+
+    A slot goes to the first request that takes the media. `release` gives back what was not taken, so an input that
+    fails for one image leaves the pixels of its others to the next input, or to the arena.
+    """
+
+    def __init__(self, arena: PixelArena, images: Mapping[bytes, LoadedMedia | MediaError]) -> None:
+        self._arena = arena
+        self._images = dict(images)
+
+    def error_of(self, items: Iterable[MediaItem]) -> MediaError | None:
+        """The first error among the media of one input, with its place in that input; None when all are well."""
+        for item in items:
+            found = self._images[item.digest]
+            if isinstance(found, MediaError):  # its place is that of whichever copy was decoded
+                is_second = isinstance(found, FrameError) and found.is_second
+                place = item.second if isinstance(item, FramePair) and is_second else item
+                return MediaError(found.code, found.message, param=place.param, index=item.index)
+        return None
+
+    def take(self, item: MediaItem) -> LoadedMedia:
+        """Media for a request, which owns the slot from here on; only the first to take it gets one."""
+        found = self._images[item.digest]
+        assert isinstance(found, LoadedMedia)  # `error_of` comes first
+        self._images[item.digest] = LoadedMedia(found.key, None)
+        return found
+
+    def release(self) -> None:
+        """Give back the pixels that were not taken."""
+        for digest, found in self._images.items():
+            if isinstance(found, LoadedMedia) and found.slot is not None:
+                self._arena.release(found.slot.start)
+                self._images[digest] = LoadedMedia(found.key, None)
+
+
+class PixelLoader:
+    """Has images decoded, copies them into slots in its own threads, and remembers their keys.
+
+    Cancelling a load is safe at any point: what is not decoded yet never will be, and slots that threads still write to
+    are given back when the threads are done.
+    """
+
+    def __init__(
+        self,
+        arena: PixelArena,
+        fingerprint: bytes,
+        decoder: ImageDecoder,
+        videos: VideoDecoder | None = None,
+        audio: AudioDecoder | None = None,
+        *,
+        num_threads: int,
+        max_known_keys: int = 1 << 16,
+    ) -> None:
+        self._arena = arena
+        self._decoder = decoder
+        self._videos = videos
+        self._audio = audio
+        self._fingerprint = fingerprint
+        self._threads = FairThreads(num_threads, "media", small=SMALL_SLOT_BYTES)
+        self._known: OrderedDict[bytes, bytes] = OrderedDict()
+        self._max_known_keys = max_known_keys
+        self._in_flight: dict[bytes, asyncio.Future[None]] = {}
+
+    async def load(self, items: Sequence[MediaItem]) -> LoadedMediaSet:
+        """Content keys of the items, and pixels of those that are new; an image that fails harms no other.
+
+        A load that waits for another's decode holds nothing meanwhile, so no two can wait for each other.
+        """
+        distinct = {item.digest: item for item in reversed(items)}
+        while others := [self._in_flight[digest] for digest in distinct if digest in self._in_flight]:
+            await asyncio.wait(others)
+        known = {digest: LoadedMedia(self._touch(digest), None) for digest in distinct if digest in self._known}
+        new = [item for digest, item in distinct.items() if digest not in known]
+        return LoadedMediaSet(self._arena, known | (await self._claim_and_decode(new) if new else {}))
+
+    async def decode(self, item: MediaItem) -> PixelSlot:
+        """One image's pixels, whatever is known of it: the engine asked for them.
+
+        Raises:
+            MediaError: it cannot be decoded.
+        """
+        (loaded,) = await self._decode([item])
+        if isinstance(loaded, MediaError):
+            raise loaded
+        assert loaded.slot is not None  # a decode always fills one
+        return loaded.slot
+
+    async def _claim_and_decode(self, new: list[MediaItem]) -> dict[bytes, LoadedMedia | MediaError]:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._in_flight.update((item.digest, done) for item in new)
+        try:
+            decoded = await self._decode(new)
+        finally:
+            for item in new:
+                del self._in_flight[item.digest]
+            done.set_result(None)
+        for item, one in zip(new, decoded, strict=True):
+            if isinstance(one, LoadedMedia):
+                self._remember(item.digest, one.key)
+        return {item.digest: one for item, one in zip(new, decoded, strict=True)}
+
+    async def _decode(self, items: Sequence[MediaItem]) -> list[LoadedMedia | MediaError]:
+        """Each item's key and slot of pixels, or why it has none."""
+        slots = await self._arena.reserve([item.num_slot_bytes for item in items])
+        videos = VideoFrames(self._videos, items)
+        pairs = zip(items, slots, strict=True)
+        each = [asyncio.create_task(self._decode_into(item, slot, videos)) for item, slot in pairs]
+        decoding = asyncio.gather(*each, return_exceptions=True)
+        decoding.add_done_callback(lambda _: videos.close())
+        try:
+            keys = await asyncio.shield(decoding)
+        except asyncio.CancelledError:
+            decoding.add_done_callback(lambda _: self._release(slots))
+            for task in each:
+                task.cancel()
+            raise
+        bug = next((key for key in keys if not isinstance(key, bytes | MediaError)), None)
+        if bug is not None:
+            self._release(slots)
+            raise bug
+        ends = [key for key in keys if isinstance(key, bytes | MediaError)]
+        self._release([slot for slot, end in zip(slots, ends, strict=True) if isinstance(end, MediaError)])
+        ended = zip(slots, ends, strict=True)
+        return [end if isinstance(end, MediaError) else LoadedMedia(end, slot) for slot, end in ended]
+
+    async def _decode_into(self, item: MediaItem, slot: PixelSlot, videos: VideoFrames) -> bytes:
+        data = await self._data(item, videos)
+        storing = asyncio.ensure_future(self._threads.run(partial(self._store, item, data, slot), slot.num_bytes))
+        try:
+            key = await asyncio.shield(storing)
+        except asyncio.CancelledError:
+            await asyncio.wait([storing])  # the slot is given back when this task ends: no thread may write to it then
+            raise
+        if item.dtype is None:
+            (metrics.AUDIOS_DECODED if isinstance(item, Audio) else metrics.IMAGES_DECODED).inc()
+        return key
+
+    async def _data(self, item: MediaItem, videos: VideoFrames) -> memoryview | NDArray[np.uint8]:
+        """What goes into the item's slot."""
+        if isinstance(item, VideoFramePair):
+            return await videos.pixels(item)
+        if isinstance(item, FramePair):
+            first = await self._frame(item.first, is_second=False)
+            second = first if item.second == item.first else await self._frame(item.second, is_second=True)
+            return np.concatenate([first.reshape(-1), second.reshape(-1)])
+        if isinstance(item, Audio):
+            assert self._audio is not None  # no audio is opened without
+            return await self._audio.slot(item)
+        assert isinstance(item, ImageFile | FeaturesItem)  # there are no others
+        return await self._decoder.pixels(item) if isinstance(item, ImageFile) else item.data
+
+    async def _frame(self, frame: ImageFile, *, is_second: bool) -> NDArray[np.uint8]:
+        try:
+            return await self._decoder.pixels(frame)
+        except MediaError as error:
+            raise FrameError(error, is_second=is_second) from None
+
+    def _store(self, item: MediaItem, data: memoryview | NDArray[np.uint8], slot: PixelSlot) -> bytes:
+        """Fill a slot, and return the content key of its bytes."""
+        view = self._arena.view(slot)
+        view[:] = (data.data if isinstance(data, np.ndarray) else data).cast("B")
+        return item.key(view, self._fingerprint)
+
+    def _release(self, slots: Sequence[PixelSlot]) -> None:
+        for slot in slots:
+            self._arena.release(slot.start)
+
+    def _remember(self, digest: bytes, key: bytes) -> None:
+        self._known[digest] = key
+        while len(self._known) > self._max_known_keys:
+            self._known.popitem(last=False)
+
+    def _touch(self, digest: bytes) -> bytes:
+        self._known.move_to_end(digest)
+        return self._known[digest]

@@ -1,0 +1,140 @@
+"""How long an engine is trusted: the limits, the watchdog of its silence, the breaker of its restarts. Has no clock."""
+
+import math
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from service.ipc.messages import StepKind, StepStarted
+
+FACTOR = 5.0
+"""A step may take so many times the 99th percentile of its like."""
+NUM_REMEMBERED = 128
+"""Steps of each kind and size; of so many, the 99th percentile is the slowest but one."""
+
+UNKNOWN_S = 12.0
+"""What a step may be expected to take before any of its kind was seen: the first touches every weight."""
+
+
+WINDOW_S = 60.0
+"""In which the breaker counts an engine's ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorTimeouts:
+    """The limits of the supervisor's trust.
+
+    Attributes:
+        load_s: how long the engine may take to load.
+        stuck_s: least silence after which it counts as stuck.
+        known_answer_s: how often the health probe runs.
+        breaker_deaths: ends within a minute that open the breaker.
+        breaker_wait_s: how long the breaker stays open before one engine is tried.
+    """
+
+    load_s: float = 1800.0
+    stuck_s: float = 10.0
+    known_answer_s: float = 60.0
+    breaker_deaths: int = 5
+    breaker_wait_s: float = 30.0
+
+
+class Breaker:
+    """Closed: engines are restarted. Open: one is tried after a while (half open); only if it lives, all is forgotten.
+
+    Source: M. Nygard, "Release It!", circuit breaker.
+    """
+
+    def __init__(self, max_deaths: int, *, window_s: float = WINDOW_S) -> None:
+        self._max_deaths = max_deaths
+        self._window_s = window_s
+        self._deaths: deque[float] = deque()
+        self._is_trial = False
+
+    def died(self, now_s: float, lived_s: float) -> bool:
+        """Count the end of an engine that was ready for `lived_s`, and return whether the breaker is open now."""
+        if lived_s >= self._window_s:
+            self._is_trial = False
+        self._deaths.append(now_s)
+        while now_s - self._deaths[0] >= self._window_s:
+            self._deaths.popleft()
+        if self._is_trial or len(self._deaths) >= self._max_deaths:
+            self._deaths.clear()
+            self._is_trial = True
+        return self._is_trial
+
+
+class StepTimes:
+    """Seconds of past steps, by kind and in buckets of sizes that double.
+
+    A step of a large model on a CPU may take a minute, and a stuck device looks just like it. So the limit is learned
+    from the steps themselves.
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[tuple[StepKind, int], deque[float]] = {}
+
+    def learn(self, kind: StepKind, num_tokens: int, seconds: float) -> None:
+        """A step has ended."""
+        bucket = self._seconds.setdefault((kind, num_tokens.bit_length()), deque(maxlen=NUM_REMEMBERED))
+        bucket.append(seconds)
+
+    def expected_s(self, kind: StepKind, num_tokens: int) -> float:
+        """What a step of this size takes at most, so far as is known.
+
+        From the nearest bucket at or below its size: a step twice as large takes twice as long. Where attention's
+        square shows, the factor of 5 covers it until a step of this size has been seen.
+        """
+        size = num_tokens.bit_length()
+        known = [at for of, at in self._seconds if of == kind]
+        below = max((at for at in known if at <= size), default=None)
+        if below is not None:
+            return _slow(self._seconds[kind, below]) * float(2 ** (size - below))
+        return _slow(self._seconds[kind, min(known)]) if known else UNKNOWN_S
+
+
+class Watchdog:
+    """Counts the engine's silence; the limit is a floor, or 5 times what the slowest steps of that size took.
+
+    Silence is counted in ticks of the front's own clock and no tick counts for more than `max_tick_s`: a front that was
+    itself stopped, or whose loop was busy, has not listened meanwhile, and must not blame the engine.
+
+    Attributes:
+        silence_s: how long the engine was silent while the front was listening.
+    """
+
+    def __init__(self, floor_s: float, *, max_tick_s: float = 1.0, times: StepTimes | None = None) -> None:
+        self.silence_s = 0.0
+        self._floor_s = floor_s
+        self._max_tick_s = max_tick_s
+        self._times = times or StepTimes()
+        self._step: StepStarted | None = None
+
+    @property
+    def limit_s(self) -> float:
+        """How long it may be silent now."""
+        if self._step is None:
+            return self._floor_s
+        return max(self._floor_s, FACTOR * self._times.expected_s(self._step.kind, self._step.num_tokens))
+
+    def started(self, step: StepStarted) -> None:
+        """The engine has entered a step; those before it are over."""
+        self.heard(step.began_s, step.number - 1)
+        self._step = step
+
+    def heard(self, now_s: float, after: int) -> None:
+        """The engine has said something; steps up to the number `after` are over. It may be in a later one."""
+        self.silence_s = 0.0
+        if self._step is not None and self._step.number <= after:
+            self._times.learn(self._step.kind, self._step.num_tokens, now_s - self._step.began_s)
+            self._step = None
+
+    def tick(self, elapsed_s: float) -> bool:
+        """So much time has passed in silence; whether the engine counts as stuck."""
+        self.silence_s += min(elapsed_s, self._max_tick_s)
+        return self.silence_s > self.limit_s
+
+
+def _slow(seconds: Iterable[float]) -> float:
+    ordered = sorted(seconds)
+    return ordered[math.ceil(0.99 * len(ordered)) - 1]

@@ -1,0 +1,1 @@
+"""From a decoded request to prompts: its texts, images, videos and audio, fetched and opened."""

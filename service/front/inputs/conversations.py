@@ -1,0 +1,92 @@
+"""The conversation of one input, with its images, videos and audio files read. Runs in a worker thread."""
+
+from collections.abc import Iterator
+
+from schemas.content.messages import Message
+from schemas.content.parts import Content, ContentPart, TextPart
+from service.errors import InputError
+from service.front.inputs.audio import read_audio
+from service.front.inputs.media_reader import MediaReader
+from service.front.inputs.placed_media import AudioPart, PlacedMedia, VideoPart
+from service.front.inputs.sources import JobInput
+from service.front.inputs.videos import read_video
+from service.media.item import MediaItem
+from service.media.video.frame_pair import Video
+from service.prompt.conversation import Conversation, Role, Turn
+
+
+def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> Conversation:
+    """Return an input's instruction and turns.
+
+    Args:
+        one: an input that is not token ids.
+        media: reads its media; None where no input of the request has any.
+        index: of the input.
+
+    Raises:
+        InputError: an image, a video or an audio file is at fault, or a system message holds one.
+    """
+    source, options = one.source, one.options
+    system: str | None = None
+    if isinstance(source, str):
+        turns = [Turn("user", (), source)]
+    elif isinstance(source, Content):
+        turns = [_turn("user", source.content, iter(one.media), media)]
+    elif isinstance(source, PlacedMedia):
+        turns = [Turn.of_parts("user", _read(source, media))]
+    else:
+        assert isinstance(source, list)  # the reader builds token arrays without a conversation
+        system, turns = _messages(source, one, media, index)
+    instruction = system if options.instruction is None else options.instruction
+    return Conversation(
+        options.named_instruction if instruction is None else instruction,
+        tuple(turns),
+        add_generation_prompt=options.add_generation_prompt,
+        continue_final_message=options.continue_final_message,
+        add_special_tokens=options.add_special_tokens,
+    )
+
+
+def _messages(
+    messages: list[Message], one: JobInput, media: MediaReader | None, index: int
+) -> tuple[str | None, list[Turn]]:
+    """The system message's text, if there is one, and the turns behind it."""
+    has_system = messages[0].role == "system"
+    system = _instruction(messages[0], one.param, index) if has_system else None
+    places = iter(one.media)
+    turns = [
+        _turn("assistant" if message.role == "assistant" else "user", message.content, places, media)
+        for message in messages[has_system:]
+    ]
+    return system, turns
+
+
+def _instruction(message: Message, param: str, index: int) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    texts = [part.text for part in message.content if isinstance(part, TextPart)]
+    if len(texts) != len(message.content):
+        raise InputError(
+            "invalid_request",
+            "a system message holds the instruction: got an image, expected text only",
+            param=f"{param}[0].content",
+            index=index,
+        )
+    return "".join(texts)
+
+
+def _turn(role: Role, parts: str | list[ContentPart], places: Iterator[PlacedMedia], media: MediaReader | None) -> Turn:
+    """A turn; takes as many `places` as it has parts that are not text."""
+    if isinstance(parts, str):
+        return Turn(role, (), parts)
+    read: list[MediaItem | Video | str] = []
+    for part in parts:
+        read += [part.text] if isinstance(part, TextPart) else _read(next(places), media)
+    return Turn.of_parts(role, read)
+
+
+def _read(place: PlacedMedia, media: MediaReader | None) -> list[MediaItem | Video]:
+    assert media is not None  # there is a reader where there are media
+    if isinstance(place.part, AudioPart):
+        return [read_audio(media, place)]
+    return [read_video(media, place)] if isinstance(place.part, VideoPart) else [*media.read(place)]

@@ -1,0 +1,191 @@
+"""Fetches the media by URL of one request before its prompts are made: each URL once, all within one bound.
+
+Runs on the event loop, inside the request's place in the queue and its deadline; `media/fetch` does one fetch.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from schemas.content.audio import AudioUrlPart
+from schemas.content.parts import ImageUrlPart
+from schemas.content.video import VideoFramesPart
+from service import metrics
+from service.errors import MediaError
+from service.front.inputs.media_reader import MediaReader, url_of
+from service.front.inputs.placed_media import PlacedMedia, VideoPart
+from service.front.inputs.videos import frame_list, is_file
+from service.media.error_location import ErrorLocation
+from service.media.fetch.connection import SystemResolver
+from service.media.fetch.exchange import Take
+from service.media.fetch.fetcher import Fetcher
+from service.media.fetch.memory import FetchMemory
+from service.media.fetch.policy import FetchPolicy
+from service.media.fetch.url import UrlError, parse_url
+from service.media.source import scheme_of
+from service.settings import Settings
+
+
+@dataclass(slots=True)
+class Budget:
+    """Bytes that the media by URL of one request may have together.
+
+    Attributes:
+        max_bytes: all images by URL.
+        take_place: counts bytes in the queue, or refuses them.
+        num_bytes: bytes fetched so far.
+    """
+
+    max_bytes: int
+    take_place: Take
+    num_bytes: int = 0
+
+    def take(self, num_bytes: int) -> None:
+        """Count bytes that have come in.
+
+        Raises:
+            MediaError: they are too many for one request.
+            UnavailableError: they are too many for the service now.
+        """
+        self.num_bytes += num_bytes
+        if self.num_bytes > self.max_bytes:
+            raise MediaError(
+                "media_too_large",
+                f"The image files at the URLs of this request have more bytes together than the {self.max_bytes} that "
+                "are accepted.",
+            )
+        self.take_place(num_bytes)
+        metrics.MEDIA_FETCHED_BYTES.inc(num_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetching:
+    """Fetches for requests.
+
+    Attributes:
+        fetcher: of all requests.
+        max_request_bytes: of one request.
+    """
+
+    fetcher: Fetcher
+    max_request_bytes: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Fetching | None":
+        """By the settings; None when no host is configured.
+
+        Raises:
+            SettingsError: a host, a port or a prefix is none.
+        """
+        policy = FetchPolicy.of(settings)
+        if policy is None:
+            return None
+        memory = FetchMemory(settings.media_memory_bytes)
+        metrics.MEDIA_MEMORY_BYTES.set_function(lambda: memory.num_bytes)
+        fetcher = Fetcher(
+            policy,
+            SystemResolver(),
+            memory,
+            max_per_host=settings.max_media_fetches_per_host,
+            max_per_tenant=settings.max_media_fetches_per_tenant,
+        )
+        return cls(fetcher, settings.max_media_fetch_bytes)
+
+    def step(self, media: MediaReader, places: Iterable[PlacedMedia], *, per_item: bool) -> "UrlFetch | None":
+        """Return the fetch of a request's media; None when no part has a URL."""
+        first: dict[str, ErrorLocation] = {}
+        for place in places:
+            for url, location in _sources(media, place):
+                if scheme_of(url) in ("http", "https"):
+                    first.setdefault(url, location)
+        return UrlFetch(self.fetcher, self.max_request_bytes, media, first, per_item) if first else None
+
+
+@dataclass(frozen=True, slots=True)
+class UrlFetch:
+    """The fetch of the URLs of one request.
+
+    Attributes:
+        fetcher: of all requests.
+        max_bytes: of all files together.
+        media: gets the files, or with `per_item` their errors.
+        locations: where each URL stands first.
+        per_item: a file that fails leaves the others alone.
+    """
+
+    fetcher: Fetcher
+    max_bytes: int
+    media: MediaReader
+    locations: Mapping[str, ErrorLocation]
+    per_item: bool
+
+    async def run(self, take_place: Take) -> None:
+        """Fetch every URL, concurrently.
+
+        Args:
+            take_place: counts bytes in the queue, or refuses them.
+
+        Raises:
+            MediaError: of the first URL in the request that failed, unless `per_item`.
+            UnavailableError: the queue holds too many bytes.
+        """
+        found = self.media.fetched
+        found |= {url: error for url in self.locations if (error := self._refusal(url)) is not None}
+        if not self.per_item:
+            self._raise_first()
+        budget = Budget(self.max_bytes, take_place)
+        tasks = [asyncio.create_task(self._fetch(url, budget)) for url in self.locations if url not in found]
+        try:
+            await asyncio.gather(*tasks)
+        except MediaError:
+            self._raise_first()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _fetch(self, url: str, budget: Budget) -> None:
+        try:
+            self.media.fetched[url] = await self.fetcher.fetch(parse_url(url), self.media.salt, budget.take)
+            metrics.MEDIA_FETCHES.labels("fetched").inc()
+        except MediaError as error:
+            metrics.MEDIA_FETCHES.labels("failed").inc()
+            self.media.fetched[url] = error
+            if not self.per_item:
+                raise
+
+    def _raise_first(self) -> None:
+        for url, location in self.locations.items():
+            if isinstance(error := self.media.fetched.get(url), MediaError):
+                location.refuse(error.code, error.message)
+
+    def _refusal(self, text: str) -> MediaError | None:
+        """Check a URL before anything is sent to a network."""
+        try:
+            self.fetcher.policy.check(parse_url(text))
+        except UrlError as error:
+            metrics.MEDIA_FETCHES.labels("refused").inc()
+            return MediaError("media_source_refused", f"The image's URL: {error}.")
+        return None
+
+
+def _sources(media: MediaReader, place: PlacedMedia) -> Iterator[tuple[str, ErrorLocation]]:
+    """Yield the sources of a part that may have to be fetched.
+
+    Parts of a kind that the model does not take are refused later, and no host is contacted for them.
+    """
+    part, location = place.part, ErrorLocation(place.content_param, place.index)
+    if isinstance(part, ImageUrlPart):
+        if media.takes_images and part.image_url is not None:
+            yield url_of(part.image_url), location
+    elif isinstance(part, VideoPart):
+        if media.video_rule is None:
+            return
+        if is_file(place):
+            yield place.url, location
+        elif isinstance(part, VideoFramesPart):  # the other lists hold data only
+            frames = frame_list(place, media.video_rule)
+            for url, param in zip(frames.urls, frames.params, strict=True):
+                yield url, ErrorLocation(param, place.index)
+    elif isinstance(part, AudioUrlPart) and media.audio_rule is not None:
+        yield place.url, location

@@ -1,0 +1,236 @@
+"""`MediaReader`: reads the media of one request; images by their content or by the `uuid` that a client gave them.
+
+Runs in a worker thread. A `uuid` is bound only when the request has been answered, so that a broken image never keeps
+one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from schemas.content.parts import ImageEmbedsPart, ImageSource, ImageUrlPart
+from schemas.errors import MissingMedia
+from service.errors import CacheMissError, ConflictError, InputError, MediaError
+from service.front.inputs.modality import refuse_modality
+from service.front.inputs.placed_media import ImagePart, PlacedMedia
+from service.front.inputs.uuids import UuidStore
+from service.front.tenant import Tenant
+from service.media.audio.audio_file import AudioRule, OpenAudio
+from service.media.error_location import ErrorLocation
+from service.media.features.features import FeatureRule, open_features
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import ImageFile, open_image
+from service.media.image.read_options import AS_REFERENCE, ImageReadOptions, parse_color
+from service.media.item import MediaItem
+from service.media.local_file import LocalFiles
+from service.media.resize.image_rule import ImageRule
+from service.media.source import What, read_source, scheme_of
+from service.media.video.video_file import OpenVideo
+from service.media.video.video_rule import VideoRule
+from service.prompt.profile.profile import Modality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaRules:
+    """Which media one server takes for one model, and how it reads them.
+
+    Attributes:
+        image_rule: how images are resized; None where the model takes none.
+        features: what features sent in place of images must look like.
+        limits: what images are refused.
+        uuids: what clients' names for images stand for.
+        read_options: how images are read where a request does not say.
+        local_files: reads `file:` URLs; None refuses them.
+        modalities: what the model takes.
+        video_rule: which frames of a video are seen; None where the model takes no video.
+        audio_rule: how audio files are read; None where the model takes none.
+    """
+
+    image_rule: ImageRule | None
+    features: FeatureRule
+    limits: DecodeLimits
+    uuids: UuidStore
+    read_options: ImageReadOptions = AS_REFERENCE
+    local_files: LocalFiles | None = None
+    modalities: Sequence[Modality] = ("text", "image")
+    video_rule: VideoRule | None = None
+    audio_rule: AudioRule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A name that came with its content, in the input `index`."""
+
+    index: int
+    uuid: str
+    item: MediaItem
+
+
+class MediaReader:
+    """Reads the media of one request of one tenant.
+
+    Attributes:
+        limits: what is refused.
+        options: how files are read.
+        salt: part of every key: keeps tenants apart.
+        modalities: what the model takes.
+        video_rule: which frames of a video are seen; None where the model takes no video.
+        audio_rule: how audio files are read; None where the model takes none.
+        claims: names that came with content so far.
+        fetched: what the request's URLs gave, put here before anything is read.
+        opened: its video and audio files by the paths of their parts, put here before anything is read.
+    """
+
+    def __init__(self, rules: MediaRules, tenant: Tenant, background: str | None = None) -> None:
+        """Read by the server's rules, or over the request's own `background` (`#rrggbb`)."""
+        options = rules.read_options
+        self._rules = rules
+        self._rule = rules.image_rule
+        self._uuids, self._tenant = rules.uuids, tenant.uuid_scope
+        self._has_background = background is not None
+        self.options = options if background is None else replace(options, background=parse_color(background))
+        self.limits = rules.limits
+        self.salt = tenant.salt
+        self.modalities = rules.modalities
+        self.video_rule, self.audio_rule = rules.video_rule, rules.audio_rule
+        self.claims: list[Claim] = []
+        self.fetched: dict[str, bytes | MediaError] = {}
+        self.opened: dict[str, OpenVideo | OpenAudio | MediaError] = {}
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether the model takes images."""
+        return self._rule is not None
+
+    def check_known(self, places: Iterable[PlacedMedia]) -> None:
+        """Refuse names without content that neither the store nor an earlier part of the request knows.
+
+        Raises:
+            CacheMissError: with all of them.
+            InputError: there is an image, and the model takes none.
+        """
+        named = {claim.uuid for claim in self.claims}
+        missing = []
+        for place in places:
+            part = place.part
+            if not isinstance(part, ImagePart):
+                continue
+            self._rule_for(place)
+            uuid = part.uuid
+            if uuid is None:
+                continue
+            if _has_content(part):
+                named.add(uuid)
+            elif uuid not in named and self._uuids.find(self._tenant, uuid) is None:
+                missing.append(MissingMedia(uuid=uuid, param=place.param, index=place.index))
+        if missing:
+            raise CacheMissError(missing)
+
+    def read(self, place: PlacedMedia) -> list[MediaItem]:
+        """The image of a part; the images, where one tensor holds the features of several.
+
+        Raises:
+            MediaError: the content is at fault.
+            CacheMissError: a name has been forgotten since `check_known`.
+            ConflictError: the name that came with the content stands for other content.
+            InputError: the part has neither content nor name.
+        """
+        part = place.part
+        assert isinstance(part, ImagePart)  # `videos.read_video` reads the others
+        uuid = part.uuid
+        if not _has_content(part):
+            if uuid is None:
+                message = f"`{place.content_param}`: expected an image, or a known `uuid` beside it, got neither"
+                raise InputError("invalid_request", message, param=place.content_param, index=place.index)
+            item = self._read_again(self._named(uuid, place), place)
+            return [item.at(place.content_param, place.index)]
+        items = self._open(place)
+        if uuid is not None:
+            self._claim(uuid, items, place)
+        return items
+
+    def bind(self, answered: set[int]) -> None:
+        """Bind the names of the inputs that were answered.
+
+        Args:
+            answered: their indexes.
+        """
+        for claim in self.claims:
+            if claim.index in answered:
+                self._uuids.bind(self._tenant, claim.uuid, claim.item)
+
+    def _open(self, place: PlacedMedia) -> list[MediaItem]:
+        part, param = place.part, place.content_param
+        if isinstance(part, ImageEmbedsPart):
+            assert part.image_embeds is not None  # `read` opens only what has content
+            text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
+            opened = open_features(text, grids, self._rules.features, param=param, index=place.index, salt=self.salt)
+            return [*opened]
+        assert isinstance(part, ImageUrlPart)  # as in `read`
+        assert part.image_url is not None  # as above
+        encoded = self.encoded(url_of(part.image_url), param, place.index)
+        rule = self._rule_for(place)
+        return [open_image(encoded, self.limits, rule, param, place.index, options=self.options, salt=self.salt)]
+
+    def _rule_for(self, place: PlacedMedia) -> ImageRule:
+        """How the model's images are resized; an error where it has none."""
+        if self._rule is None:
+            refuse_modality("an image", self.modalities, place.content_param, place.index)
+        return self._rule
+
+    def _read_again(self, item: MediaItem, place: PlacedMedia) -> MediaItem:
+        """A named image over the background that this request asks for; else as it was read when it was named."""
+        if self._has_background and isinstance(place.part, ImageUrlPart) and isinstance(item, ImageFile):
+            return item.read_as(self.options, self._rule_for(place))
+        return item
+
+    def encoded(self, url: str, param: str, index: int, *, max_bytes: int = 0, what: What = "image") -> bytes:
+        """The bytes of an image or video: fetched already, of a local file, or in the text itself.
+
+        Args:
+            index: its input.
+            max_bytes: largest file accepted; 0 for an image's limit.
+
+        Raises:
+            MediaError: they are not there, or too many.
+        """
+        fetched = self.fetched.get(url) if self.fetched else None
+        if isinstance(fetched, MediaError):
+            ErrorLocation(param, index).refuse(fetched.code, fetched.message)
+        if fetched is not None:
+            return fetched
+        max_bytes = max_bytes or self.limits.max_encoded_bytes
+        local_files = self._rules.local_files
+        if local_files is not None and scheme_of(url) == "file":
+            return local_files.read(url, max_bytes=max_bytes, param=param, index=index)
+        return read_source(url, max_bytes=max_bytes, param=param, index=index, what=what)
+
+    def _named(self, uuid: str, place: PlacedMedia) -> MediaItem:
+        for claim in self.claims:
+            if claim.uuid == uuid:
+                return claim.item
+        bound = self._uuids.find(self._tenant, uuid)
+        if bound is None:
+            raise CacheMissError([MissingMedia(uuid=uuid, param=place.param, index=place.index)])
+        return bound.item
+
+    def _claim(self, uuid: str, items: list[MediaItem], place: PlacedMedia) -> None:
+        if len(items) != 1:
+            message = f"`{place.param}.uuid`: got a name for {len(items)} images in one tensor; a name stands for one"
+            raise InputError("invalid_request", message, param=f"{place.param}.uuid", index=place.index)
+        (item,) = items
+        bound = self._uuids.find(self._tenant, uuid)
+        known = set(bound.identities) if bound else set()
+        known |= {claim.item.identity for claim in self.claims if claim.uuid == uuid}
+        if known and item.identity not in known:
+            message = f"`{place.param}.uuid`: got a name that stands for other content; give this image another name"
+            raise ConflictError("uuid_conflict", message, param=f"{place.param}.uuid", index=place.index)
+        self.claims.append(Claim(place.index, uuid, item))
+
+
+def url_of(source: ImageSource) -> str:
+    """What an image's source says, whichever of its two forms it has."""
+    return source if isinstance(source, str) else source.url
+
+
+def _has_content(part: ImagePart) -> bool:
+    return (part.image_url if isinstance(part, ImageUrlPart) else part.image_embeds) is not None

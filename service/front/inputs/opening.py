@@ -1,0 +1,158 @@
+"""Opens the video and audio files of one request before its prompts are made: containers decide their lengths.
+
+Runs on the event loop, after media given by URL have been fetched; decoder processes read the containers.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from schemas.content.audio import InputAudioPart
+from service.decode.av_decoder import AudioDecoder, VideoDecoder
+from service.errors import MediaError
+from service.front.inputs.media_reader import MediaReader
+from service.front.inputs.placed_media import AudioPart, PlacedMedia
+from service.front.inputs.videos import is_file
+from service.media.audio.audio_file import AudioInfo, AudioLimits, OpenAudio, audio_format, check_audio, check_named
+from service.media.error_location import ErrorLocation
+from service.media.fetch.exchange import Take
+from service.media.key import file_digest
+from service.media.source import What, read_source
+from service.media.video.video_file import OpenVideo, VideoInfo, VideoLimits, check_video, container_of
+
+T = TypeVar("T")
+
+MAX_KNOWN = 1024
+"""Files whose containers need not be read again."""
+
+
+class KnownFiles(Generic[T]):
+    """What containers say, by tenant's salt and file digest; least recently used out first."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[bytes, bytes], T] = OrderedDict()
+
+    def find(self, salt: bytes, digest: bytes) -> T | None:
+        """Return what is known of a file."""
+        return self._known.get((salt, digest))
+
+    def keep(self, salt: bytes, digest: bytes, info: T) -> None:
+        """Keep what a file's container says, as most recently used."""
+        self._known[salt, digest] = info
+        self._known.move_to_end((salt, digest))
+        while len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+
+
+@dataclass(slots=True)
+class VideoOpener:
+    """Opens video files for requests."""
+
+    decoder: VideoDecoder
+    limits: VideoLimits
+    _known: KnownFiles[VideoInfo] = field(default_factory=KnownFiles)
+
+    def step(self, media: MediaReader, places: Iterable[PlacedMedia], *, per_item: bool) -> "FileOpening | None":
+        """Return the opening of a request's video files; None when it has none."""
+        files = [place for place in places if is_file(place)] if media.video_rule is not None else []
+        return FileOpening(self, media, files, per_item) if files else None
+
+    async def open(self, media: MediaReader, place: PlacedMedia) -> OpenVideo:
+        """Open a file.
+
+        Raises:
+            MediaError: the file is at fault.
+        """
+        location = ErrorLocation(place.content_param, place.index)
+        encoded, digest = await asyncio.to_thread(_read, media, place, self.limits.max_encoded_bytes, "video")
+        container = container_of(encoded, location)
+        info = self._known.find(media.salt, digest) or await self.decoder.info(encoded, container, location)
+        self._known.keep(media.salt, digest, info)
+        check_video(info, self.limits, location)
+        return OpenVideo(encoded, container, info, digest)
+
+
+@dataclass(slots=True)
+class AudioOpener:
+    """Opens audio files for requests."""
+
+    decoder: AudioDecoder
+    limits: AudioLimits
+    _known: KnownFiles[AudioInfo] = field(default_factory=KnownFiles)
+
+    def step(self, media: MediaReader, places: Iterable[PlacedMedia], *, per_item: bool) -> "FileOpening | None":
+        """Return the opening of a request's audio files; None when it has none."""
+        files = [place for place in places if isinstance(place.part, AudioPart)] if media.audio_rule else []
+        return FileOpening(self, media, files, per_item) if files else None
+
+    async def open(self, media: MediaReader, place: PlacedMedia) -> OpenAudio:
+        """Open a file.
+
+        Raises:
+            MediaError: the file is at fault.
+        """
+        location = ErrorLocation(place.content_param, place.index)
+        encoded, digest = await asyncio.to_thread(_read, media, place, self.limits.max_encoded_bytes, "audio")
+        container = audio_format(encoded, location)
+        if isinstance(place.part, InputAudioPart):
+            named_at = ErrorLocation(f"{place.content_param}.format", place.index)
+            check_named(place.part.input_audio.format, container, named_at)
+        info = self._known.find(media.salt, digest) or await self.decoder.info(encoded, container, location)
+        self._known.keep(media.salt, digest, info)
+        check_audio(info, self.limits, location)
+        return OpenAudio(encoded, container, info, digest)
+
+
+@dataclass(frozen=True, slots=True)
+class FileOpening:
+    """The opening of the video files, or the audio files, of one request.
+
+    Attributes:
+        opener: of their kind.
+        media: gets the opened files, or with `per_item` their errors.
+        places: of the files.
+        per_item: a file that fails leaves the others alone.
+    """
+
+    opener: VideoOpener | AudioOpener
+    media: MediaReader
+    places: Sequence[PlacedMedia]
+    per_item: bool
+
+    async def run(self, _: Take) -> None:
+        """Open the files concurrently.
+
+        Raises:
+            MediaError: of the first file that failed, unless `per_item`.
+        """
+        opening: list[asyncio.Task[OpenVideo | OpenAudio]] = [
+            asyncio.create_task(self.opener.open(self.media, place)) for place in self.places
+        ]
+        try:
+            for place, task in zip(self.places, opening, strict=True):
+                try:
+                    self.media.opened[place.param] = await task
+                except MediaError as error:
+                    if not self.per_item:
+                        raise
+                    self.media.opened[place.param] = error
+        finally:
+            for task in opening:
+                task.cancel()
+            await asyncio.gather(*opening, return_exceptions=True)
+
+
+def _read(media: MediaReader, place: PlacedMedia, max_bytes: int, what: What) -> tuple[bytes, bytes]:
+    """A file's bytes and their digest."""
+    part, index, param = place.part, place.index, place.content_param
+    if isinstance(part, InputAudioPart):
+        data = part.input_audio.data
+        encoded = read_source(data, max_bytes=max_bytes, param=f"{param}.data", index=index, what=what)
+    else:
+        encoded = media.encoded(place.url, param, index, max_bytes=max_bytes, what=what)
+    if len(encoded) > max_bytes:  # what came by URL had another limit
+        message = f"The {what} file has {len(encoded)} bytes; at most {max_bytes} are accepted."
+        ErrorLocation(param, index).refuse("media_too_large", message)
+    return encoded, file_digest(encoded)

@@ -1,0 +1,241 @@
+"""Requests as jobs, and jobs as prompts: one prompt per vector, whatever form the request had.
+
+Base64, hashing and tokenizing happen in `InputReader.prompts`, in worker threads for all but a few short texts.
+No pixel is decoded here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from schemas.content.parts import ImageUrlPart
+from schemas.endpoints.embed import EmbedRequest
+from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.fields import Truncate
+from service.errors import InputError, ServiceError
+from service.fairness.threads import Steps
+from service.front.inputs.conversations import read_conversation
+from service.front.inputs.fetching import Fetching, UrlFetch
+from service.front.inputs.media_reader import MediaReader, MediaRules
+from service.front.inputs.modality import refuse_modality
+from service.front.inputs.opening import AudioOpener, FileOpening, VideoOpener
+from service.front.inputs.placed_media import PlacedMedia
+from service.front.inputs.sources import (
+    JobInput,
+    PromptOptions,
+    check_texts,
+    embed_inputs,
+    embedding_inputs,
+    line_input,
+)
+from service.front.job import Job
+from service.front.served_model import ServedModel
+from service.front.tenant import Tenant
+from service.ipc.messages import FeaturesSpec, OutputSpec
+from service.media.item import ITEM_BYTES
+from service.prompt.prompt import Placeholder, Prompt
+from service.prompt.token_array import TokenArray, build_token_array
+from service.prompt.truncation import Side, Truncation
+
+CUT_SIDES: Mapping[Truncate, Side | None] = {"NONE": None, "START": "left", "END": "right"}
+"""Cohere's `truncate`: which end of a text is cut; None is an error instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputReader:
+    """Reads the inputs of requests for one model.
+
+    Attributes:
+        model: whose prompts to build.
+        rules: what media are accepted, and how they are read.
+        fetching: fetches media by URL; None refuses them.
+        videos: opens video files; None refuses them.
+        audio: opens audio files; None refuses them.
+        max_answer_bytes: most bytes of an answer whose length follows from the tokens: several vectors for each input,
+            or features.
+    """
+
+    model: ServedModel
+    rules: MediaRules
+    fetching: Fetching | None = None
+    videos: VideoOpener | None = None
+    audio: AudioOpener | None = None
+    max_answer_bytes: int = 0
+
+    def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
+        """The job of a `/v1/embeddings` request.
+
+        Raises:
+            InputError: an instruction or a truncation that the model does not take.
+        """
+        return Job(
+            inputs=embedding_inputs(request, self._options(request)),
+            truncation=embedding_truncation(request, self.model.profile.max_tokens),
+            output=output,
+            tenant=tenant,
+            background=request.image_background,
+            per_item=request.on_error == "per_item",
+        )
+
+    def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: Tenant) -> Job:
+        """The job of a `/v2/embed` request.
+
+        Raises:
+            InputError: the model takes no instruction.
+        """
+        self.model.check_instruction(instruction)
+        limit = request.max_tokens or self.model.profile.max_tokens
+        side = CUT_SIDES[request.truncate or "END"]
+        return Job(
+            inputs=embed_inputs(request, PromptOptions(instruction)),
+            truncation=Truncation(limit, side, limit_name="max_tokens", how_to_cut="`truncate: END`"),
+            output=output,
+            tenant=tenant,
+            background=request.image_background,
+            per_item=request.on_error == "per_item",
+            token_bytes=output.vector_bytes if self.model.is_multi_vector else 0,
+            max_answer_bytes=self.max_answer_bytes,
+        )
+
+    def lines_job(self, lines: Sequence[EmbeddingRequest], output: OutputSpec, tenant: Tenant) -> Job:
+        """The job of some lines of a stream; a line's error stands in its place.
+
+        Args:
+            lines: each as a request of one input, alike in everything but that and the instruction.
+            output: what is wanted of each.
+            tenant: whose they are.
+        """
+        return Job(
+            inputs=[self._line_input(line, index) for index, line in enumerate(lines)],
+            truncation=embedding_truncation(lines[0], self.model.profile.max_tokens),
+            output=output,
+            tenant=tenant,
+            background=lines[0].image_background,
+            per_item=True,
+            is_of_stream=True,
+        )
+
+    def features_job(
+        self,
+        images: Sequence[ImageUrlPart],
+        output: FeaturesSpec,
+        tenant: Tenant,
+        *,
+        per_item: bool,
+        background: str | None = None,
+    ) -> Job:
+        """The job of a `/v1/image_embeds` request: prompts that are nothing but their image, answered with features.
+
+        Raises:
+            InputError: the model takes no images.
+        """
+        if self.model.profile.images is None:
+            refuse_modality("images", self.model.profile.modalities, "images")
+        places = [PlacedMedia(f"images[{index}]", index, part) for index, part in enumerate(images)]
+        return Job(
+            inputs=[JobInput(place.param, place, (place,)) for place in places],
+            truncation=Truncation(self.model.profile.max_tokens),
+            output=output,
+            tenant=tenant,
+            background=background,
+            per_item=per_item,
+            token_bytes=self.model.profile.images.feature_width * ITEM_BYTES[output.dtype],
+            max_answer_bytes=self.max_answer_bytes,
+        )
+
+    def media_reader(self, job: Job) -> MediaReader | None:
+        """Return a reader for the media of one job; None where it has none."""
+        has_media = any(one.media for one in job.inputs)
+        return MediaReader(self.rules, job.tenant, job.background) if has_media else None
+
+    def fetch_steps(self, job: Job, media: MediaReader) -> list[UrlFetch | FileOpening]:
+        """Return what has to be fetched and opened, in this order, before the media of a job are read."""
+        places = [place for one in job.inputs for place in one.media]
+        openers = (self.fetching, self.videos, self.audio)
+        steps = [one.step(media, places, per_item=job.per_item) for one in openers if one is not None]
+        return [step for step in steps if step is not None]
+
+    def prompts(self, job: Job, media: MediaReader | None) -> Steps[list[Prompt | ServiceError]]:
+        """The prompts of a job, an input a step; of a `per_item` job an error stands in the place of its input.
+
+        Raises:
+            InputError: with the input's index and path, unless the job is `per_item`.
+        """
+        if media is not None and not job.per_item:
+            media.check_known(place for one in job.inputs for place in one.media)  # all unknown names in one error
+        prompts: list[Prompt | ServiceError] = []
+        for index, one in enumerate(job.inputs):
+            try:
+                prompts.append(self._prompt(job, one, media, index))
+            except ServiceError as error:
+                if not job.per_item:
+                    raise
+                prompts.append(error)
+            yield
+        return prompts
+
+    def _prompt(self, job: Job, one: JobInput, media: MediaReader | None, index: int) -> Prompt:
+        if job.per_item:
+            check_texts(one.source, one.param, index)
+            if one.error is not None:
+                raise one.error
+            if media is not None:
+                media.check_known(one.media)
+        if isinstance(one.source, TokenArray):
+            model = self.model
+            return build_token_array(
+                one.source, job.truncation, model.profile, model.tokenizer.num_ids, param=one.param, index=index
+            )
+        if isinstance(job.output, FeaturesSpec):
+            return self._image_prompt(one, media)
+        conversation = read_conversation(one, media, index)
+        return self.model.builder.build(conversation, job.truncation, param=one.param, index=index)
+
+    def _image_prompt(self, one: JobInput, media: MediaReader | None) -> Prompt:
+        assert media is not None  # the input is an image
+        assert self.model.profile.images is not None  # `features_job` refuses the others
+        (image,) = media.read(one.media[0])
+        pads = [self.model.profile.images.image_pad] * image.num_tokens
+        return Prompt(pads, (Placeholder(0, len(pads), image.grid_thw, image),), truncated=False)
+
+    def _options(self, request: EmbeddingRequest) -> PromptOptions:
+        if request.instruction is not None:
+            self.model.check_instruction(request.instruction)
+        return PromptOptions(
+            request.instruction,
+            None if request.input_type is None else self.model.instruction_of(request.input_type),
+            request.add_generation_prompt,
+            request.continue_final_message,
+            request.add_special_tokens,
+        )
+
+    def _line_input(self, line: EmbeddingRequest, index: int) -> JobInput:
+        error: ServiceError | None = None
+        try:
+            options = self._options(line)
+        except InputError as refused:
+            options, error = PromptOptions(), refused
+        return line_input(line, index, options)._replace(error=error)
+
+
+def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:
+    """How a request of `/v1/embeddings` wants texts cut.
+
+    Args:
+        request: its `truncate_prompt_tokens`, or `truncate` or `truncation`, and `truncation_side` count.
+        max_tokens: of the model.
+
+    Raises:
+        InputError: more tokens than the model has, or none.
+    """
+    if request.truncate is not None:
+        return Truncation(max_tokens, CUT_SIDES[request.truncate])
+    wanted = -1 if request.truncation else request.truncate_prompt_tokens
+    if wanted is None:
+        return Truncation(max_tokens)
+    if wanted > max_tokens or wanted == 0:
+        raise InputError(
+            "invalid_request",
+            f"`truncate_prompt_tokens`: got {wanted}, expected -1 or 1 to the model's {max_tokens} tokens",
+            param="truncate_prompt_tokens",
+        )
+    return Truncation(max_tokens if wanted == -1 else wanted, request.truncation_side or "right")

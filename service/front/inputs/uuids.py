@@ -1,0 +1,71 @@
+"""Clients' own names for images: each bound to the content that it was first answered with, per tenant.
+
+In: a tenant, a name and an image. Out: the image, later, for the name alone. Bounded in bytes, least recently used
+out first; a name that has gone is asked for again (`cache_miss`) and never stands for anything else. Knows no request.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from service.media.item import MediaItem
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The image that a name stands for.
+
+    Attributes:
+        item: the image, kept as it was sent: it can be read again whatever the engine has forgotten.
+        identities: of every content that counts as this image.
+    """
+
+    item: MediaItem
+    identities: frozenset[bytes]
+
+
+class UuidStore:
+    """Names of all tenants, within one bound. Safe to use from any thread.
+
+    vLLM takes a `uuid` as it is for a cache key, whatever content comes with it, so that colliding names give the other
+    image's features (its issues 55547, 53471).
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.num_bytes = 0
+        self._bound: OrderedDict[tuple[bytes, str], Bound] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._bound)
+
+    def find(self, tenant: bytes, uuid: str) -> Bound | None:
+        """Return what a tenant's name stands for, and mark it as most recently used; None when it is unknown."""
+        with self._lock:
+            bound = self._bound.get((tenant, uuid))
+            if bound is not None:
+                self._bound.move_to_end((tenant, uuid))
+            return bound
+
+    def bind(self, tenant: bytes, uuid: str, item: MediaItem, *equal_identities: bytes) -> None:
+        """Let a name stand for an image, unless it stands for another already: the first content keeps it.
+
+        Args:
+            item: the image; one that is larger than the whole store is not kept.
+            equal_identities: of other content that counts as the same image: features made from it.
+        """
+        identities = frozenset((item.identity, *equal_identities))
+        with self._lock:
+            old = self._bound.get((tenant, uuid))
+            if old is not None:
+                if old.identities & identities:
+                    self._bound[tenant, uuid] = Bound(old.item, old.identities | identities)
+                return
+            if item.num_stored_bytes > self.max_bytes:
+                return
+            self._bound[tenant, uuid] = Bound(item, identities)
+            self.num_bytes += item.num_stored_bytes
+            while self.num_bytes > self.max_bytes:
+                _, forgotten = self._bound.popitem(last=False)
+                self.num_bytes -= forgotten.item.num_stored_bytes

@@ -1,0 +1,139 @@
+"""The videos of one request: from content parts to pairs of frames and their times.
+
+Runs in a worker thread, as images are read. Decodes no pixel: frames are known by their headers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from schemas.content.video import VideoFramesPart, VideoUrlPart
+from schemas.limits import MAX_FRAMES
+from service.errors import InputError, MediaError
+from service.front.inputs.media_reader import MediaReader
+from service.front.inputs.modality import refuse_modality
+from service.front.inputs.placed_media import PlacedMedia, VideoPart
+from service.media.error_location import ErrorLocation
+from service.media.video.frame_list import open_frames
+from service.media.video.frame_pair import Video
+from service.media.video.video_file import OpenVideo, VideoFile, video_frame_pairs
+from service.media.video.video_rule import FPS_OF_LIST, VideoRule, pair_times
+
+JPEG_LIST = "data:video/jpeg;base64,"
+"""vLLM's form of a list of frames: what follows is the base64 of each, separated by commas."""
+_AS_DATA = "data:image/jpeg;base64,"
+"""Before each of them: so it is data, and never a URL."""
+
+NO_CODECS = (
+    "got a video file, which this server cannot read without its extra `video` (`pip install -e '.[video]'`); it takes "
+    "videos as `video_frames`, or as frames in `data:video/jpeg;base64,`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameList:
+    """The frames of a list that the model takes.
+
+    Attributes:
+        params: the path of each.
+        urls: their sources.
+        indices: their numbers in the list, ascending.
+    """
+
+    params: Sequence[str]
+    urls: Sequence[str]
+    indices: Sequence[int]
+
+    def times_s(self, fps: float | None) -> tuple[float, ...]:
+        """Return the time of each pair at `fps` frames a second of the whole list.
+
+        Without a rate the reference counts the frames that it took, as if they were all.
+        """
+        indices = list(range(len(self.indices))) if fps is None else list(self.indices)
+        if len(indices) % 2:
+            indices.append(indices[-1] + 1)
+        return pair_times(indices, fps or FPS_OF_LIST)
+
+
+def read_video(reader: MediaReader, place: PlacedMedia) -> Video:
+    """Return the video of a part.
+
+    Args:
+        reader: of the request's media: frames are read as its images are.
+
+    Raises:
+        MediaError: a frame is at fault, or the frames differ in size.
+        InputError: the model takes no video, or not so many frames.
+    """
+    part = place.part
+    assert isinstance(part, VideoPart)  # the caller has checked
+    rule = _rule(reader, place)
+    if is_file(place):
+        return _of_file(reader, rule, place)
+    listed = frame_list(place, rule)
+    sources = zip(listed.urls, listed.params, strict=True)
+    encoded = [reader.encoded(url, param, place.index) for url, param in sources]
+    locations = [ErrorLocation(param, place.index) for param in listed.params]
+    pairs = open_frames(encoded, locations, reader.limits, rule, options=reader.options, salt=reader.salt)
+    return Video(pairs, listed.times_s(part.fps))
+
+
+def is_file(place: PlacedMedia) -> bool:
+    """Return whether a part is a video file, and neither a list of frames nor an image."""
+    return isinstance(place.part, VideoUrlPart) and place.url[: len(JPEG_LIST)].lower() != JPEG_LIST
+
+
+def frame_list(place: PlacedMedia, rule: VideoRule) -> FrameList:
+    """Return the frames of a list that the model takes.
+
+    Args:
+        place: of a video part that is not a file.
+        rule: samples the frames.
+
+    Raises:
+        InputError: `too_many_inputs`.
+    """
+    part = place.part
+    if isinstance(part, VideoFramesPart):
+        indices = rule.sample_list(len(part.frames))
+        params = [f"{place.param}.frames[{i}].url" for i in indices]
+        return FrameList(params, [part.frames[i].url for i in indices], indices)
+    assert isinstance(part, VideoUrlPart)  # there are no others
+    url = place.url
+    num_frames = url.count(",")  # the first stands before them
+    if num_frames > MAX_FRAMES:
+        message = f"`{place.content_param}`: expected at most {MAX_FRAMES} frames, got {num_frames}"
+        raise InputError("too_many_inputs", message, param=place.content_param, index=place.index)
+    frames = url[len(JPEG_LIST) :].split(",")
+    indices = rule.sample_list(len(frames), part.max_frames)
+    return FrameList([place.content_param] * len(indices), [_AS_DATA + frames[i] for i in indices], indices)
+
+
+def _of_file(reader: MediaReader, rule: VideoRule, place: PlacedMedia) -> Video:
+    part, location = place.part, ErrorLocation(place.content_param, place.index)
+    assert isinstance(part, VideoUrlPart)  # as above
+    opened = reader.opened.get(place.param)
+    if isinstance(opened, MediaError):
+        location.refuse(opened.code, opened.message)
+    if not isinstance(opened, OpenVideo):
+        raise InputError(
+            "invalid_request", f"`{location.param}`: {NO_CODECS}", param=location.param, index=location.index
+        )
+    info = opened.info
+    indices = rule.sample_file(info.num_frames, info.fps, part.fps, part.max_frames)
+    size = rule.frame_size(info.height, info.width, len(indices), of_file=True)
+    if 0 in size:
+        shape = f"The video is {info.width} x {info.height} pixels"
+        location.refuse("media_too_large", f"{shape}: so extreme a shape would leave it a side of 0.")
+    video = VideoFile(opened, size, rule.patches, reader.salt)
+    return Video(video_frame_pairs(video, indices, location), pair_times(indices, info.fps))
+
+
+def _rule(reader: MediaReader, place: PlacedMedia) -> VideoRule:
+    part, rule = place.part, reader.video_rule
+    if rule is None:
+        refuse_modality("a video", reader.modalities, place.param, place.index)
+    if isinstance(part, VideoUrlPart) and part.max_frames is not None and part.max_frames > rule.max_frames:
+        param = f"{place.param}.max_frames"
+        message = f"`{param}`: got {part.max_frames}, expected 2 to {rule.max_frames}"
+        raise InputError("invalid_request", message, param=param, index=place.index)
+    return rule

@@ -1,0 +1,1 @@
+"""The served model: started, probed, and asked for vectors."""

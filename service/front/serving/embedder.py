@@ -1,0 +1,199 @@
+"""One request's way through the service below HTTP: queue, prompts, engine, vectors. Every route comes this way."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TypeVar
+
+from schemas.errors import ErrorCode
+from service.errors import DeadlineError, ServiceError, UnavailableError
+from service.fairness.threads import FairThreads, Steps, all_at_once
+from service.front.admission.admission import Admission, Reservation
+from service.front.admission.answer_room import AnswerRoom
+from service.front.engine_client.engine_host import PromptEngine
+from service.front.inputs.media_reader import MediaReader
+from service.front.inputs.reader import InputReader
+from service.front.inputs.sources import is_short, num_chars
+from service.front.job import Answered, Embedded, Job
+from service.front.tenant import Caller
+from service.ipc.messages import Output
+from service.prompt.prompt import Prompt
+from service.stages import stage
+
+T = TypeVar("T")
+
+SMALL_CHARS = 16_384
+"""Texts of one request that are tokenized in one go: in some 10 ms, 50 for the worst there are."""
+SMALL_MEDIA_CHARS = 1 << 20
+"""Media of one request that are read in one go: base64, hash and header take 5 ms."""
+
+
+PASSING: frozenset[ErrorCode] = frozenset({"overloaded", "rate_limit_exceeded", "engine_restarting"})
+"""Refusals that time heals. An input that engines die of is refused for itself in the end (`suspects.py`)."""
+
+FIRST_WAIT_S = 0.05
+MAX_WAIT_S = 1.0
+
+
+class Embedder:
+    """Prepares inputs, all but the shortest off the event loop, and waits for their vectors.
+
+    Text and media have threads of their own: a text never waits behind an image's base64 or decode. In each, requests
+    take turns, so that none waits for all inputs of a large one.
+    """
+
+    def __init__(
+        self,
+        reader: InputReader,
+        engine: PromptEngine,
+        admission: Admission,
+        answers: AnswerRoom,
+        *,
+        num_threads: int,
+        timeout_s: float,
+    ) -> None:
+        self._reader = reader
+        self._engine = engine
+        self._admission = admission
+        self._answers = answers
+        self._timeout_s = timeout_s
+        self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
+        self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
+
+    async def embed(self, job: Job, caller: Caller) -> Embedded:
+        """One vector for each prompt of the job; all, or an error that names the input.
+
+        A `per_item` job raises only for what concerns all of its inputs.
+
+        Args:
+            job: what is wanted.
+            caller: who wants it, and until when.
+
+        Raises:
+            ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
+        """
+        self._engine.check_open()
+        hold = None if job.is_of_stream else self._answers.hold(job.answer_bytes, caller.tenant)
+        media = self._reader.media_reader(job)
+        try:
+            async with asyncio.timeout(self._left_s(caller)):
+                with self._admission.place(len(job.inputs), caller.tenant) as place:
+                    began_s = time.perf_counter()
+                    prepared = await self._prompts(job, media, place)
+                    num_tokens = _num_tokens(prepared)
+                    num_bytes = num_tokens * job.token_bytes
+                    if num_bytes:
+                        job.check_answer(num_tokens)
+                    self._admission.add_tokens(place, num_tokens, num_bytes)
+                    if num_bytes:
+                        hold = self._answers.hold(num_bytes, caller.tenant)
+                    prepare_ms = (time.perf_counter() - began_s) * 1e3
+                    embedded = await self._engine.run(
+                        dict(enumerate(prepared)), job.output, caller, per_item=job.per_item
+                    )
+        except TimeoutError:
+            raise self._too_late(caller) from None
+        except ServiceError as error:
+            job.name_input(error)
+            raise
+        for outcome in embedded.outcomes if job.per_item else ():
+            if isinstance(outcome, ServiceError):
+                job.name_input(outcome)
+        embedded.media_ms += prepare_ms
+        embedded.hold = hold
+        if media is not None:
+            media.bind({i for i, outcome in enumerate(embedded.outcomes) if isinstance(outcome, Answered)})
+        return embedded
+
+    async def embed_in_time(self, job: Job, caller: Caller) -> Embedded:
+        """Embed a job, trying again within the caller's time while the service cannot take it.
+
+        Lines of a stream outlast a full queue and an engine that is being replaced; a single request is refused.
+
+        Raises:
+            ServiceError: as `embed` does; a passing refusal only when the time is over.
+        """
+        wait_s = FIRST_WAIT_S
+        while True:
+            try:
+                return await self.embed(job, caller)
+            except UnavailableError as error:
+                if error.code not in PASSING or time.monotonic() + wait_s >= caller.deadline_s:
+                    raise
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, MAX_WAIT_S)
+
+    async def embed_prompts(self, prompts: Sequence[Prompt | ServiceError], output: Output, caller: Caller) -> Embedded:
+        """Embed prompts that another front has made; errors stand in their inputs' places.
+
+        Raises:
+            ServiceError: the queue is full, the engine has gone, or time is up.
+        """
+        self._engine.check_open()
+        try:
+            async with asyncio.timeout(self._left_s(caller)):
+                with self._admission.place(len(prompts), caller.tenant) as place:
+                    self._admission.add_tokens(place, _num_tokens(prompts))
+                    return await self._engine.run(dict(enumerate(prompts)), output, caller, per_item=True)
+        except TimeoutError:
+            raise self._too_late(caller) from None
+
+    async def prepare(self, job: Job, caller: Caller) -> Sequence[Prompt | ServiceError]:
+        """The prompts of a job, and nothing of the engine. Errors stand in their inputs' places if it is `per_item`.
+
+        Raises:
+            ServiceError: an input is at fault, the queue is full, or time is up.
+        """
+        try:
+            async with asyncio.timeout(self._left_s(caller)):
+                with self._admission.place(len(job.inputs), caller.tenant) as place:
+                    prepared = await self._prompts(job, self._reader.media_reader(job), place)
+                    self._admission.add_tokens(place, _num_tokens(prepared))
+                    return prepared
+        except TimeoutError:
+            raise self._too_late(caller) from None
+
+    async def work(self, steps: Steps[T], num_chars: int) -> T:
+        """Do other work on texts where texts are prepared.
+
+        Args:
+            steps: what to do.
+            num_chars: how much text it is about.
+        """
+        return await self._texts.run_steps(steps, num_chars)
+
+    def _left_s(self, caller: Caller) -> float:
+        """Seconds until the deadline; the service's own limit holds for everybody."""
+        return min(self._timeout_s, caller.deadline_s - time.monotonic())
+
+    def _too_late(self, caller: Caller) -> DeadlineError:
+        message = f"no answer within {min(self._timeout_s, caller.patience_s):g} s"
+        return DeadlineError(message, is_callers=caller.patience_s < self._timeout_s)
+
+    async def _prompts(
+        self, job: Job, media: MediaReader | None, place: Reservation
+    ) -> Sequence[Prompt | ServiceError]:
+        if media is None:
+            with stage("prepare"):
+                steps = self._reader.prompts(job, None)
+                if is_short(job.inputs):
+                    return all_at_once(steps)
+                return await self._texts.run_steps(steps, _num_chars(job))
+        fetches = self._reader.fetch_steps(job, media)
+        if fetches:
+            with stage("fetch"):
+                for fetch in fetches:
+                    await fetch.run(partial(self._admission.add_bytes, place))
+        with stage("prepare"):
+            size = sys.maxsize if fetches else _num_chars(job)
+            return await self._headers.run_steps(self._reader.prompts(job, media), size)
+
+
+def _num_chars(job: Job) -> int:
+    return sum(num_chars(one.source) for one in job.inputs)
+
+
+def _num_tokens(prepared: Sequence[Prompt | ServiceError]) -> int:
+    return sum(len(one.token_ids) for one in prepared if isinstance(one, Prompt))

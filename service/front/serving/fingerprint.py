@@ -1,0 +1,47 @@
+"""The model's fingerprint: all that decides a vector beside the request, as one text that is compared exactly.
+
+In: what the engine says of the files that it loaded, and what the front makes of prompts and images. Left out is what
+moves no vector by more than rounding, or only where a request asks for it: device, batch, limits of size.
+"""
+
+import hashlib
+
+import msgspec
+
+from service.front.served_model import ServedModel
+from service.front.serving.from_settings import reading_rule, video_rule
+from service.ipc.messages import Ready
+from service.media.key import AUDIO_VERSION, PREPROCESSING_VERSION
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.truncation import Truncation
+from service.settings import Settings
+
+TEXT = "Is this the Model that it was?"
+NUM_DIGITS = 32
+
+
+def model_fingerprint(settings: Settings, model: ServedModel, ready: Ready) -> str:
+    """The first 128 bits of a SHA-256, in hexadecimal digits.
+
+    Args:
+        settings: which of them say how images are read and texts are parsed.
+        model: its profile and its tokenizer.
+        ready: an engine's facts, with the digest of every byte that it loaded.
+    """
+    profile = model.profile
+    parts = (
+        ready.model_digest,
+        (profile.name, profile.normalize, settings.strict_reference, _prompts(model)),
+        (PREPROCESSING_VERSION, *(model.pixel_rule.key_parts if model.pixel_rule else ())),
+        (reading_rule(settings, model).key_part, video_rule(settings, model)),
+        (AUDIO_VERSION, *(profile.audios.rule.key_parts if profile.audios else ())),
+    )
+    return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()[:NUM_DIGITS]
+
+
+def _prompts(model: ServedModel) -> list[list[int]]:
+    """A known text as tokens, bare and under an instruction: what no file says, the family's template, shows there."""
+    instructions = (None, "Tell models apart.") if model.profile.takes_instructions else (None,)
+    unbounded = Truncation(model.profile.max_tokens)
+    conversations = (Conversation(one, (Turn("user", (), TEXT),)) for one in instructions)
+    return [model.builder.build(one, unbounded).token_ids for one in conversations]

@@ -1,0 +1,113 @@
+"""Settings as the rules of the parts that they concern. Decides nothing, keeps nothing."""
+
+from dataclasses import replace
+
+from service import metrics
+from service.decode.av_decoder import AudioDecoder, VideoDecoder
+from service.front.inputs.fetching import Fetching
+from service.front.inputs.media_reader import MediaRules
+from service.front.inputs.opening import AudioOpener, VideoOpener
+from service.front.inputs.reader import InputReader
+from service.front.inputs.uuids import UuidStore
+from service.front.served_model import ServedModel
+from service.media.audio.audio_file import AudioLimits
+from service.media.features.features import FeatureRule
+from service.media.image.header import DecodeLimits
+from service.media.image.read_options import ImageReadOptions, parse_color
+from service.media.key import features_origin
+from service.media.local_file import LocalFiles
+from service.media.video.video_file import VideoLimits
+from service.media.video.video_rule import REFERENCE_FILE_PIXELS, VideoRule
+from service.settings import Settings
+
+
+def decode_limits(settings: Settings) -> DecodeLimits:
+    """What images are refused."""
+    return DecodeLimits(
+        max_pixels=settings.max_image_pixels,
+        max_encoded_bytes=settings.max_image_bytes,
+        max_decode_bytes=settings.max_decode_bytes,
+    )
+
+
+def reading_rule(settings: Settings, model: ServedModel) -> ImageReadOptions:
+    """How files are read where a request does not say."""
+    color, images = settings.image_background, model.profile.images
+    upright = settings.image_orientation == "apply"
+    if color is not None:
+        return ImageReadOptions(parse_color(color), upright)
+    return ImageReadOptions(images.background if images else None, upright)
+
+
+def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
+    """What features in place of images must look like."""
+    origin, images = features_origin(model.fingerprint), model.profile.images
+    is_accepted = settings.image_embeds == "accept"
+    if images is None:
+        return FeatureRule(hidden=model.profile.dimensions, width=0, origin=origin, is_accepted=False)
+    return FeatureRule(
+        hidden=model.profile.dimensions,
+        width=images.feature_width,
+        origin=origin,
+        is_accepted=is_accepted,
+        patches=images.pixel_rule.patches,
+    )
+
+
+def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
+    """Which frames of a video the model sees; None when it sees none."""
+    rule = model.profile.images.video_rule if model.profile.images else None
+    if rule is None:
+        return None
+    total = REFERENCE_FILE_PIXELS if settings.strict_reference else rule.total_file_pixels
+    return replace(rule, max_frames=min(rule.max_frames, settings.max_video_frames), total_file_pixels=total)
+
+
+def video_limits(settings: Settings) -> VideoLimits:
+    """What video files are refused."""
+    return VideoLimits(
+        max_encoded_bytes=settings.max_video_bytes,
+        max_duration_s=settings.max_video_s,
+        max_pixels=settings.max_image_pixels,
+    )
+
+
+def audio_limits(settings: Settings) -> AudioLimits:
+    """What audio files are refused."""
+    return AudioLimits(max_encoded_bytes=settings.max_audio_bytes, max_duration_s=settings.max_audio_s)
+
+
+def media_rules(settings: Settings, model: ServedModel, local_files: LocalFiles | None = None) -> MediaRules:
+    """Which media are accepted, and how they are read."""
+    uuids = UuidStore(settings.uuid_store_bytes)
+    metrics.UUID_STORE_BYTES.set_function(lambda: uuids.num_bytes)
+    return MediaRules(
+        image_rule=model.pixel_rule,
+        features=feature_rule(settings, model),
+        limits=decode_limits(settings),
+        uuids=uuids,
+        read_options=reading_rule(settings, model),
+        local_files=local_files,
+        modalities=model.profile.modalities,
+        video_rule=video_rule(settings, model),
+        audio_rule=model.profile.audios.rule if model.profile.audios else None,
+    )
+
+
+def input_reader(
+    settings: Settings,
+    model: ServedModel,
+    fetching: Fetching | None,
+    local_files: LocalFiles | None,
+    videos: VideoDecoder | None,
+    audio: AudioDecoder | None,
+) -> InputReader:
+    """What reads the inputs of every request for a model."""
+    return InputReader(
+        model=model,
+        rules=media_rules(settings, model, local_files),
+        fetching=fetching,
+        videos=None if videos is None else VideoOpener(videos, video_limits(settings)),
+        audio=AudioOpener(audio, audio_limits(settings)) if audio and model.profile.audios else None,
+        max_answer_bytes=settings.max_features_bytes,
+    )

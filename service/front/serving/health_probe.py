@@ -1,0 +1,98 @@
+"""The question whose answer the service knows: asked through the whole path whenever an engine has started.
+
+The first engine's answer, which its own self-check has held against the stock forward, is what every later engine
+must give again.
+"""
+
+import asyncio
+import io
+import wave
+
+import numpy as np
+from PIL import Image
+
+from service.errors import ModelError
+from service.front.engine_client.engine_host import PromptEngine
+from service.front.served_model import ServedModel
+from service.front.tenant import SERVICE
+from service.ipc.messages import OutputSpec
+from service.media.audio.audio_file import AudioInfo, OpenAudio
+from service.media.audio.samples import Audio
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import open_image
+from service.media.key import file_digest
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.prompt import Prompt
+from service.prompt.truncation import Truncation
+
+MIN_COSINE = 0.999
+SIDE_PIXELS = 64
+RATE_HZ = 16_000
+
+
+class HealthProbe:
+    """A text and, where the model takes them, an image and an audio file, and the vectors that they had at first."""
+
+    def __init__(
+        self, model: ServedModel, engine: PromptEngine, *, timeout_s: float, takes_audio: bool = False
+    ) -> None:
+        """Ask `engine` for vectors of `model`; `takes_audio` where audio files can be decoded."""
+        self._model = model
+        self._engine = engine
+        self._timeout_s = timeout_s
+        self._takes_audio = takes_audio
+        self._first: np.ndarray | None = None
+
+    async def ask(self) -> None:
+        """Embed the probe.
+
+        Raises:
+            ModelError: the answer is not the first one.
+            ServiceError: there was no answer.
+        """
+        output = OutputSpec(dimensions=self._model.profile.dimensions)
+        prompts = await asyncio.to_thread(self._prompts)
+        self._engine.check_open(is_probe=True)
+        async with asyncio.timeout(self._timeout_s):
+            embedded = await self._engine.run(dict(enumerate(prompts)), output, SERVICE, per_item=False)
+        rows = [np.frombuffer(one.vector.rows["float32"], np.float32) for one in embedded.answered]
+        answer = np.concatenate([row.reshape(-1, output.dimensions) for row in rows])
+        if self._first is None:
+            self._first = answer
+        cosine = float((answer * self._first).sum(axis=1).min())
+        if not cosine >= MIN_COSINE:
+            raise ModelError("internal_error", f"the known-answer embedding has cosine {cosine:.6f} to the first one")
+
+    def _prompts(self) -> list[Prompt]:
+        rule, text = self._model.pixel_rule, "Is this the image it was?"
+        images = () if rule is None else (open_image(_image(), DecodeLimits(), rule),)
+        turns = [Turn("user", images, text)]
+        if images and not self._model.profile.mixes:
+            turns = [Turn("user", (), text), Turn("user", images)]
+        if self._takes_audio and self._model.profile.audios is not None:
+            turns.append(Turn("user", (Audio.of(_audio(), self._model.profile.audios.rule),)))
+        unbounded = Truncation(self._model.profile.max_tokens)
+        return [self._model.builder.build(Conversation(None, (turn,)), unbounded) for turn in turns]
+
+
+def _image() -> bytes:
+    y, x = np.mgrid[0:SIDE_PIXELS, 0:SIDE_PIXELS]
+    pixels = np.stack([4 * x, 4 * y, 255 - 2 * (x + y)], axis=-1).astype(np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _audio() -> OpenAudio:
+    """Half a second of a tone that rises."""
+    times = np.arange(RATE_HZ // 2) / RATE_HZ
+    samples = (8000 * np.sin(2 * np.pi * (300 + 900 * times) * times)).astype("<i2")
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE_HZ)
+        file.writeframes(samples.tobytes())
+    encoded = buffer.getvalue()
+    info = AudioInfo(rate_hz=RATE_HZ, num_channels=1, duration_s=len(samples) / RATE_HZ)
+    return OpenAudio(encoded, "wav", info, file_digest(encoded))

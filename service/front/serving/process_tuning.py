@@ -1,0 +1,103 @@
+"""Tuning of the front's process: CPU cores, memory of large bodies, and the event loop's lag."""
+
+import asyncio
+import contextlib
+import ctypes
+import io
+import math
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from service import metrics
+
+CGROUP_V2 = Path("/sys/fs/cgroup/cpu.max")
+CGROUP_V1 = Path("/sys/fs/cgroup/cpu")
+
+
+def available_cores() -> int:
+    """Cores by affinity, cut to the cgroup's quota, at least one.
+
+    Source: Linux cgroup-v2 `cpu.max`, cgroup-v1 `cpu.cfs_quota_us`; text-embeddings-inference issue 405 is what
+    happens without it.
+    """
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = _quota_cores()
+    return max(1, affinity if quota is None else min(affinity, math.ceil(quota)))
+
+
+def _quota_cores() -> float | None:
+    try:
+        if CGROUP_V2.exists():
+            quota, period = CGROUP_V2.read_text().split()
+        else:
+            quota = (CGROUP_V1 / "cpu.cfs_quota_us").read_text().strip()
+            period = (CGROUP_V1 / "cpu.cfs_period_us").read_text().strip()
+        return None if quota in ("max", "-1") else int(quota) / int(period)
+    except (OSError, ValueError):
+        return None
+
+
+OWN_PAGES_BYTES: Final = 256 << 10
+"""Blocks from here on have pages of their own."""
+KEPT_BYTES: Final = 16 << 20
+"""Free memory at the end of the heap that is kept."""
+MAX_HEAPS: Final = 2
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
+
+
+def return_large_blocks(environ: Mapping[str, str] = os.environ) -> bool:
+    """Give back what large bodies took; before threads are started.
+
+    Returns:
+        whether it did: not without glibc, and not against an operator who says how in `MALLOC_…`.
+    """
+    libc = ctypes.CDLL(None)
+    if any(name.startswith("MALLOC_") for name in environ) or not hasattr(libc, "mallopt"):
+        return False
+    pairs = ((_M_MMAP_THRESHOLD, OWN_PAGES_BYTES), (_M_TRIM_THRESHOLD, KEPT_BYTES), (_M_ARENA_MAX, MAX_HEAPS))
+    has_set = [bool(libc.mallopt(name, value)) for name, value in pairs]
+    return all(has_set)
+
+
+SAMPLE_S = 0.1
+
+SWITCH_INTERVAL_S = 0.001
+"""How long a thread may keep Python's global lock while the loop wants it. Python's own 5 ms come on top each time that
+the loop wakes while prompts are made."""
+
+SCHEDSTAT = "/proc/thread-self/schedstat"
+
+
+async def watch_loop() -> None:
+    """Note the loop's lag for ever, and let threads give way to it sooner."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    loop = asyncio.get_running_loop()
+    with _schedstat() as stat:
+        waited_s = _waited_s(stat)
+        while True:
+            due_s = loop.time() + SAMPLE_S
+            await asyncio.sleep(SAMPLE_S)
+            lag_s = max(0.0, loop.time() - due_s)
+            before_s, waited_s = waited_s, _waited_s(stat)
+            metrics.LOOP_LAG.observe(lag_s)
+            metrics.LOOP_HELD.observe(max(0.0, lag_s - (waited_s - before_s)))
+
+
+def _schedstat() -> contextlib.AbstractContextManager[io.FileIO | None]:
+    """What the kernel counts of this thread, opened once: to open it each time costs more than the rest."""
+    try:
+        return io.FileIO(SCHEDSTAT)
+    except OSError:
+        return contextlib.nullcontext()
+
+
+def _waited_s(stat: io.FileIO | None) -> float:
+    """How long this thread has been ready to run and had no core, since it began; 0 where nobody counts that.
+
+    Source: the kernel's documentation, scheduler/sched-stats, `/proc/<pid>/schedstat`.
+    """
+    return 0.0 if stat is None else int(os.pread(stat.fileno(), 128, 0).split()[1]) / 1e9

@@ -1,0 +1,147 @@
+"""The outermost middleware: gives each request an id, and at its end one log line, its counts, its times, its span."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope, Send, WebSocketReceiveMessage
+
+from service import metrics
+from service.http.middleware.access_record import AccessRecord, trace_context
+from service.http.request_context import LINES, METHODS, PROBES, TENANT, log_fields, open_request
+from service.http.tenant_counts import TENANTS
+from service.openapi.statuses import CODES
+from service.playground.files import FILES, PREFIX
+from service.stages import Stages, open_stages
+
+logger = logging.getLogger("cenote.access")
+
+CLIENT_CLOSED_REQUEST = 499
+"""nginx's status for a client that went before it was answered; it stands in the log and the metrics alone."""
+
+OTHER = "other"
+MODEL_ROUTE = "/v1/models/{id}"
+PAGE_ROUTE = f"{PREFIX}{{file}}"
+ROUTES = frozenset(
+    {
+        "/", "/docs", "/health", "/livez", "/llms.txt", "/metrics", "/openapi-sdk.json", "/openapi.json", "/readyz",
+        "/detokenize", "/tokenize", "/v1/check-api-key", "/v1/detokenize", "/v1/tokenize",
+        "/v1/embed", "/v1/embeddings", "/v1/embeddings/stream", "/v1/image_embeds",
+        "/v1/models", "/v2/embed",
+    }
+)  # fmt: skip
+"""Paths that may be label values; anything else counts as `other`, so that no client can make series."""
+
+STATUSES = frozenset({200, 304, CLIENT_CLOSED_REQUEST, *CODES})
+
+_requests = cache(metrics.REQUESTS.labels)
+_request_seconds = cache(metrics.REQUEST_SECONDS.labels)
+_stage_seconds = cache(metrics.STAGE_SECONDS.labels)
+
+Export = Callable[[AccessRecord], str]
+"""Sends a span and gives its trace id."""
+
+
+@dataclass(slots=True)
+class LoggedRequest:
+    """A request whose messages are timed as they pass.
+
+    Attributes:
+        status: of the answer; 500 until there is one.
+    """
+
+    scope: Scope
+    server_receive: Receive
+    server_send: Send
+    id: str
+    stages: Stages = field(default_factory=open_stages)
+    status: int = 500
+    began_s: float = field(default_factory=time.perf_counter)
+    began_ns: int = field(default_factory=time.time_ns)
+    answering_s: float = 0.0
+
+    async def receive(self) -> HTTPReceiveMessage | WebSocketReceiveMessage:
+        """The next message of the client; notes that it has gone."""
+        message = await self.server_receive()
+        if message["type"] == "http.disconnect" and not self.answering_s:
+            self.status = CLIENT_CLOSED_REQUEST
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send a message; the answer's head gets the id and the time so far."""
+        if message["type"] == "http.response.start":
+            self.answering_s = time.perf_counter()
+            if self.status != CLIENT_CLOSED_REQUEST:
+                self.status = message["status"]
+            message["headers"] = [
+                *message["headers"],
+                (b"x-request-id", self.id.encode()),
+                (b"x-total-time", b"%.1f" % ((self.answering_s - self.began_s) * 1e3)),
+            ]
+        await self.server_send(message)
+
+    def record(self) -> AccessRecord:
+        """What is known now that it is over."""
+        scope, ended_s, fields = self.scope, time.perf_counter(), log_fields(self.scope)
+        if self.answering_s and LINES not in fields:
+            self.stages.intervals.append(("write", self.answering_s, ended_s))
+        method, path = str(scope.get("method")), scope["path"]
+        return AccessRecord(
+            method=method if method in METHODS else OTHER,
+            route=path if path in ROUTES else _template_of(path),
+            status=self.status,
+            began_s=self.began_s,
+            began_ns=self.began_ns,
+            total_s=ended_s - self.began_s,
+            request_id=self.id,
+            trace=trace_context(scope["headers"]),
+            stages=self.stages,
+            log_fields=fields,
+        )
+
+
+class AccessLog:
+    """ASGI middleware.
+
+    Args:
+        export: sends each request's span; None without tracing.
+    """
+
+    def __init__(self, app: ASGIApp, export: Export | None = None) -> None:
+        self._app = app
+        self._export = export
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything through; add headers to the answer's start, and log the request when it is over."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        request = LoggedRequest(scope, receive, send, open_request(scope))
+        try:
+            await self._app(scope, request.receive, request.send)
+        finally:
+            self._finish(scope["path"], request.record())
+
+    def _finish(self, path: str, done: AccessRecord) -> None:
+        status = str(done.status if done.status in STATUSES else OTHER)
+        _requests(done.route, status).inc()
+        _request_seconds(done.route).observe(done.total_s)
+        if isinstance(tenant := done.log_fields.get(TENANT), str):
+            TENANTS.ended(tenant, is_error=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
+        stages_ms = done.stages.ms()
+        for name, ms in stages_ms.items():
+            _stage_seconds(name).observe(ms / 1e3)
+        level = logging.DEBUG if path in PROBES else logging.INFO
+        if logger.isEnabledFor(level) or self._export is not None:
+            trace_id = self._export(done) if self._export else done.trace.trace_id if done.trace else None
+            extra = done.line(stages_ms, trace_id)
+            # `logger.log` would look for its caller's file and line, which no line shows, for every request.
+            logger.handle(logger.makeRecord(logger.name, level, "", 0, "request", (), None, extra=extra))
+
+
+def _template_of(path: str) -> str:
+    """The route of a path that is none itself, or `other`."""
+    return PAGE_ROUTE if path in FILES else MODEL_ROUTE if path.startswith("/v1/models/") else OTHER

@@ -1,0 +1,97 @@
+"""Lets no request without a known key past this middleware, where the server has keys.
+
+It surrounds the app rather than naming routes to protect: every path is closed, with every method and whether or not
+it has a route, unless it is listed as open. Open are the operations that the document's route table calls unprotected,
+and the files of the playground, each by its exact path. It runs before a byte of the body is read.
+"""
+
+from collections.abc import Iterable
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from service.errors import KeyRefusedError, UnavailableError
+from service.fairness.party import open_party
+from service.front.admission.api_keys import Keyring, LoadedKey
+from service.front.serving.serving import Serving
+from service.front.tenant import Tenant
+from service.http.errors import refuse, retry_headers
+from service.http.request_context import TENANT, header, log_fields, set_tenant
+from service.http.tenant_counts import EVERYONE
+from service.openapi.routes import ROUTES
+from service.playground.files import FILES
+
+OPEN_PATHS = frozenset(route.path for route in ROUTES if not route.protected) | frozenset(FILES)
+"""Paths that need no key: the probes, `/metrics`, and the playground, whose files are the same for everybody."""
+
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="cenote"'}
+"""Required beside every 401 (RFC 9110 section 15.5.2)."""
+
+NO_KEY = "expected an API key, as `Authorization: Bearer KEY` or as `x-api-key: KEY`, and got none or more than one"
+WRONG_KEY = "the API key is not one that this server knows"
+
+
+class Guard:
+    """ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, serving: Serving) -> None:
+        self._app = app
+        self._serving = serving
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with its tenant, or refuse it: 401 without a key, 429 over the key's limits."""
+        keyring = self._serving.keyring
+        if scope["type"] == ScopeType.WEBSOCKET:  # there are none here, and none is opened
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": None})
+        elif scope["type"] != ScopeType.HTTP:  # the server's start and end
+            await self._app(scope, receive, send)
+        elif scope["path"] in OPEN_PATHS or keyring is None:
+            if scope["path"] not in OPEN_PATHS:
+                log_fields(scope)[TENANT] = EVERYONE
+            open_party("")
+            set_tenant(scope, Tenant.without_key(header(scope, b"authorization")))
+            await self._app(scope, receive, send)
+        else:
+            await self._with_key(keyring, scope, receive, send)
+
+    async def _with_key(self, keyring: Keyring, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            known = _known(keyring, scope)
+            open_party(known.tenant.name)
+            log_fields(scope)[TENANT] = known.tenant.name
+            set_tenant(scope, known.tenant, known.meter)
+            with known.meter.request():
+                await self._app(scope, receive, send)
+        except KeyRefusedError as error:
+            await refuse(scope, send, error, CHALLENGE)
+        except UnavailableError as error:
+            await refuse(scope, send, error, retry_headers(error))
+
+
+def _known(keyring: Keyring, scope: Scope) -> LoadedKey:
+    key = sent_key(scope["headers"])
+    if key is None:
+        raise KeyRefusedError(NO_KEY)
+    known = keyring.find(key)
+    if known is None:
+        raise KeyRefusedError(WRONG_KEY)
+    return known
+
+
+def sent_key(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    """The key of a request, in `Authorization: Bearer`, as OpenAI's and Cohere's clients send it, or in `x-api-key`.
+
+    Returns:
+        Its bytes, whatever they are; None where there is none, another scheme, or more than one key.
+
+    Source: RFC 6750 section 2.1; the scheme's name has no case (RFC 9110 section 11.1).
+    """
+    found = [(name.lower(), value) for name, value in headers if name.lower() in (b"authorization", b"x-api-key")]
+    if len(found) != 1:
+        return None
+    (name, value) = found[0]
+    if name == b"x-api-key":
+        return value.strip(b" \t") or None
+    scheme, _, key = value.partition(b" ")
+    return (key.strip(b" \t") or None) if scheme.lower() == b"bearer" else None

@@ -1,0 +1,1 @@
+"""From vectors to the bytes of an answer."""

@@ -1,0 +1,140 @@
+"""Vectors as bytes of an answer: the engine's little-endian rows become JSON numbers, base64 or raw bytes.
+
+In a response struct a vector is a `DeferredValue`, printed when its turn to be sent has come.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.fields import EmbedDtype
+from service.http.responses.deferred import BLOCK_BYTES, Base64String, DeferredValue
+from service.ipc.messages import Row
+
+NUMPY = {
+    "float32": "<f4",
+    "float16": "<f2",
+    "bfloat16": "<u2",
+    "int8": "i1",
+    "binary": "i1",
+    "uint8": "u1",
+    "ubinary": "u1",
+}
+"""numpy's name of each number format of the engine; bfloat16 has none, and is read as its bits."""
+
+WIDTHS = {name: np.dtype(dtype).itemsize for name, dtype in NUMPY.items()}
+"""Bytes of one component."""
+
+NUMBER_BYTES = 13
+"""About what a float32 takes in the fewest digits that give it back, its comma included."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFormat:
+    """The result of `encoding_format`, `embed_dtype` and `endianness` of a request.
+
+    Attributes:
+        is_base64: a base64 string in JSON, not numbers.
+        dtype: number format of the components.
+        is_big_endian: byte order of the components in base64 and raw answers.
+    """
+
+    is_base64: bool = False
+    dtype: EmbedDtype = "float32"
+    is_big_endian: bool = False
+
+    @classmethod
+    def of(cls, request: EmbeddingRequest) -> "VectorFormat":
+        """The format that a request asks for; `native` is little-endian, whatever machine this runs on."""
+        return cls(request.encoding_format == "base64", request.embed_dtype or "float32", request.endianness == "big")
+
+    def json(self, row: Row) -> DeferredValue:
+        """A row as a JSON value."""
+        if not self.is_base64:
+            return NumberList(row, self.dtype)
+        return BigEndianBase64(row, self.dtype) if self.is_big_endian else Base64String(row)
+
+    def raw(self, row: Row) -> Row | DeferredValue:
+        """A row as it is sent without JSON."""
+        return BigEndianRow(row, self.dtype) if self.is_big_endian else row
+
+
+class NumberList(DeferredValue):
+    """A vector as a JSON array."""
+
+    is_exact = False
+
+    def __init__(self, row: Row, dtype: str) -> None:
+        self._row = row
+        self._dtype = dtype
+        self.num_bytes = len(row) // WIDTHS[dtype] * NUMBER_BYTES
+
+    def chunks(self) -> tuple[bytes]:
+        """The whole array."""
+        return (orjson.dumps(numbers(self._row, self._dtype), option=orjson.OPT_SERIALIZE_NUMPY),)
+
+
+class NumberLists(DeferredValue):
+    """Several vectors as a JSON array of arrays, printed a block at a time: a page has hundreds.
+
+    Args:
+        row: the vectors one behind the other, possibly none.
+        dimensions: components of a vector.
+    """
+
+    is_exact = False
+
+    def __init__(self, row: Row, dtype: str, dimensions: int) -> None:
+        self._vectors = numbers(row, dtype).reshape(-1, dimensions)
+        self.num_bytes = self._vectors.size * NUMBER_BYTES + len("[]")
+
+    def chunks(self) -> Iterator[bytes]:
+        """The array in blocks."""
+        step = max(1, BLOCK_BYTES // (self._vectors.shape[1] * NUMBER_BYTES))
+        yield b"["
+        for start in range(0, len(self._vectors), step):
+            block = orjson.dumps(self._vectors[start : start + step], option=orjson.OPT_SERIALIZE_NUMPY)
+            yield (b"," if start else b"") + block[1:-1]
+        yield b"]"
+
+
+class BigEndianRow(DeferredValue):
+    """A vector as bytes in big-endian order."""
+
+    def __init__(self, row: Row, dtype: str) -> None:
+        self._row = row
+        self._width = WIDTHS[dtype]
+        self.num_bytes = len(row)
+
+    def chunks(self) -> tuple[bytes]:
+        """The whole vector."""
+        return (np.frombuffer(self._row, f"<u{self._width}").byteswap().tobytes(),)
+
+
+class BigEndianBase64(DeferredValue):
+    """A vector as a JSON string of base64, in big-endian order."""
+
+    def __init__(self, row: Row, dtype: str) -> None:
+        self._row = BigEndianRow(row, dtype)
+        self.num_bytes = Base64String(row).num_bytes
+
+    def chunks(self) -> Iterator[bytes]:
+        """The whole string."""
+        return Base64String(*self._row.chunks()).chunks()
+
+
+def numbers(row: Row, dtype: str) -> NDArray[np.generic]:
+    """The components of a row; float16 and bfloat16 as float32, which holds each of them exactly.
+
+    float32 is printed in the fewest digits that give it back; a Python float would have 17: twice the bytes.
+    """
+    values = np.frombuffer(row, NUMPY[dtype])
+    if dtype == "float16":
+        return values.astype("<f4")
+    if dtype == "bfloat16":
+        return (values.astype("<u4") << 16).view("<f4")  # the upper half of a float32
+    return values

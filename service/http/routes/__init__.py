@@ -1,0 +1,1 @@
+"""One module for each route, or for a few that belong together."""

@@ -1,0 +1,165 @@
+"""`POST /v2/embed`, in Cohere's form: vectors in every number format of `embedding_types`.
+
+A `multi_` type is its twin with a vector for each token.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from litestar import post
+from msgspec import UNSET
+
+from schemas.endpoints.embed import EmbedImage, EmbedMeta, EmbedRequest, EmbedResponse, EmbedTokens
+from schemas.endpoints.embed_vectors import EmbeddingType, EmbedVectors
+from schemas.parsing.rules import check_embed_request
+from service.errors import InputError, ServiceError
+from service.front.job import Answered, Embedded, Outcome
+from service.front.served_model import ServedModel
+from service.front.serving.serving import Serving
+from service.front.tenant import Caller
+from service.http.body import read_call
+from service.http.errors import report_error
+from service.http.request_context import AnyRequest, request_id
+from service.http.responses.answer import Reply, answer, observe
+from service.http.responses.deferred import Base64String, DeferredValue
+from service.http.responses.vector_format import NumberList, NumberLists
+from service.ipc.messages import NumberFormat, OutputSpec, Row
+
+MULTI = "multi_"
+
+
+@post("/v2/embed", status_code=200)
+async def embed(request: AnyRequest) -> Reply:
+    """One vector for each input, in every number format asked for."""
+    async with read_call(request, EmbedRequest) as call:
+        check_embed_request(call.body)
+        embedded = await embed_inputs(request, call.serving, call.caller, call.body)
+        return await answer(
+            call.serving.turns, lambda: embed_response(embedded), embedded.embedded, embedded.fingerprint
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRequest:
+    """A request in Cohere's form whose inputs have been embedded.
+
+    Attributes:
+        id: of the request.
+        types: to answer in, each once.
+        dimensions: of each vector.
+        fingerprint: of the model.
+    """
+
+    id: str
+    body: EmbedRequest
+    types: list[EmbeddingType]
+    dimensions: int
+    embedded: Embedded
+    fingerprint: str
+
+
+async def embed_inputs(request: AnyRequest, serving: Serving, caller: Caller, body: EmbedRequest) -> EmbeddedRequest:
+    """Embed what `body` holds, for this route and `/v1/embed`.
+
+    Raises:
+        ServiceError: an input is at fault, or the service cannot take it now.
+    """
+    online = serving.online()
+    model = online.model
+    model.check_name(body.model)
+    types = _types(body.embedding_types, model)
+    output = _output(body, types, model)
+    named = model.instruction_of(body.input_type)  # which Cohere's clients always send: an instruction goes before it
+    job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, output, caller.tenant)
+    embedded = await online.embedder.embed(job, caller)
+    observe(embedded, request)
+    return EmbeddedRequest(request_id(request.scope), body, types, output.dimensions, embedded, online.fingerprint)
+
+
+def embed_response(done: EmbeddedRequest) -> EmbedResponse:
+    """The answer of `/v2/embed`."""
+    outcomes, answered = done.embedded.outcomes, done.embedded.answered
+    texts = done.body.texts or []
+    if len(answered) < len(outcomes):  # JSON cannot hold a failed text that has half a character
+        texts = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
+    vectors: dict[str, Any] = {}
+    for kind in done.types:
+        name = "float_" if kind == "float" else kind
+        vectors[name] = [_json(_row(outcome, kind), kind, done.dimensions) for outcome in outcomes]
+    return EmbedResponse(
+        id=f"embd-{done.id}",
+        embeddings=EmbedVectors(**vectors),
+        texts=texts,
+        images=_images(answered) or UNSET,
+        errors=[report_error(one, done.id) for one in outcomes if isinstance(one, ServiceError)] or UNSET,
+        meta=_meta(done.embedded),
+    )
+
+
+def _types(asked: Sequence[EmbeddingType] | None, model: ServedModel) -> list[EmbeddingType]:
+    """The types to answer in, each once; without any, floats.
+
+    Raises:
+        InputError: the model gives one vector for each input and several were asked for, or the other way round.
+    """
+    several = model.is_multi_vector
+    types: list[EmbeddingType] = list(asked or ["multi_float" if several else "float"])
+    for index, kind in enumerate(types):
+        if kind.startswith(MULTI) != several:
+            offered = ", ".join(one for one in get_args(EmbeddingType) if one.startswith(MULTI) == several)
+            param, gives = f"embedding_types[{index}]", "a vector for each token" if several else "one vector"
+            message = f"`{param}`: got {kind}; {model.name} gives {gives} of an input, as any of {offered}"
+            raise InputError("invalid_request", message, param=param)
+    return list(dict.fromkeys(types))
+
+
+def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) -> OutputSpec:
+    dimensions = model.check_dimensions(body.output_dimension, "output_dimension")
+    if dimensions % 8 and any(map(_is_packed, types)):
+        raise InputError(
+            "invalid_dimensions",
+            f"`output_dimension`: got {dimensions}; binary and ubinary pack 8 dimensions a byte: send a multiple of 8",
+            param="output_dimension",
+        )
+    distinct: dict[NumberFormat, None] = {_engine_kind(kind): None for kind in types}
+    return OutputSpec(dimensions=dimensions, output_dtypes=tuple(distinct), normalize=model.profile.normalize)
+
+
+def _is_packed(kind: EmbeddingType) -> bool:
+    return kind.endswith("binary")  # eight components share a byte
+
+
+def _engine_kind(kind: EmbeddingType) -> NumberFormat:
+    """The engine's number format of a type."""
+    plain = kind.removeprefix(MULTI)
+    return "float32" if plain in ("float", "base64") else cast(NumberFormat, plain)
+
+
+def _row(outcome: Outcome, kind: EmbeddingType) -> Row:
+    """A vector's bytes; none where the input failed, so that its list is empty and all lists stay parallel."""
+    return b"" if isinstance(outcome, ServiceError) else outcome.vector.rows[_engine_kind(kind)]
+
+
+def _json(row: Row, kind: EmbeddingType, dimensions: int) -> DeferredValue:
+    if kind.endswith("base64"):
+        return Base64String(row)
+    if not kind.startswith(MULTI):
+        return NumberList(row, _engine_kind(kind))
+    return NumberLists(row, _engine_kind(kind), dimensions // 8 if _is_packed(kind) else dimensions)
+
+
+def _images(answered: Sequence[Answered]) -> list[EmbedImage]:
+    items = (placeholder.item for one in answered for placeholder in one.prompt.placeholders)
+    sent = [item.sent_as for item in items if item.kind == "image"]  # Cohere's clients know no videos
+    return [EmbedImage(width=one.width, height=one.height, format=one.format, bit_depth=24) for one in sent]
+
+
+def _meta(embedded: Embedded) -> EmbedMeta:
+    cut = [i for i, one in enumerate(embedded.outcomes) if isinstance(one, Answered) and one.prompt.truncated]
+    return EmbedMeta(
+        billed_units=embedded.counts.billed_units(),
+        tokens=EmbedTokens(input_tokens=embedded.counts.num_tokens),
+        truncated_inputs=cut,
+        warnings=[f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else UNSET,
+    )

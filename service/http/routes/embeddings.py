@@ -1,0 +1,76 @@
+"""`POST /v1/embeddings`."""
+
+import time
+from typing import cast
+
+from litestar import post
+
+from schemas.endpoints.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
+from schemas.parsing.rules import check_embedding_request
+from service.errors import ServiceError
+from service.front.job import Embedded, Outcome
+from service.front.served_model import ServedModel
+from service.http.body import read_call
+from service.http.errors import report_error
+from service.http.request_context import AnyRequest, header_values, request_id
+from service.http.responses.answer import Reply, answer, observe
+from service.http.responses.raw_answer import VARY, is_answered_raw, raw_answer
+from service.http.responses.vector_format import VectorFormat
+from service.ipc.messages import OutputSpec
+
+
+@post("/v1/embeddings", status_code=200)
+async def create_embedding(request: AnyRequest) -> Reply:
+    """One vector for each input, in OpenAI's form."""
+    async with read_call(request, EmbeddingRequest) as call:
+        serving, body = call.serving, call.body
+        check_embedding_request(body, accepts_token_arrays=serving.accepts_token_arrays)
+        is_raw = is_answered_raw(header_values(request, b"accept"), body)
+        online = serving.online()
+        name = online.model.check_name(body.model, "`/v1/embeddings`")
+        vector_format = VectorFormat.of(body)
+        output = output_spec(body, vector_format, online.model)
+        job = online.reader.embedding_job(body, output, call.caller.tenant)
+        embedded = await online.embedder.embed(job, call.caller)
+        observe(embedded, request)
+        if is_raw:
+            return raw_answer(serving.turns, embedded, online.fingerprint, vector_format, output.dimensions)
+        id_ = request_id(request.scope)
+        return await answer(
+            serving.turns,
+            lambda: embedding_response(id_, name, embedded, vector_format),
+            embedded,
+            online.fingerprint,
+            VARY,
+        )
+
+
+def output_spec(body: EmbeddingRequest, vector_format: VectorFormat, model: ServedModel) -> OutputSpec:
+    """The vectors that the engine is asked for.
+
+    Raises:
+        InputError: the model does not offer vectors of that length.
+    """
+    return OutputSpec(
+        dimensions=model.check_dimensions(body.dimensions, "dimensions"),
+        output_dtypes=(vector_format.dtype,),
+        normalize=model.profile.normalize if body.normalize is None else body.normalize,
+    )
+
+
+def embedding_response(id_: str, name: str, embedded: Embedded, vector_format: VectorFormat) -> EmbeddingResponse:
+    """The answer in OpenAI's form; `name` is the model's as the request gave it."""
+    return EmbeddingResponse(
+        id=f"embd-{id_}",
+        created=int(time.time()),
+        model=name,
+        data=[_entry(index, outcome, id_, vector_format) for index, outcome in enumerate(embedded.outcomes)],
+        usage=embedded.counts.usage(len(embedded.outcomes)),
+    )
+
+
+def _entry(index: int, outcome: Outcome, id_: str, vector_format: VectorFormat) -> EmbeddingData:
+    if isinstance(outcome, ServiceError):
+        return EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(outcome, id_))
+    embedding = cast(Embedding, vector_format.json(outcome.vector.rows[vector_format.dtype]))
+    return EmbeddingData(index=index, embedding=embedding, truncated=outcome.prompt.truncated)

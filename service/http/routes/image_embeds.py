@@ -1,0 +1,113 @@
+"""`POST /v1/image_embeds`: features of images, as parts that can be posted back."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from litestar import post
+
+from schemas.content.parts import ImageEmbeds, ImageEmbedsPart
+from schemas.endpoints.image_embeds import FeaturesFormat, ImageEmbedsData, ImageEmbedsRequest, ImageEmbedsResponse
+from schemas.parsing.rules import check_image_embeds_request
+from service.errors import ServiceError
+from service.front.inputs.uuids import UuidStore
+from service.front.job import Answered, Embedded, Outcome
+from service.http.body import read_call
+from service.http.errors import report_error
+from service.http.request_context import AnyRequest, request_id
+from service.http.responses.answer import Reply, answer, observe
+from service.http.responses.deferred import Base64String
+from service.ipc.messages import FeaturesSpec
+from service.media.features.npy_file import npy_head
+from service.media.features.safetensors_file import safetensors_head
+from service.media.features.tensor import Tensor
+from service.media.item import ITEM_BYTES, TensorDtype
+from service.media.key import features_digest
+
+HEADS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": safetensors_head, "npy": npy_head}
+
+
+@post("/v1/image_embeds", status_code=200)
+async def create_image_embeds(request: AnyRequest) -> Reply:
+    """The features of each image."""
+    async with read_call(request, ImageEmbedsRequest) as call:
+        serving, caller, body = call.serving, call.caller, call.body
+        check_image_embeds_request(body)
+        online = serving.online()
+        name = online.model.check_name(body.model)
+        dtype = _dtype(body, online.engine.dtype)
+        job = online.reader.features_job(
+            [image.part for image in body.images],
+            FeaturesSpec(dtype=dtype),
+            caller.tenant,
+            per_item=body.on_error == "per_item",
+            background=body.image_background,
+        )
+        embedded = await online.embedder.embed(job, caller)
+        observe(embedded, request)
+        id_, uuids, origin = request_id(request.scope), online.reader.rules.uuids, online.reader.rules.features.origin
+        writer = EntryWriter(body, dtype, id_, caller.tenant.uuid_scope, uuids, origin)
+        return await answer(
+            serving.turns, lambda: writer.response(name, embedded), embedded, online.fingerprint, in_thread=True
+        )
+
+
+def _dtype(body: ImageEmbedsRequest, computed_in: TensorDtype) -> TensorDtype:
+    """The number format asked for; else the model's own, unless the file format lacks it."""
+    if body.embed_dtype is not None:
+        return body.embed_dtype
+    return "float32" if body.features_format == "npy" and computed_in == "bfloat16" else computed_in
+
+
+@dataclass(frozen=True, slots=True)
+class EntryWriter:
+    """Makes one answer; runs in a thread, since hashes of megabytes take a while."""
+
+    body: ImageEmbedsRequest
+    dtype: TensorDtype
+    id: str
+    tenant: bytes
+    uuids: UuidStore
+    origin: str
+
+    def response(self, name: str, embedded: Embedded) -> ImageEmbedsResponse:
+        """The whole answer; `name` is the model's as the request gave it."""
+        return ImageEmbedsResponse(
+            id=f"imgemb-{self.id}",
+            created=int(time.time()),
+            model=name,
+            data=[self._entry(index, outcome) for index, outcome in enumerate(embedded.outcomes)],
+            usage=embedded.counts.image_usage(len(embedded.outcomes)),
+        )
+
+    def _entry(self, index: int, outcome: Outcome) -> ImageEmbedsData:
+        """An image's part, or its error."""
+        if isinstance(outcome, ServiceError):
+            return ImageEmbedsData(index=index, error=report_error(outcome, self.id))
+        (place,) = outcome.prompt.placeholders
+        data = outcome.vector.rows[self.dtype]
+        width = len(data) // (place.length * ITEM_BYTES[self.dtype])
+        tensor = Tensor(self.dtype, (place.length, width), memoryview(data), self.origin)
+        file = Base64String(tensor.data, HEADS[self.body.features_format or "safetensors"](tensor))
+        features = ImageEmbeds(image_embeds=cast(str, file), image_grid_thw=[*place.grid_thw])
+        return ImageEmbedsData(
+            index=index,
+            part=ImageEmbedsPart(image_embeds=features, uuid=self._bound(index, outcome, tensor)),
+            content_hash=outcome.vector.key.hex(),
+            shape=list(tensor.shape),
+            dtype=self.dtype,
+        )
+
+    def _bound(self, index: int, outcome: Answered, tensor: Tensor) -> str:
+        """The image's name, bound to the image and to the features that are answered for it."""
+        (place,) = outcome.prompt.placeholders
+        uuid = self.body.images[index].uuid or handle(outcome.vector.key)
+        identity = features_digest(tensor.data, tensor.dtype, place.grid_thw, tensor.shape[1])
+        self.uuids.bind(self.tenant, uuid, place.item, identity)
+        return uuid
+
+
+def handle(key: bytes) -> str:
+    """The name of an image that came without one: `img-` and the first half of its content hash in hex."""
+    return f"img-{key.hex()[:32]}"

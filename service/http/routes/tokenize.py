@@ -1,0 +1,152 @@
+"""`POST /tokenize` and `POST /detokenize`, answered by the front alone: no image is decoded, no engine is asked.
+
+The prompts are those of `/v1/embeddings`, from the same reader and builder, so their tokens cannot differ.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from litestar import MediaType, post
+
+from schemas.endpoints.tokenize import (
+    DetokenizeRequest,
+    DetokenizeResponse,
+    TokenizeData,
+    TokenizeRequest,
+    TokenizeResponse,
+    as_embedding_request,
+)
+from schemas.parsing.rules import check_tokenize_request
+from service.errors import InputError, ServiceError
+from service.fairness.threads import Steps
+from service.front.admission.answer_room import Hold
+from service.front.served_model import ServedModel
+from service.front.serving.serving import Serving
+from service.http.body import read_call
+from service.http.errors import report_error
+from service.http.request_context import AnyRequest, request_id
+from service.http.responses.answer import Reply, reply
+from service.http.responses.deferred import Parts
+from service.ipc.messages import OutputSpec
+from service.prompt.prompt import Prompt
+from service.stages import stage
+
+MAX_DETOKENIZE_BYTES = 2 << 20
+"""Room for as many token ids as a request may have; this route takes nothing larger, whatever `max_body_bytes` says."""
+
+TOKEN_BYTES = 16
+"""Of an answer, for each token: its id twice, with a comma."""
+
+STR_BYTES = 16
+"""Of an answer, for the text of a token: those of a whole text are as long as it, but for quotes and escapes."""
+
+
+@post("/tokenize", status_code=200)
+async def tokenize(request: AnyRequest) -> Reply:
+    """The tokens that `/v1/embeddings` would read for the same body."""
+    async with read_call(request, TokenizeRequest) as call:
+        serving, tenant, body = call.serving, call.caller.tenant, call.body
+        check_tokenize_request(body)
+        online = serving.online()
+        online.model.check_name(body.model)
+        with_strs = body.return_token_strs or False
+        output = OutputSpec(dimensions=online.model.profile.dimensions)  # unused: no vector is made
+        job = online.reader.embedding_job(as_embedding_request(body), output, tenant)
+        # A token has a byte of text at least; images and all that is cut have many more bytes than tokens.
+        max_tokens = min(call.num_bytes, len(job.inputs) * online.model.profile.max_tokens)
+        hold = serving.answers.hold(max_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), tenant)
+        try:
+            prepared = await online.embedder.prepare(job, call.caller)
+        except InputError as error:
+            _rename(error, body)
+            raise
+        for one in prepared:
+            if isinstance(one, InputError):
+                _rename(one, body)
+        num_tokens = sum(len(prompt.token_ids) for prompt in prepared if isinstance(prompt, Prompt))
+        steps = _tokens(prepared, online.model, request_id(request.scope), with_strs=with_strs)
+        return await answer_in_thread(serving, steps, num_tokens, hold)
+
+
+@post("/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
+async def detokenize(request: AnyRequest) -> Reply:
+    """The text of token ids."""
+    async with read_call(request, DetokenizeRequest, MAX_DETOKENIZE_BYTES) as call:
+        serving, token_ids = call.serving, call.body.tokens
+        model = serving.online().model
+        model.check_name(call.body.model)
+        check_ids(token_ids, model.tokenizer.num_ids)
+        hold = serving.answers.hold(len(token_ids) * STR_BYTES, call.caller.tenant)
+        return await answer_in_thread(serving, _text(token_ids, model), len(token_ids), hold)
+
+
+def _rename(error: InputError, body: TokenizeRequest) -> None:
+    if body.prompt is not None and error.param == "input":
+        error.param = "prompt"
+
+
+def _tokens(
+    prepared: Sequence[Prompt | ServiceError], model: ServedModel, id_: str, *, with_strs: bool
+) -> Steps[TokenizeResponse]:
+    prompts = [one for one in prepared if isinstance(one, Prompt)]
+    strs: list[str] = []
+    for prompt in prompts if with_strs else ():
+        strs += model.tokenizer.token_strs(prompt.token_ids)
+        yield
+    tokens = [token_id for prompt in prompts for token_id in prompt.token_ids]
+    return TokenizeResponse(
+        count=len(tokens),
+        max_model_len=model.profile.max_tokens,
+        tokens=tokens,
+        token_strs=strs if with_strs else None,
+        data=[_entry(index, one, id_) for index, one in enumerate(prepared)],
+    )
+
+
+def _entry(index: int, prompt: Prompt | ServiceError, id_: str) -> TokenizeData:
+    if isinstance(prompt, ServiceError):
+        error = report_error(prompt, id_)
+        return TokenizeData(index=index, count=0, tokens=[], image_tokens=0, truncated=False, error=error)
+    num_tokens = len(prompt.token_ids)
+    return TokenizeData(
+        index=index,
+        count=num_tokens,
+        tokens=prompt.token_ids,
+        image_tokens=prompt.num_image_tokens,
+        truncated=prompt.truncated,
+    )
+
+
+def _text(token_ids: Sequence[int], model: ServedModel) -> Steps[DetokenizeResponse]:
+    yield
+    return DetokenizeResponse(prompt=model.tokenizer.decode(token_ids))
+
+
+def check_ids(token_ids: Sequence[int], num_ids: int) -> None:
+    """Refuse ids that the vocabulary lacks.
+
+    Raises:
+        InputError: one is not of `num_ids`.
+    """
+    for index, token_id in enumerate(token_ids):
+        if token_id >= num_ids:
+            message = f"`tokens[{index}]`: expected a token id from 0 to {num_ids - 1}, got {token_id}"
+            raise InputError("invalid_request", message, param=f"tokens[{index}]")
+
+
+async def answer_in_thread(serving: Serving, steps: Steps[msgspec.Struct], num_tokens: int, hold: Hold | None) -> Reply:
+    """The answer that `steps` make, in a thread: a full batch has a million tokens.
+
+    Args:
+        num_tokens: in the answer.
+        hold: room for it, or None.
+    """
+
+    def encode() -> Steps[bytes]:
+        return msgspec.json.encode((yield from steps))
+
+    with stage("write"):
+        body = await serving.online().embedder.work(encode(), num_tokens)
+    if hold is not None:
+        hold.keep(len(body))
+    return reply(serving.turns, Parts([body]), {}, MediaType.JSON, hold)

@@ -1,0 +1,1 @@
+"""Sockets, connections and HTTP/1.1: what runs below the routes."""

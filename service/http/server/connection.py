@@ -1,0 +1,270 @@
+"""One HTTP/1.1 connection with time limits: uvicorn's own never gives up on a slow client.
+
+A client that breaks HTTP gets a short answer. Its connection ends then, and when it takes too long over a head, over
+the rest of a body that is not read, or over its answer. Bodies that are read have their time limit in `body.py`.
+Above the limit of connections only the probes are answered.
+"""
+
+import asyncio
+import socket  # noqa: TID251  # of our own server
+import struct
+import sys
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import h11
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Receive, Scope, Send
+from uvicorn import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from schemas.errors import ErrorCode
+from service import metrics
+from service.errors import InputError, ServiceError, UnavailableError
+from service.http.errors import error_answer, refuse, retry_headers
+from service.http.middleware.allow_lists import AllowedOrigins
+from service.http.request_context import PROBES, open_request
+from service.http.server.pacing import ChunkTurns, Flow, SlowReader, keep_little_unsent, num_in_kernel
+from service.http.server.strict_h11 import StrictConnection
+
+NUM_SPARE = 64
+"""Connections above the limit whose head is read, in case it is a probe's; those above are answered unread."""
+
+SPARE_HEAD_TIMEOUT_S = 2.0
+TOO_MANY_RETRY_S = 2
+
+RESET = struct.pack("ii", 1, 0)
+"""`SO_LINGER` of zero: closing drops what was not sent."""
+
+REFUSALS: dict[int, tuple[ErrorCode, str]] = {
+    400: ("invalid_request", "the request is not HTTP/1.1 as this server reads it"),
+    414: ("target_too_long", "the request's target is longer than this server takes"),
+    431: ("head_too_large", "the request's headers are more or larger than this server takes"),
+}
+"""Error by status for a head that is refused; any other status counts as 400."""
+
+Phase = Literal["head", "drain", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Bounds of one connection, and of all.
+
+    Attributes:
+        max_connections: those served at once.
+        max_head_bytes: request line and headers together.
+        head_timeout_s: from the first byte of a head, or from the connection, to its last.
+        drain_timeout_s: to send the rest of a body that is not read.
+        write_timeout_s: to read anything of an answer at first.
+        min_bytes_per_s: to read of it on average.
+    """
+
+    max_connections: int
+    max_head_bytes: int
+    head_timeout_s: float
+    drain_timeout_s: float
+    write_timeout_s: float
+    min_bytes_per_s: int
+
+
+class Connection(H11Protocol):
+    """uvicorn's h11 protocol with timers, a cap, stricter heads, and refusals in our own words.
+
+    Args:
+        limits: of one connection, and of all.
+        turns: the server's, for bodies in chunks.
+    """
+
+    flow: Flow
+
+    def __init__(
+        self,
+        limits: ConnectionLimits,
+        turns: ChunkTurns,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.conn: StrictConnection = StrictConnection(limits.max_head_bytes, turns)
+        self._limits = limits
+        self._turns = turns
+        self._head_timeout_s = limits.head_timeout_s
+        self._phase: Phase | None = None
+        self._reading: asyncio.TimerHandle | None = None
+        self._writing: asyncio.TimerHandle | None = None
+        self._ignores_input = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Count the connection; above the limit answer only probes, far above it nothing."""
+        super().connection_made(transport)
+        self.flow = Flow(transport)  # pyright: ignore[reportIncompatibleVariableOverride]  # set here alone
+        keep_little_unsent(transport.get_extra_info("socket"))
+        num_over = len(self.connections) - self._limits.max_connections
+        if num_over > NUM_SPARE:
+            self._refuse(too_many_connections(), 503)
+            return
+        if num_over > 0:
+            self.app = ProbesOnly(self.app)
+            self._head_timeout_s = min(self._head_timeout_s, SPARE_HEAD_TIMEOUT_S)
+        self._watch_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timers."""
+        for timer in (self._reading, self._writing):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # uvicorn leaves it when the connection broke
+
+    def data_received(self, data: bytes) -> None:
+        """Read, and start or stop the timer; nothing more is read from a client that was refused."""
+        if not self._ignores_input:
+            super().data_received(data)
+            self._watch_reading()
+
+    def handle_events(self) -> None:
+        """Parse what has come; once this turn's chunks are used up, read nothing and go on in a later one."""
+        super().handle_events()
+        if self.conn.is_behind:
+            self._turns.wait(self._go_on)
+        if self.conn.is_behind != self.flow.is_held:
+            self._hold(is_held=self.conn.is_behind)
+
+    def _go_on(self) -> None:
+        if not self._ignores_input and not self.transport.is_closing():
+            self.handle_events()
+            self._watch_reading()
+
+    def _hold(self, *, is_held: bool) -> None:
+        if is_held:
+            self.flow.pause_reading()
+        self.flow.is_held = is_held
+        if not is_held and len(self.cycle.body) <= HIGH_WATER_LIMIT:  # else the app's next wish for more resumes it
+            self.flow.resume_reading()
+
+    def on_response_complete(self) -> None:
+        """Watch what is left: the rest of the body, a next request, or an answer that is not read."""
+        super().on_response_complete()
+        if (self.conn.ends_early or self.conn.is_in_chunks) and not self.transport.is_closing():
+            self._end_early()
+        self._watch_reading()
+        self._watch_writing()
+
+    def _end_early(self) -> None:
+        """Receive the rest of a body in chunks unparsed for a while: closing at once could lose the answer.
+
+        Source: RFC 9112 section 9.6.
+        """
+        self._ignores_input = True
+        self._hold(is_held=False)
+        self.flow.resume_reading()
+        self._unset_keepalive_if_required()  # the drain has a time of its own
+        self.transport.write_eof()
+
+    def pause_writing(self) -> None:
+        """The client reads its answer more slowly than it is written."""
+        super().pause_writing()
+        self._watch_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what h11 or `StrictConnection` refused; uvicorn calls this while it handles that error."""
+        error = sys.exc_info()[1]
+        hint = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
+        status = hint if hint in REFUSALS else 400
+        code, message = REFUSALS[status]
+        self._refuse(InputError(code, message), status)
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Never called: `ws="none"`, so the request is answered as any other."""
+        raise AssertionError("the server is configured without websockets")
+
+    def _refuse(self, error: ServiceError, status: int) -> None:
+        """Answer if nothing has been answered yet, and end the connection either way."""
+        metrics.REFUSED_CONNECTIONS.labels(error.code).inc()
+        if self.cycle is not None and not self.cycle.response_complete:  # it is reading the body that broke
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            scope = {"headers": [], "path": ""}  # there is no request that anything is known of
+            id_ = open_request(scope)
+            body = error_answer(error, scope)
+            headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
+            headers += [("x-request-id", id_), ("connection", "close")]
+            headers += [*retry_headers(error).items()] if isinstance(error, UnavailableError) else []
+            for event in (h11.Response(status_code=status, headers=headers), h11.Data(body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+        self._watch_writing()
+
+    def _watch_reading(self) -> None:
+        phase = None if self.transport.is_closing() else self._reading_phase()
+        if phase == self._phase:
+            return
+        self._phase = phase
+        if self._reading is not None:
+            self._reading.cancel()
+        timeout_s = self._head_timeout_s if phase == "head" else self._limits.drain_timeout_s
+        self._reading = self.loop.call_later(timeout_s, self._give_up, phase) if phase else None
+
+    def _reading_phase(self) -> Phase | None:
+        """What the client has to send now; an idle connection between requests has uvicorn's timer."""
+        if self._ignores_input:
+            return "drain"
+        if self.conn.their_state is h11.IDLE:
+            return "head" if self.cycle is None or self.conn.trailing_data[0] else None
+        is_answered = self.cycle is not None and self.cycle.response_complete
+        return "drain" if is_answered and self.conn.their_state is h11.SEND_BODY else None
+
+    def _give_up(self, phase: Phase) -> None:
+        metrics.SLOW_CONNECTIONS.labels(phase).inc()
+        if phase == "write":  # else the kernel keeps megabytes that are not read, and offers them for minutes
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        self.transport.abort()
+
+    def _watch_writing(self) -> None:
+        if self._writing is None and self.transport.get_write_buffer_size():
+            self._check_writing(SlowReader(self._limits.write_timeout_s, self._limits.min_bytes_per_s))
+
+    def _check_writing(self, reader: SlowReader) -> None:
+        """Go on waiting while the client reads its answer at the least rate; more may have been written since."""
+        self._writing = None
+        num_left = self.transport.get_write_buffer_size()
+        if not num_left:
+            return
+        num_sent = self.conn.num_sent_bytes
+        num_read = num_sent - num_left - num_in_kernel(self.transport.get_extra_info("socket"))
+        if wait_s := reader.wait_s(self.loop.time(), num_read, num_sent):
+            self._writing = self.loop.call_later(wait_s, self._check_writing, reader)
+        else:
+            self._give_up("write")
+
+
+def too_many_connections() -> UnavailableError:
+    """The refusal above the limit."""
+    message = "the server has as many connections as it takes; come back, or use fewer and keep them open"
+    return UnavailableError("too_many_connections", message, retry_after_s=TOO_MANY_RETRY_S)
+
+
+class ProbesOnly:
+    """ASGI middleware of a connection above the limit: probes pass, so that orchestrators do not kill a busy server."""
+
+    def __init__(self, app: object) -> None:
+        self._app: ASGIApp = app  # type: ignore[assignment]  # uvicorn has a type of its own for the same thing
+        inner = getattr(app, "app", app)  # uvicorn's middleware for proxies' headers stands around ours
+        self._refusing: ASGIApp = inner.around(_refuse_many) if isinstance(inner, AllowedOrigins) else _refuse_many
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a probe on; refuse anything else, and end its connection."""
+        await (self._app if scope["path"] in PROBES else self._refusing)(scope, receive, send)
+
+
+async def _refuse_many(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == ScopeType.HTTP:
+        error = too_many_connections()
+        metrics.REFUSED_CONNECTIONS.labels(error.code).inc()
+        headers = {"connection": "close", "x-request-id": open_request(scope)}
+        await refuse(scope, send, error, retry_headers(error) | headers)

@@ -1,0 +1,180 @@
+"""Addresses to listen on, and uvicorn's configuration: our connection, our limits, metrics on a port of their own.
+
+Addresses are bound before anything is loaded, so that one that cannot be had is reported at once and in one sentence.
+The sockets do not listen yet: until they do, connections are refused.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import resource
+import socket  # noqa: TID251  # of our own server
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from typing import Any
+
+import uvicorn
+from litestar import Litestar
+from litestar.types import ASGIApp
+
+from service.http.errors import HANDLERS
+from service.http.middleware.head_method import HeadAsGet
+from service.http.routes.health import get_metrics
+from service.http.server.connection import Connection, ConnectionLimits
+from service.http.server.pacing import ChunkTurns
+from service.settings import Settings
+
+DRAIN_TIMEOUT_S = 5.0
+"""For the rest of a body that is not read, such as one refused for its size: its sender reads the answer after it."""
+
+WRITE_TIMEOUT_S = 10.0
+"""How long a client may read nothing of its answer at first."""
+
+NUM_OTHER_DESCRIPTORS = 512
+"""Files, sockets and pipes beside the connections."""
+
+REASONS = {
+    errno.EADDRINUSE: "{flag}: {address} is in use by another program; stop that one, or give another port",
+    errno.EADDRNOTAVAIL: "--host {host}: {address} is no address of this machine",
+    errno.EACCES: "{flag}: this user may not listen on {address}; ports from 1024 up are for everybody",
+}
+
+
+class ListenError(Exception):
+    """An address cannot be listened on; the message names the setting, the address and the reason."""
+
+
+def bind(host: str, port: int, setting: str = "port") -> list[socket.socket]:
+    """A socket for every address of a host, such as 127.0.0.1 and ::1 for `localhost`.
+
+    Args:
+        host: a name or an address; empty for every address of the machine.
+        port: 0 takes a free one.
+        setting: the name of the setting of the port.
+
+    Raises:
+        ListenError: the host has no address here, or one of them is taken.
+    """
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise ListenError(f"--host {host}: {error.strerror}") from None
+    addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found if _is_supported(family)))
+    if not addresses:
+        raise ListenError(f"--host {host}: this machine does not speak IPv6")
+    bound: list[socket.socket] = []
+    for family, (name, number, *scope) in addresses:
+        same_port = number or (bound[0].getsockname()[1] if bound else 0)
+        try:
+            bound.append(_bind(family, (name, same_port, *scope)))
+        except OSError as error:
+            raise listen_error(error, host, (name, same_port), f"--{setting} {port}") from None
+    return bound
+
+
+def listen_error(error: OSError, host: str, address: tuple[Any, ...], flag: str) -> ListenError:
+    """The system's error for an address as a sentence; `flag` is the setting that the port came from.
+
+    Args:
+        error: of `bind`, or of `listen` where another program has begun to listen in between.
+    """
+    name, port, *_ = address
+    reason = REASONS.get(error.errno or 0, f"{{flag}}: cannot listen on {{address}}: {os.strerror(error.errno or 0)}")
+    where = f"[{name}]:{port}" if ":" in str(name) else f"{name}:{port}"
+    return ListenError(reason.format(flag=flag, host=host, address=where))
+
+
+def _bind(family: int, address: tuple[Any, ...]) -> socket.socket:
+    one = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # else a port rests for a minute after its last use
+        if family == socket.AF_INET6:
+            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        one.bind(address)
+    except OSError:
+        one.close()
+        raise
+    one.setblocking(False)
+    return one
+
+
+def _is_supported(family: int) -> bool:
+    """True if the kernel has this kind of socket: a hosts file may name ::1 although IPv6 is off."""
+    try:
+        socket.socket(family, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
+def server_config(app: Any, settings: Settings, port: int) -> uvicorn.Config:
+    """Uvicorn's configuration for an app on a port."""
+    limits = ConnectionLimits(
+        max_connections=settings.max_connections,
+        max_head_bytes=settings.max_head_bytes,
+        head_timeout_s=settings.head_timeout_s,
+        drain_timeout_s=DRAIN_TIMEOUT_S,
+        write_timeout_s=WRITE_TIMEOUT_S,
+        min_bytes_per_s=settings.min_bytes_per_s,
+    )
+    protocol: Any = partial(Connection, limits, ChunkTurns())  # uvicorn only ever calls it
+    return uvicorn.Config(
+        app,
+        host=settings.host,
+        port=port,
+        http=protocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=settings.keep_alive_s,
+        timeout_graceful_shutdown=1,  # of the server of metrics; the main one sets its own
+    )
+
+
+def allow_descriptors(max_connections: int) -> None:
+    """Raise the process's own limit of open files to what the connections need, as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = max_connections + NUM_OTHER_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+
+
+class MetricsServer(uvicorn.Server):
+    """A server that leaves signals to the main one."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle none."""
+        yield
+
+
+@contextlib.asynccontextmanager
+async def metrics_served(settings: Settings) -> AsyncIterator[str | None]:
+    """`/metrics` alone, on `metrics_port`, for the length of the `with`; nothing where that is not set.
+
+    Yields:
+        Its address, or None.
+
+    Raises:
+        ListenError: its address cannot be had.
+    """
+    if settings.metrics_port is None:
+        yield None
+        return
+    app: ASGIApp = HeadAsGet(
+        Litestar([get_metrics], exception_handlers=HANDLERS, openapi_config=None, logging_config=None)
+    )
+    config = server_config(app, settings, settings.metrics_port)
+    config.lifespan = "off"
+    listening = bind(settings.host, settings.metrics_port, "metrics-port")
+    server = MetricsServer(config)
+    serving = asyncio.create_task(server.serve(sockets=listening))
+    try:
+        host, port, *_ = listening[0].getsockname()
+        yield f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
+    finally:
+        server.should_exit = True
+        await serving

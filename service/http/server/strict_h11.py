@@ -1,0 +1,164 @@
+"""h11's connection with stricter heads, a bound on bodies in tiny chunks, and answers that begin in one write.
+
+A head that two parsers could read in two ways is refused before it is parsed, with the status that says why.
+
+Source: RFC 9112 sections 2.2, 2.3, 3.2.2, 5.2, 6.1 and 11.2.
+"""
+
+import re
+
+import h11
+
+from service.http.server.pacing import ChunkTurns
+
+MAX_HEADERS = 100
+MAX_TARGET_BYTES = 8192
+MAX_LINE_OVERHEAD = 64
+"""What a request line has besides its target: method, spaces, version."""
+
+MAX_TINY_CHUNKS = 4096
+TINY_BYTES = 64
+"""A chunk costs 15 µs to parse however small it is; bodies of honest clients come in kilobytes."""
+
+NDJSON = b"application/x-ndjson"
+STREAM_ROUTE = b"/v1/embeddings/stream"
+LINE_BYTES = 12
+"""The shortest line of a stream, `{"input":""}`. A stream's body may come in a chunk for each line, and a chunk as long
+as that pays for a tiny one: for the newline that some clients send by itself. On no other route: its refusal would come
+after the chunks were parsed."""
+
+CLOSE = b"connection: close\r\n"
+
+_END = re.compile(rb"\n\r?\n")
+_BARE_LF = re.compile(rb"(?<!\r)\n")
+_FOLDED = re.compile(rb"\n[ \t]")
+_HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_ABSOLUTE = re.compile(rb"https?://([^/?#@]+)((?:[/?][^#]*)?)", re.IGNORECASE)
+
+
+class StrictConnection(h11.Connection):
+    """The server's side of one connection.
+
+    Args:
+        max_head_bytes: limit of request line and headers together.
+        turns: the server's, for bodies in chunks.
+
+    Attributes:
+        num_sent_bytes: bytes that were given to be written so far.
+        is_behind: there may be more chunks to parse, in another turn of the loop; `next_event` had no other to give.
+        ends_early: the answer refuses a body whose chunks still come, and has said that it ends the connection.
+    """
+
+    def __init__(self, max_head_bytes: int, turns: ChunkTurns) -> None:
+        super().__init__(h11.SERVER, max_head_bytes)
+        self._max_head_bytes = max_head_bytes
+        self._turns = turns
+        self._num_tiny = 0
+        self._is_chunked = False
+        self._has_lines = False
+        self._head: list[bytes] = []
+        self.num_sent_bytes = 0
+        self.is_behind = False
+        self.ends_early = False
+
+    @property
+    def is_in_chunks(self) -> bool:
+        """A body in chunks has begun and not ended."""
+        return self._is_chunked and self.their_state is h11.SEND_BODY
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """The next event.
+
+        Raises:
+            h11.RemoteProtocolError: the client broke HTTP, or our rules.
+        """
+        if self.their_state is h11.IDLE:
+            check_head(self.trailing_data[0], self._max_head_bytes)
+        elif self._is_chunked and self.their_state is h11.SEND_BODY:
+            self.is_behind = not self._turns.take()
+            if self.is_behind:
+                return h11.NEED_DATA
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            return self._begun(event)
+        if isinstance(event, h11.Data):
+            self._count_chunk(len(event.data))
+        return event
+
+    def _begun(self, request: h11.Request) -> h11.Request:
+        request = origin_form(request)
+        fields = {name.lower(): value for name, value in request.headers.raw_items()}
+        if b"content-length" in fields and b"transfer-encoding" in fields:
+            raise _refused(400, "two lengths")
+        if not _HOST.fullmatch(fields.get(b"host", b"")):
+            raise _refused(400, "a malformed Host")
+        self._num_tiny = 0
+        self._is_chunked = b"transfer-encoding" in fields
+        is_stream = self._is_chunked and request.target.partition(b"?")[0] == STREAM_ROUTE
+        self._has_lines = is_stream and fields.get(b"content-type") == NDJSON
+        return request
+
+    def _count_chunk(self, num_bytes: int) -> None:
+        if not self._has_lines:
+            self._num_tiny += num_bytes < TINY_BYTES
+        else:
+            self._num_tiny = max(0, self._num_tiny + (1 if num_bytes < LINE_BYTES else -1))
+        if self._num_tiny > MAX_TINY_CHUNKS:
+            raise h11.RemoteProtocolError("too many tiny chunks")
+
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
+        """The bytes of an event. An answer's head waits for the first of its body: one write, and one wake-up there."""
+        parts = super().send_with_data_passthrough(event)
+        if parts is None or isinstance(event, h11.Response):
+            self._head = parts or []
+            if isinstance(event, h11.Response) and event.status_code >= 400 and self.is_in_chunks and parts:
+                self.ends_early = True
+                parts.insert(-1, CLOSE)  # before the blank line; h11 must not know of it, or it would close at once
+            return None if parts is None else []
+        parts, self._head = [*self._head, *parts], []
+        self.num_sent_bytes += sum(map(len, parts))
+        return parts
+
+
+def check_head(raw: bytes, max_head_bytes: int) -> None:
+    """Refuse a head that is too large, or that has bare line feeds or folded lines.
+
+    Args:
+        raw: what has come of the head, and perhaps of what follows it.
+        max_head_bytes: limit of request line and headers together.
+
+    Raises:
+        h11.RemoteProtocolError: with 400, 414 or 431 as its hint.
+    """
+    end = _END.search(raw)
+    head = raw[: end.end()] if end else raw
+    if len(head.partition(b"\n")[0]) > MAX_TARGET_BYTES + MAX_LINE_OVERHEAD:
+        raise _refused(414, "the target is too long")
+    if len(head) > max_head_bytes or head.count(b"\n") > MAX_HEADERS + 2:
+        raise _refused(431, "the head is too large")
+    if _BARE_LF.search(head) or _FOLDED.search(head):
+        raise _refused(400, "bare line feed or folded line")
+
+
+def origin_form(request: h11.Request) -> h11.Request:
+    """The request with a path as its target. A target that is a whole URL, as proxies are sent it, gives the host too.
+
+    Raises:
+        h11.RemoteProtocolError: it is of another major version of HTTP, or has a URL that is none of this server's.
+    """
+    if not request.http_version.startswith(b"1."):
+        raise _refused(400, "another version of HTTP")
+    if request.target.startswith(b"/") or b"://" not in request.target:
+        return request
+    found = _ABSOLUTE.fullmatch(request.target)
+    if found is None:
+        raise _refused(400, "a target that is no URL of an HTTP server")
+    host, rest = found.groups()
+    headers = [(name, value) for name, value in request.headers if name != b"host"]
+    target = rest if rest.startswith(b"/") else b"/" + rest
+    version = request.http_version
+    return h11.Request(method=request.method, headers=[(b"host", host), *headers], target=target, http_version=version)
+
+
+def _refused(status: int, why: str) -> h11.RemoteProtocolError:
+    return h11.RemoteProtocolError(why, error_status_hint=status)

@@ -1,0 +1,84 @@
+"""The dead-letter file: one line for each item without a vector, with the reason.
+
+The ledger is authoritative: each run rewrites the file from it at its start, so a kill between the two loses nothing.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from service.ingest.errors import IngestError, Reason
+from service.ingest.item import Failure
+from service.ingest.ledger.ledger import Ledger
+
+Entry = tuple[str, str | None, Reason]
+"""Item, instruction, reason."""
+
+
+class DeadLetters:
+    """JSONL of `id`, `instructions`, `code`, `message`; absent while nothing has failed.
+
+    Attributes:
+        num_items: failed items; an item has one line for each code, and during a run for each request.
+    """
+
+    def __init__(self, path: Path, ledger: Ledger) -> None:
+        """Rewrite the file from the ledger.
+
+        Raises:
+            IngestError: the file cannot be written.
+        """
+        self.path = path
+        self._ledger = ledger
+        self.num_items = ledger.num_dead_items()
+        self.rewrite()
+
+    def rewrite(self) -> None:
+        """Rewrite the file from the ledger, which merges the lines of an item. Blocks.
+
+        Raises:
+            IngestError: the file cannot be written.
+        """
+        try:
+            _replace(self.path, b"".join(_lines(self._ledger.dead())))
+        except OSError as error:
+            raise IngestError(f"--dead-letters {self.path}: {error.strerror}") from None
+
+    def add(self, failures: Iterable[Failure]) -> None:
+        """Record failures in the ledger, then append their lines. Blocks."""
+        failures = list(failures)
+        if not failures:
+            return
+        items = {failure.ask.item.id for failure in failures}
+        self.num_items += len(items) - self._ledger.num_dead_items(items)
+        self._ledger.record_failures(failures)
+        lines = _lines((failure.ask.item.id, failure.ask.instruction, failure.reason) for failure in failures)
+        with self.path.open("ab") as file:
+            file.write(b"".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    if not content:
+        path.unlink(missing_ok=True)
+        return
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(content)
+    fresh.replace(path)
+
+
+def _lines(entries: Iterable[Entry]) -> list[bytes]:
+    """One line for each item and code, with all its instructions and the first message."""
+    messages: dict[tuple[str, str], str] = {}
+    instructions: dict[tuple[str, str], list[str]] = {}
+    for item, instruction, reason in entries:
+        messages.setdefault((item, reason.code), reason.message)
+        instructions.setdefault((item, reason.code), []).extend([] if instruction is None else [instruction])
+    lines = [
+        {"id": item, "instructions": instructions[item, code], "code": code, "message": message}
+        for (item, code), message in messages.items()
+    ]
+    return [msgspec.json.encode(line) + b"\n" for line in lines]

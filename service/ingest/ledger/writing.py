@@ -1,0 +1,153 @@
+"""Writes outcomes to the sink, then to the ledger: in this order, by one thread, so a kill loses or doubles nothing."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from service.ingest.errors import IngestError, Reason
+from service.ingest.item import Failure, Point
+from service.ingest.ledger.choosing import Chooser
+from service.ingest.ledger.dead_letters import DeadLetters
+from service.ingest.ledger.ledger import Ledger
+from service.ingest.progress import Counts
+from service.ingest.sending.sending import Outcome
+from service.ingest.sinks.sink import Sink
+
+T = TypeVar("T", Point, Failure)
+
+MAX_WAITING = 4
+"""Batches of outcomes waiting to be written; beyond it senders wait."""
+
+
+class TooManyFailuresError(IngestError):
+    """More items have failed than `--max-errors` allows."""
+
+
+class Writer:
+    """Collects points into large writes."""
+
+    def __init__(
+        self, sink: Sink, ledger: Ledger, dead: DeadLetters, chooser: Chooser, counts: Counts, max_errors: int | None
+    ) -> None:
+        self.counts = counts
+        self._sink = sink
+        self._ledger = ledger
+        self._dead = dead
+        self._chooser = chooser
+        self._max_errors = max_errors
+        self._queue: asyncio.Queue[Sequence[Outcome] | None] = asyncio.Queue(MAX_WAITING)
+        self._points: list[Point] = []
+        self._thread = ThreadPoolExecutor(1, "sink")
+
+    async def put(self, outcomes: Sequence[Outcome]) -> None:
+        """Queue outcomes; waits while the sink is behind."""
+        await self._queue.put(outcomes)
+
+    async def end(self) -> None:
+        """Signal the end of outcomes."""
+        await self._queue.put(None)
+
+    async def run(self) -> None:
+        """Write outcomes until `end`.
+
+        Raises:
+            TooManyFailuresError: too many items have failed.
+            IngestError: the sink fails.
+        """
+        loop = asyncio.get_running_loop()
+        due_s = None
+        while True:
+            wait_s = None if due_s is None else max(0.0, due_s - loop.time())
+            try:
+                outcomes = await asyncio.wait_for(self._queue.get(), wait_s)
+            except TimeoutError:
+                await self.flush()
+                due_s = None
+                continue
+            if outcomes is None:
+                return await self.flush()
+            await self._take(outcomes)
+            if len(self._points) >= self._sink.batch_points:
+                await self.flush()
+            waits = self._points and self._sink.max_wait_s is not None
+            due_s = (due_s or loop.time() + (self._sink.max_wait_s or 0)) if waits else None
+
+    async def open(self, dimensions: int) -> None:
+        """Open the sink at the ledger's position, in the thread that writes.
+
+        Raises:
+            IngestError: the sink does not match the ledger.
+        """
+        num_done = self._ledger.num_done()
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._sink.open, dimensions, self._ledger.position, num_done)
+
+    async def __aenter__(self) -> "Writer":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write what was collected, if the sink accepts it, and close the sink."""
+        with suppress(IngestError):  # the run has already ended with an error
+            await self.flush()
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._thread, self._sink.close)
+            await loop.run_in_executor(self._thread, self._dead.rewrite)
+        finally:
+            self._thread.shutdown()
+
+    async def flush(self) -> None:
+        """Write what has been collected.
+
+        Raises:
+            IngestError: the sink fails.
+        """
+        points, self._points = self._points, []
+        if points:
+            await self._in_thread(self._write, points)
+            self._chooser.landed([point.ask.point for point in points])
+
+    async def _take(self, outcomes: Sequence[Outcome]) -> None:
+        points = [outcome for outcome in outcomes if isinstance(outcome, Point)]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        for point in points:
+            why = self._sink.refuses(point)
+            if why is None:
+                self._points.append(point)
+            else:
+                failures.append(Failure(point.ask, Reason("sink_refuses", why)))
+        if failures:
+            await self._in_thread(self._record_failures, failures)
+            self._chooser.landed([failure.ask.point for failure in failures])
+        if self._max_errors is not None and self._dead.num_items > self._max_errors:
+            raise TooManyFailuresError(f"{self._dead.num_items} items have failed, more than --max-errors allows")
+
+    async def _in_thread(self, step: Callable[[Sequence[T]], None], outcomes: Sequence[T]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, step, outcomes)
+
+    def _write(self, points: Sequence[Point]) -> None:
+        position = self._sink.write(points)
+        with _checked(self._ledger.path):
+            self._ledger.mark(points, position)
+        self.counts.points += len(points)
+
+    def _record_failures(self, failures: Sequence[Failure]) -> None:
+        with _checked(self._dead.path):
+            self._dead.add(failures)
+        self.counts.failed = self._dead.num_items
+
+
+@contextmanager
+def _checked(path: Path) -> Iterator[None]:
+    """Raise errors of a file, such as a full disk, as IngestError."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise IngestError(f"{path}: {error}") from None

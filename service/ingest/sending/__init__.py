@@ -1,0 +1,1 @@
+"""Sends items to the server over HTTP, and reads vectors from its answers."""

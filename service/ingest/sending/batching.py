@@ -1,0 +1,88 @@
+"""Batches of asks: all instructions of an item in one batch, within the server's limits and a limit in memory."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from service.ingest.item import Ask, Item
+from service.ingest.sending.sending import Bounds
+
+ASK_BYTES = 256
+"""Size of an ask in a body besides text, image and instruction."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Asks of one request.
+
+    Attributes:
+        num_bytes: approximate size of the request, and in memory.
+    """
+
+    asks: list[Ask] = field(default_factory=list)
+    num_bytes: int = 0
+
+
+class Batcher:
+    """Fills batches in the order of the source."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._batch = Batch()
+
+    def add(self, asks: Sequence[Ask]) -> Batch | None:
+        """Add the asks of one item; returns the previous batch if they did not fit into it."""
+        num_bytes = sum(_num_bytes(ask) for ask in asks) + _image_bytes(asks[0].item, self._bounds.image_bytes)
+        batch = self._batch
+        is_full = (
+            len(batch.asks) + len(asks) > self._bounds.num_inputs
+            or batch.num_bytes + num_bytes > self._bounds.num_bytes
+        )
+        full = self.flush() if is_full else None
+        self._batch.asks.extend(asks)
+        self._batch.num_bytes += num_bytes
+        return full
+
+    def flush(self) -> Batch | None:
+        """The current batch, or None if it is empty."""
+        batch, self._batch = self._batch, Batch()
+        return batch if batch.asks else None
+
+
+class Window:
+    """A semaphore that counts bytes, so that memory stays bounded; an item above `max_bytes` is sent alone."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.num_bytes = 0
+        self._changed = asyncio.Condition()
+
+    async def enter(self, num_bytes: int) -> None:
+        """Wait until there is room for `num_bytes`, and take it."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: not self.num_bytes or self.num_bytes + num_bytes <= self.max_bytes)
+            self.num_bytes += num_bytes
+
+    async def leave(self, num_bytes: int) -> None:
+        """Release `num_bytes`."""
+        async with self._changed:
+            self.num_bytes -= num_bytes
+            self._changed.notify_all()
+
+
+def _num_bytes(ask: Ask) -> int:
+    return len((ask.item.text or "").encode(errors="replace")) + len(ask.instruction or "") + ASK_BYTES
+
+
+def _image_bytes(item: Item, limit: int) -> int:
+    """Size in base64. A file above the limit is not read, so it counts nothing."""
+    match item.image:
+        case None:
+            return 0
+        case str():
+            return len(item.image)
+        case bytes():
+            return len(item.image) * 4 // 3 + 4
+        case Path():
+            return 0 if item.num_bytes > limit else item.num_bytes * 4 // 3 + 4

@@ -1,0 +1,165 @@
+"""Sends a batch and returns one outcome for each ask, a point or a failure.
+
+A batch that is refused as a whole is halved until the error concerns one ask; transient errors are retried.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from service.ingest.errors import Reason
+from service.ingest.item import Ask, Failure, Point
+from service.ingest.plan import Plan
+from service.ingest.progress import Counts
+from service.ingest.sending.answers import Answer, ItemError, read_vector
+from service.ingest.sending.body import ImageError, LoadedImage, load_image, request_body
+from service.ingest.sending.client import Client, RefusedError, TooLargeError
+from service.ingest.sending.version import version_of
+
+Outcome = Point | Failure
+
+PASSING_CODES = frozenset(
+    {
+        "cache_miss",  # uuid of an image whose first ask failed; the retry sends the image again
+        "deadline_exceeded",
+        "engine_restarting",
+        "internal_error",
+        "media_fetch_failed",
+        "model_loading",
+        "out_of_memory",
+        "overloaded",
+        "rate_limit_exceeded",
+        "server_draining",
+    }
+)
+"""Codes of single inputs that are worth a retry."""
+MAX_ITEM_ATTEMPTS = 4
+ITEM_WAIT_S = 1.0
+"""Before the first retry; doubles each time."""
+LEAST_BATCH_BYTES = 64 << 10
+"""Lower bound of shrinking batches."""
+
+
+@dataclass(slots=True)
+class Bounds:
+    """Limits of a request.
+
+    Attributes:
+        num_inputs: maximum asks of a batch, unless one item has more.
+        num_bytes: maximum bytes of a body; shrinks when the server refuses a body as too large.
+        image_bytes: maximum bytes of an encoded image.
+    """
+
+    num_inputs: int
+    num_bytes: int
+    image_bytes: int
+
+    def shrink(self, refused_bytes: int) -> None:
+        """Halve the limit after a body of `refused_bytes` was too large."""
+        self.num_bytes = max(min(self.num_bytes, refused_bytes // 2), LEAST_BATCH_BYTES)
+
+
+class Sender:
+    """Sends batches to one server, any number at a time."""
+
+    def __init__(self, client: Client, plan: Plan, model: str, bounds: Bounds, counts: Counts) -> None:
+        self._client = client
+        self._plan = plan
+        self._model = model
+        self._bounds = bounds
+        self._counts = counts
+
+    async def embed(self, asks: Sequence[Ask]) -> list[Outcome]:
+        """The outcome of each ask, in any order.
+
+        Raises:
+            IngestError: the server answers nothing.
+        """
+        images, failures = await asyncio.to_thread(self._load, asks)
+        failed = {failure.ask.item.id for failure in failures}
+        return [*failures, *await self._request([ask for ask in asks if ask.item.id not in failed], images)]
+
+    def _load(self, asks: Sequence[Ask]) -> tuple[dict[str, LoadedImage], list[Failure]]:
+        images: dict[str, LoadedImage] = {}
+        reasons: dict[str, Reason] = {}
+        for item in {ask.item.id: ask.item for ask in asks}.values():
+            try:
+                image = load_image(item, self._bounds.image_bytes)
+            except ImageError as error:
+                reasons[item.id] = error.reason
+                continue
+            if image is not None:
+                images[item.id] = image
+        return images, [Failure(ask, reasons[ask.item.id]) for ask in asks if ask.item.id in reasons]
+
+    async def _request(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage], attempt: int = 0) -> list[Outcome]:
+        if not asks:
+            return []
+        body = await asyncio.to_thread(request_body, asks, images, self._model, self._plan)
+        try:
+            answer = await self._client.embed(body, len(asks))
+        except TooLargeError as refused:
+            self._bounds.shrink(len(body))
+            return await self._halve(asks, images, refused.error)
+        except RefusedError as refused:
+            return await self._set_apart(asks, images, refused.error)
+        self._counts.hits += answer.usage.encoder_cache_hits
+        self._counts.misses += answer.usage.encoder_cache_misses
+        outcomes, again = self._read(asks, answer, images, is_last=attempt + 1 >= MAX_ITEM_ATTEMPTS)
+        if again:
+            await asyncio.sleep(ITEM_WAIT_S * 2**attempt)
+            await self._client.until_healthy()
+        return [*outcomes, *await self._request(again, images, attempt + 1)]
+
+    def _read(
+        self, asks: Sequence[Ask], answer: Answer, images: Mapping[str, LoadedImage], *, is_last: bool
+    ) -> tuple[list[Outcome], list[Ask]]:
+        """Outcomes, and asks to retry."""
+        outcomes: list[Outcome] = []
+        again: list[Ask] = []
+        broken = _broken_images(asks, answer)
+        for ask, entry in zip(asks, answer.data, strict=True):
+            if entry.error is None:
+                image = images.get(ask.item.id)
+                version = version_of(ask.item, image.name if image else None)
+                outcomes.append(Point(ask, read_vector(entry, self._plan.dimensions), version))
+                continue
+            reason = (
+                broken.get(ask.item.id, entry.error.reason) if entry.error.code == "cache_miss" else entry.error.reason
+            )
+            if reason.code in PASSING_CODES and not is_last:
+                again.append(ask)
+            else:
+                outcomes.append(Failure(ask, reason))
+        return outcomes, again
+
+    async def _set_apart(
+        self, asks: Sequence[Ask], images: Mapping[str, LoadedImage], error: ItemError
+    ) -> list[Outcome]:
+        """Fail the input that the error names, and send the others again."""
+        if error.index is None or not 0 <= error.index < len(asks):
+            return await self._halve(asks, images, error)
+        rest = [*asks[: error.index], *asks[error.index + 1 :]]
+        return [Failure(asks[error.index], error.reason), *await self._request(rest, images)]
+
+    async def _halve(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage], error: ItemError) -> list[Outcome]:
+        if len(asks) == 1:
+            return [Failure(asks[0], error.reason)]
+        middle = _middle(asks)
+        return [*await self._request(asks[:middle], images), *await self._request(asks[middle:], images)]
+
+
+def _broken_images(asks: Sequence[Ask], answer: Answer) -> dict[str, Reason]:
+    """Errors of images by item; asks that have only the uuid got `cache_miss`, which would be retried."""
+    pairs = zip(asks, answer.data, strict=True)
+    return {
+        ask.item.id: entry.error.reason
+        for ask, entry in pairs
+        if entry.error and (entry.error.code.startswith("media_") or entry.error.code == "unsupported_modality")
+    }
+
+
+def _middle(asks: Sequence[Ask]) -> int:
+    """Index to split at: the boundary between items nearest the middle, or the middle of a single item."""
+    cuts = [i for i in range(1, len(asks)) if asks[i].item.id != asks[i - 1].item.id]
+    return min(cuts, key=lambda cut: abs(cut - len(asks) / 2), default=len(asks) // 2)

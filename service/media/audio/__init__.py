@@ -1,0 +1,1 @@
+"""Audio: what a file says of itself, and its samples."""

@@ -1,0 +1,134 @@
+"""An audio file: format, what its container says, limits, and the model's rule for sample rate and length."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from schemas.content.audio import AudioFormat
+from service.media.container import OpenFile, sniff_container
+from service.media.error_location import ErrorLocation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioRule:
+    """The numbers of one family; all of them are part of an audio file's keys.
+
+    Attributes:
+        rate_hz: samples a second.
+        crop_samples: longer audio is cropped to so many samples in its middle; None keeps all.
+    """
+
+    rate_hz: int
+    crop_samples: int | None = None
+
+    @property
+    def key_parts(self) -> tuple[bytes, ...]:
+        """Both numbers."""
+        return tuple(number.to_bytes(8, "little") for number in (self.rate_hz, self.crop_samples or 0))
+
+    def crop(self, num_samples: int) -> tuple[int, int]:
+        """Return the first sample and the number of samples kept: ``start = (num_samples - crop_samples) // 2``.
+
+        transformers takes a random place. One that is always the same keeps a vector the same, and audio cached.
+
+        Args:
+            num_samples: of the whole audio, at `rate_hz`.
+
+        Source: transformers 5.23 `ClapFeatureExtractor._get_input_mel`, "rand_trunc".
+        """
+        if self.crop_samples is None or num_samples <= self.crop_samples:
+            return 0, num_samples
+        return (num_samples - self.crop_samples) // 2, self.crop_samples
+
+
+AudioContainer = Literal["wav", "mp3", "flac", "ogg", "mp4", "webm"]
+"""By FFmpeg's names."""
+
+FORMATS: Mapping[AudioFormat, AudioContainer] = {
+    "wav": "wav",
+    "mp3": "mp3",
+    "flac": "flac",
+    "ogg": "ogg",
+    "opus": "ogg",
+    "m4a": "mp4",
+    "mp4": "mp4",
+    "webm": "webm",
+}
+"""Container of each format name of the API."""
+
+_MPEG_SYNC, _MPEG_LAYER_3 = 0xFFE0, 0x0002
+_MPEG_LAYER = 0x0006
+
+
+class AudioInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts that a container states about its audio."""
+
+    rate_hz: int
+    num_channels: int
+    duration_s: float
+    """Duration of its packets; the declared one where that is beyond the limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioLimits:
+    """Limits checked before a sample is decoded."""
+
+    max_encoded_bytes: int = 64 << 20
+    max_duration_s: float = 300.0
+    max_channels: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAudio(OpenFile[AudioContainer, AudioInfo]):
+    """An audio file whose container has been read."""
+
+
+def audio_format(encoded: bytes, location: ErrorLocation) -> AudioContainer:
+    """Tell the format from the first bytes and nothing else.
+
+    Raises:
+        MediaError: `media_undecodable` for any other, playlists among it.
+    """
+    if encoded.startswith(b"RIFF") and encoded[8:12] == b"WAVE":
+        return "wav"
+    for start, kind in _STARTS.items():
+        if encoded.startswith(start):
+            return kind
+    if (container := sniff_container(encoded)) is not None:
+        return container
+    head = int.from_bytes(encoded[:2], "big")
+    if head & _MPEG_SYNC == _MPEG_SYNC and head & _MPEG_LAYER == _MPEG_LAYER_3:
+        return "mp3"
+    message = "The audio is none of the accepted formats: WAV, MP3, FLAC, Ogg, MP4, WebM."
+    return location.refuse("media_undecodable", message)
+
+
+_STARTS: Mapping[bytes, AudioContainer] = {b"fLaC": "flac", b"OggS": "ogg", b"ID3": "mp3"}
+
+
+def check_named(named: AudioFormat, found: AudioContainer, location: ErrorLocation) -> None:
+    """Refuse a file whose bytes are not of the format that its part names.
+
+    Raises:
+        MediaError: `media_undecodable`.
+    """
+    if FORMATS[named] != found:
+        location.refuse("media_undecodable", f"`{location.param}`: got {named}, and the file is {found.upper()}")
+
+
+def check_audio(info: AudioInfo, limits: AudioLimits, location: ErrorLocation) -> None:
+    """Refuse what is too long, and what holds nothing.
+
+    Raises:
+        MediaError: `media_too_large`, `media_undecodable`.
+    """
+    if info.duration_s > limits.max_duration_s:
+        message = f"The audio is {info.duration_s:.1f} s long; at most {limits.max_duration_s:g} s are accepted."
+        location.refuse("media_too_large", message)
+    if info.num_channels > limits.max_channels:
+        message = f"The audio has {info.num_channels} channels; at most {limits.max_channels} are accepted."
+        location.refuse("media_too_large", message)
+    if info.duration_s <= 0:
+        location.refuse("media_undecodable", "The audio has 0 samples; at least 1 is needed.")

@@ -1,0 +1,134 @@
+"""An audio file as prompts, shared memory and the engine's client carry it: a `MediaItem`.
+
+Its slot holds a count and so many samples; how many there are exactly is known once it is decoded, and a bound before.
+Knows no decoder.
+"""
+
+import math
+import struct
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.media.audio.audio_file import AudioRule, OpenAudio
+from service.media.item import GridThw, MediaKind, SentAs
+from service.media.key import audio_digest, audio_key
+
+COUNT = struct.Struct("<q")
+"""In front of the samples: how many there are."""
+
+SLACK_S = 0.5
+"""Most seconds by which a file may exceed its packets: codecs decode whole frames, and filters have tails."""
+
+SAMPLE_BYTES = 4
+"""float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """A `MediaItem` of an audio file.
+
+    Attributes:
+        file: what it is.
+        rule: sample rate and length that the model takes.
+        digest: the level-2 key, 32 bytes: the file, and the rule.
+        salt: part of its keys: whose audio it is.
+        param: path of the field it came from, for errors.
+        index: input of the batch it belongs to, for errors.
+    """
+
+    file: OpenAudio
+    rule: AudioRule
+    digest: bytes
+    salt: bytes = b""
+    param: str | None = field(default=None, compare=False)
+    index: int | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls, file: OpenAudio, rule: AudioRule, param: str | None = None, index: int | None = None, *, salt: bytes = b""
+    ) -> "Audio":
+        """The audio of a file.
+
+        Args:
+            file: whose container has been read, and is within the limits.
+        """
+        return cls(file, rule, audio_digest(file.identity, rule, tenant_salt=salt), salt, param, index)
+
+    @property
+    def identity(self) -> bytes:
+        """The file alone."""
+        return self.file.identity
+
+    @property
+    def grid_thw(self) -> GridThw:
+        """Nothing to divide."""
+        return (1, 1, 1)
+
+    @property
+    def num_tokens(self) -> int:
+        """1: its features are one row."""
+        return 1
+
+    @property
+    def kind(self) -> MediaKind:
+        """The kind of media."""
+        return "audio"
+
+    @property
+    def dtype(self) -> None:
+        """None: its slot holds samples, and no features."""
+        return
+
+    @property
+    def max_samples(self) -> int:
+        """Most samples that the model takes, at the rule's rate."""
+        _, num_samples = self.rule.crop(math.ceil((self.file.info.duration_s + SLACK_S) * self.rule.rate_hz))
+        return num_samples
+
+    @property
+    def num_slot_bytes(self) -> int:
+        """Bytes of the count and of as many samples as there can be."""
+        return COUNT.size + SAMPLE_BYTES * self.max_samples
+
+    @property
+    def num_stored_bytes(self) -> int:
+        """Bytes of the file."""
+        return len(self.file.encoded)
+
+    @property
+    def sent_as(self) -> SentAs:
+        """The file's format; an audio file has no sides."""
+        return SentAs(self.file.container, 0, 0)
+
+    def at(self, param: str | None, index: int | None) -> "Audio":
+        """The same audio in another place of a request."""
+        return replace(self, param=param, index=index)
+
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 key of the samples in a slot."""
+        samples = samples_of(slot)
+        return audio_key(samples.data.cast("B"), self.rule, fingerprint, tenant_salt=self.salt)
+
+
+def put_samples(samples: NDArray[np.float32], num_bytes: int) -> NDArray[np.uint8]:
+    """Build the content of a slot.
+
+    Args:
+        samples: float32 `[num_samples]`.
+        num_bytes: of the slot; what is left behind the samples is zero.
+
+    Returns:
+        uint8 `[num_bytes]`.
+    """
+    slot = np.zeros(num_bytes, np.uint8)
+    slot[: COUNT.size] = np.frombuffer(COUNT.pack(len(samples)), np.uint8)
+    slot[COUNT.size : COUNT.size + samples.nbytes] = samples.view(np.uint8)
+    return slot
+
+
+def samples_of(slot: memoryview) -> NDArray[np.float32]:
+    """The samples that a slot holds, float32 `[num_samples]`; they lie in the slot itself."""
+    (num_samples,) = COUNT.unpack_from(slot)
+    return np.frombuffer(slot, np.float32, num_samples, COUNT.size)

@@ -1,0 +1,1 @@
+"""Precomputed vision features: tensors, their files and their grids."""

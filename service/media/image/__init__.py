@@ -1,0 +1,1 @@
+"""Images: header, orientation, pixels."""

@@ -1,0 +1,148 @@
+"""An image that came as a file: known by content and size, its pixels not decoded yet.
+
+`decode.py` decodes it, in whichever thread or process it runs.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from service.media.error_location import ErrorLocation
+from service.media.image.header import DecodeLimits, Header, read_header
+from service.media.image.orientation import read_orientation
+from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
+from service.media.item import QWEN3_VL, GridThw, MediaKind, Patches, SentAs, Size
+from service.media.key import content_key, file_digest, source_digest
+from service.media.resize.image_rule import ImageRule
+from service.media.resize.resize import Framing
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """One still image of a request.
+
+    Two items are equal when they will give the same pixels; where in a request they stand does not count.
+
+    Attributes:
+        encoded: the bytes of the file.
+        header: format and stored size.
+        identity: the file alone, 32 bytes.
+        digest: the level-2 key, 32 bytes: the file, how it is read and how it is resized.
+        size: height and width at which the model sees it, pixels.
+        grid_thw: patches of the resized image: (1, height / 16, width / 16) for Qwen3-VL.
+        options: background and orientation.
+        salt: part of its keys: whose image it is.
+        param: path of the field it came from, for errors found while decoding.
+        index: input of the batch it belongs to, for errors found while decoding.
+        patches: how the model cuts it.
+        framing: how its pixels are made; None for a plain resize.
+    """
+
+    encoded: bytes = field(repr=False, compare=False)
+    header: Header
+    identity: bytes
+    digest: bytes
+    size: Size
+    grid_thw: GridThw
+    options: ImageReadOptions = AS_REFERENCE
+    salt: bytes = b""
+    param: str | None = field(default=None, compare=False)
+    index: int | None = field(default=None, compare=False)
+    patches: Patches = QWEN3_VL
+    framing: Framing | None = None
+
+    @property
+    def num_tokens(self) -> int:
+        """Visual tokens: height x width / 1024 for Qwen3-VL."""
+        return self.patches.num_tokens(self.grid_thw)
+
+    @property
+    def num_decode_bytes(self) -> int:
+        """Memory that making its pixels takes at its peak."""
+        return self.header.num_decode_bytes + (self.framing.num_bytes if self.framing else 0)
+
+    @property
+    def decode_cost(self) -> int:
+        """Work of making its pixels, to weigh it against that of others: memory at the peak, more for many scans."""
+        return self.num_decode_bytes - self.header.num_decode_bytes + self.header.decode_cost
+
+    @property
+    def kind(self) -> MediaKind:
+        """The kind of media."""
+        return "image"
+
+    @property
+    def num_stored_bytes(self) -> int:
+        """Bytes that keeping it takes: the file."""
+        return len(self.encoded)
+
+    @property
+    def dtype(self) -> None:
+        """None: its slot holds pixels."""
+        return
+
+    @property
+    def num_slot_bytes(self) -> int:
+        """Bytes of the resized RGB pixels: height x width x 3."""
+        height, width = self.size
+        return height * width * 3
+
+    @property
+    def sent_as(self) -> SentAs:
+        """Format and size of the file."""
+        return SentAs(self.header.format.lower(), self.header.width, self.header.height)
+
+    def at(self, param: str | None, index: int | None) -> "ImageFile":
+        """The same image in another place of a request."""
+        return replace(self, param=param, index=index)
+
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 key of the pixels in a slot."""
+        return content_key(slot, self.size, fingerprint, tenant_salt=self.salt)
+
+    def read_as(self, options: ImageReadOptions, rule: ImageRule) -> "ImageFile":
+        """Return the same file over another background."""
+        if options == self.options:
+            return self
+        return replace(self, options=options, digest=source_digest(self.identity, rule, options, tenant_salt=self.salt))
+
+
+def open_image(
+    encoded: bytes,
+    limits: DecodeLimits,
+    rule: ImageRule,
+    param: str | None = None,
+    index: int | None = None,
+    *,
+    options: ImageReadOptions = AS_REFERENCE,
+    salt: bytes = b"",
+) -> ImageFile:
+    """Check an image's header, choose its size and hash it; decode nothing.
+
+    Raises:
+        MediaError: `media_too_large`, `media_undecodable`, or `invalid_request` from the rule.
+    """
+    header = open_header(encoded, limits, options, param=param, index=index)
+    plan = rule.plan(*header.upright_size, ErrorLocation(param, index))
+    grid_thw = rule.patches.grid_thw(*plan.size)
+    identity = file_digest(encoded)
+    digest = source_digest(identity, rule, options, tenant_salt=salt)
+    placed = ImageFile(encoded, header, identity, digest, plan.size, grid_thw, options, salt, param, index)
+    return replace(placed, patches=rule.patches, framing=plan.framing)
+
+
+def open_header(
+    encoded: bytes,
+    limits: DecodeLimits,
+    options: ImageReadOptions,
+    *,
+    param: str | None = None,
+    index: int | None = None,
+) -> Header:
+    """An image's header, with its orientation where that counts.
+
+    Raises:
+        MediaError: `media_too_large`, `media_undecodable`.
+    """
+    header = read_header(encoded, limits, param=param, index=index)
+    if options.upright:
+        return replace(header, orientation=read_orientation(encoded, header.format))
+    return header

@@ -1,0 +1,195 @@
+"""Resize rules: the size at which a model takes an image, chosen from its header alone.
+
+A rule is a family's frozen numbers, all of them part of an image's keys. `PixelRule` and `TwoStepRule` are here;
+`SquareRule` and `NaflexRule` in `tower_rule.py`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from service.media.error_location import ErrorLocation
+from service.media.item import MERGE_SIZE, Patches, Size
+from service.media.resize.resize import Framing
+
+
+@dataclass(frozen=True, slots=True)
+class ResizePlan:
+    """The size of one image, and how its pixels are made.
+
+    Attributes:
+        size: height and width of its pixels.
+        framing: how they are made; None for a resize to that size with Pillow's bicubic filter.
+    """
+
+    size: Size
+    framing: Framing | None = None
+
+
+class ImageRule(Protocol):
+    """Sizes before decoding, and what they are made of."""
+
+    @property
+    def patches(self) -> Patches:
+        """Patch and token sizes of the model."""
+        ...
+
+    @property
+    def min_pixels(self) -> int:
+        """Least area of an image as it is seen."""
+        ...
+
+    @property
+    def max_pixels(self) -> int:
+        """Largest area of an image as it is seen."""
+        ...
+
+    @property
+    def key_parts(self) -> Sequence[bytes]:
+        """All numbers of the rule, as no other rule has them."""
+        ...
+
+    def plan(self, height: int, width: int, location: ErrorLocation) -> ResizePlan:
+        """Choose the size at which an image is seen.
+
+        Args:
+            height: stored height, pixels, at least 1; of an upright image where that is asked for.
+
+        Raises:
+            MediaError: `media_too_large` or `invalid_request`: the model cannot see such a shape.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PixelRule:
+    """The numbers of the resize rule, a `ImageRule`. All of them are part of an image's cache key.
+
+    Source: docs/notes/qwen3-vl-embedding.md.
+    """
+
+    factor: int = 32
+    """Both sides are multiples of this: one visual token covers factor x factor pixels."""
+    min_pixels: int = 4_096
+    """A smaller image is enlarged to at least this area."""
+    max_pixels: int = 1_843_200
+    """A larger image is shrunk to at most this area: 1,800 visual tokens."""
+    max_aspect: int = 200
+    """Largest ratio of the longer to the shorter side."""
+    raises_late: bool = False
+    """A side that rounds to 0 is raised to the factor after the area is looked at, as transformers has it, and not
+    before, as qwen-vl-utils has it: a sliver of 14 x 1000 pixels becomes 28 x 476, and not 28 x 1008."""
+
+    @property
+    def patches(self) -> Patches:
+        """Four patches to the token."""
+        return Patches(self.factor // MERGE_SIZE, MERGE_SIZE)
+
+    @property
+    def key_parts(self) -> tuple[bytes, ...]:
+        """The four numbers; and behind them, which of the two forms it is, where it is the later one."""
+        numbers = (self.factor, self.min_pixels, self.max_pixels, self.max_aspect)
+        return (*(number.to_bytes(8, "little") for number in numbers), *((b"late",) if self.raises_late else ()))
+
+    def plan(self, height: int, width: int, location: ErrorLocation) -> ResizePlan:
+        """See `fit`."""
+        return ResizePlan(fit(height, width, self, param=location.param, index=location.index))
+
+
+def fit(height: int, width: int, rule: PixelRule, *, param: str | None = None, index: int | None = None) -> Size:
+    """Choose the size at which an image is seen.
+
+    Each side is rounded to a multiple f of the factor, halves to even and never below f. An area above the maximum then
+    gives floor(side / b / f) * f with b = sqrt(h w / max), one below the minimum ceil(side * b / f) * f with
+    b = sqrt(min / (h w)). By `raises_late` a side is 0 at first, its area below any minimum, and f at last.
+
+    Args:
+        height: stored height, pixels, at least 1.
+        width: stored width, pixels, at least 1.
+
+    Returns:
+        Height and width, multiples of the factor.
+
+    Raises:
+        MediaError: `media_too_large` for an extreme ratio, `invalid_request` when `max_pixels` leaves a side of 0.
+
+    Source: qwen-vl-utils 0.0.14 and transformers 5.23, `smart_resize`.
+    """
+    if max(height, width) > rule.max_aspect * min(height, width):
+        message = f"The image is {width} x {height} pixels; one side may be at most {rule.max_aspect} times the other."
+        ErrorLocation(param, index).refuse("media_too_large", message)
+    fitted = fit_area(height, width, rule.factor, rule.min_pixels, rule.max_pixels, raises_late=rule.raises_late)
+    if 0 in fitted:
+        _refuse_empty_side(height, width, rule, ErrorLocation(param, index))
+    return fitted
+
+
+def fit_area(
+    height: int, width: int, factor: int, min_pixels: float, max_pixels: float, *, raises_late: bool = False
+) -> Size:
+    """The formula of `fit`, whatever the shape: an extreme one may leave a side of 0.
+
+    Args:
+        factor: both sides become multiples of it.
+        max_pixels: largest area; a share of a video's need not be a whole number.
+        raises_late: of `PixelRule`; no side is then 0.
+    """
+    before, after = (0, factor) if raises_late else (factor, 0)
+    fitted = max(before, round(height / factor) * factor), max(before, round(width / factor) * factor)
+    if fitted[0] * fitted[1] > max_pixels:
+        scale = math.sqrt(height * width / max_pixels)
+        rows, columns = (math.floor(side / scale / factor) * factor for side in (height, width))
+        return max(after, rows), max(after, columns)
+    if fitted[0] * fitted[1] < min_pixels:
+        scale = math.sqrt(min_pixels / (height * width))
+        return math.ceil(height * scale / factor) * factor, math.ceil(width * scale / factor) * factor
+    return fitted
+
+
+def _refuse_empty_side(height: int, width: int, rule: PixelRule, location: ErrorLocation) -> None:
+    location.refuse(
+        "invalid_request",
+        f"The image is {width} x {height} pixels, and at most {rule.max_pixels} pixels would leave it a side shorter "
+        f"than the smallest, {rule.factor}: allow more pixels or send a less extreme shape.",
+    )
+
+
+BICUBIC = 3
+"""Pillow's number of the filter, of both resizes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoStepRule:
+    """A `ImageRule`."""
+
+    first: PixelRule
+    """The embedder's own resize."""
+    then: PixelRule
+    """The processor's resize, of what the first gave."""
+
+    @property
+    def patches(self) -> Patches:
+        """The second's."""
+        return self.then.patches
+
+    @property
+    def min_pixels(self) -> int:
+        """The second's."""
+        return self.then.min_pixels
+
+    @property
+    def max_pixels(self) -> int:
+        """The second's."""
+        return self.then.max_pixels
+
+    @property
+    def key_parts(self) -> tuple[bytes, ...]:
+        """The numbers of both, behind the rule's name."""
+        return (b"twice", *self.first.key_parts, *self.then.key_parts)
+
+    def plan(self, height: int, width: int, location: ErrorLocation) -> ResizePlan:
+        """The second's size of the first's size."""
+        first = self.first.plan(height, width, location).size
+        size = self.then.plan(*first, location).size
+        return ResizePlan(size) if first == size else ResizePlan(size, Framing(size, BICUBIC, first))

@@ -1,0 +1,1 @@
+"""Videos: lists of frames, files, and the pairs of frames that are encoded."""

@@ -1,0 +1,101 @@
+"""A video's frames that came as image files: their sizes chosen together, and paired.
+
+In: encoded bytes. Out: `FramePair`s. Does not decode, and does not know which frames were left out before.
+"""
+
+from collections.abc import Sequence
+
+from service.media.error_location import ErrorLocation
+from service.media.image.header import DecodeLimits, Header
+from service.media.image.image_file import ImageFile, open_header
+from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
+from service.media.item import Patches, Size
+from service.media.key import file_digest, frame_digest
+from service.media.resize.image_rule import fit
+from service.media.resize.resize import Framing
+from service.media.video.frame_pair import FramePair
+from service.media.video.video_rule import VideoRule
+
+BICUBIC = 3
+"""Pillow's number of the filter of the first resize."""
+
+
+def open_frames(
+    encoded: Sequence[bytes],
+    locations: Sequence[ErrorLocation],
+    limits: DecodeLimits,
+    rule: VideoRule,
+    *,
+    options: ImageReadOptions = AS_REFERENCE,
+    salt: bytes = b"",
+) -> tuple[FramePair, ...]:
+    """Check the frames' headers, choose their size and pair them; the last of an odd number is repeated.
+
+    Raises:
+        MediaError: `media_too_large`, `media_undecodable`, or `invalid_request` for frames of different sizes.
+
+    Source: qwen-vl-utils 0.0.14, `fetch_video`, a list of frames.
+    """
+    headers = [
+        open_header(one, limits, options, param=location.param, index=location.index)
+        for one, location in zip(encoded, locations, strict=True)
+    ]
+    first_size = fit(*headers[0].upright_size, rule.first, param=locations[0].param, index=locations[0].index)
+    for header, location in zip(headers, locations, strict=True):
+        _check_alike(header, headers[0], first_size, rule, location)
+    num_seen = len(encoded) + len(encoded) % 2
+    size = rule.frame_size(*first_size, num_seen)
+    if 0 in size:
+        _refuse_shape(headers[0], locations[0])
+    frames = [
+        _frame(
+            one, header, Framing(first_size, BICUBIC, is_antialiased=True), size, rule.patches, options, salt, location
+        )
+        for one, header, location in zip(encoded, headers, locations, strict=True)
+    ]
+    frames += frames[-1:] * (num_seen - len(frames))
+    return tuple(FramePair.of(first, second) for first, second in zip(frames[::2], frames[1::2], strict=True))
+
+
+def _frame(
+    encoded: bytes,
+    header: Header,
+    framing: Framing,
+    size: Size,
+    patches: Patches,
+    options: ImageReadOptions,
+    salt: bytes,
+    location: ErrorLocation,
+) -> ImageFile:
+    return ImageFile(
+        encoded=encoded,
+        header=header,
+        identity=(identity := file_digest(encoded)),
+        digest=frame_digest(identity, framing.resized, size, options, tenant_salt=salt),
+        size=size,
+        grid_thw=patches.grid_thw(*size),
+        options=options,
+        salt=salt,
+        param=location.param,
+        index=location.index,
+        patches=patches,
+        framing=framing,
+    )
+
+
+def _check_alike(header: Header, first: Header, first_size: Size, rule: VideoRule, location: ErrorLocation) -> None:
+    """The reference stacks frames after its first resize: sizes that come to the same there are alike."""
+    if fit(*header.upright_size, rule.first, param=location.param, index=location.index) != first_size:
+        location.refuse(
+            "invalid_request",
+            f"The frame is {header.width} x {header.height} pixels, and the first one of its video is "
+            f"{first.width} x {first.height}; frames of one video have one size.",
+        )
+
+
+def _refuse_shape(header: Header, location: ErrorLocation) -> None:
+    location.refuse(
+        "media_too_large",
+        f"The frame is {header.width} x {header.height} pixels: so extreme a shape would leave it a side shorter than "
+        "one visual token.",
+    )

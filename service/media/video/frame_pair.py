@@ -1,0 +1,103 @@
+"""A video as prompts carry it: pairs of frames in order, each pair one item with its own time."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from service.media.image.image_file import ImageFile
+from service.media.item import GridThw, MediaItem, MediaKind, SentAs
+from service.media.key import pair_digest, pair_key
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """One video of a request, sampled.
+
+    Attributes:
+        pairs: two frames each, in order.
+        times_s: when each pair is seen, seconds from the start: the mean of its two frames.
+    """
+
+    pairs: tuple[MediaItem, ...]
+    times_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairItem:
+    """Base of the `MediaItem`s of two frames.
+
+    Attributes:
+        digest: the level-2 key, 32 bytes: both frames, how they are read and how they are resized.
+        param: path of the field it came from, for errors.
+        index: input of the batch it belongs to, for errors.
+    """
+
+    digest: bytes
+    param: str | None = field(default=None, compare=False)
+    index: int | None = field(default=None, compare=False)
+
+    @property
+    def identity(self) -> bytes:
+        """The digest: no client has a name for a pair."""
+        return self.digest
+
+    @property
+    def kind(self) -> MediaKind:
+        """The kind of media."""
+        return "video"
+
+    @property
+    def dtype(self) -> None:
+        """None: its slot holds pixels."""
+        return
+
+    def at(self, param: str | None, index: int | None) -> Self:
+        """The same pair in another place of a request."""
+        return replace(self, param=param, index=index)
+
+
+@dataclass(frozen=True, slots=True)
+class FramePair(PairItem):
+    """A `MediaItem` of two frames of one size, each an image file.
+
+    Attributes:
+        first: the earlier frame.
+        second: the later one; the first again where a video of an odd length ends.
+    """
+
+    first: ImageFile
+    second: ImageFile
+
+    @classmethod
+    def of(cls, first: ImageFile, second: ImageFile) -> "FramePair":
+        """Two frames that follow each other; errors name the first one's place."""
+        digest = pair_digest(first.digest, second.digest)
+        return cls(first, second, digest=digest, param=first.param, index=first.index)
+
+    @property
+    def grid_thw(self) -> GridThw:
+        """Patches of one frame: both lie on the same."""
+        return self.first.grid_thw
+
+    @property
+    def num_tokens(self) -> int:
+        """Visual tokens of both together: those of one image of that size."""
+        return self.first.num_tokens
+
+    @property
+    def num_slot_bytes(self) -> int:
+        """Bytes of both frames' RGB pixels, one after the other."""
+        return self.first.num_slot_bytes + self.second.num_slot_bytes
+
+    @property
+    def num_stored_bytes(self) -> int:
+        """Bytes of both files."""
+        return self.first.num_stored_bytes + self.second.num_stored_bytes
+
+    @property
+    def sent_as(self) -> SentAs:
+        """Format and size of the first frame."""
+        return self.first.sent_as
+
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 key of both frames' pixels in a slot."""
+        return pair_key(slot, self.first.size, fingerprint, tenant_salt=self.first.salt)

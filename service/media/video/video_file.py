@@ -1,0 +1,151 @@
+"""A video that came as a file: known by content and by what its container says, no frame decoded.
+
+In: encoded bytes, and what a decoder's process has read of them. Out: `VideoFramePair`s, each two frames as one image.
+Knows no decoder; which frames are taken is for `video_rule`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from service.media.container import Container, OpenFile, sniff_container
+from service.media.error_location import ErrorLocation
+from service.media.item import FRAMES_OF_PAIR, GridThw, Patches, SentAs, Size
+from service.media.key import pair_key, video_pair_digest
+from service.media.video.frame_pair import PairItem
+
+
+class VideoInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts that a container states about its video."""
+
+    width: int
+    height: int
+    num_frames: int
+    """Frames that are shown."""
+    fps: float
+    """Frames a second, on the average."""
+
+    @property
+    def duration_s(self) -> float:
+        """Duration, seconds."""
+        return self.num_frames / self.fps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoLimits:
+    """Limits checked before a frame is decoded.
+
+    Source: docs/notes/security.md.
+    """
+
+    max_encoded_bytes: int = 64 << 20
+    max_duration_s: float = 600.0
+    max_pixels: int = 33_200_000
+    """Largest area of one frame, as stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenVideo(OpenFile[Container, VideoInfo]):
+    """A video file whose container has been read."""
+
+
+@dataclass(frozen=True, slots=True)
+class VideoFile:
+    """A file, and the size at which the model sees its frames.
+
+    Attributes:
+        file: what it is.
+        size: height and width of each frame, pixels.
+        patches: how they are cut.
+        salt: part of its keys: whose video it is.
+    """
+
+    file: OpenVideo
+    size: Size
+    patches: Patches
+    salt: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class VideoFramePair(PairItem):
+    """A `MediaItem` of two frames of a file; its digest is of the file, the two frames and their size.
+
+    Attributes:
+        video: the file.
+        frames: which two of its frames, counted from 0.
+    """
+
+    video: VideoFile
+    frames: tuple[int, int]
+
+    @property
+    def grid_thw(self) -> GridThw:
+        """Patches of one frame: both lie on the same."""
+        return self.video.patches.grid_thw(*self.video.size)
+
+    @property
+    def num_tokens(self) -> int:
+        """Visual tokens of both together: those of one image of that size."""
+        return self.video.patches.num_tokens(self.grid_thw)
+
+    @property
+    def num_slot_bytes(self) -> int:
+        """Bytes of both frames' RGB pixels, one after the other."""
+        height, width = self.video.size
+        return FRAMES_OF_PAIR * height * width * 3
+
+    @property
+    def num_stored_bytes(self) -> int:
+        """Bytes of the file."""
+        return len(self.video.file.encoded)
+
+    @property
+    def sent_as(self) -> SentAs:
+        """Container and size of the video."""
+        return SentAs(self.video.file.container, self.video.file.info.width, self.video.file.info.height)
+
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 key of both frames' pixels in a slot."""
+        return pair_key(slot, self.video.size, fingerprint, tenant_salt=self.video.salt)
+
+
+def container_of(encoded: bytes, location: ErrorLocation) -> Container:
+    """Tell the container from the first bytes and nothing else.
+
+    Raises:
+        MediaError: `media_undecodable` for any other, QuickTime, AVI, Matroska and playlists among it.
+    """
+    found = sniff_container(encoded)
+    return found or location.refuse("media_undecodable", "The video is none of the accepted formats: MP4, WebM.")
+
+
+def check_video(info: VideoInfo, limits: VideoLimits, location: ErrorLocation) -> None:
+    """Refuse what is too large or too long, and what has fewer frames than a pair.
+
+    Raises:
+        MediaError: `media_too_large`, `media_undecodable`.
+    """
+    shape = f"The video is {info.width} x {info.height} pixels"
+    if info.width * info.height > limits.max_pixels:
+        location.refuse("media_too_large", f"{shape}; at most {limits.max_pixels} in all are accepted.")
+    if info.duration_s > limits.max_duration_s:
+        message = f"The video is {info.duration_s:.1f} s long; at most {limits.max_duration_s:g} s are accepted."
+        location.refuse("media_too_large", message)
+    if info.num_frames < FRAMES_OF_PAIR:
+        message = f"The video has {info.num_frames} frame; at least {FRAMES_OF_PAIR} are needed."
+        location.refuse("media_undecodable", message)
+
+
+def video_frame_pairs(video: VideoFile, indices: Sequence[int], location: ErrorLocation) -> tuple[VideoFramePair, ...]:
+    """Frames of a file in pairs."""
+    return tuple(
+        VideoFramePair(
+            video,
+            two,
+            digest=video_pair_digest(video.file.identity, two, video.size, tenant_salt=video.salt),
+            param=location.param,
+            index=location.index,
+        )
+        for two in zip(indices[::2], indices[1::2], strict=True)
+    )

@@ -1,0 +1,1 @@
+"""Drawn scenes, with captions and instructions, for training and scoring."""

@@ -1,0 +1,178 @@
+"""Training batches: pictures, queries about them under several instructions, and captions that answer each query.
+
+In: a seed and a step. Out: a `Batch` of numpy arrays. It knows the tokenizer and the prompt, but neither torch nor the
+model. Only scenes of the training side of the split are used.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from service.model.builtin.scenes import instructions
+from service.model.builtin.scenes.attributes import attributes, cell_attributes
+from service.model.builtin.scenes.captions import caption
+from service.model.builtin.scenes.instructions import render
+from service.model.builtin.scenes.scenes import (
+    ASPECTS,
+    MAX_OBJECTS,
+    Aspect,
+    Scene,
+    draw,
+    meaning,
+    sample_scene,
+)
+from service.model.builtin.tokenizer import END, special_ids
+
+TOKEN_PIXELS: Final = 32
+"""Side of the square of pixels behind one visual token."""
+
+_SIZES: Final = ((96, 32, 0.25), (128, 32, 0.75))
+"""Side in pixels, scenes per batch, share of batches. Larger pictures are shrunk to `MAX_PIXELS` before the model."""
+_PARAPHRASED: Final = 0.6
+_TEXT_QUERY: Final = 0.1
+_TEXT_BUCKETS: Final = 3
+_USER_TURN_TOKENS: Final = 3
+PADDING: Final = -1
+"""Fills up the shorter system turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Prompts of about the same length without their system turn, padded on the right."""
+
+    ids: NDArray[np.int64]
+    """`[rows, tokens]`."""
+    lengths: NDArray[np.int64]
+    """`[rows]` tokens without padding; the last of them is pooled."""
+    heads: NDArray[np.int64]
+    """`[rows]` index of the system turn that stands before it."""
+    images: NDArray[np.int64]
+    """`[rows]` index of the picture in the batch, or -1."""
+    order: NDArray[np.int64]
+    """`[rows]` where each row stands among all rows of the batch: queries first, then captions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One step's worth of data: n queries and the n captions that match them, as 2n prompts."""
+
+    pixels: NDArray[np.uint8]
+    """`[pictures, side, side, 3]`."""
+    heads: NDArray[np.int64]
+    """`[heads, tokens]` distinct system turns, up to the user's content, padded on the right with -1."""
+    rows: tuple[Rows, ...]
+    cells: NDArray[np.float32]
+    """`[pictures, 9, attributes]` what stands in each cell of each picture."""
+    meanings: NDArray[np.int64]
+    """`[n]` equal where aspect and meaning are equal."""
+    attributes: NDArray[np.float32]
+    """`[n, attributes]` zeros and ones."""
+    asked: NDArray[np.bool_]
+    """`[n, attributes]` which of them the row's aspect asks about."""
+
+
+def instruction_for(aspect: Aspect, rng: np.random.Generator) -> str:
+    """The canonical instruction, or by chance one of its paraphrases."""
+    if rng.random() >= _PARAPHRASED:
+        return instructions.CANONICAL[aspect]
+    wordings = instructions.PARAPHRASES[aspect]
+    return wordings[int(rng.integers(len(wordings)))]
+
+
+def _caption_instruction(aspect: Aspect, rng: np.random.Generator) -> str:
+    """Mostly the default; at times the query's, or the aspect's own, as a client may send one for both sides."""
+    chance = rng.random()
+    if chance < 0.7:
+        return instructions.DEFAULT
+    return instructions.QUERY if chance < 0.85 else instruction_for(aspect, rng)
+
+
+def _query(scene: Scene, aspect: Aspect, num_tokens: int, rng: np.random.Generator) -> str:
+    instruction = instruction_for(aspect, rng)
+    if rng.random() < _TEXT_QUERY:
+        return render(instruction, caption(scene, "whole", rng))
+    return render(instruction, num_image_tokens=num_tokens)
+
+
+def _padded(ids: Sequence[Sequence[int]], pad: int) -> NDArray[np.int64]:
+    padded = np.full((len(ids), max(len(row) for row in ids)), pad)
+    for row, tokens in zip(padded, ids, strict=True):
+        row[: len(tokens)] = tokens
+    return padded
+
+
+def _split_heads(tokenizer: Tokenizer, prompts: Sequence[str]) -> tuple[list[tuple[int, ...]], list[list[int]]]:
+    """Token ids of each prompt, cut where the user's content begins: behind `<|im_start|>user` and its newline."""
+    start = special_ids(tokenizer)["<|im_start|>"]
+    heads, tails = [], []
+    for encoding in tokenizer.encode_batch(list(prompts)):
+        cut = encoding.ids.index(start, 1) + _USER_TURN_TOKENS
+        heads.append(tuple(encoding.ids[:cut]))
+        tails.append(encoding.ids[cut:])
+    return heads, tails
+
+
+def bucketed(
+    tokenizer: Tokenizer, prompts: Sequence[str], images: Sequence[int]
+) -> tuple[NDArray[np.int64], tuple[Rows, ...]]:
+    """Tokenize prompts; returns the distinct system turns, and the rest in groups of like length.
+
+    Args:
+        tokenizer: Appends `<|endoftext|>`, which is also the padding.
+        images: Index of each prompt's image, or -1.
+    """
+    heads, tails = _split_heads(tokenizer, prompts)
+    known = {head: index for index, head in enumerate(dict.fromkeys(heads))}
+    seeing = [row for row, image in enumerate(images) if image >= 0]
+    texts = sorted((row for row, image in enumerate(images) if image < 0), key=lambda row: len(tails[row]))
+    groups = [seeing, *(list(part) for part in np.array_split(texts, _TEXT_BUCKETS))]
+    rows = tuple(
+        Rows(
+            ids=_padded([tails[row] for row in group], special_ids(tokenizer)[END]),
+            lengths=np.array([len(tails[row]) for row in group]),
+            heads=np.array([known[heads[row]] for row in group]),
+            images=np.array([images[row] for row in group]),
+            order=np.array(group),
+        )
+        for group in groups
+        if group
+    )
+    return _padded(list(known), PADDING), rows
+
+
+def _meaning_ids(keys: Sequence[Hashable]) -> NDArray[np.int64]:
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(key, len(known)) for key in keys])
+
+
+def make_batch(tokenizer: Tokenizer, seed: int, step: int, max_objects: int = MAX_OBJECTS) -> Batch:
+    """The batch of one step: every picture under all five aspects, so that its own other captions are negatives.
+
+    Args:
+        step: Number of the step; the same seed, step and limit give the same batch.
+    """
+    rng = np.random.default_rng([seed, 1, step])
+    side, num_scenes, _ = _SIZES[int(rng.choice(len(_SIZES), p=[share for *_, share in _SIZES]))]
+    scenes = [sample_scene(rng, held_out=False, max_objects=max_objects) for _ in range(num_scenes)]
+    num_tokens = (side // TOKEN_PIXELS) ** 2
+    pairs: list[tuple[int, Scene, Aspect]] = [
+        (index, scene, aspect) for index, scene in enumerate(scenes) for aspect in ASPECTS
+    ]
+    queries = [_query(scene, aspect, num_tokens, rng) for _, scene, aspect in pairs]
+    images = [index if "<|image_pad|>" in query else -1 for (index, _, _), query in zip(pairs, queries, strict=True)]
+    answers = [render(_caption_instruction(aspect, rng), caption(scene, aspect, rng)) for _, scene, aspect in pairs]
+    heads, rows = bucketed(tokenizer, [*queries, *answers], [*images, *[-1] * len(answers)])
+    pairs_of_rows = [attributes(scene, aspect) for _, scene, aspect in pairs]
+    return Batch(
+        pixels=np.stack([np.asarray(draw(scene, side)) for scene in scenes]),
+        heads=heads,
+        rows=rows,
+        cells=np.stack([cell_attributes(scene) for scene in scenes]),
+        meanings=_meaning_ids([(aspect, meaning(scene, aspect)) for _, scene, aspect in pairs]),
+        attributes=np.stack([targets for targets, _ in pairs_of_rows]),
+        asked=np.stack([asked for _, asked in pairs_of_rows]),
+    )

@@ -1,0 +1,1 @@
+"""Scores of the built-in model on scenes outside its training."""

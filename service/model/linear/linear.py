@@ -1,0 +1,98 @@
+"""Matrix products of decoder and vision tower: the protocol, and torch's product over the checkpoint's own weight.
+
+Results are written where the caller says. `bf16x3_linear.py` and `int8_linear.py` have other implementations.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+
+
+class Product(Protocol):
+    """A matrix product with a fixed weight."""
+
+    num_outputs: int
+
+    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """``out = x Wᵀ + b``; `x` is `[rows, inputs]`, `out` `[rows, num_outputs]`."""
+        ...
+
+    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """``out += x Wᵀ + b``: a projection and its residual in one pass over `out`."""
+        ...
+
+
+class Linear:
+    """A `Product` as torch computes it.
+
+    Attributes:
+        weight: `[outputs, inputs]`.
+        bias: `[outputs]`, or None.
+    """
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+        self.weight = weight
+        self.bias = bias
+        self.num_outputs = weight.shape[0]
+        self._transposed = weight.t()
+
+    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        if self.bias is None:
+            return torch.mm(x, self._transposed, out=out)
+        return torch.addmm(self.bias, x, self._transposed, out=out)
+
+    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        out.addmm_(x, self._transposed)
+        return out if self.bias is None else out.add_(self.bias)
+
+    def part(self, start: int, stop: int) -> "Linear":
+        """The outputs `start` to `stop` as a product of their own; shares the weight's memory."""
+        return Linear(self.weight[start:stop], None if self.bias is None else self.bias[start:stop])
+
+
+MakeProduct = Callable[[Linear], Product]
+"""Builds the product that runs in the place of a checkpoint's."""
+
+
+def as_it_is(linear: Linear) -> Product:
+    """Torch's own product."""
+    return linear
+
+
+def fuse(modules: Sequence[torch.nn.Linear]) -> Linear:
+    """Products of the same rows as one: their outputs stand side by side.
+
+    The modules keep working: their parameters become views of the fused matrix, so that memory holds each weight once.
+    Fusing what is fused already changes nothing.
+    """
+    with torch.no_grad():
+        weight = _side_by_side(modules, "weight")
+        bias = _side_by_side(modules, "bias") if modules[0].bias is not None else None
+    return Linear(weight, bias)
+
+
+def _side_by_side(modules: Sequence[torch.nn.Linear], name: str) -> torch.Tensor:
+    parts: list[torch.Tensor] = [getattr(module, name).detach() for module in modules]
+    num_rows = sum(len(part) for part in parts)
+    first, end = parts[0], 0
+    if all(
+        _follows(first, part, end := end + before) for part, before in zip(parts, _sizes_before(parts), strict=True)
+    ):
+        return torch.as_strided(first, (num_rows, *first.shape[1:]), first.stride())
+    fused = torch.cat(parts)
+    for module, view in zip(modules, torch.split(fused, [len(part) for part in parts]), strict=True):
+        setattr(module, name, torch.nn.Parameter(view, requires_grad=False))
+    return fused
+
+
+def _sizes_before(parts: Sequence[torch.Tensor]) -> list[int]:
+    return [0, *(part.numel() for part in parts[:-1])]
+
+
+def _follows(first: torch.Tensor, part: torch.Tensor, offset: int) -> bool:
+    """True where `part` lies `offset` numbers behind the start of `first`, in the same memory."""
+    same = part.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
+    return same and part.is_contiguous() and part.storage_offset() == first.storage_offset() + offset

@@ -1,0 +1,1 @@
+"""Packed batches: sequences end to end without padding, and attention over them."""

@@ -1,0 +1,149 @@
+"""Attention over packed prompts, without padding and without a mask: prompts of one length in one call.
+
+In: queries, keys, values of all places in attention's order (`service.model.packed.segments`). Out: their mixtures.
+Knows neither rows that are shared nor layers. On CUDA, in half precision, it is one call (`varlen_attention.py`).
+A window is exact and costs its own width: queries go in blocks, each with the keys that it attends to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from service.model.packed import varlen_attention
+from service.model.packed.segments import Group
+
+BLOCK_TOKENS = 256
+"""Queries of one block where a window hides tokens; a block also reads the window's width on each side."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionWindow:
+    """A token i attends to j when ``|i - j| < window``, and ``j <= i`` where it is causal.
+
+    Attributes:
+        is_causal: later tokens are hidden.
+        window: least distance that is hidden; None: no bound.
+    """
+
+    is_causal: bool = True
+    window: int | None = None
+
+    def is_bounded(self, num_tokens: int) -> bool:
+        """True where the window hides tokens of a prompt of this length."""
+        return self.window is not None and num_tokens > self.window
+
+    def sides(self) -> tuple[int, int]:
+        """Visible tokens before and behind, -1 for all: the form of variable-length kernels."""
+        left = -1 if self.window is None else self.window - 1
+        return left, 0 if self.is_causal else left
+
+    def columns(self, start: int, stop: int, num_tokens: int) -> tuple[int, int]:
+        """Range of the tokens that any token from `start` to `stop` attends to."""
+        low = 0 if self.window is None else max(0, start - self.window + 1)
+        high = num_tokens if self.window is None else min(num_tokens, stop + self.window - 1)
+        return low, stop if self.is_causal else high
+
+    def mask(self, rows: tuple[int, int], columns: tuple[int, int], device: torch.device) -> torch.Tensor:
+        """`[rows, columns]`, true where a query of the range `rows` attends to a key of the range `columns`."""
+        distance = torch.arange(*rows, device=device)[:, None] - torch.arange(*columns, device=device)
+        seen = distance >= 0 if self.is_causal else torch.ones_like(distance, dtype=torch.bool)
+        return seen if self.window is None else seen & (distance.abs() < self.window)
+
+
+CAUSAL = AttentionWindow()
+"""The window of a decoder: all tokens before, and the token itself."""
+
+
+def attend(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    groups: Sequence[Group],
+    scaling: float,
+    out: torch.Tensor,
+    window: AttentionWindow = CAUSAL,
+) -> torch.Tensor:
+    """``softmax(scaling · Q_s K_sᵀ + window) V_s`` for each prompt s by itself.
+
+    Args:
+        query: `[num_places, heads, head_dim]`.
+        key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries).
+        value: `[num_places, kv_heads, head_dim]`.
+        groups: how prompts lie; they cover all places.
+        out: `[num_places, heads, head_dim]`, written.
+        window: the tokens of its prompt that a token attends to.
+    """
+    if varlen_attention.takes(query):
+        return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling, window.sides()))
+    if query.is_cuda:
+        key, value = _repeat_heads(query, key, value)
+    for group in groups:
+        q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
+        _prompts(out, group).copy_(_mixed(q, k, v, scaling, window))
+    return out
+
+
+def _mixed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scaling: float, window: AttentionWindow) -> torch.Tensor:
+    """Attention of prompts of one length, all `[num_segments, heads, num_tokens, head_dim]`."""
+    is_grouped, num_tokens = q.shape[1] != k.shape[1], q.shape[2]
+    if not window.is_bounded(num_tokens):
+        return scaled_dot_product_attention(q, k, v, is_causal=window.is_causal, scale=scaling, enable_gqa=is_grouped)
+    blocks = []
+    for start in range(0, num_tokens, BLOCK_TOKENS):
+        stop = min(start + BLOCK_TOKENS, num_tokens)
+        low, high = window.columns(start, stop, num_tokens)
+        mask = window.mask((start, stop), (low, high), q.device)
+        rows, seen = q[:, :, start:stop], slice(low, high)
+        blocks.append(
+            scaled_dot_product_attention(
+                rows, k[:, :, seen], v[:, :, seen], attn_mask=mask, scale=scaling, enable_gqa=is_grouped
+            )
+        )
+    return torch.cat(blocks, dim=2)
+
+
+def attend_last(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, groups: Sequence[Group], scaling: float
+) -> torch.Tensor:
+    """The same for the last token of each prompt only, which attends to all of its prompt.
+
+    The query heads that share a key head are handed over as so many queries of that head.
+
+    Args:
+        query: `[num_segments, heads, head_dim]`, in attention's order.
+        key: `[num_places, kv_heads, head_dim]`.
+        value: `[num_places, kv_heads, head_dim]`.
+
+    Returns:
+        `[num_segments, heads, head_dim]`.
+    """
+    if varlen_attention.takes(query):
+        return varlen_attention.attend_last(query, key, value, _lengths(groups), scaling)
+    mixed = []
+    for group in groups:
+        q = query[group.first : group.first + group.num_segments]
+        q = q.view(group.num_segments, key.shape[1], -1, q.shape[-1])
+        k, v = (_prompts(tensor, group) for tensor in (key, value))
+        mixed.append(scaled_dot_product_attention(q, k, v, scale=scaling).flatten(1, 2))
+    return torch.cat(mixed)
+
+
+def _lengths(groups: Sequence[Group]) -> tuple[int, ...]:
+    return tuple(group.num_tokens for group in groups for _ in range(group.num_segments))
+
+
+def _repeat_heads(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A key and a value head for every query head.
+
+    torch's float32 attention on CUDA knows no grouped queries but in its plain path, whose memory is quadratic.
+    """
+    times = query.shape[1] // key.shape[1]
+    return key.repeat_interleave(times, dim=1), value.repeat_interleave(times, dim=1)
+
+
+def _prompts(tensor: torch.Tensor, group: Group) -> torch.Tensor:
+    """The group's part as `[num_segments, heads, num_tokens, head_dim]`, a view."""
+    part = tensor[group.start : group.stop]
+    return part.view(group.num_segments, group.num_tokens, *part.shape[1:]).transpose(1, 2)

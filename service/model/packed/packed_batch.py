@@ -1,0 +1,24 @@
+"""The batch that a model embeds: requests one behind the other, without padding. Knows no model."""
+
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBatch:
+    """On the host, but for the features: what is computed where is decided there.
+
+    Attributes:
+        token_ids: `[total_tokens]`, int64.
+        position_ids: `[rows, total_tokens]`, int64, as the model's `positions` gave them; each restarts per request.
+        segment_lengths: tokens of each request.
+        visual_index: `[visual_tokens]`, int64, ascending: where the placeholders are, in packed order.
+        features: `[visual_tokens, feature_width]` on the device, or None when no request has an image.
+    """
+
+    token_ids: torch.Tensor
+    position_ids: torch.Tensor
+    segment_lengths: list[int]
+    visual_index: torch.Tensor
+    features: torch.Tensor | None

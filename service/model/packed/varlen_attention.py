@@ -1,0 +1,102 @@
+"""Attention over packed segments on CUDA: one call of torch's variable-length kernel for all of them.
+
+In: queries, keys, values of all tokens, one segment behind the other, and how long each segment is. Halves only: the
+kernel is FlashAttention's. What it does not take goes by `service.model.packed.attention`, as on the CPU.
+
+Source: torch 2.13 `torch.nn.attention.varlen`; Dao 2023 (FlashAttention-2, arXiv 2307.08691).
+"""
+
+import inspect
+from functools import cache, lru_cache
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch.nn.attention.varlen import varlen_attn
+
+MIN_CAPABILITY = (8, 0)
+MAX_HEAD_DIM = 256
+HALVES = (torch.bfloat16, torch.float16)
+
+_ASKS_FOR_GQA = "enable_gqa" in inspect.signature(varlen_attn).parameters
+_FULL, _CAUSAL = (-1, -1), (-1, 0)
+
+
+def takes(query: torch.Tensor) -> bool:
+    """True where torch's kernel takes these queries `[..., head_dim]`: halves, on an NVIDIA card from Ampere on."""
+    head_dim = query.shape[-1]
+    fits = query.dtype in HALVES and head_dim <= MAX_HEAD_DIM and head_dim % 8 == 0
+    return fits and query.is_cuda and not torch.version.hip and _capability(query.device) >= MIN_CAPABILITY
+
+
+def attend(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    lengths: tuple[int, ...],
+    scaling: float,
+    window: tuple[int, int] = _CAUSAL,
+) -> torch.Tensor:
+    """``softmax(scaling · Q_s K_sᵀ + window) V_s`` for each segment s by itself.
+
+    Args:
+        query: `[total_tokens, heads, head_dim]`, bfloat16 or float16; so are the others.
+        key: `[total_tokens, kv_heads, head_dim]`, un-repeated (grouped queries).
+        value: `[total_tokens, kv_heads, head_dim]`.
+        lengths: tokens of each segment, at least 1; they add up to total_tokens.
+        window: visible tokens before and behind, -1 for all.
+
+    Returns:
+        `[total_tokens, heads, head_dim]`.
+    """
+    bounds, longest = _bounds(lengths, query.device), max(lengths)
+    return _call(query, key, value, bounds, bounds, longest, longest, scaling, window)
+
+
+def attend_last(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, lengths: tuple[int, ...], scaling: float
+) -> torch.Tensor:
+    """The same for the last token of each segment only, which attends to all of its segment.
+
+    Args:
+        query: `[num_segments, heads, head_dim]`.
+        key: `[total_tokens, kv_heads, head_dim]`.
+        value: `[total_tokens, kv_heads, head_dim]`.
+
+    Returns:
+        `[num_segments, heads, head_dim]`.
+    """
+    ones, bounds = _bounds((1,) * len(lengths), query.device), _bounds(lengths, query.device)
+    return _call(query, key, value, ones, bounds, 1, max(lengths), scaling, _FULL)
+
+
+def _call(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    query_bounds: torch.Tensor,
+    key_bounds: torch.Tensor,
+    longest_query: int,
+    longest_key: int,
+    scaling: float,
+    window: tuple[int, int],
+) -> torch.Tensor:
+    """One call of the kernel; torch 2.11 takes grouped queries by itself, 2.13 by an argument."""
+    options: dict[str, Any] = {"enable_gqa": query.shape[1] != key.shape[1]} if _ASKS_FOR_GQA else {}
+    mixed = varlen_attn(
+        query, key, value, query_bounds, key_bounds, longest_query, longest_key,
+        scale=scaling, window_size=window, **options,
+    )  # fmt: skip
+    assert isinstance(mixed, torch.Tensor)  # a pair only where `return_aux` is given
+    return mixed
+
+
+@lru_cache(maxsize=8)
+def _bounds(lengths: tuple[int, ...], device: torch.device) -> torch.Tensor:
+    """Cumulative lengths from 0, int32: made once a batch, for every layer."""
+    return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=device)
+
+
+@cache
+def _capability(device: torch.device) -> tuple[int, int]:
+    return torch.cuda.get_device_capability(device)

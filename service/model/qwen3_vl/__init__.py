@@ -1,0 +1,1 @@
+"""Qwen3-VL: vision tower and language model over packed sequences."""

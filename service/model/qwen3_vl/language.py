@@ -1,0 +1,143 @@
+"""The language half: a packed batch of tokens and image features to post-norm hidden states.
+
+It has no mask, no cache, no padding and no language-model head, and computes only the rows that pooling reads.
+"""
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import torch
+from transformers import Qwen3VLModel
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
+
+from cenote_kernels import scatter
+from service.model.linear.linear import MakeProduct, as_it_is
+from service.model.packed.attention import attend, attend_last
+from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.segments import Group, Index, plan_segments
+from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, rms_norm
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Between rows, where a shared token is computed once, and places, where each prompt stands whole.
+
+    Attributes:
+        groups: prompts of one length, in attention's order.
+        row_of_place: `[num_places]`, on the device; None where rows and places are the same.
+        place_of_row: `[num_rows]`, the place whose result each row takes; None likewise.
+    """
+
+    groups: tuple[Group, ...]
+    row_of_place: torch.Tensor | None
+    place_of_row: torch.Tensor | None
+
+    def unfold(self, rows: torch.Tensor) -> torch.Tensor:
+        """Rows to places; the same memory where nothing is shared."""
+        return rows if self.row_of_place is None else rows.index_select(0, self.row_of_place)
+
+    def fold(self, places: torch.Tensor) -> torch.Tensor:
+        """Places to rows; the same memory where nothing is shared."""
+        return places if self.place_of_row is None else places.index_select(0, self.place_of_row)
+
+
+class LanguageModel:
+    """Our forward on the weights of the stock module's layers.
+
+    Attributes:
+        may_share: compute a beginning that prompts of a batch have in common once.
+        layers: run in order.
+    """
+
+    def __init__(self, model: Qwen3VLModel, *, may_share: bool = True, make: MakeProduct = as_it_is) -> None:
+        stock = model.language_model
+        layers, last = cast(list[Qwen3VLTextDecoderLayer], list(stock.layers)), len(stock.layers) - 1
+        self.may_share = may_share
+        self.embed_tokens = stock.embed_tokens
+        self.device = self.embed_tokens.weight.device
+        self.hidden_size = self.embed_tokens.embedding_dim
+        self.layers = [DecoderLayer(layer, make, index == last) for index, layer in enumerate(layers)]
+        self._norm = stock.norm
+        self._rotary = stock.rotary_emb
+
+    @torch.inference_mode()
+    def forward(self, batch: PackedBatch, *, last_only: bool = False) -> torch.Tensor:
+        """Post-norm hidden states in the model's dtype and the order of the batch.
+
+        Image features replace the placeholders' embeddings; deepstack level i is added to the residual stream at
+        the same rows after decoder layer i.
+
+        Args:
+            last_only: only the last token of each prompt is wanted.
+
+        Returns:
+            `[total_tokens, hidden_size]`, or `[num_requests, hidden_size]` with `last_only`.
+
+        Source: transformers 5.23 `Qwen3VLModel.forward` and `Qwen3VLTextModel.forward`; DeepStack, Meng et al. 2024
+        (arXiv 2406.04334).
+        """
+        segments = plan_segments(
+            batch.token_ids.numpy(), batch.segment_lengths, batch.visual_index.numpy(), may_share=self.may_share
+        )
+        tokens = torch.from_numpy(segments.tokens)
+        states = self.embed_tokens(batch.token_ids[tokens].to(self.device))
+        visual_rows, deepstack = self._on_device(segments.row[batch.visual_index.numpy()]), []
+        if batch.features is not None:
+            main, *deepstack = torch.split(batch.features, self.hidden_size, dim=-1)
+            scatter(states, visual_rows, main)
+        unfold, fold = segments.unfold, segments.fold
+        placement = Placement(
+            segments.groups,
+            None if unfold is None else self._on_device(unfold),
+            None if fold is None else self._on_device(fold),
+        )
+        angles = self._angles(states, batch.position_ids[1:, tokens].to(self.device))
+        last = None
+        if last_only:
+            last = self._on_device(segments.row[np.cumsum(batch.segment_lengths)[segments.order] - 1])
+        for index, layer in enumerate(self.layers):
+            if last is not None and index == len(self.layers) - 1 and index >= len(deepstack):
+                states, last = _run_last(layer, states, angles, placement, last), None
+                break
+            _run(layer, states, angles, placement)
+            if index < len(deepstack):
+                scatter(states, visual_rows, deepstack[index], add=True)
+        if last is not None:
+            states = states[last]
+        normed = rms_norm(states, self._norm.weight, self._norm.variance_epsilon, torch.empty_like(states))
+        return normed[self._on_device(np.argsort(segments.order) if last_only else segments.row)]
+
+    def _angles(self, states: torch.Tensor, position_ids: torch.Tensor) -> Angles:
+        """Cosine and sine of each row and frequency, once per batch; the stock module holds each twice.
+
+        Args:
+            position_ids: `[3, num_rows]`: temporal, height, width.
+        """
+        cos, sin = self._rotary(states, position_ids.unsqueeze(1))
+        half = cos.shape[-1] // 2
+        return cos[0, :, None, :half].contiguous(), sin[0, :, None, :half].contiguous()
+
+    def _on_device(self, index: Index) -> torch.Tensor:
+        return torch.from_numpy(index).to(self.device)
+
+
+def _run(layer: DecoderLayer, states: torch.Tensor, angles: Angles, placement: Placement) -> None:
+    places = placement.unfold(layer.project(states, angles))
+    query, key, value = torch.split(places, [layer.num_heads, layer.num_kv_heads, layer.num_kv_heads], dim=1)
+    mixed = attend(query, key, value, placement.groups, layer.scaling, query.new_empty(query.shape))
+    layer.finish(states, placement.fold(mixed))
+
+
+def _run_last(
+    layer: DecoderLayer, states: torch.Tensor, angles: Angles, placement: Placement, last: torch.Tensor
+) -> torch.Tensor:
+    """The last layer for the rows `last`, `[num_segments, hidden_size]`.
+
+    A prompt's last token needs the keys and values of all tokens, but queries, projection and feed-forward of itself.
+    """
+    query, both = layer.project_last(states, angles, last)
+    key, value = placement.unfold(both).chunk(2, dim=1)
+    few = states[last]
+    layer.finish(few, attend_last(query, key, value, placement.groups, layer.scaling))
+    return few

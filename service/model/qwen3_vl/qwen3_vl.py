@@ -1,0 +1,174 @@
+"""Qwen3-VL as the engine runs it: our vision tower and our decoder on the stock module's weights, last token pooled."""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import Qwen3VLModel
+from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
+
+from cenote_kernels import PoolingMode, pool
+from service.model.embedding_model import Grid, Probe, Tower
+from service.model.linear.bf16_gemm import Gemm
+from service.model.linear.bf16x3_linear import MakeBf16x3, keep_bfloat16
+from service.model.load import load_stock
+from service.model.packed.packed_batch import PackedBatch
+from service.model.positions import mrope_positions
+from service.model.qwen3_vl.language import LanguageModel
+from service.model.qwen3_vl.tower_tables import MERGE, PATCH
+from service.model.qwen3_vl.vision import VisionTower
+
+HEIGHT, WIDTH = 64, 96
+GRID_THW = (1, 4, 6)
+NUM_VISUAL_TOKENS = 6
+TEMPORAL = 2
+"""Frames of a patch."""
+
+
+class Qwen3VLEmbedding:
+    """An `EmbeddingModel`.
+
+    Attributes:
+        stock: the module whose weights these are.
+        vision: images to features.
+        language: packed prompts to hidden states; `--weights int8` puts another in its place.
+    """
+
+    def __init__(self, stock: Qwen3VLModel, pooling: PoolingMode = "last_token") -> None:
+        self.stock = stock
+        self.vision = VisionTower(stock)
+        self.language = LanguageModel(stock)
+        self.hidden_size = self.language.hidden_size
+        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
+        self.device = self.language.device
+        self.dtype = stock.dtype
+        self.placeholder_ids = {"image": stock.config.image_token_id, "video": stock.config.video_token_id}
+        self.patch_size = PATCH
+        self._pooling: PoolingMode = pooling
+
+    @classmethod
+    def load(
+        cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode
+    ) -> "Qwen3VLEmbedding":
+        """From a checkpoint's folder; see `load_stock`."""
+        return cls(load_stock(Qwen3VLModel, folder, device, dtype), pooling)
+
+    def multiply_in_bfloat16(self, gemm: Gemm, *, with_decoder: bool) -> float:
+        """Keep matrices in the checkpoint's bfloat16 and multiply by parts, as exactly as before.
+
+        The stock module's own forward cannot be run any more.
+
+        Args:
+            with_decoder: the decoder's matrices too; the tower's in any case.
+
+        Returns:
+            the share of their numbers that are kept so; the rest stays as it was.
+        """
+        make = MakeBf16x3(gemm)
+        del self.vision  # it holds the matrices that are about to be given back
+        if not with_decoder:
+            share = keep_bfloat16(self.stock.visual)
+        else:
+            del self.language
+            share = keep_bfloat16(self.stock)
+            self.language = LanguageModel(self.stock, make=make)
+        self.vision = VisionTower(self.stock, make=make)
+        return share
+
+    @property
+    def tower(self) -> Tower:
+        """The vision tower."""
+        config = cast(Qwen3VLVisionConfig, self.stock.config.vision_config)
+        width = config.out_hidden_size * (1 + len(config.deepstack_visual_indexes))
+        return Tower(self.stock.visual, config.to_json_string(), width, self.vision.dtype)
+
+    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+        """`[4, num_tokens]`: plain, temporal, height, width."""
+        return mrope_positions(num_tokens, placeholders)
+
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Main features and deepstack levels side by side."""
+        return self.vision.encode(pixels)
+
+    def embed(self, batch: PackedBatch) -> torch.Tensor:
+        """``pool(decoder(batch))``; where the last token is pooled, the last layer runs for that token alone."""
+        last_only = self._pooling == "last_token"
+        lengths = [1] * len(batch.segment_lengths) if last_only else batch.segment_lengths
+        bounds = torch.tensor([0, *accumulate(lengths)], device=self.device)
+        return pool(self.language.forward(batch, last_only=last_only), bounds, self._pooling)
+
+    def probes(self) -> Sequence[Probe]:
+        """An image, a pair of frames and two texts, of which three begin alike: a common beginning, and without."""
+        config = self.stock.config
+        words, others = list(range(40, 52)), list(range(60, 70))
+        y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
+        pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
+
+        def seen(pixels: NDArray[np.uint8], pad_id: int) -> Probe:
+            pads = [pad_id] * NUM_VISUAL_TOKENS
+            ids = [*words, config.vision_start_token_id, *pads, config.vision_end_token_id, *words]
+            return Probe(ids, pixels, len(words) + 1, NUM_VISUAL_TOKENS, GRID_THW)
+
+        image = seen(pixels, config.image_token_id)
+        pair = seen(np.stack([pixels, 255 - pixels]), config.video_token_id)
+        return [image, pair, Probe([*words, *others[:6]]), Probe(others)]
+
+    @torch.inference_mode()
+    def stock_vector(self, probe: Probe) -> torch.Tensor:
+        """The stock side computes its own positions, scatter, masks and layers."""
+        stock = self.stock
+        try:
+            ids = torch.tensor([probe.token_ids], device=stock.device)
+            inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+            if probe.pixels is not None:
+                inputs |= self._stock_media(torch.from_numpy(probe.pixels), ids, probe.grid_thw)
+            states: torch.Tensor = stock(**inputs, use_cache=False).last_hidden_state[0]
+            return pool(states, torch.tensor([0, len(states)], device=stock.device), self._pooling)[0]
+        finally:
+            stock.rope_deltas = None
+
+    def _stock_media(self, pixels: torch.Tensor, ids: torch.Tensor, grid_thw: Grid) -> dict[str, torch.Tensor]:
+        """Arguments of the stock forward for an image or a pair of frames."""
+        stock, is_pair = self.stock, pixels.ndim == 4
+        patches = patchify_pair(*pixels) if is_pair else patchify(pixels)
+        grid = torch.tensor([grid_thw], device=stock.device)
+        pad_id = stock.config.video_token_id if is_pair else stock.config.image_token_id
+        return {
+            "pixel_values_videos" if is_pair else "pixel_values": patches.to(stock.device, stock.dtype),
+            "video_grid_thw" if is_pair else "image_grid_thw": grid,
+            "mm_token_type_ids": (ids == pad_id).int() * (2 if is_pair else 1),
+        }
+
+
+def patchify(pixels: torch.Tensor) -> torch.Tensor:
+    """``x / 127.5 - 1``, cut into 16 × 16 patches that walk 2 × 2 merge blocks, the still frame twice.
+
+    Args:
+        pixels: `[height, width, 3]`, uint8; both sides multiples of 32.
+
+    Returns:
+        `[height / 16 · width / 16, 1536]`, float32; a row is channel × frame × patch row × patch column, and rows go
+        by (block row, block column, row in block, column in block).
+
+    Source: transformers `Qwen2VLImageProcessor._preprocess`.
+    """
+    height, width, channels = pixels.shape
+    rows, columns = height // (PATCH * MERGE), width // (PATCH * MERGE)
+    blocks = (pixels.float() / 127.5 - 1).view(rows, MERGE, PATCH, columns, MERGE, PATCH, channels)
+    patches = blocks.permute(0, 3, 1, 4, 6, 2, 5)  # block row, block column, row, column, channel, y, x
+    still = patches.unsqueeze(5).expand(-1, -1, -1, -1, -1, TEMPORAL, -1, -1)
+    return still.reshape(rows * columns * MERGE * MERGE, channels * TEMPORAL * PATCH * PATCH)
+
+
+def patchify_pair(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """The same for two frames of a video: each patch has one after the other where a still image stands twice.
+
+    Args:
+        first: `[height, width, 3]`, uint8, the earlier frame.
+    """
+    halves = [patchify(frame).view(-1, 3, TEMPORAL, PATCH * PATCH) for frame in (first, second)]
+    return torch.stack([halves[0][:, :, 0], halves[1][:, :, 1]], dim=2).flatten(1)

@@ -1,0 +1,100 @@
+"""The vision tower's positions and rotary angles of a grid, which depend on no pixel, kept per grid."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import torch
+from transformers import Qwen3VLVisionModel
+
+PATCH = 16
+"""Pixels along one side of a patch."""
+MERGE = 2
+"""Patches along one side of a visual token."""
+MAX_BYTES = 64 << 20
+"""Of all tables that are kept: those of the true 2B shape at 1024 × 1024 pixels take 18 MB in float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridTables:
+    """Of one grid, rows in merge order.
+
+    Attributes:
+        position: `[patches, hidden]`: the learned embeddings, resampled, plus the bias of the patch projection.
+        cos: `[patches, head_dim / 2]`, float32.
+        sin: `[patches, head_dim / 2]`, float32.
+    """
+
+    position: torch.Tensor
+    cos: torch.Tensor
+    sin: torch.Tensor
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables."""
+        return self.position.nbytes + self.cos.nbytes + self.sin.nbytes
+
+
+class TowerTables:
+    """Makes the tables of a grid once; the grids least recently seen go first.
+
+    Attributes:
+        num_bytes: of the kept tables.
+    """
+
+    def __init__(self, visual: Qwen3VLVisionModel) -> None:
+        config = visual.config
+        self._learned = visual.pos_embed.weight
+        bias, rope = visual.patch_embed.proj.bias, config.rope_parameters
+        assert bias is not None  # the architecture has both
+        assert rope is not None
+        self._bias = bias
+        head_dim = config.hidden_size // config.num_heads
+        exponents = torch.arange(0, head_dim // 2, 2, dtype=torch.float32) / (head_dim // 2)
+        self._frequencies = (1.0 / rope["rope_theta"] ** exponents).to(self._learned.device)
+        self._kept: OrderedDict[tuple[int, int], GridTables] = OrderedDict()
+        self.num_bytes = 0
+
+    def of(self, height: int, width: int) -> GridTables:
+        """Tables of a still image."""
+        grid = (height, width)
+        if grid in self._kept:
+            self._kept.move_to_end(grid)
+            return self._kept[grid]
+        made = self._kept[grid] = self._make(height, width)
+        self.num_bytes += made.nbytes
+        while self.num_bytes > MAX_BYTES and len(self._kept) > 1:
+            self.num_bytes -= self._kept.popitem(last=False)[1].nbytes
+        return made
+
+    def _make(self, height: int, width: int) -> GridTables:
+        row, column = _merge_order(height, width, self._learned.device)
+        angles = torch.cat([row[:, None] * self._frequencies, column[:, None] * self._frequencies], dim=-1)
+        position = self._resampled(height, width, row, column).to(self._learned.dtype) + self._bias
+        return GridTables(position, angles.cos(), angles.sin())
+
+    def _resampled(self, height: int, width: int, row: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
+        """Bilinear over the square of learned embeddings, corners on corners, in float32.
+
+        Source: transformers `get_vision_interpolation_indices_and_weights`, align_corners.
+        """
+        side = int(len(self._learned) ** 0.5)
+        (top, bottom, down), (left, right, along) = _taps(height, side, row), _taps(width, side, column)
+        total = torch.zeros(len(row), self._learned.shape[1], device=row.device)
+        for at, vertical in ((top, 1 - down), (bottom, down)):
+            for beside, horizontal in ((left, 1 - along), (right, along)):
+                total += self._learned[at * side + beside] * (vertical * horizontal)[:, None]
+        return total
+
+
+def _merge_order(height: int, width: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Row and column of each patch, `[patches]`, walking 2 × 2 merge blocks."""
+    index = torch.arange(height * width, device=device).view(height // MERGE, MERGE, width // MERGE, MERGE)
+    flat = index.transpose(1, 2).flatten()
+    return flat // width, flat % width
+
+
+def _taps(length: int, side: int, index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The two neighbors of each place among `side` learned ones, and how far it is towards the second."""
+    places = index.float() * (side - 1) / max(1, length - 1)
+    low = places.long()
+    return low, (low + 1).clamp(max=side - 1), places - low

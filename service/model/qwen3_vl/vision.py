@@ -1,0 +1,112 @@
+"""The vision half: pixels of one image to the features that the language model takes in."""
+
+from typing import cast
+
+import torch
+from transformers import Qwen3VLModel
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Qwen3VLVisionPatchMerger
+
+from cenote_kernels import patchify
+from service.errors import ModelError
+from service.model.linear.linear import MakeProduct, as_it_is
+from service.model.qwen3_vl.tower_block import TowerBlock, TowerMerger, Workspace
+from service.model.qwen3_vl.tower_tables import MERGE, PATCH, TowerTables
+
+ACTIVATION = "gelu_pytorch_tanh"
+
+
+class VisionTower:
+    """Encodes images one at a time, so that features do not depend on batch mates and may be cached by content.
+
+    The weights are the stock tower's; the way through them is ours: one frame instead of two equal ones, the patch
+    projection a matrix product, tables kept per grid, results written over those no longer needed.
+    """
+
+    def __init__(self, model: Qwen3VLModel, *, make: MakeProduct = as_it_is) -> None:
+        """Keep the stock tower, and what is made of its weights once.
+
+        Args:
+            make: how matrix products are run; as the checkpoint has them when not given.
+
+        Raises:
+            ModelError: the tower's activation is not the one that is built in.
+        """
+        self.visual = model.visual
+        projection = model.visual.patch_embed.proj.weight
+        self.device = projection.device
+        self.dtype = projection.dtype
+        if model.visual.config.hidden_act != ACTIVATION:
+            message = f"the vision tower's hidden_act is {model.visual.config.hidden_act}; {ACTIVATION} is supported"
+            raise ModelError("internal_error", message)
+        self._patch_weight = fold_still(projection).t()
+        self._pair_weight = lay_halves(projection).t()
+        self._tables = TowerTables(model.visual)
+        blocks, levels = list(model.visual.blocks), list(model.visual.deepstack_merger_list)
+        self._blocks = [TowerBlock(cast(Qwen3VLVisionBlock, block), make) for block in blocks]
+        self._merger = TowerMerger(model.visual.merger, make)
+        level_indexes = model.visual.config.deepstack_visual_indexes
+        merge = [TowerMerger(cast(Qwen3VLVisionPatchMerger, level), make) for level in levels]
+        self._levels = dict(zip(level_indexes, merge, strict=True))
+
+    @torch.inference_mode()
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Features of one image or pair of frames: the merged output, then each deepstack level, side by side.
+
+        Args:
+            pixels: `[height, width, 3]`, uint8, sides multiples of 32; `[2, height, width, 3]` for two frames that
+                follow each other in a video.
+
+        Returns:
+            `[height · width / 1024, hidden · (1 + deepstack)]` in the model's dtype, contiguous.
+
+        Source: transformers `Qwen3VLVisionModel.forward`.
+        """
+        height, width = pixels.shape[-3:-1]
+        tables = self._tables.of(height // PATCH, width // PATCH)
+        states = self._projected(pixels.to(self.device), tables.position)
+        config = self.visual.config
+        space = Workspace.for_patches(states, config.num_heads, config.intermediate_size)
+        levels = []
+        for index, block in enumerate(self._blocks):
+            block.run(states, tables, space)
+            if index in self._levels:
+                levels.append(self._levels[index].merge(states))
+        features = torch.cat([self._merger.merge(states), *levels], dim=-1)
+        if features.shape[0] != height * width // (PATCH * MERGE) ** 2:
+            raise RuntimeError("the vision tower gave another number of tokens than the grid says. This is a bug.")
+        return features
+
+    def _projected(self, pixels: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        if pixels.ndim == 3:
+            return torch.addmm(position, patchify(pixels, self.dtype), self._patch_weight)
+        patches = torch.cat([patchify(frame, self.dtype) for frame in pixels], dim=-1)
+        return torch.addmm(position, patches, self._pair_weight)
+
+
+def fold_still(weight: torch.Tensor) -> torch.Tensor:
+    """The patch projection for patches of one frame: the sum of its halves.
+
+    The stock tower takes a still image as two equal frames and adds up the products of the two halves. The sum of the
+    halves, applied once, gives the same.
+
+    Args:
+        weight: `[hidden, 3, 2, 16, 16]`, of the stock tower's convolution.
+
+    Returns:
+        `[hidden, 768]`, in the dtype of `weight`.
+
+    Source: vllm-project/vllm#44787, which does so before its tower.
+    """
+    return weight.float().sum(2).flatten(1).to(weight.dtype)
+
+
+def lay_halves(weight: torch.Tensor) -> torch.Tensor:
+    """The patch projection for patches of two frames, laid side by side: frame, channel, y, x.
+
+    Args:
+        weight: `[hidden, 3, 2, 16, 16]`, of the stock tower's convolution, which has the frame after the channel.
+
+    Returns:
+        `[hidden, 1536]`, in the dtype of `weight`.
+    """
+    return weight.transpose(1, 2).flatten(1)

@@ -1,0 +1,1 @@
+"""Models that run on transformers' own classes, over packed sequences."""

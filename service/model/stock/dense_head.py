@@ -1,0 +1,98 @@
+"""The Dense modules behind the pooling of a sentence-transformers checkpoint, in float32.
+
+In: raw pooled vectors. Out: raw vectors of another length. Knows neither the transformer nor the epilogue.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch.nn import functional
+
+from service.checkpoint.sentence_modules import DenseConfig, list_modules, read_dense
+from service.errors import ModelError
+
+_FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "Identity": lambda x: x,
+    "Tanh": torch.tanh,
+    "ReLU": functional.relu,
+    "GELU": functional.gelu,
+    "SiLU": functional.silu,
+    "Sigmoid": torch.sigmoid,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """``activation(W x + b)``.
+
+    Attributes:
+        weight: `[out_features, in_features]`, float32.
+        bias: `[out_features]`, float32, or None.
+        activation: name of the function.
+    """
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+    activation: str
+
+    def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
+        """`[rows, in_features]` to `[rows, out_features]`."""
+        return _FUNCTIONS[self.activation](functional.linear(vectors, self.weight, self.bias))
+
+
+class DenseHead:
+    """All Dense modules of a checkpoint, one after the other; without any it gives back what it got.
+
+    Attributes:
+        hidden_size: length of a vector behind the last of them.
+        num_parameters: of all weights.
+    """
+
+    def __init__(self, layers: Sequence[Dense], width: int) -> None:
+        self._layers = layers
+        self.hidden_size = layers[-1].weight.shape[0] if layers else width
+        weights = [tensor for layer in layers for tensor in (layer.weight, layer.bias) if tensor is not None]
+        self.num_parameters = sum(tensor.numel() for tensor in weights)
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device, width: int) -> "DenseHead":
+        """From the folders that `modules.json` names.
+
+        Args:
+            device: where to put the weights.
+
+        Raises:
+            ModelError: weights are missing, have other shapes, or do not follow each other.
+        """
+        configs = [read_dense(module) for module in list_modules(folder) if module.kind == "Dense"]
+        for config in configs:
+            if config.in_features != width:
+                raise ModelError(
+                    "internal_error", f"{config.folder.name} takes {config.in_features} numbers, but gets {width}"
+                )
+            width = config.out_features
+        return cls([_load(config, device) for config in configs], width)
+
+    def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
+        """`[rows, width]` to `[rows, hidden_size]`, float32."""
+        for layer in self._layers:
+            vectors = layer(vectors)
+        return vectors
+
+
+def _load(config: DenseConfig, device: torch.device) -> Dense:
+    path = config.folder / "model.safetensors"
+    if not path.is_file():
+        raise ModelError("internal_error", f"{config.folder.name} has no model.safetensors; no other format is loaded")
+    tensors = load_file(path)
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    expected: dict[str, tuple[int, ...]] = {"linear.weight": (config.out_features, config.in_features)}
+    if config.bias:
+        expected["linear.bias"] = (config.out_features,)
+    if shapes != expected:
+        raise ModelError("internal_error", f"{config.folder.name} has tensors {shapes}, expected {expected}")
+    weights = {name: tensor.to(device, torch.float32) for name, tensor in tensors.items()}
+    return Dense(weights["linear.weight"], weights.get("linear.bias"), config.activation)

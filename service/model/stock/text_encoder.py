@@ -1,0 +1,172 @@
+"""Text encoders and decoders as the engine runs them: the stock module's own layers over a packed batch.
+
+Prompts stand one behind the other without padding, sorted by length; each position restarts, and attention is our own
+(`packed_attention.py`), so that a batch costs its tokens and no mask is built. A stock module whose attention cannot be
+replaced (MPNet adds relative positions to its scores) runs prompts of equal length together instead: no padding and no
+mask either. What is computed is the stock module's in both ways; pooling and Dense modules follow.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+from transformers import PreTrainedModel
+
+from cenote_kernels import PoolingMode, pool
+from service.checkpoint.config_files import STEADY_ROPES
+from service.errors import ModelError
+from service.model.embedding_model import Grid, Probe
+from service.model.load import load_stock
+from service.model.packed.packed_attention import PACKED
+from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.segments import Segments, plan_segments
+from service.model.stock.dense_head import DenseHead
+
+BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
+"""Model types whose positions start behind the padding's number, as fairseq counts them."""
+GROUP_TOKENS = 4096
+"""Tokens of one forward of prompts of equal length: it makes scores of all pairs of tokens, for each head."""
+MAX_PROBE_TOKENS = 1024
+"""Longest prompt of the known-answer check: the stock side's scores grow with its square. Wider windows go unseen."""
+NUM_PADS = 3
+"""Padding of the stock side's prompts in the known-answer check, so that its masks are looked at too."""
+
+
+class TextEncoder:
+    """An `EmbeddingModel` without images.
+
+    Args:
+        stock: the stock module, with its own attention.
+
+    Attributes:
+        stock: the module whose layers run.
+        is_packed: whether prompts of different lengths go through it together.
+    """
+
+    def __init__(self, stock: PreTrainedModel, pooling: PoolingMode, head: DenseHead) -> None:
+        self.stock = stock
+        self.hidden_size = head.hidden_size
+        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters()) + head.num_parameters
+        self.device = stock.device
+        self.dtype = stock.dtype
+        self.placeholder_ids: dict[str, int] = {}
+        self.tower = None
+        self.patch_size = 1
+        self.is_packed = bool(getattr(stock, "_supports_attention_backend", False))
+        self._config: Any = stock.config
+        self._pad_id = int(getattr(self._config, "pad_token_id", None) or 0)
+        self._first_position = self._pad_id + 1 if self._config.model_type in BEHIND_PADDING else 0
+        if self.is_packed:
+            self._config._attn_implementation = PACKED
+        self._pooling: PoolingMode = pooling
+        self._head = head
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        device: torch.device,
+        dtype: torch.dtype | None,
+        pooling: PoolingMode,
+        model_class: str = "AutoModel",
+    ) -> "TextEncoder":
+        """From a checkpoint's folder; see `load_stock`. Poolers of the stock module are not used and may be missing.
+
+        Raises:
+            ModelError: tensors are missing, or a prompt's vector would depend on the others of its batch.
+        """
+        stock_class = cast(type[PreTrainedModel], getattr(transformers, model_class))
+        stock = load_stock(stock_class, folder, device, dtype, attention=None, may_lack="pooler.")
+        if getattr(stock, "pooler", None) is not None:
+            cast(Any, stock).pooler = None
+        if unsteady := sorted(_rope_types(stock.config) - {*STEADY_ROPES}):
+            raise ModelError(
+                "internal_error", f"config.json has rope type {unsteady[0]}; supported: {', '.join(STEADY_ROPES)}"
+            )
+        return cls(stock, pooling, DenseHead.load(folder, device, cast(Any, stock.config).hidden_size))
+
+    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+        """`[1, num_tokens]`, from 0, or from behind the padding's number."""
+        return np.arange(self._first_position, self._first_position + num_tokens, dtype=np.int64)[None]
+
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
+        """No text model is given images; the front refuses them.
+
+        Raises:
+            ModelError: always.
+        """
+        raise ModelError("internal_error", "this model takes text only; the front should have refused the image")
+
+    @torch.inference_mode()
+    def embed(self, batch: PackedBatch) -> torch.Tensor:
+        """``dense(pool(stock(batch)))``."""
+        lengths = batch.segment_lengths
+        plan = plan_segments(batch.token_ids.numpy(), lengths, batch.visual_index.numpy(), may_share=False)
+        tokens = torch.from_numpy(plan.tokens)
+        token_ids = batch.token_ids[tokens].to(self.device)
+        if self.is_packed:
+            states = self._packed(token_ids, batch.position_ids[:, tokens], plan)
+        else:
+            states = self._grouped(token_ids, plan)
+        bounds = torch.tensor([0, *np.cumsum([lengths[i] for i in plan.order])], device=self.device)
+        order = torch.from_numpy(np.argsort(plan.order)).to(self.device)
+        return self._head(pool(states, bounds, self._pooling))[order]
+
+    def _packed(self, token_ids: torch.Tensor, position_ids: torch.Tensor, plan: Segments) -> torch.Tensor:
+        """All prompts in one forward, `[total_tokens, width]`."""
+        states: torch.Tensor = self.stock(
+            input_ids=token_ids[None],
+            position_ids=position_ids.to(self.device),
+            attention_mask=None,
+            use_cache=False,
+            packing=plan.groups,
+        ).last_hidden_state
+        return states[0]
+
+    def _grouped(self, token_ids: torch.Tensor, plan: Segments) -> torch.Tensor:
+        """Prompts of equal length in one forward each, `[total_tokens, width]`."""
+        states: list[torch.Tensor] = []
+        for group in plan.groups:
+            prompts = token_ids[group.start : group.stop].view(group.num_segments, group.num_tokens)
+            parts = torch.split(prompts, max(1, GROUP_TOKENS // group.num_tokens))
+            states += [self.stock(input_ids=ids).last_hidden_state.flatten(0, 1) for ids in parts]
+        return torch.cat(states)
+
+    def probes(self) -> Sequence[Probe]:
+        """Two lengths, one of them twice, and one prompt that is longer than any window."""
+        most = self._config.max_position_embeddings - self._first_position - NUM_PADS
+        window = max((getattr(module, "sliding_window", None) or 0 for module in self.stock.modules()), default=0)
+        lengths = (12, 7, 12, min(window + 20, MAX_PROBE_TOKENS))
+        return [Probe(self._probe_ids(i, min(length, most))) for i, length in enumerate(lengths)]
+
+    def _probe_ids(self, first: int, num_tokens: int) -> list[int]:
+        ids = (
+            self._pad_id + 1 + (first * 5 + place * 3) % (self._config.vocab_size - 1) for place in range(num_tokens)
+        )
+        return [token_id % self._config.vocab_size for token_id in ids]
+
+    @torch.inference_mode()
+    def stock_vector(self, probe: Probe) -> torch.Tensor:
+        """The stock side computes its own positions and masks, with plain attention and with padding."""
+        num_tokens = len(probe.token_ids)
+        ids = torch.tensor([[*probe.token_ids, *[self._pad_id] * NUM_PADS]], device=self.device)
+        mask = torch.arange(ids.shape[1], device=self.device)[None] < num_tokens
+        ours = self._config._attn_implementation
+        self._config._attn_implementation = "eager"
+        try:
+            states = self.stock(input_ids=ids, attention_mask=mask.long(), use_cache=False).last_hidden_state
+        finally:
+            self._config._attn_implementation = ours
+        hidden = states[0, :num_tokens]
+        return self._head(pool(hidden, torch.tensor([0, num_tokens], device=self.device), self._pooling))[0]
+
+
+def _rope_types(config: object) -> set[str]:
+    """Rope types of a configuration, whether it has one set of parameters or one for each type of layer."""
+    parameters = getattr(config, "rope_parameters", None) or {}
+    sets = [parameters] if "rope_type" in parameters else [one for one in parameters.values() if isinstance(one, dict)]
+    return {str(one.get("rope_type", "default")) for one in sets}

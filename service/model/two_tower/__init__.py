@@ -1,0 +1,1 @@
+"""Two-tower models: CLIP, SigLIP, CLAP and their likes."""

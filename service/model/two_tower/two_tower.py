@@ -1,0 +1,125 @@
+"""CLIP, SigLIP and their kin as the engine runs them: a tower for images, a tower for texts, one space.
+
+An image's features are its final vector, projection included: that is what the encoder cache keeps, so an image that
+is known costs no tower at all. Texts run packed, or by equal lengths (`tower_texts.py`).
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoModel, PreTrainedModel
+
+from cenote_kernels import PoolingMode
+from service.checkpoint.image_processor import Scaling, read_scaling
+from service.model.embedding_model import Grid, Probe, Tower
+from service.model.load import load_stock
+from service.model.packed.packed_batch import PackedBatch
+from service.model.two_tower.single_items import embed_single_items
+from service.model.two_tower.tower_texts import TowerTexts
+from service.model.two_tower.two_tower_check import TwoTowerCheck
+
+NAFLEX = "siglip2"
+"""Model type whose images keep their shape."""
+
+
+class TwoTower:
+    """An `EmbeddingModel`.
+
+    Args:
+        stock: `CLIPModel`, `MetaClip2Model`, `ChineseCLIPModel`, `SiglipModel` or `Siglip2Model`.
+        scaling: how pixels become numbers.
+
+    Attributes:
+        stock: both towers.
+        patch_size: pixels along one side of a unit of the grid: a patch of NaFlex, or the whole image.
+    """
+
+    def __init__(self, stock: PreTrainedModel, scaling: Scaling) -> None:
+        self.stock: Any = stock
+        self.device = stock.device
+        self.dtype = stock.dtype
+        self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
+        self._text: Any = self.stock.config.text_config
+        self._vision: Any = self.stock.config.vision_config
+        self._is_naflex = stock.config.model_type == NAFLEX
+        self._is_padded = stock.config.model_type in ("siglip", NAFLEX)
+        self._scaling = scaling
+        self.patch_size = int(self._vision.patch_size if self._is_naflex else self._vision.image_size)
+        self.placeholder_ids = {"image": int(self._text.vocab_size)}
+        self.hidden_size = int(self._vision.hidden_size if self._is_padded else self.stock.config.projection_dim)
+        self._texts = TowerTexts(stock, is_padded=self._is_padded)
+        self._check = TwoTowerCheck(stock, scaling, patch_size=self.patch_size, is_padded=self._is_padded)
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode) -> "TwoTower":
+        """From a checkpoint's folder; see `load_stock`. How texts are pooled is the stock module's own."""
+        stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
+        return cls(stock, read_scaling(folder, stock.config.model_type))
+
+    @property
+    def tower(self) -> Tower:
+        """The image tower with its projection, and the scaling of its pixels."""
+        modules = torch.nn.ModuleDict({"tower": self.stock.vision_model})
+        if hasattr(self.stock, "visual_projection"):
+            modules["projection"] = self.stock.visual_projection
+        return Tower(modules, f"{self._vision.to_json_string()}{self._scaling}", self.hidden_size, self.dtype)
+
+    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+        """`[1, num_tokens]`, from 0."""
+        return np.arange(num_tokens, dtype=np.int64)[None]
+
+    @torch.inference_mode()
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The image's vector, `[1, hidden]`, not normalized."""
+        inputs = image_inputs(pixels, self._scaling, self.device, self.patch_size if self._is_naflex else None)
+        vector: torch.Tensor = self.stock.get_image_features(**inputs).pooler_output
+        return vector.contiguous()
+
+    @torch.inference_mode()
+    def embed(self, batch: PackedBatch) -> torch.Tensor:
+        """Images' vectors as they came; texts through their tower."""
+        return embed_single_items(batch, self.hidden_size, self.device, self._texts.vectors)
+
+    def probes(self) -> Sequence[Probe]:
+        """Texts of two lengths, one of them twice, and an image."""
+        return self._check.probes()
+
+    @torch.inference_mode()
+    def stock_vector(self, probe: Probe) -> torch.Tensor:
+        """See `TwoTowerCheck.vector`."""
+        return self._check.vector(probe)
+
+
+def image_inputs(
+    pixels: torch.Tensor, scaling: Scaling, device: torch.device, patch_size: int | None
+) -> dict[str, torch.Tensor]:
+    """``(x · factor - mean) / std`` of pixels, as arguments of the stock module's `get_image_features`.
+
+    Bit for bit as transformers' processors: float64 for the scale, float32 for the rest.
+
+    Args:
+        pixels: `[height, width, 3]`, uint8.
+        patch_size: side of a patch, pixels, for a model that takes patches and their grid; None: it takes an image.
+
+    Returns:
+        `pixel_values`, `[1, 3, height, width]`, float32; or `[1, patches, patch_size² · 3]` with a mask of ones and the
+        grid, and no padding.
+
+    Source: transformers 5.23 `PilBackend.rescale` and `normalize`, `convert_image_to_patches`.
+    """
+    mean, std = (torch.tensor(numbers, dtype=torch.float32, device=device) for numbers in (scaling.mean, scaling.std))
+    values = ((pixels.to(device).double() * scaling.factor).float() - mean) / std
+    if patch_size is None:
+        return {"pixel_values": values.permute(2, 0, 1)[None].contiguous()}
+    rows, columns = values.shape[0] // patch_size, values.shape[1] // patch_size
+    blocks = values.view(rows, patch_size, columns, patch_size, 3).permute(0, 2, 1, 3, 4)
+    patches = blocks.reshape(1, rows * columns, patch_size * patch_size * 3)
+    return {
+        "pixel_values": patches,
+        "pixel_attention_mask": torch.ones(patches.shape[:2], dtype=torch.int32, device=device),
+        "spatial_shapes": torch.tensor([[rows, columns]]),
+    }

@@ -1,0 +1,77 @@
+"""Finds the family of a checkpoint and makes its profile, or raises an error that lists what is supported."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from service.checkpoint.config_files import CheckpointFiles, check_ropes
+from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.sentence_modules import refuse_further_modules
+from service.checkpoint.weight_files import check_weights
+from service.prompt.families import FAMILIES
+from service.prompt.profile.family import Family
+from service.prompt.profile.profile import Profile
+
+TYPES = {name: family.about for family in FAMILIES.values() for name in family.model_types}
+"""model_type of config.json to which models these are."""
+
+
+def load_profile(folder: Path, name: str | None = None) -> Profile:
+    """Choose the family of a checkpoint and fill its profile with the checkpoint's numbers.
+
+    The family that was named is taken; else the one that `cenote.family` of config.json names; else the best of those
+    that the files fit. Of a model type that several families share, one is never guessed.
+
+    Args:
+        name: of a module of `families/`; None: the files say.
+
+    Raises:
+        UnsupportedModelError: the family is unknown, or the files are missing, damaged or in disagreement.
+        CheckpointError: likewise; or the weights are quantized, cut short, or have an adapter beside them.
+    """
+    files = CheckpointFiles(folder)
+    named = name or files.own.get("family")
+    family = _choose(files) if named is None else _named(files, named)
+    check_ropes(files.config)
+    profile = family.make_profile(files)
+    if not profile.architecture.startswith("text_encoder"):  # its `make_profile` has read them all
+        refuse_further_modules(folder)
+    check_weights(folder)
+    return profile
+
+
+def _named(files: CheckpointFiles, name: object) -> Family:
+    if not isinstance(name, str) or name not in FAMILIES:
+        raise UnsupportedModelError(
+            f"the family {name!r} is unknown; known: {', '.join(_alike(name, FAMILIES) or sorted(FAMILIES))}"
+        )
+    family = FAMILIES[name]
+    if files.model_type not in family.model_types:
+        raise UnsupportedModelError(
+            f"{files.folder / 'config.json'} has model_type {files.model_type!r}; the family {name} is of "
+            f"{', '.join(map(repr, family.model_types))}"
+        )
+    return family
+
+
+def _choose(files: CheckpointFiles) -> Family:
+    ofs = {name: family for name, family in FAMILIES.items() if files.model_type in family.model_types}
+    fitting = [family for family in ofs.values() if family.fits(files)]
+    if fitting:
+        return max(fitting, key=lambda family: family.rank)
+    where = f"{files.folder / 'config.json'} has model_type {files.model_type!r}"
+    if ofs:
+        choices = "; ".join(f"{name} ({family.about})" for name, family in sorted(ofs.items()))
+        raise UnsupportedModelError(
+            f"{where}, which several embedders share, and nothing in the files says which this is. Say so with "
+            f"`--family`, or `cenote.family` of config.json: {choices}"
+        )
+    alike = [f"{name!r} ({TYPES[name]})" for name in _alike(files.model_type, TYPES)]
+    nearest = f"the nearest: {', '.join(alike)}" if alike else "no supported type has a similar name"
+    code = " It brings code of its own (auto_map), which is never run here." if files.config.get("auto_map") else ""
+    raise UnsupportedModelError(f"{where}, not supported; {nearest}.{code} docs/models.md lists all families")
+
+
+def _alike(name: object, known: Iterable[str]) -> list[str]:
+    """The names that are spelled most like one, the likest first."""
+    return get_close_matches(str(name), list(known), n=3, cutoff=0.5)

@@ -1,0 +1,147 @@
+"""All that differs between model families: data, and one pure function for the prompt's layout.
+
+The modules of `families/` make profiles; everything else only reads them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from service.checkpoint.sentence_files import Pooling
+from service.media.audio.audio_file import AudioRule
+from service.media.image.read_options import Background
+from service.media.item import MediaKind
+from service.media.resize.image_rule import ImageRule
+from service.media.video.video_rule import VideoRule
+from service.prompt.conversation import Conversation
+from service.prompt.templates.piece import Piece
+
+Modality = Literal["text", "image", "video", "audio"]
+MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
+"""No pooling: each token of a prompt has a vector, for late interaction."""
+
+
+def input_types(
+    default: str, *, query: str | None = None, document: str | None = None, image: str | None = None
+) -> Mapping[str, str]:
+    """Instruction by Cohere's `input_type`: `default` where a role has none of its own."""
+    return {
+        "search_document": default if document is None else document,
+        "search_query": default if query is None else query,
+        "classification": default,
+        "clustering": default,
+        "image": default if image is None else image,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageProfile:
+    """The image input of a model."""
+
+    pixel_rule: ImageRule
+    background: Background | None = None
+    """The color under transparent pixels, where neither request nor server says; None: see `ImageReadOptions`."""
+    feature_width: int
+    """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
+    image_pad: int
+    """One per visual token of an image; its embedding is replaced by the vision tower's output."""
+    video_pad: int
+    """Likewise, of a pair of a video's frames."""
+    video_rule: VideoRule | None = None
+    """Frames of a video that are taken, and their size; None: the model takes no video."""
+
+    @property
+    def media_tokens(self) -> tuple[int, ...]:
+        """Tokens that stand for media, and that no text may hold."""
+        return (self.image_pad, self.video_pad)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioProfile:
+    """The audio input of a model."""
+
+    rule: AudioRule
+    audio_pad: int
+    """The placeholder of an audio file; its features are the audio's final vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Tokens behind every text, where the model attends to them.
+
+    Attributes:
+        token_id: what they are.
+        num_tokens: length that a text is brought to.
+    """
+
+    token_id: int
+    num_tokens: int
+
+    def fill(self, token_ids: Sequence[int]) -> list[int]:
+        """The tokens, padded."""
+        return [*token_ids, *[self.token_id] * (self.num_tokens - len(token_ids))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One checkpoint's input and output."""
+
+    name: str
+    """Name of the family."""
+    architecture: str
+    """The engine's code that runs it: a key of `service.model.architectures`."""
+    default_instruction: str | None
+    """Instruction of a request that gives none; None: nothing."""
+    input_types: Mapping[str, str]
+    """Instruction by Cohere's `input_type`, and by each name among the checkpoint's own prompts."""
+    pooling: Pooling
+    normalize: bool
+    dimensions: int
+    """Length of the full vector."""
+    min_dimensions: int
+    """Shortest prefix offered."""
+    matryoshka: tuple[int, ...] | None
+    """The lengths offered, ascending; None: any from `min_dimensions` to `dimensions`."""
+    max_tokens: int
+    """Longest prompt, visual tokens included."""
+    modalities: tuple[Modality, ...]
+    images: ImageProfile | None
+    """None: the model takes no images."""
+    audios: AudioProfile | None = None
+    """None: the model takes no audio."""
+    takes_instructions: bool = True
+    """A request may have an instruction."""
+    mixes: bool = True
+    """A text and images may stand together in one item, where the model takes images at all."""
+    protected: tuple[int, ...]
+    """Special tokens of the template, which a client's text must never become."""
+    layout: Callable[[Conversation], Sequence[Piece]]
+    """The family's template: a conversation as text, special tokens and images, in order."""
+    add_special_tokens: bool = True
+    """Default of the request's flag of the same name."""
+    lower_case: bool = False
+    """Make texts lower case before they are tokenized."""
+    padding: Padding | None = None
+    """Padding of texts; None: no padding."""
+    expected_tail: int | None = None
+    """The token that tokenizers of this family are understood to append; one that does not is warned of."""
+
+    @property
+    def media_tokens(self) -> tuple[int, ...]:
+        """Tokens that stand for media; none for a model of text."""
+        seen = self.images.media_tokens if self.images else ()
+        return (*seen, self.audios.audio_pad) if self.audios else seen
+
+    def pad_of(self, kind: MediaKind) -> int:
+        """The placeholder token of a kind of media."""
+        if kind == "audio":
+            assert self.audios is not None  # a layout has audio where the profile has
+            return self.audios.audio_pad
+        assert self.images is not None  # likewise
+        return self.images.image_pad if kind == "image" else self.images.video_pad
+
+    def offers(self, dimensions: int) -> bool:
+        """True where a vector may be cut to this length."""
+        if self.matryoshka is not None:
+            return dimensions in self.matryoshka
+        return self.min_dimensions <= dimensions <= self.dimensions

@@ -1,0 +1,182 @@
+"""Tokens, sizes and pixel limits from a checkpoint's files, for the families on Qwen2-VL and Qwen2.5-VL.
+
+Knows no template and no positions: these are what the families differ in.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.errors import UnsupportedModelError
+from service.media.item import MERGE_SIZE
+from service.media.resize.image_rule import ImageRule, PixelRule
+from service.prompt.conversation import Conversation
+from service.prompt.profile.profile import ImageProfile, Profile
+from service.prompt.templates.chatml import TOKEN_NAMES, SpecialTokens
+from service.prompt.templates.piece import Piece
+
+FACTOR = 28
+"""Pixels along one side of a visual token: 2 x 2 patches of 14."""
+MAX_ASPECT = 200
+_CONFIG_KEYS = {
+    "image_pad": "image_token_id",
+    "video_pad": "video_token_id",
+    "vision_start": "vision_start_token_id",
+    "vision_end": "vision_end_token_id",
+}
+"""Special tokens that config.json numbers too: both files must agree."""
+_DEFAULT_IDS = {
+    "image_pad": 151655,
+    "video_pad": 151656,
+    "vision_start": 151652,
+    "vision_end": 151653,
+}
+"""Numbers that transformers takes for Qwen2-VL where config.json has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Qwen2VLFiles:
+    """A checkpoint's own part of a profile.
+
+    Attributes:
+        tokens: ids of the template's special tokens.
+        dimensions: of the full vector.
+        min_dimensions: shortest prefix offered: the full length, unless config.json says `is_matryoshka`.
+        matryoshka: lengths that config.json lists.
+        max_positions: longest prompt that the decoder was made for.
+        images: how images are fed.
+        prompts: named ones of the sentence-transformers files.
+    """
+
+    tokens: SpecialTokens
+    dimensions: int
+    min_dimensions: int
+    matryoshka: tuple[int, ...] | None
+    max_positions: int
+    images: ImageProfile
+    prompts: Mapping[str, str]
+
+    @classmethod
+    def read(cls, files: CheckpointFiles, pixel_rule: ImageRule) -> "Qwen2VLFiles":
+        """Read config.json and tokenizer.json.
+
+        Args:
+            files: the checkpoint's. Released configs have the decoder's fields at the top, newer ones in `text_config`.
+            pixel_rule: the family's, or from `processor_pixels`.
+
+        Raises:
+            UnsupportedModelError: files are missing, damaged or in disagreement.
+        """
+        text = files.section("text_config") if "text_config" in files.config else files.config
+        _check_patches(files.section("vision_config"))
+        tokens = special_tokens(files, _DEFAULT_IDS)
+        dimensions = positive(text, "hidden_size")
+        images = ImageProfile(
+            pixel_rule=pixel_rule,
+            background="stored",  # the embedders convert to RGB and drop the alpha band
+            feature_width=dimensions,
+            image_pad=tokens.image_pad,
+            video_pad=tokens.video_pad,
+        )
+        matryoshka = files.matryoshka(dimensions)
+        least = 1 if files.config.get("is_matryoshka") is True else dimensions
+        shortest = matryoshka[0] if matryoshka else least
+        max_positions = positive(text, "max_position_embeddings")
+        return cls(tokens, dimensions, shortest, matryoshka, max_positions, images, files.prompts())
+
+    def profile(
+        self,
+        *,
+        name: str,
+        architecture: str,
+        default_instruction: str | None,
+        input_types: Mapping[str, str],
+        max_tokens: int,
+        layout: Callable[[Conversation], Sequence[Piece]],
+    ) -> Profile:
+        """The checkpoint's part and the family's, joined: the last token is pooled, and its vector normalized.
+
+        Args:
+            input_types: the family's; the checkpoint's own prompts add names and never change these.
+        """
+        return Profile(
+            name=name,
+            architecture=architecture,
+            default_instruction=default_instruction,
+            input_types={**self.prompts, **input_types},
+            pooling="last_token",
+            normalize=True,
+            dimensions=self.dimensions,
+            min_dimensions=self.min_dimensions,
+            matryoshka=self.matryoshka,
+            max_tokens=min(max_tokens, self.max_positions),
+            modalities=("text", "image"),
+            images=self.images,
+            protected=astuple(self.tokens),
+            layout=layout,
+        )
+
+
+def pixel_rule(min_tokens: int, max_tokens: int) -> PixelRule:
+    """An image's area between so many visual tokens."""
+    area = FACTOR**2
+    return PixelRule(factor=FACTOR, min_pixels=min_tokens * area, max_pixels=max_tokens * area, max_aspect=MAX_ASPECT)
+
+
+def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
+    """The limits of the processor's file, for families whose reference lets transformers' processor resize.
+
+    Args:
+        files: the checkpoint's; processor_config.json as transformers 5 writes it counts before
+            preprocessor_config.json, and `size` counts before the older `min_pixels` and `max_pixels`.
+        default: where there is no such file, or it says nothing.
+
+    Raises:
+        UnsupportedModelError: they are no limits.
+    """
+    name, found = "preprocessor_config.json", files.processor().get("image_processor")
+    if not isinstance(found, dict):
+        found = files.read_object(name) if (files.folder / name).exists() else {}
+    size = found.get("size")
+    size = size if isinstance(size, dict) else {}
+    limits = [
+        size.get(of_size) or found.get(older) or fallback
+        for of_size, older, fallback in (
+            ("shortest_edge", "min_pixels", default.min_pixels),
+            ("longest_edge", "max_pixels", default.max_pixels),
+        )
+    ]
+    least, most = limits
+    if type(least) is not int or type(most) is not int or not FACTOR**2 <= least <= most:
+        raise UnsupportedModelError(
+            f"{name} has pixel limits {least!r} and {most!r}; supported: integers, at least {FACTOR**2}, in this order"
+        )
+    return replace(default, min_pixels=least, max_pixels=most, raises_late=True)
+
+
+def _check_patches(vision: Mapping[str, Any]) -> None:
+    patch, merge = (vision.get(key, default) for key, default in (("patch_size", 14), ("spatial_merge_size", 2)))
+    if (patch, merge) != (FACTOR // MERGE_SIZE, MERGE_SIZE):
+        raise UnsupportedModelError(
+            f"config.json has patch_size {patch!r} and spatial_merge_size {merge!r}; supported: "
+            f"{FACTOR // MERGE_SIZE} and {MERGE_SIZE}"
+        )
+
+
+def special_tokens(files: CheckpointFiles, defaults: Mapping[str, int]) -> SpecialTokens:
+    """Ids of the template's special tokens.
+
+    Args:
+        defaults: ids that transformers takes where config.json has none.
+
+    Raises:
+        UnsupportedModelError: one is missing, or the files disagree.
+    """
+    named = files.special_tokens(TOKEN_NAMES)
+    for field, key in _CONFIG_KEYS.items():
+        if (found := files.config.get(key, defaults.get(field))) != named[field]:
+            raise UnsupportedModelError(
+                f"config.json has {key} {found!r}, but tokenizer.json numbers {TOKEN_NAMES[field]} {named[field]}"
+            )
+    return SpecialTokens(**named)

@@ -1,0 +1,139 @@
+"""The profile of a text model, from its own files; modules of text families call these helpers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.sentence_files import Pooling, SentenceFiles, read_sentence_files
+from service.prompt.profile.family import Difference, Family
+from service.prompt.profile.profile import Profile
+from service.prompt.templates.plain_text import PlainText
+
+ROLES: Mapping[str, Sequence[str]] = {
+    "search_query": ("search_query", "query"),
+    "search_document": ("search_document", "document", "passage", "corpus"),
+    "classification": ("classification", "Classification"),
+    "clustering": ("clustering", "Clustering"),
+    "image": (),
+}
+"""Cohere's `input_type` to the names that checkpoints give such prompts; the first that is there counts.
+
+Source: sentence-transformers 6.2, `encode_query` and `encode_document`; without one of them nothing is put in front.
+"""
+
+
+def make_text_profile(
+    files: CheckpointFiles,
+    *,
+    name: str,
+    width: str = "hidden_size",
+    positions: str = "max_position_embeddings",
+    first_position: int = 0,
+    matryoshka: Sequence[int] = (),
+    min_dimensions: int | None = None,
+    pooling: Pooling | None = None,
+    prompts: Mapping[str, str] | None = None,
+    model_class: str | None = None,
+) -> Profile:
+    """Join what config.json, tokenizer.json and the sentence-transformers files say.
+
+    Shorter vectors are offered where config.json says so (`matryoshka_dimensions`, `is_matryoshka`), or else where the
+    family's models were trained for it.
+
+    Args:
+        first_position: number of the first position; those before it are not for tokens.
+        min_dimensions: shortest prefix, where they were trained for any from it on.
+        prompts: prefixes by name, in place of the files'; `ROLES` says which name serves which `input_type`.
+        model_class: class in transformers that loads the weights; None: the one of config.json's `model_type`.
+
+    Raises:
+        UnsupportedModelError: files are missing, damaged, or ask for what is not supported.
+        CheckpointError: likewise, of `modules.json` and what it names.
+    """
+    found = read_sentence_files(files)
+    if pooling is not None:
+        found = replace(found, pooling=pooling)
+    if prompts is not None:
+        found = replace(found, prompts=prompts, default_prompt="")
+    tokenizer = files.read_object("tokenizer.json")
+    full = found.dimensions or positive(files.config, width)
+    offered = _offered(files, full, matryoshka, min_dimensions)
+    dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
+    if offered is not None:
+        offered = tuple(sorted({length for length in offered if length < dimensions} | {dimensions}))
+    max_positions = positive(files.config, positions) - first_position
+    return Profile(
+        name=name,
+        architecture="text_encoder" if model_class is None else f"text_encoder:{model_class}",
+        default_instruction=found.default_prompt or None,
+        input_types={**found.prompts, **_roles(found)},
+        pooling=found.pooling,
+        normalize=found.normalize,
+        dimensions=dimensions,
+        min_dimensions=offered[0] if offered else min(min_dimensions or 1, dimensions),
+        matryoshka=offered,
+        max_tokens=min(found.max_tokens or max_positions, max_positions),
+        modalities=("text",),
+        images=None,
+        protected=protected_tokens(tokenizer),
+        layout=PlainText(found.prompts, found.default_prompt),
+        lower_case=found.lower_case,
+    )
+
+
+def text_family(
+    model_types: tuple[str, ...],
+    about: str,
+    *,
+    stock: str,
+    make_profile: Callable[[CheckpointFiles], Profile],
+    pooling: str = "mean or CLS, by its files",
+    prompt: str = "prefix by its files",
+    more_tests: tuple[str, ...] = (),
+    differences: tuple[Difference, ...] = (),
+) -> Family:
+    """A family whose models are transformers' text models; see `Family`."""
+    return Family(
+        model_types=model_types,
+        about=about,
+        make_profile=make_profile,
+        kind="text",
+        stock=stock,
+        modalities="text",
+        pooling=pooling,
+        prompt=prompt,
+        tests=("tests/models/text/", *more_tests),
+        differences=differences,
+    )
+
+
+def _offered(
+    files: CheckpointFiles, full: int, matryoshka: Sequence[int], min_dimensions: int | None
+) -> tuple[int, ...] | None:
+    declared = files.matryoshka(full)
+    if declared is not None or files.config.get("is_matryoshka") is True:
+        return declared
+    if min_dimensions is not None and min_dimensions < full:
+        return None
+    return tuple(sorted({*(length for length in matryoshka if length < full), full}))
+
+
+def _roles(found: SentenceFiles) -> dict[str, str]:
+    return {
+        role: next((found.prompts[name] for name in names if name in found.prompts), "")
+        for role, names in ROLES.items()
+    }
+
+
+def protected_tokens(tokenizer: Mapping[str, Any]) -> tuple[int, ...]:
+    """Ids of all special tokens but the one of unknown words, which any text may come to."""
+    model = tokenizer.get("model", {})
+    unknown = model.get("unk_token")
+    if model.get("type") == "Unigram" and isinstance(model.get("unk_id"), int):
+        unknown = model["vocab"][model["unk_id"]][0]
+    specials = [token for token in tokenizer.get("added_tokens", []) if token.get("special")]
+    if not specials:
+        raise UnsupportedModelError("tokenizer.json has no special tokens; supported: at least one")
+    return tuple(token["id"] for token in specials if token["content"] != unknown)

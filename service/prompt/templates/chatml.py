@@ -1,0 +1,123 @@
+r"""ChatML as Qwen's vision-language models were trained on it: a conversation as text, special tokens and images.
+
+`<|im_start|>system\n{instruction}<|im_end|>\n<|im_start|>user\n{media}{text}<|im_end|>\n<|im_start|>assistant\n`
+
+Reads no file and tokenizes nothing (`build` does).
+"""
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from service.media.item import MediaItem
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
+
+TOKEN_NAMES: Mapping[str, str] = {
+    "im_start": "<|im_start|>",
+    "im_end": "<|im_end|>",
+    "vision_start": "<|vision_start|>",
+    "vision_end": "<|vision_end|>",
+    "image_pad": "<|image_pad|>",
+    "video_pad": "<|video_pad|>",
+    "end_of_text": "<|endoftext|>",
+}
+"""Field of `SpecialTokens` to the token's text in the tokenizer's file."""
+
+
+NEWLINE = TextPiece("\n")
+"""Between a turn's end and the next turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecialTokens:
+    """Ids of the tokens that build a prompt. Always read from the checkpoint."""
+
+    im_start: int
+    im_end: int
+    vision_start: int
+    vision_end: int
+    image_pad: int
+    video_pad: int
+    end_of_text: int
+    """What a Qwen3-VL-Embedding tokenizer appends, and so the token that is pooled."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatML:
+    """A `Profile.layout`.
+
+    Attributes:
+        tokens: of the checkpoint.
+        default_instruction: the system turn of a request that gives none.
+        punctuates: end instructions with punctuation; else they stand as they are.
+        closing: special tokens behind the last turn.
+    """
+
+    tokens: SpecialTokens
+    default_instruction: str
+    punctuates: bool = True
+    closing: tuple[int, ...] = ()
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """Return the pieces in order, system turn first; only the text of the last user turn is cuttable.
+
+        Source: docs/notes/qwen3-vl-embedding.md.
+        """
+        is_open = conversation.continue_final_message or False
+        asked = conversation.add_generation_prompt
+        start, end = TokenPiece(self.tokens.im_start), TokenPiece(self.tokens.im_end)
+        given, default = conversation.instruction, self.default_instruction
+        if self.punctuates:
+            instruction = punctuate(given, default)
+        else:
+            instruction = given if given and not given.isspace() else default
+        system = TextPiece("system\n" + instruction, user_start=len("system\n"))
+        pieces: list[Piece] = [start, system, end, NEWLINE]
+        last_user = max((i for i, turn in enumerate(conversation.turns) if turn.role == "user"), default=None)
+        for i, turn in enumerate(conversation.turns):
+            pieces += [start, *self._body(turn, is_cuttable=i == last_user), end, NEWLINE]
+        if is_open:
+            del pieces[-2:]  # the last turn's end
+        if not is_open if asked is None else asked:
+            pieces += [start, TextPiece("assistant\n")]
+        return [*pieces, *map(TokenPiece, self.closing)]
+
+    def _body(self, turn: Turn, *, is_cuttable: bool) -> Sequence[Piece]:
+        header = turn.role + "\n"
+        if not turn.images and not turn.videos:  # one text: the client's first newline merges with the header's
+            return [TextPiece(header + turn.text, user_start=len(header), cuttable=is_cuttable)]
+        pieces: list[Piece] = []
+        for text, item in _media(header, turn):
+            pieces += [TextPiece(text)] if text else []
+            pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item), TokenPiece(self.tokens.vision_end)]
+        return [*pieces, TextPiece(turn.text, user_start=0, cuttable=is_cuttable)]
+
+
+def _media(header: str, turn: Turn) -> Iterator[tuple[str, MediaItem]]:
+    """Yield each pair of frames and each image, with the template's words before it: tokenized as one text.
+
+    Source: transformers 4.57 `Qwen3VLProcessor`, the form that the model was trained on; 5.x puts two more vision
+    tokens around all pairs of a video.
+    """
+    for video in turn.videos:
+        for time_s, pair in zip(video.times_s, video.pairs, strict=True):
+            yield f"{header}<{time_s:.1f} seconds>", pair
+            header = ""
+    for item in turn.images:
+        yield header, item
+        header = ""
+
+
+def punctuate(instruction: str | None, default: str) -> str:
+    """Strip an instruction and end it with punctuation; an empty one becomes the default.
+
+    A full stop is added unless the last character's Unicode category starts with P: "Find images" becomes
+    "Find images.", "find?" stays, and a trailing "+" or digit gains a full stop.
+
+    Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `format_model_input`.
+    """
+    stripped = (instruction or "").strip()
+    if not stripped:
+        return default
+    return stripped if unicodedata.category(stripped[-1]).startswith("P") else stripped + "."

@@ -1,0 +1,80 @@
+r"""The layout of ColQwen2 in transformers: an item is one page, which is an image, or one query, which is a text.
+
+`<|im_start|>user\n{page}Describe the image.<|im_end|><|endoftext|>` and `Query: {text}`, ten end tokens, a newline.
+Reads no file and tokenizes nothing (`build` does).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.errors import InputError
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.templates.chatml import SpecialTokens
+from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
+from service.prompt.templates.single_item import single_turn
+
+NUM_AUGMENTATIONS = 10
+"""End tokens behind a query: room in which the model was trained to add to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageOrQuery:
+    """A `Profile.layout`.
+
+    Attributes:
+        tokens: of the checkpoint.
+        query_prefix: words in front of a text.
+    """
+
+    tokens: SpecialTokens
+    query_prefix: str
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """A page where there is an image, else a query; only the client's text is cuttable.
+
+        Args:
+            conversation: one user turn without an instruction.
+
+        Raises:
+            InputError: `unsupported_modality` for a text beside an image, `conflicting_input` for several images,
+                `invalid_request` for an instruction or other turns.
+
+        Source: transformers 5.23 `ColQwen2Processor`.
+        """
+        turn = single_turn(conversation)
+        if (conversation.instruction or "").strip():
+            message = "The conversation has a system message; this model was trained without instructions."
+            raise InputError("invalid_request", message)
+        return self._page(turn) if turn.images else self._query(turn)
+
+    def _page(self, turn: Turn) -> Sequence[Piece]:
+        _check_page(turn)
+        return [
+            TokenPiece(self.tokens.im_start),
+            TextPiece("user\n"),
+            TokenPiece(self.tokens.vision_start),
+            ImagePiece(turn.images[0]),
+            TokenPiece(self.tokens.vision_end),
+            TextPiece("Describe the image."),
+            TokenPiece(self.tokens.im_end),
+            TokenPiece(self.tokens.end_of_text),
+        ]
+
+    def _query(self, turn: Turn) -> Sequence[Piece]:
+        text = TextPiece(self.query_prefix + turn.text, user_start=len(self.query_prefix), cuttable=True)
+        return [text, *[TokenPiece(self.tokens.end_of_text)] * NUM_AUGMENTATIONS, TextPiece("\n")]
+
+
+def _check_page(turn: Turn) -> None:
+    if turn.text:
+        message = (
+            "The item has a text beside an image; this model embeds pages, which are images, and queries, which are "
+            "texts: send them as two items."
+        )
+        raise InputError("unsupported_modality", message)
+    if len(turn.images) > 1:
+        message = (
+            f"The item has {len(turn.images)} images; this model embeds one page at a time: send each as an item of "
+            "its own."
+        )
+        raise InputError("conflicting_input", message)

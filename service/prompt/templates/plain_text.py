@@ -1,0 +1,60 @@
+"""The layout of models that read one plain text: a prefix, and the text behind it. No template, no turns."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from service.errors import InputError
+from service.prompt.conversation import Conversation
+from service.prompt.templates.piece import Piece, TextPiece
+
+TASK_FORM = re.compile(r"(Instruct: ?)(.*)(\n *Query: ?)", re.DOTALL)
+"""Query prompts that name a task, as Qwen3-Embedding and the E5-instruct models have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """A `Profile.layout`.
+
+    Attributes:
+        prompts: the checkpoint's own prefixes by name.
+        default_prefix: of a request that gives no instruction.
+    """
+
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    default_prefix: str = ""
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """One piece: `{prefix}{text}`, tokenized together; only the text is cuttable.
+
+        Raises:
+            InputError: `invalid_request` for other turns. It names no field; who asks knows which.
+
+        Source: sentence-transformers 6.2, `encode(prompt=...)`.
+        """
+        turns = conversation.turns
+        if len(turns) != 1 or turns[0].role != "user":
+            message = (
+                f"The conversation has {len(turns)} turns, the first by the {turns[0].role}; expected one user turn, "
+                "and at most a system message, which is put in front of its text: this model reads one plain text."
+            )
+            raise InputError("invalid_request", message)
+        prefix = self.prefix(conversation.instruction)
+        return [TextPiece(prefix + turns[0].text, user_start=len(prefix), cuttable=True)]
+
+    def prefix(self, instruction: str | None) -> str:
+        r"""What stands in front of the text.
+
+        An instruction stands as it is, with no punctuation and no blank added. Where the checkpoint's query prompt has
+        the form `Instruct: {task}\nQuery:`, an instruction is such a task, unless it has the form itself or is one of
+        the checkpoint's prompts.
+
+        Args:
+            instruction: the request's; None for the default, empty for nothing.
+        """
+        if instruction is None:
+            return self.default_prefix
+        form = TASK_FORM.fullmatch(self.prompts.get("query", ""))
+        if not instruction or form is None or instruction in self.prompts.values() or instruction.startswith(form[1]):
+            return instruction
+        return form[1] + instruction.strip() + form[3]

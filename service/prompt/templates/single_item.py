@@ -1,0 +1,97 @@
+"""The layout of two-tower models: an item is one text or one image (or audio), and nothing stands beside it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from service.errors import InputError
+from service.media.item import MediaItem
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.templates.piece import ImagePiece, Piece, TextPiece
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class SingleItem:
+    """A `Profile.layout`.
+
+    Attributes:
+        rewrite: what the family does to every text before its tokenizer sees it.
+        other: what the model takes beside texts, for errors.
+    """
+
+    rewrite: Callable[[str], str] = _as_it_is
+    other: Literal["image", "audio file"] = "image"
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """One piece.
+
+        Raises:
+            InputError: `unsupported_modality` for a text with an image, `conflicting_input` for several images,
+                `invalid_request` for a system message or other turns. It names no field; who asks knows which.
+        """
+        if (conversation.instruction or "").strip():
+            raise InputError(
+                "invalid_request",
+                "The conversation has a system message; this model was trained without instructions and has no place "
+                "for one.",
+            )
+        turns, first = conversation.turns, conversation.turns[0]
+        if len(turns) != 1 or first.role != "user":
+            raise InputError(
+                "invalid_request",
+                f"The conversation has {len(turns)} turns, the first by the {first.role}; expected one user turn: this "
+                f"model embeds one text or one {self.other}.",
+            )
+        return [self._piece(first)]
+
+    def _piece(self, turn: Turn) -> Piece:
+        if not turn.images:
+            return TextPiece(self.rewrite(turn.text), user_start=0, cuttable=True)
+        reason = "this model has a tower for each and embeds one or the other"
+        return ImagePiece(lone_medium(turn, self.other, reason))
+
+
+def single_turn(conversation: Conversation) -> Turn:
+    """The user turn.
+
+    Args:
+        conversation: with at least one turn.
+
+    Raises:
+        InputError: `invalid_request` for other turns. It names no field; who asks knows which.
+    """
+    turns = conversation.turns
+    if len(turns) != 1 or turns[0].role != "user":
+        message = (
+            f"The conversation has {len(turns)} turns, the first by the {turns[0].role}; expected one user turn, "
+            "and at most a system message, which is the instruction: this model embeds single inputs."
+        )
+        raise InputError("invalid_request", message)
+    return turns[0]
+
+
+def lone_medium(turn: Turn, noun: str, reason: str) -> MediaItem:
+    """The image or audio of a turn that holds nothing else.
+
+    Args:
+        turn: with one at least.
+        reason: why no text may stand beside it.
+
+    Raises:
+        InputError: `unsupported_modality` for a text beside it, `conflicting_input` for several. It names no field; who
+            asks knows which.
+    """
+    if turn.text:
+        message = f"The item has a text beside an {noun}; {reason}: send them as two items."
+        raise InputError("unsupported_modality", message)
+    first, *others = turn.images
+    if others:
+        count = f"The item has {len(turn.images)} {noun}s"
+        raise InputError(
+            "conflicting_input", f"{count}; this model embeds one at a time: send each as an item of its own."
+        )
+    return first

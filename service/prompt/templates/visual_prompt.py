@@ -1,0 +1,57 @@
+r"""The layouts of colpali-engine's bi-encoders: one for images, which are pages, one for texts, which are queries.
+
+`<|im_start|>user\n{media}Describe the image.<|im_end|><|endoftext|>` and `Query: {text}` with end tokens behind it.
+Reads no file and tokenizes nothing (`build` does).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.templates.chatml import SpecialTokens
+from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
+from service.prompt.templates.single_item import single_turn
+
+DESCRIPTION = "Describe the image."
+QUERY_PREFIX = "Query: "
+
+
+@dataclass(frozen=True, slots=True)
+class VisualPrompt:
+    """A `Profile.layout`.
+
+    Attributes:
+        tokens: of the checkpoint.
+        num_query_ends: end tokens behind a text.
+    """
+
+    tokens: SpecialTokens
+    num_query_ends: int
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """A page where there is an image, else a query; only the client's text is cuttable.
+
+        An instruction takes the place of the words that the family has by itself: `Query: ` in front of a text,
+        `Describe the image.` behind an image. A text beside an image does so too, as `context_prompts` do.
+
+        Raises:
+            InputError: `invalid_request` for other turns.
+
+        Source: illuin-tech/colpali, `ColQwen2_5_Processor`.
+        """
+        turn, given = single_turn(conversation), conversation.instruction or ""
+        instruction = given if given.strip() else ""
+        return self._page(turn, instruction) if turn.images else self._query(turn, instruction)
+
+    def _page(self, turn: Turn, instruction: str) -> Sequence[Piece]:
+        words = instruction or ("" if turn.text else DESCRIPTION)
+        pieces: list[Piece] = [TokenPiece(self.tokens.im_start), TextPiece("user\n")]
+        for item in turn.images:
+            pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item), TokenPiece(self.tokens.vision_end)]
+        text = TextPiece(words + turn.text, user_start=len(words), cuttable=True)
+        return [*pieces, text, TokenPiece(self.tokens.im_end), TokenPiece(self.tokens.end_of_text)]
+
+    def _query(self, turn: Turn, instruction: str) -> Sequence[Piece]:
+        prefix = instruction or QUERY_PREFIX
+        text = TextPiece(prefix + turn.text, user_start=len(prefix), cuttable=True)
+        return [text, *[TokenPiece(self.tokens.end_of_text)] * self.num_query_ends]

@@ -1,0 +1,1 @@
+"""A checkpoint's tokenizer, as its own configuration wants it."""

@@ -1,0 +1,44 @@
+"""Checks the two properties of a tokenizer that piece-by-piece prompts rely on. Runs once, at start.
+
+Knows no request. What it refuses would otherwise show as wrong vectors without any error.
+"""
+
+from collections.abc import Callable
+
+from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.profile.profile import Profile
+from service.prompt.templates.piece import ImagePiece, Piece, TokenPiece
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
+
+_PROBES = ("", " a\n ", "\n\n b<", "e\u0301\r\n")
+"""Texts whose ends would merge with, or be swallowed by, a badly configured special token."""
+
+
+def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callable[[Conversation], list[int]]) -> None:
+    """Refuse a tokenizer that lets text become special tokens, or joins text across them.
+
+    Args:
+        build: the token ids of a conversation, piece by piece.
+
+    Raises:
+        UnsupportedModelError: text became a special token, or the pieces differ from tokenizing all at once.
+    """
+    specials = profile.protected
+    for token_id in specials:
+        name = tokenizer.id_to_token(token_id)
+        if name is None or not set(specials).isdisjoint(tokenizer.encode(name).ids):
+            raise UnsupportedModelError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
+    for text in _PROBES:
+        probe = Conversation(None, (Turn("user", (), text),))
+        rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
+        rendered_ids = tokenizer.encode_rendered(rendered)
+        expected = profile.padding.fill(rendered_ids) if profile.padding else rendered_ids
+        if expected and build(probe) != expected:  # nothing at all is a prompt of no model
+            raise UnsupportedModelError("tokenizer.json joins text across special tokens; that is not supported")
+
+
+def _render(piece: Piece, tokenizer: PromptTokenizer) -> str:
+    if isinstance(piece, TokenPiece):
+        return tokenizer.id_to_token(piece.token_id) or ""
+    return "" if isinstance(piece, ImagePiece) else piece.text

@@ -1,0 +1,177 @@
+"""A checkpoint's tokenizer, with the client's text kept apart from the template's special tokens.
+
+In: a folder with tokenizer.json; later, texts. Out: token ids.
+Knows no template: which special token stands where is the profile's layout. Nothing is changed after the constructor,
+so one instance serves any number of threads.
+"""
+
+import codecs
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from tokenizers import Encoding
+from tokenizers.decoders import DecodeStream
+
+from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.tokenizer.tokenizer_file import TokenizerFile
+
+MAX_CHARS_LOCKED = 128
+"""Of a query: sooner tokenized than Python's global lock is given up and had again."""
+
+
+def _byte_table() -> dict[str, int]:
+    """Character that stands for a byte in the vocabulary, to the byte: itself when printable, else from 256 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
+
+
+_BYTE_OF = _byte_table()
+
+
+class PromptTokenizer:
+    """Tokenizes single texts; the head and tail of a whole prompt are known apart.
+
+    Attributes:
+        head_token_ids: what the tokenizer's post-processor puts before a prompt.
+        tail_token_ids: what it puts after: `<|endoftext|>` for the released Qwen3-VL-Embedding, and so what is pooled.
+        num_ids: ids are 0 to `num_ids` - 1.
+        is_byte_level: whether vocabulary entries are bytes in GPT-2's spelling.
+    """
+
+    def __init__(self, folder: Path, *, lower_case: bool = False) -> None:
+        file = TokenizerFile.read(folder, lower_case=lower_case)
+        self._whole = file.load()
+        self._parsing = file.load()
+        self._parsing.post_processor = None
+        self._plain = file.load_plain()
+        self._bound = file.bound(self._whole)
+        self.is_byte_level = file.is_byte_level
+        self.head_token_ids, self.tail_token_ids = self._probe_ends()
+        self.num_ids = max(self._whole.get_vocab(with_added_tokens=True).values()) + 1
+
+    def encode(self, text: str, *, parse_special: bool = False) -> Encoding:
+        """Tokenize one text without head and tail.
+
+        Args:
+            parse_special: read strings such as `<|im_end|>` as special tokens; otherwise as the characters they are.
+
+        Returns:
+            Its `ids` and its `offsets` (character ranges of `text`).
+        """
+        tokenizer = self._parsing if parse_special else self._plain
+        # encode() holds Python's global lock, half a second per million characters; encode_batch() gives it up
+        if len(text) <= MAX_CHARS_LOCKED:
+            return tokenizer.encode(text, add_special_tokens=False)
+        return tokenizer.encode_batch([text], add_special_tokens=False)[0]
+
+    def encode_after(self, text: str, start: int, *, parse_special: bool = False) -> tuple[list[int], int]:
+        """Tokenize a text whose beginning is of the template.
+
+        Args:
+            start: its first character that is not.
+            parse_special: as for `encode`.
+
+        Returns:
+            Its ids, and how many of them begin before `start`: a token that spans both belongs to the beginning.
+        """
+        encoding = self.encode(text, parse_special=parse_special)
+        if start == 0:
+            return encoding.ids, 0
+        place = encoding.char_to_token(start)
+        chars = None if place is None else encoding.token_to_chars(place)
+        if place is not None and chars is not None:
+            return encoding.ids, place + (chars[0] < start)
+        starts = (begin for begin, _ in encoding.offsets)  # no token has that character
+        return encoding.ids, next((i for i, begin in enumerate(starts) if begin >= start), len(encoding))
+
+    def encode_rendered(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """Tokenize a whole rendered prompt in one go, special tokens parsed, as the reference does."""
+        return self._whole.encode(text, add_special_tokens=add_special_tokens).ids
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Turn ids back into text, special tokens included.
+
+        Args:
+            token_ids: ids of this tokenizer; an unknown id gives nothing.
+        """
+        # like encode(), decode() would hold Python's global lock
+        return self._whole.decode_batch([list(token_ids)], skip_special_tokens=False)[0]
+
+    def token_strs(self, token_ids: Sequence[int]) -> list[str]:
+        """The text of each token of a prompt or a part of it; joined they are `decode` of all.
+
+        A byte-level vocabulary cuts characters into bytes: a character that spans several tokens stands with the last
+        of them, and the others have the empty string. Other vocabularies mark blanks and word parts, which only their
+        own decoder reads.
+
+        Source: GPT-2's byte-to-character table, and the ByteLevel decoder of the `tokenizers` library.
+        """
+        if not self.is_byte_level:
+            return self._decode_each(token_ids)
+        spelled = {token_id: _bytes(self.id_to_token(token_id) or "") for token_id in set(token_ids)}
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        strs = [decoder.decode(spelled[token_id]) for token_id in token_ids]
+        if strs:
+            strs[-1] += decoder.decode(b"", final=True)
+        return strs
+
+    def _decode_each(self, token_ids: Sequence[int]) -> list[str]:
+        stream, strs, num_chars = DecodeStream(skip_special_tokens=False), [], 0
+        for token_id in token_ids:
+            strs.append(stream.step(self._whole, token_id) or "")
+            num_chars += len(strs[-1])
+        if strs:
+            strs[-1] += self.decode(token_ids)[num_chars:]  # bytes that never became a character
+        return strs
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token by its exact text, or None."""
+        return self._whole.token_to_id(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """Return the exact text of a token, or None for an unknown id."""
+        return self._whole.id_to_token(token_id)
+
+    def max_chars(self, num_tokens: int) -> int:
+        """Characters beyond which a text is not tokenized where so many tokens are the limit."""
+        return self._bound.max_chars(num_tokens)
+
+    def least_tokens(self, text: str, enough: int = sys.maxsize) -> int:
+        """Fewest tokens that a text can have, found without tokenizing.
+
+        Args:
+            enough: tokens beyond which the exact bound does not matter.
+
+        Returns:
+            A lower bound, 0 for the empty text.
+        """
+        return self._bound.least_tokens(text, enough)
+
+    def clip(self, text: str, num_tokens: int, side: Literal["left", "right"]) -> str:
+        """Cut off what so many tokens cannot reach, so that the cost of tokenizing has a bound.
+
+        Args:
+            side: `right` keeps the beginning, `left` the end.
+
+        Returns:
+            The text, or a part of it; see `text_bound`.
+        """
+        return self._bound.clip(text, num_tokens, side)
+
+    def _probe_ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        body = self._whole.encode("probe", add_special_tokens=False).ids
+        whole = self._whole.encode("probe", add_special_tokens=True).ids
+        for start in range(len(whole) - len(body) + 1):
+            if whole[start : start + len(body)] == body:
+                return tuple(whole[:start]), tuple(whole[start + len(body) :])
+        raise UnsupportedModelError("tokenizer.json has a post-processor that changes the tokens of the text itself")
+
+
+def _bytes(token: str) -> bytes:
+    """Bytes that a vocabulary entry covers; an entry with a character outside the table is text as it stands."""
+    if all(character in _BYTE_OF for character in token):
+        return bytes(_BYTE_OF[character] for character in token)
+    return token.encode()

@@ -1,0 +1,112 @@
+"""A checkpoint's tokenizer.json, loaded as it is, or so that no text becomes one of its special tokens.
+
+In: a folder. Out: a `Tokenizer`, and what kind it is. Knows no template and no request.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, normalizers
+
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.tokenizer.text_bound import BytesBound, CharsBound, TextBound
+from service.prompt.tokenizer.tokenizer_class import as_its_class_reads
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerFile:
+    """A tokenizer.json.
+
+    Attributes:
+        path: the file.
+        content: its object, as the checkpoint's class of tokenizer reads it.
+        is_changed: whether the class reads it otherwise than it stands.
+        lower_case: make texts lower case first, as sentence-transformers' `do_lower_case` asks.
+    """
+
+    path: Path
+    content: dict[str, Any]
+    lower_case: bool = False
+    is_changed: bool = False
+
+    @classmethod
+    def read(cls, folder: Path, *, lower_case: bool = False) -> "TokenizerFile":
+        """Read the file of a folder, and those beside it that say of which class the tokenizer is.
+
+        Raises:
+            UnsupportedModelError: there is none, or one is no JSON object or asks for what is not supported.
+        """
+        files, path = CheckpointFiles(folder), folder / "tokenizer.json"
+        written = files.read_object(path.name)
+        if not isinstance(written.get("model"), dict):
+            raise UnsupportedModelError(f"{path} is not a tokenizer's JSON object")
+        content = as_its_class_reads(files.optional("config.json"), files.optional("tokenizer_config.json"), written)
+        return cls(path, content, lower_case, content != written)
+
+    def load(self) -> Tokenizer:
+        """The tokenizer as its class has it, without truncation and padding."""
+        if self.is_changed:
+            return self._set(self._parsed(lambda: Tokenizer.from_str(json.dumps(self.content))))
+        return self._set(self._parsed(lambda: Tokenizer.from_file(str(self.path))))
+
+    def load_plain(self) -> Tokenizer:
+        """A tokenizer for text alone: it adds no tokens, and special tokens are read as the characters they are.
+
+        A Unigram model has its special tokens among the pieces that it looks for in every text, with the best score
+        of all; there they are spelled in a way that no text has.
+
+        Raises:
+            UnsupportedModelError: other added tokens would lose their numbers by that.
+        """
+        model = self.content["model"]
+        if model.get("type") != "Unigram":
+            plain = self.load()
+            plain.post_processor = None
+            plain.encode_special_tokens = True
+            return plain
+        added = self.content.get("added_tokens", [])
+        specials = {token["content"] for token in added if token.get("special")}
+        vocab = [[f" {i} " if piece in specials else piece, score] for i, (piece, score) in enumerate(model["vocab"])]
+        others = [token for token in added if not token.get("special")]
+        content = self.content | {"model": model | {"vocab": vocab}, "added_tokens": others, "post_processor": None}
+        plain = self._set(self._parsed(lambda: Tokenizer.from_str(json.dumps(content))))
+        if moved := [token["content"] for token in others if plain.token_to_id(token["content"]) != token["id"]]:
+            raise UnsupportedModelError(f"{self.path} adds {moved[0]!r} behind special tokens; that is not supported")
+        return plain
+
+    def bound(self, tokenizer: Tokenizer) -> TextBound:
+        """The bound that a text's length sets on its tokens.
+
+        Args:
+            tokenizer: from `load`.
+        """
+        normalizer: Any = tokenizer.normalizer
+        composes = isinstance(normalizer, normalizers.NFC)
+        if self.is_byte_level and (normalizer is None or composes):
+            return BytesBound(max(len(token.encode()) for token in tokenizer.get_vocab(True)), composes)
+        return CharsBound()
+
+    @property
+    def is_byte_level(self) -> bool:
+        """True where vocabulary entries are bytes in GPT-2's spelling, and cover a text without gaps."""
+        split = self.content.get("pre_tokenizer") or {}
+        steps = split.get("pretokenizers", [split]) if split.get("type") == "Sequence" else [split]
+        return self.content["model"].get("type") == "BPE" and any(step.get("type") == "ByteLevel" for step in steps)
+
+    def _parsed(self, parse: Callable[[], Tokenizer]) -> Tokenizer:
+        try:
+            return parse()
+        except Exception as error:  # the library raises bare Exception
+            raise UnsupportedModelError(f"{self.path} cannot be read: {error}") from error
+
+    def _set(self, tokenizer: Tokenizer) -> Tokenizer:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        if self.lower_case:
+            own: Any = tokenizer.normalizer
+            tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *([] if own is None else [own])])
+        return tokenizer

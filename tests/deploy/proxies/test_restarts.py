@@ -1,0 +1,97 @@
+"""Two servers behind each proxy with the lines of its page, restarted in turn under load: no client sees an error.
+
+Run by `make proxy-check`, with nginx and HAProxy from Debian.
+"""
+
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from service.settings import Settings
+from tests.conftest import CHECKPOINT, LiveServer
+from tests.deploy.proxies.load import Load
+from tests.deploy.proxies.proxy import Proxy
+from tests.faults.server import faulty_environ, slowed
+
+PROGRAMS = ("nginx", "haproxy")
+SLOW_LOAD_S = 8
+"""Beside the second or two of a small model; less than the silence after which an engine counts as stuck."""
+NUM_REQUESTS = 1_000
+LIMIT_S = 240
+
+
+def free_ports(number: int) -> list[int]:
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
+
+
+Restart = Callable[[], LiveServer]
+
+
+@pytest.fixture
+def restarts(start_server: Callable[..., LiveServer], tmp_path: Path) -> tuple[tuple[int, int], list[Restart]]:
+    """Ports of two servers, and what starts each of them with the defaults for a drain; the second is slow to load."""
+    one, two = free_ports(2)
+    settings = ("--model", str(CHECKPOINT), "--lame-duck-s", str(Settings().lame_duck_s))
+
+    def start(port: int) -> LiveServer:
+        return start_server(*settings, "--port", str(port), env=faulty_environ(tmp_path / str(port)))
+
+    def start_slowly() -> LiveServer:
+        faults = tmp_path / str(two)
+        faults.mkdir(exist_ok=True)
+        with slowed(faults, SLOW_LOAD_S):  # the known question, without whose answer nobody is ready
+            server = start(two)
+            deadline_s = time.monotonic() + LIMIT_S
+            while not (faults / "slowing").exists():
+                assert time.monotonic() < deadline_s
+                time.sleep(0.05)
+            assert server.status("/readyz") == 503, "it has to be slow"
+        return server
+
+    return (one, two), [lambda: start(one), start_slowly]
+
+
+@pytest.fixture
+def proxies() -> Iterator[ExitStack]:
+    absent = [program for program in PROGRAMS if not shutil.which(program)]
+    assert not absent, f"{absent}: install Debian's nginx-light and haproxy"
+    with ExitStack() as stack:
+        yield stack
+
+
+def test_no_client_sees_a_restart(
+    restarts: tuple[tuple[int, int], list[Restart]], proxies: ExitStack, tmp_path: Path
+) -> None:
+    ports, starts = restarts
+    servers = [start() for start in starts]
+    for server in servers:
+        server.wait_until_ready()
+    loads: dict[str, Load] = {}
+    for program, listen in zip(PROGRAMS, free_ports(2), strict=True):
+        (tmp_path / program).mkdir()
+        proxy = Proxy(program, tmp_path / program, listen, ports)
+        proxies.callback(proxy.stop)
+        loads[program] = Load(proxy.url)
+        proxies.callback(loads[program].stop)
+    time.sleep(2)
+    for server, start in zip(servers, starts, strict=True):
+        assert server.stop() == 0
+        start().wait_until_ready()
+        time.sleep(3)  # until HAProxy has seen it
+    deadline_s = time.monotonic() + LIMIT_S
+    while min(load.num_asked for load in loads.values()) < NUM_REQUESTS:
+        assert time.monotonic() < deadline_s, {name: load.num_asked for name, load in loads.items()}
+        time.sleep(0.1)
+    for load in loads.values():
+        load.stop()
+    print({program: (load.num_asked, len(load.errors)) for program, load in loads.items()})
+    assert {program: load.errors[:5] for program, load in loads.items()} == {program: [] for program in PROGRAMS}

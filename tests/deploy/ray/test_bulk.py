@@ -1,0 +1,132 @@
+"""The Ray Data job: every row of a Parquet data set has its vector or its reason, and a run that was ended goes on."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from tests.conftest import LiveServer, children_of, data_uri, image_part, text_part
+from tests.deploy.ray.cluster import ROOT, SETTINGS, plain_environ
+
+NUM_ROWS = 600
+NUM_FILES = 12
+ROWS_PER_PART = 40
+BROKEN = ("11", "77")
+EMPTY = "120"
+TOLERANCE = 1e-5
+RUN_S = 120
+
+
+def image_bytes(seed: int) -> bytes:
+    blocks = np.random.default_rng(seed).integers(0, 256, (4, 6, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(blocks).resize((96, 64), Image.Resampling.NEAREST).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def row(number: int) -> dict[str, Any]:
+    """A third are texts, a third images, a third both; two images are cut short, and one row has nothing."""
+    name = str(number)
+    image = image_bytes(number) if number % 3 else None
+    text = f"row number {number}" if number % 3 != 1 else None
+    if name in BROKEN:
+        image = image_bytes(number)[:90]
+    instruction = "Represent the colors of the image." if number % 2 else None
+    return {"id": name, "image": image, "text": text, "instruction": instruction} | (
+        {"image": None, "text": None} if name == EMPTY else {}
+    )
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    schema = pa.schema(
+        [("id", pa.string()), ("image", pa.binary()), ("text", pa.string()), ("instruction", pa.string())]
+    )
+    for file in range(NUM_FILES):
+        rows = [row(number) for number in range(file, NUM_ROWS, NUM_FILES)]
+        pq.write_table(pa.Table.from_pylist(rows, schema), folder / f"{file:02}.parquet")
+    return folder
+
+
+def start(source: Path, folder: Path, log: Path) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "deploy" / "ray")))
+    env = plain_environ() | {"PYTHONPATH": path, "RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
+    settings = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
+    command = [sys.executable, "-m", "cenote_ray.bulk", str(source), str(folder / "out"), "--batch-size", "8"]
+    command += ["--checkpoint", str(folder / "done"), "--dimensions", "64"]
+    command += ["--rows-per-part", str(ROWS_PER_PART), *settings]
+    with log.open("wb") as file:
+        return subprocess.Popen(command, cwd=folder, env=env, stdout=file, stderr=file)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """As a machine that goes: the job and all of its own cluster at once.
+
+    The job is stopped first, so that it neither ends nor starts anything while the others are looked for.
+    """
+    os.kill(process.pid, signal.SIGSTOP)
+    mine, edge = [], [process.pid]
+    while edge:
+        edge = [child for parent in edge for child in children_of(parent)]
+        mine += edge
+    for pid in (process.pid, *mine):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "the job had ended by itself"
+
+
+def results(folder: Path) -> list[dict[str, Any]]:
+    files = sorted((folder / "out").glob("*.parquet"))
+    return [one for file in files for one in pq.read_table(file).to_pylist()]
+
+
+def test_a_killed_job_goes_on_and_every_row_ends_once(source: Path, plain: LiveServer, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = start(source, tmp_path, log)
+    deadline_s = time.monotonic() + RUN_S
+    while len(list((tmp_path / "out").glob("*.parquet"))) < 3:
+        assert time.monotonic() < deadline_s, log.read_text()[-4000:]
+        assert process.poll() is None, log.read_text()[-4000:]
+        time.sleep(0.02)
+    end(process)
+    num_before = len(list((tmp_path / "out").glob("*.parquet")))
+    process = start(source, tmp_path, log)
+    assert process.wait(RUN_S) == 3, log.read_text()[-4000:]  # there are dead letters
+    found = results(tmp_path)
+    assert 0 < num_before < NUM_ROWS / ROWS_PER_PART
+    assert sorted(one["id"] for one in found) == sorted(map(str, range(NUM_ROWS)))
+    check_dead_letters(tmp_path)
+    check_vectors(found, plain)
+
+
+def check_dead_letters(folder: Path) -> None:
+    lines = [json.loads(line) for line in (folder / "out" / "dead_letters.jsonl").read_text().splitlines()]
+    assert {line["id"]: line["error_code"] for line in lines} == {
+        **dict.fromkeys(BROKEN, "media_undecodable"),
+        EMPTY: "invalid_request",
+    }
+
+
+def check_vectors(found: list[dict[str, Any]], plain: LiveServer) -> None:
+    by_id = {one["id"]: one for one in found}
+    for number in (0, 1, 2, 3, 100, 101):
+        wanted = row(number)
+        parts = [image_part(data_uri(wanted["image"]))] if wanted["image"] else []
+        parts += [text_part(wanted["text"])] if wanted["text"] else []
+        body = {"inputs": [{"content": parts}], "instruction": wanted["instruction"], "dimensions": 64}
+        (vector,) = plain.vectors(body)
+        np.testing.assert_allclose(by_id[str(number)]["embedding"], vector, rtol=0, atol=TOLERANCE)
+    assert all(one["embedding"] is None for one in found if one["error_code"] is not None)

@@ -1,0 +1,26 @@
+"""Both Serve configs are what Ray's own schema takes, and name what there is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ray.serve.schema import ServeDeploySchema
+
+from cenote_ray.app import EMBEDDER, INGRESS
+from service.setting_sources import load_settings
+from tests.deploy.ray.cluster import CONFIG
+
+RAY_SERVICE = CONFIG.with_name("rayservice.yaml")
+
+
+def serve_config(path: Path) -> Any:
+    config = yaml.safe_load(path.read_text())
+    return yaml.safe_load(config["spec"]["serveConfigV2"]) if "spec" in config else config
+
+
+@pytest.mark.parametrize("path", [CONFIG, RAY_SERVICE], ids=lambda path: path.name)
+def test_a_shipped_config_is_a_serve_config(path: Path) -> None:
+    (application,) = ServeDeploySchema.model_validate(serve_config(path)).applications
+    assert {one.name for one in application.deployments} == {INGRESS, EMBEDDER}
+    load_settings({name: str(value) for name, value in application.args["settings"].items()}, {})

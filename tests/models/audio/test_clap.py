@@ -1,0 +1,152 @@
+"""CLAP's features and vectors against transformers' own, audio by audio."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import ClapFeatureExtractor
+
+from service.checkpoint.clap_features import ClapFeatures, check_towers, read_clap_features
+from service.checkpoint.errors import CheckpointError
+from service.engine.startup.self_check import check_forward
+from service.model.architectures import ARCHITECTURES
+from service.model.packed.packed_batch import PackedBatch
+from service.model.two_tower.clap import Clap
+from service.model.two_tower.clap_mel import ClapMel
+from service.prompt.profile.detect import load_profile
+from tests.conftest import TOLERANCE
+from tests.models.audio.audios import tone
+from tests.models.audio.checkpoints import EXTRACTOR, KINDS, MAX_S, RATE_HZ, make_checkpoint
+from tests.models.audio.reference import Reference
+
+MAX = MAX_S * RATE_HZ
+LENGTHS = (1, 37, 800, MAX // 3, MAX // 2, MAX - 1, MAX, MAX + 1, MAX + 159, MAX + 161, MAX + 400, 3 * MAX + 777)
+"""From one sample to what is far too long, with all corners of the extractor's rules among them."""
+
+
+class Loaded:
+    """A checkpoint, ours and the reference's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.profile = load_profile(folder)
+        loaded = ARCHITECTURES[self.profile.architecture](folder, torch.device("cpu"), torch.float32, "cls")
+        assert isinstance(loaded, Clap)
+        self.model = loaded
+        self.reference = Reference(folder)
+
+
+@pytest.fixture(scope="module", params=sorted(KINDS))
+def clap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
+    return Loaded(make_checkpoint(request.param, tmp_path_factory.mktemp("clap") / request.param))
+
+
+def audio(num_samples: int) -> np.ndarray:
+    return tone(num_samples / RATE_HZ, 300 + num_samples % 1000)[0]
+
+
+@pytest.mark.parametrize("num_samples", LENGTHS)
+def test_features_are_those_of_the_extractor(clap: Loaded, num_samples: int) -> None:
+    samples = audio(num_samples)
+    ours = ClapMel(read_clap_features(clap.folder)).features(samples)
+    theirs = clap.reference.features(samples)["input_features"][0].numpy()
+    assert ours.shape == theirs.shape
+    assert np.abs(ours - theirs).max() <= 1e-4  # decibels, of a range of 100
+
+
+def test_audios_have_the_references_vectors(clap: Loaded) -> None:
+    audios = [audio(length) for length in (800, MAX // 3, MAX + 1, 3 * MAX + 777)]
+    ours = torch.cat([clap.model.encode(torch.from_numpy(one)) for one in audios]).numpy()
+    theirs = clap.reference.audios(audios)
+    assert np.abs(ours - theirs).max() <= TOLERANCE
+    assert np.abs(theirs[1] - theirs[-1]).max() > 100 * TOLERANCE
+
+
+def test_silence_and_noise_have_the_references_vectors(clap: Loaded) -> None:
+    noise = np.random.default_rng(7).uniform(-1, 1, MAX // 2).astype(np.float32)
+    for samples in (np.zeros(3 * MAX, np.float32), noise):
+        ours = clap.model.encode(torch.from_numpy(samples)).numpy()
+        assert np.abs(ours - clap.reference.audios([samples])).max() <= TOLERANCE
+
+
+def test_what_the_front_cuts_off_is_not_heard(clap: Loaded) -> None:
+    assert clap.profile.audios is not None
+    samples = audio(3 * MAX + 777)
+    start, num_heard = clap.profile.audios.rule.crop(len(samples))
+    heard = samples[start : start + num_heard]
+    assert len(heard) == (len(samples) if ClapMel(read_clap_features(clap.folder)).fuses else MAX)
+    whole, part = (clap.model.encode(torch.from_numpy(one.copy())) for one in (samples, heard))
+    assert torch.equal(whole, part)
+
+
+def test_the_original_numbers_give_the_originals_features() -> None:
+    """48 kHz, ten seconds: the defaults, on both filter banks."""
+    samples = tone(4.2, rate_hz=48_000)[0]
+    for truncation in ("fusion", "rand_trunc"):
+        theirs = ClapFeatureExtractor(truncation=truncation)(samples, sampling_rate=48_000)["input_features"][0]
+        ours = ClapMel(replace(ClapFeatures(), truncation=truncation)).features(samples)
+        assert np.abs(ours - theirs).max() <= 1e-4
+
+
+def test_texts_have_the_references_vectors(clap: Loaded) -> None:
+    texts = ["a dog barks", "rain on a tin roof, far away", "a dog barks", "thunder", "", "wind " * 15]
+    theirs = clap.reference.texts(texts)
+    ids = [clap.reference.tokenizer(text)["input_ids"] for text in texts]
+    features = clap.model.encode(torch.from_numpy(audio(800)))
+    ids.insert(2, [clap.model.placeholder_ids["audio"]])
+    lengths = [len(one) for one in ids]
+    place = lengths[0] + lengths[1]
+    packed = torch.tensor([token for one in ids for token in one])
+    batch = PackedBatch(packed, torch.zeros(1, len(packed)), lengths, torch.tensor([place]), features)
+    ours = clap.model.embed(batch).numpy()
+    assert np.abs(np.delete(ours, 2, axis=0) - theirs).max() <= TOLERANCE
+    assert np.array_equal(ours[2], features[0].numpy())
+
+
+def test_the_check_at_start_passes(clap: Loaded) -> None:
+    check_forward(clap.model)
+
+
+def test_the_plan_is_of_the_files(clap: Loaded) -> None:
+    profile = clap.profile
+    assert profile.audios is not None
+    assert (profile.name, profile.modalities, profile.images) == ("clap", ("text", "audio"), None)
+    assert (profile.audios.rule.rate_hz, profile.dimensions, profile.max_tokens) == (RATE_HZ, 24, 64)
+    assert profile.media_tokens == (clap.model.placeholder_ids["audio"],)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"truncation": "random"}, "truncation 'random'"),
+        ({"padding": "mirror"}, "padding 'mirror'"),
+        ({"sampling_rate": 0}, "sampling_rate 0"),
+        ({"hop_length": "160"}, "hop_length '160'"),
+        ({"frequency_max": 50}, "frequency_max 50"),
+        ({"feature_size": 32}, "feature_size 32"),
+    ],
+)
+def test_an_extractor_that_is_not_supported_stops_the_start(
+    tmp_path: Path, values: dict[str, object], words: str
+) -> None:
+    ClapFeatureExtractor(**EXTRACTOR).save_pretrained(tmp_path)
+    path = tmp_path / "preprocessor_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    with pytest.raises(CheckpointError, match=words):
+        read_clap_features(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("audio", "words"),
+    [
+        ({"enable_fusion": False}, "enable_fusion False"),
+        ({"num_mel_bins": 32}, "num_mel_bins 32"),
+        ({"spec_size": 64}, "1001 frames"),
+    ],
+)
+def test_towers_that_do_not_fit_the_extractor_stop_the_start(audio: dict[str, object], words: str) -> None:
+    with pytest.raises(CheckpointError, match=words):
+        check_towers(ClapFeatures(), {"enable_fusion": True, "num_mel_bins": 64, "spec_size": 256} | audio)

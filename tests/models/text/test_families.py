@@ -1,0 +1,75 @@
+"""Each text family against sentence-transformers on the same checkpoint: padded batches there, packed ones here."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from service.engine.startup.self_check import check_forward
+from tests.conftest import TOLERANCE
+from tests.models.text.checkpoints import RECIPES
+from tests.models.text.conftest import Served
+from tests.models.text.texts import LONG, TEXTS
+
+FAMILIES = sorted(RECIPES)
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest, served: Callable[[str], Served]) -> Served:
+    return served(request.param)
+
+
+def test_texts_of_all_lengths_have_the_references_vectors(family: Served) -> None:
+    theirs = family.reference.encode(list(TEXTS), batch_size=16)
+    ours = family.vectors(TEXTS)
+    assert np.abs(ours - theirs).max() <= TOLERANCE
+    assert np.abs(theirs - theirs[0])[1:].max(axis=1).min() > 100 * TOLERANCE  # and they differ from each other
+
+
+def test_a_text_has_the_vector_alone_that_it_has_in_a_batch(family: Served) -> None:
+    alone = np.concatenate([family.vectors([text]) for text in TEXTS[::3]])
+    assert np.abs(alone - family.vectors(TEXTS)[::3]).max() <= TOLERANCE
+
+
+def test_each_prompt_of_the_checkpoint_is_put_in_front(family: Served) -> None:
+    for name in family.reference.prompts:
+        theirs = family.reference.encode(list(TEXTS[:12]), prompt_name=name)
+        assert np.abs(family.vectors(TEXTS[:12], family.profile.input_types[name]) - theirs).max() <= TOLERANCE
+
+
+def test_queries_and_documents_are_those_of_the_reference(family: Served) -> None:
+    ours = {role: family.vectors(TEXTS[:12], family.profile.input_types[role]) for role in family.profile.input_types}
+    queries, documents = (
+        family.reference.encode_query(list(TEXTS[:12])),
+        family.reference.encode_document(list(TEXTS[:12])),
+    )
+    if "search_query" in family.reference.prompts:  # sentence-transformers knows no name but its own here
+        queries, documents = (
+            family.reference.encode(list(TEXTS[:12]), prompt_name=name) for name in ("search_query", "search_document")
+        )
+    assert np.abs(ours["search_query"] - queries).max() <= TOLERANCE
+    assert np.abs(ours["search_document"] - documents).max() <= TOLERANCE
+
+
+def test_a_long_text_is_cut_where_the_reference_cuts_it(family: Served) -> None:
+    text = " ".join(LONG)
+    theirs = family.reference.encode([text, "short"])
+    assert np.abs(family.vectors([text, "short"], side="right") - theirs).max() <= TOLERANCE
+    assert len(family.token_ids(text, side="right")) == family.profile.max_tokens == 512
+
+
+def test_an_empty_text_has_the_references_vector(family: Served) -> None:
+    assert np.abs(family.vectors(["", "x"]) - family.reference.encode(["", "x"])).max() <= TOLERANCE
+
+
+def test_the_check_at_start_passes(family: Served) -> None:
+    check_forward(family.runner._model)
+
+
+def test_no_text_becomes_a_special_token(family: Served) -> None:
+    for token_id in family.profile.protected:
+        name = family.tokenizer.id_to_token(token_id)
+        assert name is not None
+        for text in (name, f"a{name}b", f" {name} ", name * 3, name.upper(), f"{name[0]} {name[1:]}"):
+            body = family.tokenizer.encode(text).ids
+            assert set(body).isdisjoint(family.profile.protected), f"{text!r} became {body}"

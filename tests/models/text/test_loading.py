@@ -1,0 +1,168 @@
+"""Text checkpoints that are not as they must be end the start with the reason; what nothing reads may be missing."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig
+
+from service.checkpoint.config_files import CheckpointFiles
+from service.errors import ModelError
+from service.model.architectures import load_model
+from service.model.stock.text_encoder import TextEncoder
+from service.prompt.profile.text_profile import make_text_profile
+from tests.models.text.conftest import Served
+
+Copy = Callable[[str], Path]
+
+
+@pytest.fixture
+def copy(served: Callable[[str], Served], tmp_path: Path) -> Copy:
+    def copy(name: str) -> Path:
+        source = served(name).folder
+        for path in filter(Path.is_file, source.rglob("*")):
+            target = tmp_path / path.relative_to(source)
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(path.read_bytes())
+        return tmp_path
+
+    return copy
+
+
+def load(folder: Path) -> TextEncoder:
+    return TextEncoder.load(folder, torch.device("cpu"), torch.float32, "mean")
+
+
+def without(path: Path, part: str) -> int:
+    tensors = load_file(path)
+    kept = {name: tensor for name, tensor in tensors.items() if part not in name}
+    save_file(kept, path, metadata={"format": "pt"})
+    return len(tensors) - len(kept)
+
+
+def test_a_missing_pooler_is_not_missed(copy: Copy) -> None:
+    folder = copy("bert")
+    assert without(folder / "model.safetensors", "pooler") > 0
+    assert load(folder).hidden_size == 32
+
+
+def test_a_missing_tensor_ends_the_start(copy: Copy) -> None:
+    folder = copy("bert")
+    assert without(folder / "model.safetensors", "layer.1.attention.self.query.weight") == 1
+    with pytest.raises(ModelError, match=r"lacks 1 tensors.*layer\.1\.attention\.self\.query\.weight"):
+        load(folder)
+
+
+def test_dense_weights_have_the_shapes_that_their_file_says(copy: Copy) -> None:
+    folder = copy("gemma3_text")
+    assert load(folder).hidden_size == 32
+    without(folder / "3_Dense" / "model.safetensors", "bias")
+    with pytest.raises(ModelError, match=r"3_Dense has tensors .* expected .*linear\.bias"):
+        load(folder)
+    (folder / "3_Dense" / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"3_Dense has no model\.safetensors"):
+        load(folder)
+
+
+def test_dense_modules_follow_each_other(copy: Copy) -> None:
+    folder = copy("gemma3_text")
+    path = folder / "2_Dense" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"in_features": 16}))
+    with pytest.raises(ModelError, match="2_Dense takes 16 numbers, but gets 32"):
+        load(folder)
+
+
+def test_a_rope_that_depends_on_the_batch_ends_the_start(copy: Copy) -> None:
+    folder = copy("llama")
+    config = json.loads((folder / "config.json").read_text())
+    config["rope_parameters"] = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="rope type dynamic; supported: default"):
+        load(folder)
+
+
+def test_only_attention_that_cannot_be_replaced_runs_by_equal_lengths(served: Callable[[str], Served]) -> None:
+    packed = {name: served(name).runner._model.is_packed for name in ("bert", "modernbert", "llama", "mpnet")}
+    assert packed == {"bert": True, "modernbert": True, "llama": True, "mpnet": False}
+
+
+HEADS = {
+    "bert": ["BertForPreTraining", "BertForQuestionAnswering"],
+    "xlm_roberta": ["XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification"],
+    "roberta": ["RobertaForMaskedLM"],
+    "mpnet": ["MPNetForMaskedLM"],
+    "distilbert": ["DistilBertForMaskedLM", "DistilBertForSequenceClassification", "DistilBertForQuestionAnswering"],
+    "modernbert": ["ModernBertForMaskedLM", "ModernBertForSequenceClassification"],
+    "nomic_bert": ["NomicBertForMaskedLM"],
+    "gte": ["GteForMaskedLM"],
+    "jina_embeddings_v3": ["JinaEmbeddingsV3ForMaskedLM"],
+    "eurobert": ["EuroBertForMaskedLM"],
+    "qwen3": ["Qwen3ForCausalLM", "Qwen3ForSequenceClassification"],
+    "llama": ["LlamaForCausalLM"],
+    "mistral": ["MistralForCausalLM"],
+    "gemma3_text": ["Gemma3ForCausalLM"],
+}
+"""Classes whose checkpoints have more tensors than the family's model reads."""
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kinds in HEADS.items() for kind in kinds])
+def test_heads_of_other_tasks_are_not_missed(
+    copy: Copy, tmp_path_factory: pytest.TempPathFactory, name: str, kind: str
+) -> None:
+    if (stock := getattr(transformers, kind, None)) is None:
+        pytest.skip(f"transformers has no {kind}")
+    folder, other = copy(name), tmp_path_factory.mktemp("head")
+    config = AutoConfig.from_pretrained(folder)
+    config.tie_word_embeddings = False
+    stock(config).save_pretrained(other)
+    shutil.copyfile(other / "model.safetensors", folder / "model.safetensors")
+    assert load(folder).hidden_size == 32
+
+
+def test_buffers_of_older_releases_are_not_missed(copy: Copy) -> None:
+    folder = copy("bert")
+    path = folder / "model.safetensors"
+    save_file(load_file(path) | {"embeddings.position_ids": torch.arange(8)[None]}, path, {"format": "pt"})
+    assert load(folder).hidden_size == 32
+
+
+def test_tensors_that_the_model_does_not_know_end_the_start(copy: Copy) -> None:
+    folder = copy("bert")
+    path, config = folder / "model.safetensors", folder / "config.json"
+    save_file(
+        load_file(path) | {"mlp.dense.weight": torch.zeros(2), "x.lora_A": torch.zeros(2)}, path, {"format": "pt"}
+    )
+    with pytest.raises(ModelError, match=r"2 tensors that its model does not know: mlp\.dense\.weight, x\.lora_A"):
+        load(folder)
+    own = {"cenote": {"unread_tensors": ["mlp.", "x.lora_"]}}
+    config.write_text(json.dumps(json.loads(config.read_text()) | own))
+    assert load(folder).hidden_size == 32
+
+
+def test_missing_tensors_beside_code_that_is_never_run_say_so(copy: Copy) -> None:
+    folder = copy("bert")
+    config = folder / "config.json"
+    without(folder / "model.safetensors", "layer.1.")
+    own = {"auto_map": {"AutoModel": "modeling.OtherModel"}}
+    config.write_text(json.dumps(json.loads(config.read_text()) | own))
+    with pytest.raises(ModelError, match=r"lacks 16 tensors.*auto_map\), which is never run here"):
+        load(folder)
+
+
+def test_a_family_may_name_the_class_the_pooling_and_the_prompts(copy: Copy) -> None:
+    """A model type that transformers does not know, with weights of a class that it has."""
+    folder = copy("bert")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "made_up"}))
+    profile = make_text_profile(
+        CheckpointFiles(folder), name="made-up", pooling="cls", prompts={"query": "q: "}, model_class="BertModel"
+    )
+    assert (profile.pooling, profile.input_types["search_query"]) == ("cls", "q: ")
+    assert profile.default_instruction is None
+    model = load_model(profile.architecture, folder, torch.device("cpu"), torch.float32, "cls")
+    assert type(model.stock).__name__ == "BertModel"

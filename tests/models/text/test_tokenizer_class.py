@@ -1,0 +1,121 @@
+"""tokenizer_config.json against tokenizer.json: the ids are those of the class that transformers takes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
+from transformers import AutoTokenizer
+
+from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from tests.models.text.checkpoints import BERT_TOKENS, LLAMA_TOKENS, QWEN_TOKENS, ROBERTA_TOKENS
+from tests.models.text.texts import TEXTS
+from tests.models.text.tokenizers import byte_fallback, byte_level, unigram, word_piece
+
+SAMPLES = (*TEXTS, "", " x", "École ÉCOLE ecole", "naïve快速 résumé", "a b", "a  b", "快速的棕色", "UPPER")
+
+
+def word_pieces() -> Tokenizer:
+    """Pieces of all cases and accents, so that what a normalizer leaves in place can be seen in the ids."""
+    made = word_piece(BERT_TOKENS, "[CLS]", "[SEP]")
+    content = json.loads(made.to_str())
+    vocab = content["model"]["vocab"]
+    for letter in "ÉÀéïôabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ快速的棕色":
+        for piece in (letter, f"##{letter}"):
+            vocab.setdefault(piece, len(vocab))
+    return Tokenizer.from_str(json.dumps(content))
+
+
+def mpnet() -> Tokenizer:
+    return word_piece(ROBERTA_TOKENS, "<s>", "</s>")
+
+
+def xlm_roberta() -> Tokenizer:
+    return unigram(ROBERTA_TOKENS, "<s>", "</s>")
+
+
+def roberta() -> Tokenizer:
+    made = byte_level(ROBERTA_TOKENS, "<s>", "</s>", composes=False)
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return made
+
+
+def qwen() -> Tokenizer:
+    return byte_level(QWEN_TOKENS, None, "<|endoftext|>")
+
+
+def llama() -> Tokenizer:
+    """Byte fallback with a blank in front, as SentencePiece's models of Llama were written before transformers 5."""
+    made = byte_fallback(["<unk>", "<s>", "</s>"], "<s>", "</s>")
+    made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    made.pre_tokenizer = None
+    return made
+
+
+def llama_3() -> Tokenizer:
+    return byte_level(LLAMA_TOKENS, "<|begin_of_text|>", None, composes=False)
+
+
+CASES: list[tuple[str, Callable[[], Tokenizer], dict[str, Any] | None]] = [
+    ("bert", word_pieces, None),
+    ("bert", word_pieces, {}),
+    ("bert", word_pieces, {"tokenizer_class": "BertTokenizer"}),
+    ("bert", word_pieces, {"tokenizer_class": "BertTokenizerFast", "do_lower_case": False}),
+    ("bert", word_pieces, {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "strip_accents": False}),
+    ("bert", word_pieces, {"tokenizer_class": "BertTokenizer", "do_lower_case": False, "strip_accents": True}),
+    ("bert", word_pieces, {"tokenizer_class": "BertTokenizer", "tokenize_chinese_chars": False}),
+    ("bert", word_pieces, {"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": False}),
+    ("bert", word_pieces, {"tokenizer_class": "DistilBertTokenizer", "strip_accents": False}),
+    ("bert", word_pieces, {"tokenizer_class": "MPNetTokenizer", "do_lower_case": False, "cls_token": "[CLS]"}),
+    ("bert", xlm_roberta, {"tokenizer_class": "XLMRobertaTokenizer", "add_prefix_space": False}),
+    ("distilbert", word_pieces, {"do_lower_case": False}),
+    ("nomic_bert", word_pieces, {"tokenizer_class": "BertTokenizer", "strip_accents": False}),
+    ("modernbert", word_pieces, {"tokenizer_class": "BertTokenizer", "do_lower_case": False}),
+    ("mpnet", mpnet, {"tokenizer_class": "MPNetTokenizer", "do_lower_case": False, "unk_token": "<unk>"}),
+    ("mpnet", mpnet, {"tokenizer_class": "MPNetTokenizer", "strip_accents": False, "unk_token": "<unk>"}),
+    ("xlm-roberta", xlm_roberta, None),
+    ("xlm-roberta", xlm_roberta, {"tokenizer_class": "XLMRobertaTokenizer"}),
+    ("xlm-roberta", xlm_roberta, {"tokenizer_class": "XLMRobertaTokenizerFast", "add_prefix_space": False}),
+    ("xlm-roberta", xlm_roberta, {"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": False}),
+    ("gte", xlm_roberta, {"add_prefix_space": False}),
+    ("roberta", roberta, {"tokenizer_class": "RobertaTokenizer"}),
+    ("roberta", roberta, {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True}),
+    ("clap", roberta, {"add_prefix_space": True}),
+    ("qwen3", qwen, {"tokenizer_class": "Qwen2Tokenizer", "add_prefix_space": True}),
+    ("qwen3", qwen, {"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": True}),
+    ("llama", llama, {"tokenizer_class": "LlamaTokenizer"}),
+    ("llama", llama, {"tokenizer_class": "LlamaTokenizer", "add_prefix_space": False}),
+    ("llama", llama, {"tokenizer_class": "LlamaTokenizer", "legacy": True}),
+    ("llama", llama_3, {"tokenizer_class": "LlamaTokenizerFast", "add_prefix_space": True}),
+    ("llama", llama_3, {"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": True}),
+    ("mistral", llama, {"tokenizer_class": "LlamaTokenizer", "add_prefix_space": False}),
+    ("eurobert", llama_3, {"tokenizer_class": "PreTrainedTokenizerFast"}),
+]
+
+
+@pytest.mark.parametrize(("model_type", "make", "named"), CASES)
+def test_ids_are_those_of_transformers_class(
+    tmp_path: Path, model_type: str, make: Callable[[], Tokenizer], named: dict[str, Any] | None
+) -> None:
+    written(tmp_path, model_type, make(), named)
+    theirs, ours = AutoTokenizer.from_pretrained(tmp_path), PromptTokenizer(tmp_path)
+    for text in SAMPLES:
+        expected = theirs(text, add_special_tokens=False)["input_ids"]
+        assert ours.encode(text).ids == expected, f"{text!r}: {theirs.convert_ids_to_tokens(expected)}"
+
+
+@pytest.mark.parametrize("key", ["do_lower_case", "strip_accents", "tokenize_chinese_chars"])
+def test_a_switch_that_is_none_is_refused_by_name(tmp_path: Path, key: str) -> None:
+    written(tmp_path, "bert", word_pieces(), {key: "no"})
+    with pytest.raises(UnsupportedModelError, match=rf"tokenizer_config\.json has {key} 'no'"):
+        PromptTokenizer(tmp_path)
+
+
+def written(folder: Path, model_type: str, made: Tokenizer, named: dict[str, Any] | None) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    made.save(str(folder / "tokenizer.json"))
+    if named is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps(named))

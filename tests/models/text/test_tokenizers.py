@@ -1,0 +1,78 @@
+"""Tokenizers of all kinds: the reference's ids, texts of single tokens, and added tokens that keep their numbers."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from tests.models.text.checkpoints import RECIPES, reference
+from tests.models.text.conftest import Served
+from tests.models.text.texts import TEXTS
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_ids_are_the_references_and_their_texts_join(served: Callable[[str], Served], name: str) -> None:
+    family = served(name)
+    for text in (*TEXTS, "", "🦊" * 3, "\u0000\u00ad"):
+        ids = family.token_ids(text)
+        assert ids == family.reference.tokenizer(text)["input_ids"]
+        strs = family.tokenizer.token_strs(ids)
+        assert len(strs) == len(ids)
+        assert "".join(strs) == family.tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("name", ["xlm_roberta", "modernbert", "gemma3_text"])
+def test_texts_are_made_lower_case_where_a_file_asks_for_it(
+    served: Callable[[str], Served], tmp_path: Path, name: str
+) -> None:
+    folder = copied(served(name).folder, tmp_path)
+    path = folder / "sentence_bert_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"do_lower_case": True}))
+    theirs = reference(folder).tokenizer
+    ours, unchanged = PromptTokenizer(folder, lower_case=True), PromptTokenizer(folder)
+    for text in TEXTS:
+        ids = [*ours.head_token_ids, *ours.encode(text).ids, *ours.tail_token_ids]
+        assert ids == theirs(text)["input_ids"]
+    assert ours.encode("UPPER").ids != unchanged.encode("UPPER").ids
+
+
+def test_an_added_word_keeps_its_number_beside_pieces_that_no_text_reaches(
+    served: Callable[[str], Served], tmp_path: Path
+) -> None:
+    folder = copied(served("xlm_roberta").folder, tmp_path)
+    number = len(vocab_of(folder))
+    add_word(folder, number)
+    assert PromptTokenizer(folder).encode("a cenotecenote b").ids.count(number) == 2
+
+
+def test_an_added_word_that_would_lose_its_number_stops_the_start(
+    served: Callable[[str], Served], tmp_path: Path
+) -> None:
+    folder = copied(served("xlm_roberta").folder, tmp_path)
+    number = len(vocab_of(folder))
+    add_word(folder, number + 1, {"content": "<extra>", "id": number, "special": True})
+    with pytest.raises(UnsupportedModelError, match="adds 'cenote' behind special tokens"):
+        PromptTokenizer(folder)
+
+
+def copied(source: Path, target: Path) -> Path:
+    for path in filter(Path.is_file, source.rglob("*")):
+        (target / path.relative_to(source)).parent.mkdir(exist_ok=True)
+        (target / path.relative_to(source)).write_bytes(path.read_bytes())
+    return target
+
+
+def vocab_of(folder: Path) -> list[Any]:
+    return list(json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"])
+
+
+def add_word(folder: Path, number: int, *before: dict[str, Any]) -> None:
+    content = json.loads((folder / "tokenizer.json").read_text())
+    for token in (*before, {"content": "cenote", "id": number, "special": False}):
+        shape = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+        content["added_tokens"].append(token | shape)
+    (folder / "tokenizer.json").write_text(json.dumps(content))

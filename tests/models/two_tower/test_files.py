@@ -1,0 +1,120 @@
+"""What the files of two-tower checkpoints may say: old forms, defaults, and what stops the start."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.checkpoint.errors import CheckpointError, UnsupportedModelError
+from service.media.resize.tower_rule import NaflexRule, SquareRule
+from service.prompt.profile.detect import load_profile
+from service.prompt.profile.profile import Profile
+from tests.models.two_tower.conftest import Served
+
+Changed = Callable[..., Path]
+
+
+@pytest.fixture
+def changed(two_towers: Callable[[str], Served], tmp_path: Path) -> Changed:
+    """A family's files, without weights, with changes made to their JSON; None takes a key away."""
+
+    def changed(name: str, **changes: dict[str, Any]) -> Path:
+        folder = tmp_path / name
+        files = shutil.ignore_patterns("*.safetensors")
+        shutil.copytree(two_towers(name).folder, folder, ignore=files, dirs_exist_ok=True)
+        for stem, values in changes.items():
+            path = folder / f"{stem}.json"
+            content = json.loads(path.read_text()) if path.exists() else {}
+            content = {key: value for key, value in (content | values).items() if value is not None}
+            path.write_text(json.dumps(content))
+        return folder
+
+    return changed
+
+
+def rule_of(folder: Path) -> SquareRule | NaflexRule:
+    profile: Profile = load_profile(folder)
+    assert profile.images is not None
+    rule = profile.images.pixel_rule
+    assert isinstance(rule, SquareRule | NaflexRule)
+    return rule
+
+
+def test_what_files_leave_out_is_what_transformers_fills_in(changed: Changed) -> None:
+    sizes = {"vision_config": {"model_type": "clip_vision_model"}, "text_config": {}, "projection_dim": None}
+    nothing = dict.fromkeys(("size", "crop_size", "resample", "do_center_crop", "image_mean", "image_std"))
+    folder = changed("clip", config=sizes, preprocessor_config=nothing)
+    assert rule_of(folder) == SquareRule(side=224, edge=224, is_squashed=False, resample=3)
+    profile = load_profile(folder)
+    assert (profile.dimensions, profile.max_tokens) == (512, 77)
+    assert profile.images is not None
+    assert profile.images.image_pad == 49_408
+
+
+def test_a_section_of_old_configs_counts_alone(changed: Changed) -> None:
+    old = {"vision_config": {"image_size": 224}, "vision_config_dict": {"image_size": 32}}
+    assert rule_of(changed("clip", config=old)).side == 32  # type: ignore[union-attr]
+
+
+def test_an_image_processor_inside_the_processors_file_comes_first(changed: Changed) -> None:
+    inner = {"size": {"height": 32, "width": 32}, "do_center_crop": False, "resample": 1}
+    folder = changed("clip", processor_config={"image_processor": inner})
+    assert rule_of(folder) == SquareRule(side=32, edge=32, is_squashed=True, resample=1)
+    (folder / "preprocessor_config.json").unlink(missing_ok=True)
+    assert rule_of(folder).resample == 1
+
+
+def test_families_of_one_model_type_are_told_apart_by_their_tokenizer(changed: Changed) -> None:
+    assert load_profile(changed("siglip")).name == "siglip"
+    gemma = load_profile(changed("siglip", tokenizer_config={"tokenizer_class": "GemmaTokenizerFast"}))
+    assert (gemma.name, gemma.lower_case) == ("siglip2", True)
+    assert load_profile(changed("siglip2-naflex")).name == "siglip2-naflex"
+
+
+def test_lengths_that_a_checkpoint_offers_are_offered(changed: Changed) -> None:
+    profile = load_profile(changed("clip", config={"matryoshka_dimensions": [8, 16]}))
+    assert (profile.matryoshka, profile.min_dimensions) == ((8, 16, 24), 8)
+    assert load_profile(changed("siglip")).matryoshka == (48,)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("clip", {"preprocessor_config": {"do_resize": False}}, "do_resize"),
+        ("clip", {"preprocessor_config": {"do_normalize": False}}, "do_normalize"),
+        ("clip", {"preprocessor_config": {"resample": 9}}, "resample 9; supported: 0 to 5"),
+        ("clip", {"preprocessor_config": {"size": {"longest_edge": 40}}}, "longest_edge"),
+        ("clip", {"preprocessor_config": {"crop_size": {"height": 32, "width": 30}}}, "crop_size"),
+        ("clip", {"preprocessor_config": {"crop_size": 30}}, "squares of 32 pixels"),
+        ("clip", {"preprocessor_config": {"do_center_crop": False}}, "no crop; the model takes squares of 32"),
+        ("clip", {"config": {"projection_dim": 0}}, "projection_dim 0"),
+        ("siglip", {"preprocessor_config": {"size": {"height": 32, "width": 40}}}, "equal height and width"),
+        ("siglip", {"tokenizer_config": {"pad_token": None}}, "pad_token None"),
+        ("siglip", {"tokenizer_config": {"padding_side": "left"}}, "padding_side 'left'"),
+        ("siglip2-naflex", {"preprocessor_config": {"patch_size": 16}}, "patch_size 16, and config.json 8"),
+        ("siglip2-naflex", {"preprocessor_config": {"max_num_patches": "x"}}, "max_num_patches 'x'"),
+    ],
+)
+def test_files_that_cannot_be_served_rightly_stop_the_start(
+    changed: Changed, name: str, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises((UnsupportedModelError, CheckpointError), match=said):
+        load_profile(changed(name, **changes))
+
+
+def test_towers_of_different_lengths_stop_the_start(changed: Changed, two_towers: Callable[[str], Served]) -> None:
+    config = json.loads((two_towers("siglip").folder / "config.json").read_text())
+    with pytest.raises(UnsupportedModelError, match="48 for texts and 64 for images"):
+        load_profile(changed("siglip", config={"vision_config": config["vision_config"] | {"hidden_size": 64}}))
+    with pytest.raises(UnsupportedModelError, match="vision_use_head False"):
+        load_profile(changed("siglip", config={"vision_config": config["vision_config"] | {"vision_use_head": False}}))
+
+
+def test_no_image_processor_stops_the_start(changed: Changed) -> None:
+    folder = changed("clip")
+    (folder / "preprocessor_config.json").unlink()
+    with pytest.raises(CheckpointError, match=r"preprocessor_config\.json cannot be read"):
+        load_profile(folder)

@@ -1,0 +1,84 @@
+"""The service's own way from a conversation to a vector, without its sockets: header, prompt, pixels, runner."""
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from service.engine.execution.runner import ModelRunner
+from service.engine.scheduling.waiting import Waiting
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.media.image.decode import load_pixels
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import ImageFile, open_image
+from service.media.image.read_options import ImageReadOptions
+from service.model.architectures import ARCHITECTURES
+from service.model.stock.stock_vlm import StockVlm
+from service.prompt.build import PromptBuilder
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.profile.detect import load_profile
+from service.prompt.profile.profile import MULTI_VECTOR
+from service.prompt.prompt import Prompt
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from service.prompt.truncation import Truncation
+
+ARENA_BYTES = 1 << 24
+
+
+class Served:
+    """One checkpoint, loaded as the engine loads it."""
+
+    def __init__(self, folder: Path, family: str | None = None) -> None:
+        self.profile = load_profile(folder, family)
+        self.builder = PromptBuilder(self.profile, PromptTokenizer(folder))
+        load = ARCHITECTURES[self.profile.architecture]
+        self.model: Any = load(folder, torch.device("cpu"), torch.float32, self.profile.pooling)
+        self._arena = memoryview(bytearray(ARENA_BYTES))
+        self.runner = ModelRunner(self.model, self._arena, is_multi_vector=self.profile.pooling == MULTI_VECTOR)
+
+    @contextmanager
+    def running(self, model: StockVlm) -> Iterator[None]:
+        """Another model in the place of the one that was loaded."""
+        before, self.runner = self.runner, ModelRunner(model, self._arena)
+        yield
+        self.runner = before
+
+    def item(self, image: Image.Image) -> ImageFile:
+        """An image as a request brings it."""
+        assert self.profile.images is not None
+        buffer = io.BytesIO()
+        image.save(buffer, "PNG")
+        options = ImageReadOptions(self.profile.images.background)
+        return open_image(buffer.getvalue(), DecodeLimits(), self.profile.images.pixel_rule, options=options)
+
+    def prompt(self, text: str, images: Sequence[Image.Image] = (), instruction: str | None = None) -> Prompt:
+        """The prompt of one user turn."""
+        turn = Turn("user", tuple(map(self.item, images)), text)
+        return self.builder.build(Conversation(instruction, (turn,)), Truncation(self.profile.max_tokens))
+
+    def vectors(self, prompts: Sequence[Prompt]) -> np.ndarray:
+        """One row for each prompt, all of them in one batch."""
+        waiting = [self._waiting(index, prompt) for index, prompt in enumerate(prompts)]
+        rows = self.runner.finish(self.runner.embed(waiting), [one.request for one in waiting])
+        return np.stack([np.frombuffer(row["float32"], np.float32) for row in rows if row is not None])
+
+    def _waiting(self, id_: int, prompt: Prompt) -> Waiting[torch.Tensor]:
+        media, features = [], []
+        for place in prompt.placeholders:
+            slot = self._filled(place.item)
+            one = Media(key=b"", grid_thw=place.grid_thw, offset=place.offset, num_tokens=place.length, slot=slot)
+            media.append(one)
+            features.append(self.runner.encode(one, slot))
+        output = OutputSpec(dimensions=self.profile.dimensions)
+        return Waiting(Request(id=id_, token_ids=prompt.token_ids, media=tuple(media), output=output), 0.0, features)
+
+    def _filled(self, item: object) -> PixelSlot:
+        assert isinstance(item, ImageFile)
+        pixels = load_pixels(item).tobytes()
+        self._arena[: len(pixels)] = pixels
+        return PixelSlot(0, len(pixels))

@@ -1,0 +1,84 @@
+"""jina-embeddings-v4, a merged task, gives the vectors of its own code, on a small checkpoint with window attention."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from service.engine.startup.self_check import check_forward
+from service.errors import InputError
+from service.model.positions import rope_positions
+from service.model.stock.stock_vlm import StockVlm
+from tests.conftest import TOLERANCE
+from tests.models.vlm.checkpoints import qwen2_5_vl
+from tests.models.vlm.images import CLEAR, EXACT, LARGE, SLIVER, SMALL, TALL, WIDE
+from tests.models.vlm.references import JinaScript
+from tests.models.vlm.served import Served
+
+Case = tuple[str, list[Image.Image], str | None]
+CASES: dict[str, Case] = {
+    "text": ("A lighthouse on a cliff above the sea.", [], None),
+    "empty text": ("", [], None),
+    "passage": ("It was built in 1822.", [], "Passage: "),
+    "picture": ("", [SMALL], None),
+    "wide image, whose windows are cut": ("", [WIDE], None),
+    "image of a whole size": ("", [EXACT], None),
+    "image over the limit": ("", [LARGE], None),
+    "sliver": ("", [SLIVER], None),
+    "transparent image": ("", [CLEAR], None),
+    "image as a document": ("", [TALL], "Passage: "),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return qwen2_5_vl(tmp_path_factory.mktemp("vlm") / "jina-embeddings-v4-vllm-retrieval")
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Served:
+    return Served(folder)
+
+
+@pytest.fixture(scope="module")
+def script(folder: Path) -> JinaScript:
+    return JinaScript(folder)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_vector_is_the_models_own(served: Served, script: JinaScript, name: str) -> None:
+    got = served.vectors([served.prompt(*CASES[name])])[0]
+    assert np.abs(got - script(*CASES[name])).max() <= TOLERANCE
+
+
+def test_a_batch_of_all_cases_gives_what_each_gives_alone(served: Served, script: JinaScript) -> None:
+    cases = [case for name, case in CASES.items() if "limit" not in name]
+    got = served.vectors([served.prompt(*case) for case in cases])
+    assert np.abs(got - np.stack([script(*case) for case in cases])).max() <= TOLERANCE
+
+
+def test_the_mean_of_the_whole_prompt_would_be_another_vector(served: Served, script: JinaScript) -> None:
+    other = StockVlm(served.model.stock, served.model._patches, rope_positions, "mean")
+    prompt = served.prompt(*CASES["picture"])
+    with served.running(other):
+        got = served.vectors([prompt])[0]
+    assert np.abs(got - script(*CASES["picture"])).max() > 100 * TOLERANCE
+
+
+def test_the_packed_forward_is_the_stock_one(served: Served) -> None:
+    check_forward(served.model)
+
+
+@pytest.mark.parametrize(
+    ("case", "code"),
+    [
+        (("a text", [SMALL], None), "unsupported_modality"),
+        (("", [SMALL, WIDE], None), "conflicting_input"),
+        (("", [SMALL], "Find the same."), "invalid_request"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(served: Served, case: Case, code: str) -> None:
+    with pytest.raises(InputError) as caught:
+        served.prompt(*case)
+    assert caught.value.code == code

@@ -1,0 +1,115 @@
+"""Writes docs/models.md, a table of all model families made from the `FAMILY` of each module: `make map`."""
+
+from collections.abc import Iterable
+from typing import get_args
+
+from service.prompt.families import FAMILIES
+from service.prompt.profile.family import Kind
+from tests.code_map import ROOT
+
+PAGE = ROOT / "docs" / "models.md"
+FOLDER = "service/prompt/families"
+
+HEAD = """# Models
+
+The family is chosen by the checkpoint's own files; a start with a checkpoint of no family ends with the nearest ones
+([how to add one](../service/prompt/README.md)). Each row is equal to its reference within 1e-5 in float32, in mixed
+batches and alone, in the test that it names. Made by `make map`.
+
+`cenote models FOLDER` prints the resolved plan of a checkpoint, or why it cannot be served.
+"""
+ABOUT: dict[Kind, tuple[str, str]] = {
+    "vision-language": (
+        "Vision-language models",
+        """The encoder cache keeps an image's features (a video's by pairs of frames); the result cache keeps vectors.
+
+Several embedders share Qwen2-VL's architecture and only names tell them apart: `--family gme_qwen2_vl` chooses one, or
+`"cenote": {"family": "gme_qwen2_vl"}` in config.json; where neither does, the start ends with the choices.""",
+    ),
+    "late interaction": (
+        "Late interaction",
+        """An item has a vector for each token of its prompt, template and visual tokens alike, each of unit length.
+`POST /v2/embed` answers them with the types `multi_float`, `multi_base64`, `multi_int8`, `multi_uint8`, `multi_binary`
+and `multi_ubinary`, each in a field of its own; `/v1/embeddings` refuses such a model. All vectors of an answer
+together may take `--max-features-bytes`, in the formats asked for: 64 pages of 700 tokens are 23 MB in `multi_float`,
+and 0.7 MB in `multi_ubinary`. MaxSim is `(queries @ pages.T).max(1).sum()`. The encoder cache keeps a page's
+features.""",
+    ),
+    "text": (
+        "Text models",
+        """`instruction` (or a system message) is the prefix itself, put in front as it stands, like `prompt=` of
+sentence-transformers. `input_type` picks the checkpoint's own: `search_query` (or `query`) its `query` prompt,
+`search_document` (or `document`, `passage`) its `document`, `passage` or `corpus`. An `instruction` takes its place.
+Where query prompts name a task (Qwen3-Embedding), an instruction is that task. The result cache keeps vectors.""",
+    ),
+    "two towers": (
+        "Two-tower models",
+        """An item is one text, or one image or audio file: both in one item, two images or an instruction are refused,
+and every `input_type` means the same. Images are resized and cropped as the checkpoint's own `preprocessor_config.json`
+says, bit for bit like transformers' PIL processors. The encoder cache keeps the final vector, so a repeated image costs
+no forward; `/v1/image_embeds` gives and takes it.""",
+    ),
+}
+REFUSED = """
+## Checkpoints that are refused
+
+The start, and `cenote models FOLDER` before it, refuses in one sentence: an `adapter_config.json` beside the weights
+(merge it with peft), quantized weights (fp8, AWQ, GPTQ, bitsandbytes, compressed-tensors), a file that is cut short,
+rope types that depend on the batch, and a `modules.json` without Pooling, or with Dense and the like where the model is
+no text model. Code of a checkpoint (`auto_map`) is never run. Tensors that the model does not know end the start too,
+except heads of other tasks and buffers, which are logged; `"cenote": {"unread_tensors": ["beginning of their names",
+...]}` in config.json lets others pass. Where `tokenizer_config.json` and `tokenizer.json` disagree, the former counts,
+as transformers' classes have it.
+"""
+DIFFERENCES = """
+## Differences from the references
+
+Cases in which vectors differ on purpose.
+
+| case | reference | here | reason |
+| --- | --- | --- | --- |
+| texts beyond 128 characters for each token of the limit (16,384 at least), where tokens have no bound in bytes (WordPiece, Unigram) | tokenizes all of it, then cuts | refused, or cut there before it is tokenized | a megabyte of blanks would be tokenized for one token; such a text differs only if the part beyond would have counted |
+| PNG in RGB with a transparent color (`tRNS`): Qwen3-VL, GME, Ops-MM, VLM2Vec, jina-v4, nomic | transformers 5's processors paint it white, older releases kept it | the stored color; `"image_background": "#ffffff"` paints it white | the embedders' own scripts convert to it |
+"""  # noqa: E501
+
+
+def models_page() -> str:
+    """The whole page."""
+    sections = "".join(_section(kind) for kind in get_args(Kind))
+    rows = [
+        _row(case.what, case.reference, case.here, case.why)
+        for family in FAMILIES.values()
+        for case in family.differences
+    ]
+    return HEAD + sections + REFUSED + DIFFERENCES + "".join(rows)
+
+
+def _section(kind: Kind) -> str:
+    title, about = ABOUT[kind]
+    columns = ("family", "`model_type`", "class in transformers", "modalities", "pooling", "prompt", "test")
+    rows = [
+        _row(
+            f"[{family.about}](../{FOLDER}/{name}.py)",
+            ", ".join(f"`{model_type}`" for model_type in family.model_types),
+            family.stock,
+            family.modalities,
+            family.pooling,
+            family.prompt,
+            ", ".join(f"`{path}`" for path in family.tests),
+        )
+        for name, family in FAMILIES.items()
+        if family.kind == kind
+    ]
+    return f"\n## {title}\n\n{about}\n\n{_row(*columns)}{_row(*['---'] * len(columns))}{''.join(rows)}"
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(_escaped(cells)) + " |\n"
+
+
+def _escaped(cells: Iterable[str]) -> Iterable[str]:
+    return (cell.replace("|", "\\|") for cell in cells)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(models_page())

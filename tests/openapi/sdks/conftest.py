@@ -1,0 +1,13 @@
+"""What every generated client is run against: one server with the built-in model, and one of its pictures."""
+
+import pytest
+
+from tests.conftest import ROOT, LiveServer
+
+IMAGE = ROOT / "service" / "model" / "builtin" / "samples" / "red-circle-blue-square.png"
+
+
+@pytest.fixture(scope="session")
+def live(builtin: LiveServer) -> tuple[str, str]:
+    """Arguments of every use-site: the server's URL, and a picture's path."""
+    return builtin.url, str(IMAGE)

@@ -1,0 +1,87 @@
+"""`--weights int8`: near enough to float32 on a trained model, refused where it is not, items apart."""
+
+import pytest
+import torch
+from torch.nn.functional import cosine_similarity
+from transformers import Qwen3VLModel
+
+from service.checkpoint.hub import CHECKPOINT
+from service.engine.startup import weight_formats
+from service.engine.startup.weight_formats import _known_prompts, check_int8, use_int8
+from service.errors import ModelError
+from service.model.linear.int8_linear import Int8Linear
+from service.model.linear.linear import Linear
+from service.model.load import load_stock
+from service.model.packed.packed_batch import PackedBatch
+from service.model.qwen3_vl.language import LanguageModel
+from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+
+CPU = torch.device("cpu")
+NOTHING = torch.zeros(0, dtype=torch.int64)
+
+
+@pytest.fixture
+def model() -> Qwen3VLModel:
+    return load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.float32)
+
+
+def in_int8(stock: Qwen3VLModel) -> LanguageModel:
+    model = Qwen3VLEmbedding(stock)
+    use_int8(model)
+    return model.language
+
+
+def test_the_built_in_model_bears_int8(model: Qwen3VLModel) -> None:
+    batch = _known_prompts(500)
+    want = LanguageModel(model).forward(batch, last_only=True)
+    ours = in_int8(model).forward(batch, last_only=True)
+    least = cosine_similarity(ours, want, dim=-1).min()
+    assert 0.99 < least < 0.99999, "near, and not the same"
+
+
+def test_the_float32_matrices_are_given_back(model: Qwen3VLModel) -> None:
+    in_int8(model)
+    layers = model.language_model.layers
+    assert not sum(module.weight.numel() for module in layers.modules() if isinstance(module, torch.nn.Linear))
+
+
+def test_a_start_ends_where_vectors_bend(model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weight_formats, "LEAST_COSINE", 0.99999)
+    with pytest.raises(ModelError, match=r"cosine 0\.99.* at least 0\.99999 is due"):
+        in_int8(model)
+
+
+def test_a_vector_that_is_no_number_does_not_pass(model: Qwen3VLModel) -> None:
+    language, int8 = LanguageModel(model), LanguageModel(model, make=Int8Linear)
+    int8.embed_tokens = torch.nn.Embedding.from_pretrained(torch.full((4096, 256), float("nan")))
+    with pytest.raises(ModelError, match="nan"):
+        check_int8(language, int8)
+
+
+def test_other_number_formats_are_refused() -> None:
+    with pytest.raises(ValueError, match="bfloat16 on cpu"):
+        in_int8(load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.bfloat16))
+
+
+def test_an_item_does_not_depend_on_its_batch(model: Qwen3VLModel) -> None:
+    int8, batch = in_int8(model), _known_prompts(500)
+    whole = int8.forward(batch, last_only=True)
+    first = batch.segment_lengths[0]
+    alone = PackedBatch(batch.token_ids[:first], batch.position_ids[:, :first], [first], NOTHING, None)
+    torch.testing.assert_close(int8.forward(alone, last_only=True)[0], whole[0], atol=2e-2, rtol=0)
+    int8.embed_tokens.weight.data[batch.token_ids[-1]] = float("inf")
+    spoiled = int8.forward(batch, last_only=True)
+    assert not spoiled[-1].isfinite().all()
+    assert spoiled[0].isfinite().all()
+
+
+def test_a_product_is_that_of_its_rounded_numbers() -> None:
+    draw = torch.Generator().manual_seed(0)
+    weight, x = torch.randn(40, 24, generator=draw), torch.randn(9, 24, generator=draw)
+    x[4], x[5] = 0, 1000 * x[5]
+    steps, row_steps = weight.abs().amax(1, keepdim=True) / 127, x.abs().amax(1, keepdim=True).clamp_min(1e-30) / 127
+    rounded_x, rounded_weight = (x / row_steps).round(), (weight / steps).round()
+    want = ((rounded_x.double() * row_steps) @ (rounded_weight.double() * steps).T).float()
+    product = Int8Linear(Linear(weight))
+    torch.testing.assert_close(product.write(x, torch.empty(9, 40)), want, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(product.add(x, torch.ones(9, 40)), want + 1, atol=1e-4, rtol=1e-4)

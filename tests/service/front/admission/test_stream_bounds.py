@@ -1,0 +1,102 @@
+"""What keeps a stream within bounds: its window, the part of the queue that it leaves alone, the toll of its key."""
+
+import asyncio
+
+import pytest
+
+from schemas.limits import MAX_INPUTS
+from service.errors import UnavailableError
+from service.front.admission.admission import Admission, Load, QueueLimits
+from service.front.admission.api_keys import ApiKey, KeyMeter
+from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
+from service.front.tenant import Tenant
+
+LIMITS = QueueLimits(max_inputs=8, max_tokens=80, max_bytes=800)
+ACME, OTHER = Tenant.named("acme"), Tenant.named("other")
+
+
+def lines(num: int) -> Load:
+    return Load(num, num, num)
+
+
+async def waits(entering: asyncio.Future[None]) -> bool:
+    await asyncio.wait([entering], timeout=0.1)
+    return not entering.done()
+
+
+def test_a_window_takes_no_more_than_its_limits_until_something_has_left() -> None:
+    async def run() -> None:
+        admission = Admission(QueueLimits(100, 1000, 10_000))
+        with admission.stream() as place:
+            window = StreamWindow(LIMITS, admission, place)
+            await window.enter(lines(6))
+            second = asyncio.ensure_future(window.enter(lines(3)))
+            assert await waits(second)
+            window.leave(lines(6))
+            assert not await waits(second)
+            window.leave(lines(3))
+            await window.enter(lines(50))  # what is too large by itself passes alone
+            assert place.load.num_bytes == 50
+        assert admission.has_bulk_room(ACME)
+
+    asyncio.run(run())
+
+
+def test_a_stream_waits_while_the_queue_is_half_full_of_others_unless_it_has_nothing_under_way() -> None:
+    async def run() -> None:
+        admission = Admission(LIMITS)
+        with admission.stream() as place, admission.place(4):
+            window = StreamWindow(LIMITS, admission, place)
+            await window.enter(lines(1))
+            second = asyncio.ensure_future(window.enter(lines(1)))
+            assert await waits(second)
+            window.leave(lines(1))
+            second.cancel()
+
+    asyncio.run(run())
+
+
+def test_streams_of_a_tenant_leave_half_of_its_share_alone() -> None:
+    admission = Admission(LIMITS, tenant_share=0.5)
+    with admission.place(1, ACME):
+        assert admission.has_bulk_room(ACME)
+        with admission.place(1, ACME):
+            assert not admission.has_bulk_room(ACME)
+            assert admission.has_bulk_room(OTHER)
+            with admission.place(1, ACME):
+                pass  # who asks for one vector has the other half
+
+
+def test_a_full_queue_takes_no_new_stream_and_bytes_of_a_line_that_has_begun_are_refused() -> None:
+    admission = Admission(LIMITS)
+    with admission.stream() as place, admission.stream() as other:
+        window = StreamWindow(LIMITS, admission, place)
+        admission.hold(other, 500)
+        window.hold_begun(200)
+        with pytest.raises(UnavailableError, match="the queue holds"):
+            window.hold_begun(400)
+        window.hold_begun(0)
+        assert place.load.num_bytes == 0
+    with admission.place(8), pytest.raises(UnavailableError), admission.stream():
+        pass
+
+
+def test_each_requests_worth_of_lines_pays_for_a_request() -> None:
+    now = [0.0]
+    meter = KeyMeter(ApiKey(tenant="acme", sha256="0" * 64, max_requests_per_s=2.0), lambda: now[0])
+    with meter.request():
+        toll = StreamRateLimit(meter)
+        assert [toll.due_s(MAX_INPUTS // 2) for _ in range(4)] == [0.0] * 4  # its own request's, and one more
+        assert toll.due_s(1) == pytest.approx(0.5)
+        now[0] += 0.5
+        assert toll.due_s(MAX_INPUTS) == 0.0
+        assert toll.due_s(1) > 0.0
+
+
+def test_without_keys_and_without_a_rate_lines_cost_nothing() -> None:
+    unbounded = KeyMeter(ApiKey(tenant="acme", sha256="0" * 64))
+    for toll in (StreamRateLimit(None), StreamRateLimit(unbounded)):
+        assert [toll.due_s(MAX_INPUTS) for _ in range(5)] == [0.0] * 5
+        assert not toll.is_void
+    unbounded.is_revoked = True
+    assert StreamRateLimit(unbounded).is_void

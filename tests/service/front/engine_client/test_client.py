@@ -1,0 +1,317 @@
+"""Slots and futures between front and engine: the other end of a real socket pair is played step by step."""
+
+import asyncio
+import io
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from service.decode.image_decoder import ThreadDecoder
+from service.errors import ModelError, UnavailableError
+from service.front.engine_client.client import EngineClient
+from service.front.engine_client.pending import Pending
+from service.front.engine_client.pixel_loader import PixelLoader
+from service.ipc.arena import PixelArena
+from service.ipc.channel import AsyncChannel
+from service.ipc.messages import (
+    Abandon,
+    EngineMessage,
+    Failure,
+    FrontMessage,
+    OutputSpec,
+    Pixels,
+    StepDone,
+    StepStarted,
+    Submit,
+    Vector,
+    WantPixels,
+)
+from service.ipc.reports import CacheReport
+from service.media.image.decode import load_pixels
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import ImageFile, open_image
+from service.media.resize.image_rule import PixelRule
+from service.prompt.prompt import Placeholder, Prompt
+
+RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
+OUTPUT = OutputSpec(dimensions=8)
+CACHE = CacheReport(num_entries=0, num_bytes=0, num_evictions=0)
+
+
+def item(seed: int) -> ImageFile:
+    pixels = np.random.default_rng(seed).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return open_image(buffer.getvalue(), DecodeLimits(), RULE)
+
+
+def prompt(*items: ImageFile) -> Prompt:
+    places = tuple(Placeholder(i * 4, 4, one.grid_thw, one) for i, one in enumerate(items))
+    return Prompt([1] * (4 * len(items) + 1), places, truncated=False)
+
+
+class Stage:
+    """A client, its arena, and the engine's end of the line."""
+
+    def __init__(self) -> None:
+        self.arena = PixelArena(1 << 20)
+        self.loader = PixelLoader(
+            self.arena, b"model", ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60), num_threads=1
+        )
+        self.client = EngineClient(self.arena, self.loader, lambda tokens, seconds: None)
+
+    async def connect(self) -> AsyncChannel[FrontMessage]:
+        ours, theirs = socket.socketpair()
+        self.client.attach(await AsyncChannel.over(ours, EngineMessage))
+        self.client.open()
+        return await AsyncChannel.over(theirs, FrontMessage)
+
+    async def submit(self, *items: ImageFile) -> Pending:
+        loaded = await self.loader.load(items)
+        (pending,) = self.client.submit([(prompt(*items), [loaded.take(one) for one in items])], OUTPUT)
+        return pending
+
+
+def played(story: Callable[[Stage], Awaitable[None]]) -> Callable[[], None]:
+    def test() -> None:
+        asyncio.run(asyncio.wait_for(story(Stage()), 20))  # type: ignore[arg-type]
+
+    test.__name__ = story.__name__
+    return test
+
+
+def vector(id_: int) -> Vector:
+    return Vector(id=id_, rows={"float32": b"\0" * 32}, num_hits=0, num_misses=1, queue_ms=0.0, inference_ms=1.0)
+
+
+def entered(number: int, *submitted: Pending) -> StepStarted:
+    ids = [pending.request.id for pending in submitted]
+    return StepStarted(number=number, kind="forward", num_tokens=1, ids=ids, began_s=0.0)
+
+
+@played
+async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(stage: Stage) -> None:
+    engine = await stage.connect()
+    pending = await stage.submit(item(1))
+    submitted = await engine.receive()
+    assert isinstance(submitted, Submit)
+    start = submitted.requests[0].media[0].slot.start  # type: ignore[union-attr]
+    stage.client.receive(StepDone(released=[start], num_encoded=1, cache=CACHE))  # encoded, not answered yet
+    next_owner = (await stage.loader.load([item(2)])).take(item(2))
+    assert next_owner.slot is not None
+    assert next_owner.slot.start == start  # the same place, another owner
+    stage.client.announced(entered(1, pending))
+    stage.client.detach()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await pending.future
+    assert stage.arena.num_bytes_taken == item(2).num_slot_bytes
+    assert bytes(stage.arena.view(next_owner.slot)) == load_pixels(item(2)).tobytes()
+
+
+@played
+async def test_slots_of_the_abandoned_come_back_from_the_engine_or_with_its_end(stage: Stage) -> None:
+    engine = await stage.connect()
+    submitted = [await stage.submit(item(1)), await stage.submit(item(2))]
+    stage.client.abandon(submitted)
+    assert [type(await engine.receive()) for _ in range(3)] == [Submit, Submit, Abandon]
+    assert stage.arena.num_bytes_taken == 2 * item(1).num_slot_bytes  # the engine may still read them
+    stage.client.detach()
+    assert stage.arena.num_bytes_taken == 0
+
+
+@played
+async def test_a_late_answer_to_the_abandoned_is_passed_over(stage: Stage) -> None:
+    await stage.connect()
+    pending = await stage.submit()
+    stage.client.abandon([pending])
+    stage.client.receive(StepDone(vectors=[vector(pending.request.id)], cache=CACHE))
+    assert pending.future.cancelled()
+
+
+@played
+async def test_an_answer_to_who_was_cancelled_in_the_same_turn_is_passed_over(stage: Stage) -> None:
+    await stage.connect()
+    gone, other = await stage.submit(), await stage.submit()
+    waiting = asyncio.create_task(_wait_for(gone))
+    await asyncio.sleep(0)
+    waiting.cancel()  # its `finally`, which abandons, has not run yet
+    stage.client.receive(StepDone(vectors=[vector(gone.request.id), vector(other.request.id)], cache=CACHE))
+    assert (await other.future).id == other.request.id
+
+
+async def _wait_for(pending: Pending) -> None:
+    await pending.future
+
+
+@played
+async def test_pixels_are_sent_again_when_the_engine_asks(stage: Stage) -> None:
+    engine = await stage.connect()
+    await stage.submit(item(1))
+    again = await stage.submit(item(1))
+    first, second = await engine.receive(), await engine.receive()
+    assert isinstance(first, Submit)
+    assert isinstance(second, Submit)
+    key = second.requests[0].media[0].key
+    assert second.requests[0].media[0].slot is None  # known: not sent a second time
+    stage.client.receive(WantPixels(keys=[key]))
+    sent = await engine.receive()
+    assert isinstance(sent, Pixels)
+    assert bytes(stage.arena.view(sent.slot)) == load_pixels(item(1)).tobytes()
+    stage.client.receive(StepDone(vectors=[vector(again.request.id)], released=[sent.slot.start], cache=CACHE))
+    assert (await again.future).id == again.request.id
+
+
+@played
+async def test_pixels_decoded_for_an_engine_that_has_gone_are_given_back(stage: Stage) -> None:
+    engine = await stage.connect()
+    await stage.submit(item(1))
+    submitted: Any = await engine.receive()
+    stage.client.receive(WantPixels(keys=[submitted.requests[0].media[0].key]))
+    stage.client.detach()
+    while stage.client._tasks:
+        await asyncio.sleep(0.01)
+    assert stage.arena.num_bytes_taken == 0
+
+
+@played
+async def test_each_answer_finds_its_own_question(stage: Stage) -> None:
+    await stage.connect()
+    submitted = [await stage.submit() for _ in range(20)]
+    failures = [Failure(id=submitted[3].request.id, code="internal_error", message="the engine failed on this input")]
+    answered = [vector(pending.request.id) for pending in reversed(submitted) if pending is not submitted[3]]
+    stage.client.receive(StepDone(vectors=answered, failures=failures, cache=CACHE))
+    for pending in submitted:
+        if pending is submitted[3]:
+            with pytest.raises(ModelError, match="failed on this input"):
+                await pending.future
+        else:
+            assert (await pending.future).id == pending.request.id
+
+
+@played
+async def test_only_the_probe_passes_before_the_engine_is_open(stage: Stage) -> None:
+    await stage.connect()
+    stage.client.detach()
+    with pytest.raises(UnavailableError):
+        stage.client.check_open(is_probe=True)
+    ours, _ = socket.socketpair()
+    stage.client.attach(await AsyncChannel.over(ours, EngineMessage))
+    stage.client.check_open(is_probe=True)
+    with pytest.raises(UnavailableError):
+        stage.client.check_open()
+    stage.client.open()
+    stage.client.check_open()
+
+
+@played
+async def test_a_submit_without_an_engine_gives_its_slots_back(stage: Stage) -> None:
+    loaded = [(await stage.loader.load([item(1)])).take(item(1))]
+    with pytest.raises(UnavailableError):
+        stage.client.submit([(prompt(item(1)), loaded)], OUTPUT)
+    assert stage.arena.num_bytes_taken == 0
+
+
+async def next_submit(engine: AsyncChannel[FrontMessage]) -> Submit:
+    message = await engine.receive()
+    assert isinstance(message, Submit)
+    return message
+
+
+@played
+async def test_who_was_running_is_told_and_who_was_not_is_sent_to_the_next_engine_once(stage: Stage) -> None:
+    await stage.connect()
+    running, waiting = await stage.submit(item(1)), await stage.submit(item(2))
+    stage.client.announced(entered(1, running))
+    stage.client.detach()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await running.future
+    engine = await stage.connect()
+    (again,) = (await next_submit(engine)).requests
+    assert (again.id, again.media[0].slot, again.alone) == (waiting.request.id, None, False)
+    stage.client.receive(WantPixels(keys=[again.media[0].key]))
+    sent = await engine.receive()
+    assert isinstance(sent, Pixels)
+    assert bytes(stage.arena.view(sent.slot)) == load_pixels(item(2)).tobytes()
+    stage.client.detach()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await waiting.future
+    assert stage.arena.num_bytes_taken == 0
+
+
+@played
+async def test_who_was_in_a_step_that_is_over_was_not_running(stage: Stage) -> None:
+    """His image was encoded; he waited for the forward when the engine ended."""
+    await stage.connect()
+    pending = await stage.submit(item(1))
+    stage.client.receive(StepDone(num_encoded=1, cache=CACHE, after=1))
+    stage.client.announced(entered(1, pending))  # read after the answer to it
+    stage.client.detach()
+    assert not pending.future.done()
+    engine = await stage.connect()
+    (again,) = (await next_submit(engine)).requests
+    assert (again.id, again.alone) == (pending.request.id, False)
+    stage.client.announced(entered(1, pending))  # each engine counts from 1
+    stage.client.detach()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await pending.future
+
+
+@played
+async def test_who_waits_for_the_next_engine_is_told_when_none_comes(stage: Stage) -> None:
+    await stage.connect()
+    pending = await stage.submit()
+    stage.client.detach()
+    assert not pending.future.done()
+    stage.client.give_up()
+    with pytest.raises(UnavailableError, match="restarting"):
+        await pending.future
+
+
+@played
+async def test_an_input_that_engines_die_of_runs_alone_and_then_not_at_all(stage: Stage) -> None:
+    alone = []
+    for _ in range(3):
+        engine = await stage.connect()
+        pending = await stage.submit()
+        alone.append((await next_submit(engine)).requests[0].alone)
+        stage.client.announced(entered(1, pending))
+        stage.client.detach()
+        with pytest.raises(UnavailableError):
+            await pending.future
+    assert alone == [False, True, True]
+    await stage.connect()
+    with pytest.raises(ModelError, match="the engine ended each time"):
+        await (await stage.submit()).future
+
+
+@played
+async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
+    engine = await stage.connect()
+    pending = await stage.submit()
+    stage.client.announced(entered(1, pending))
+    stage.client.detach()
+    engine = await stage.connect()
+    suspect = await stage.submit()
+    assert (await next_submit(engine)).requests[0].alone
+    stage.client.receive(StepDone(vectors=[vector(suspect.request.id)], cache=CACHE))
+    await stage.submit()
+    assert not (await next_submit(engine)).requests[0].alone
+
+
+@played
+async def test_one_end_of_an_engine_is_one_strike_however_many_asked_for_the_same(stage: Stage) -> None:
+    await stage.connect()
+    same = [await stage.submit() for _ in range(4)]
+    stage.client.announced(entered(1, *same))
+    stage.client.detach()
+    for pending in same:
+        with pytest.raises(UnavailableError):
+            await pending.future
+    engine = await stage.connect()
+    await stage.submit()
+    (again,) = (await next_submit(engine)).requests
+    assert again.alone

@@ -1,0 +1,105 @@
+"""The fetches of one request: each URL once, one bound for all, and an end of all of them with the first that fails."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from schemas.content.parts import ImageUrlPart
+from service.errors import MediaError, UnavailableError
+from service.front.inputs.fetching import Fetching
+from service.front.inputs.media_reader import MediaReader, MediaRules
+from service.front.inputs.placed_media import PlacedMedia
+from service.front.inputs.uuids import UuidStore
+from service.front.tenant import Tenant
+from service.media.features.features import FeatureRule
+from service.media.image.header import DecodeLimits
+from service.media.resize.image_rule import PixelRule
+from service.settings import Settings
+from tests.media_host import MediaHost, reply
+
+
+@pytest.fixture
+def host() -> Iterator[MediaHost]:
+    with MediaHost({f"/{number}": reply(bytes(1000)) for number in range(8)}) as one:
+        yield one
+
+
+def run(
+    host: MediaHost,
+    *urls: str,
+    per_item: bool = False,
+    max_bytes: int = 1 << 20,
+    take: Callable[[int], None] = lambda _: None,
+) -> MediaReader:
+    """Fetch the images of a request of so many inputs; its reader, with what came."""
+    settings = Settings(
+        allow_private_media_hosts="localhost", media_ports=str(host.port), max_media_fetch_bytes=max_bytes
+    )
+    fetching = Fetching.of(settings)
+    assert fetching is not None
+    rule = FeatureRule(hidden=8, width=8)
+    rules = MediaRules(image_rule=PixelRule(), features=rule, limits=DecodeLimits(), uuids=UuidStore(0))
+    images = MediaReader(rules, Tenant("", b"tenant", b"names"))
+    places = [
+        PlacedMedia(f"images[{index}]", index, ImageUrlPart(image_url=url), True) for index, url in enumerate(urls)
+    ]
+    step = fetching.step(images, places, per_item=per_item)
+    if step is not None:
+        asyncio.run(step.run(take))
+    return images
+
+
+def test_without_urls_there_is_no_step(host: MediaHost) -> None:
+    assert run(host, "data:image/png;base64,AAAA", "AAAA", "file:///a").fetched == {}
+
+
+def test_two_thousand_parts_with_one_url_are_one_fetch(host: MediaHost) -> None:
+    assert run(host, *[host.url("/0")] * 2000).fetched == {host.url("/0"): bytes(1000)}
+    assert host.paths == ["/0"]
+
+
+def test_all_images_of_a_request_share_one_bound(host: MediaHost) -> None:
+    urls = [host.url(f"/{number}") for number in range(8)]
+    assert len(run(host, *urls, max_bytes=8000).fetched) == 8
+    with pytest.raises(MediaError) as caught:
+        run(host, *urls, max_bytes=7999)
+    assert caught.value.code == "media_too_large"
+    assert "7999" in caught.value.message
+
+
+def test_with_per_item_those_within_the_bound_stay(host: MediaHost) -> None:
+    urls = [host.url(f"/{number}") for number in range(8)]
+    found = run(host, *urls, max_bytes=4000, per_item=True).fetched
+    assert sum(isinstance(body, bytes) for body in found.values()) == 4
+    assert sum(isinstance(body, MediaError) for body in found.values()) == 4
+
+
+def test_the_first_failure_ends_the_other_fetches_and_names_its_place(host: MediaHost) -> None:
+    def never(_: object) -> bytes:
+        time.sleep(5)
+        return reply(b"")
+
+    host.pages["/slow"] = never
+    began_s = time.monotonic()
+    with pytest.raises(MediaError) as caught:
+        run(host, host.url("/slow"), host.url("/missing"))
+    assert (caught.value.param, caught.value.index) == ("images[1]", 1)
+    assert time.monotonic() - began_s < 4
+
+
+def test_a_url_that_its_text_refuses_costs_no_fetch(host: MediaHost) -> None:
+    with pytest.raises(MediaError) as caught:
+        run(host, host.url("/0"), "http://0x7f.1/")
+    assert (caught.value.code, caught.value.index) == ("media_source_refused", 1)
+    assert host.num_connections == 0
+
+
+@pytest.mark.parametrize("per_item", [False, True])
+def test_a_full_queue_ends_the_request_whole(host: MediaHost, per_item: bool) -> None:
+    def full(_: int) -> None:
+        raise UnavailableError("queue_full", "full", retry_after_s=1)
+
+    with pytest.raises(UnavailableError):
+        run(host, host.url("/0"), host.url("/1"), take=full, per_item=per_item)

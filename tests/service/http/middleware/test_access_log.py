@@ -1,0 +1,128 @@
+"""One line per request, one set of series, whatever clients send."""
+
+import json
+import logging
+import random
+from collections.abc import Callable
+
+import pytest
+
+from service.http.middleware.access_record import trace_context
+from service.logs import MAX_VALUE_CHARS, HumanFormatter, JsonFormatter
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part
+from tests.raw_socket import say
+from tests.service.http.middleware.access_lines import line_of
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+NASTY = ("\r\n{}", "\x1b[31mred", "\x00", "\u2028", "%s{}%(name)s", '"}\n{"level":"error"', "x" * 1_000_000)
+
+
+@pytest.fixture(scope="module")
+def logged(start_server: Callable[..., LiveServer]) -> LiveServer:
+    return start_server("--model", str(CHECKPOINT), "--log-format", "json", "--metrics-port", "0").wait_until_ready()
+
+
+def test_a_requests_stages_add_up_to_its_time(logged: LiveServer) -> None:
+    body = {"inputs": [{"content": [image_part(image(seed, 1600, 1200))]} for seed in range(3)]}
+    logged.http.post("/v1/embeddings", json=body, headers={"x-request-id": "sum"}).raise_for_status()
+    line = line_of(logged, "sum")
+    stages = [line[f"{name}_ms"] for name in ("body", "decode", "prepare", "media", "engine", "write")]
+    assert line["ms"] > 20, "too short a request to measure"
+    assert sum(stages) == pytest.approx(line["ms"], rel=0.05, abs=0.5), line
+    assert 0 < line["inference_ms"] <= line["engine_ms"]
+    assert 0 <= line["queue_ms"] <= line["engine_ms"]
+
+
+def test_a_line_tells_the_route_and_never_path_query_or_body(logged: LiveServer) -> None:
+    logged.http.post("/v1/secret-path?key=hidden-word", json={"input": "a secret text"}, headers={"x-request-id": "no"})
+    line = line_of(logged, "no")
+    assert (line["method"], line["route"], line["status"]) == ("POST", "other", 404)
+    assert [word for word in ("secret", "hidden") if word in logged.log.read_text()] == []
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_a_bad_request_id_is_replaced(logged: LiveServer, nasty: str) -> None:
+    sent = b"GET /v1/models HTTP/1.1\r\nhost: a\r\nx-request-id: " + nasty.encode() + b"\r\n\r\n"
+    assert say(logged, sent).status in (0, 200, 400, 431)
+    assert nasty[:200] not in logged.log.read_text()
+    assert all(isinstance(json.loads(line), dict) for line in logged.log.read_text().splitlines())
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_no_value_can_break_a_line(nasty: str) -> None:
+    record = logging.makeLogRecord({"msg": nasty, "value": nasty, "other": {nasty: object}, "levelname": "INFO"})
+    line = json.loads(JsonFormatter().format(record))
+    assert len(line["value"]) <= MAX_VALUE_CHARS * len("\\u2028")
+    for text in (line["message"], line["value"], line["other"], HumanFormatter().format(record)):
+        assert text.isprintable()
+
+
+def test_a_trace_is_continued_and_a_malformed_one_does_no_harm(logged: LiveServer) -> None:
+    logged.http.get("/v1/models", headers={"traceparent": PARENT, "x-request-id": "trace"})
+    assert line_of(logged, "trace")["trace_id"] == TRACE
+    dice = random.Random(5)
+    for number in range(200):
+        bad = list(PARENT)
+        for _ in range(dice.randint(1, 5)):
+            bad[dice.randrange(len(bad))] = dice.choice("gZ-_0/f,;")
+        headers = {"traceparent": "".join(bad) + "x" * dice.randint(0, 3), "x-request-id": f"bad-{number}"}
+        assert logged.http.get("/v1/models", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("came", "is_read"),
+    [
+        ([PARENT], True),
+        ([PARENT.replace("00-", "cc-", 1) + "-more"], True),
+        ([PARENT + "-more"], False),
+        ([PARENT.replace("00-", "ff-", 1)], False),
+        ([PARENT, PARENT], False),
+        ([PARENT.upper()], False),
+        ([PARENT.replace(TRACE, "0" * 32)], False),
+        ([PARENT.replace("00f067aa0ba902b7", "0" * 16)], False),
+        ([""], False),
+        ([], False),
+    ],
+)
+def test_a_traceparent_is_read_as_the_recommendation_says(came: list[str], is_read: bool) -> None:
+    found = trace_context([(b"traceparent", value.encode()) for value in came])
+    assert (found is not None) == is_read
+    if found is not None:
+        assert (found.trace_id, found.parent_id, found.is_sampled) == (TRACE, "00f067aa0ba902b7", True)
+
+
+def series(server: LiveServer) -> set[str]:
+    url = server.log.read_text().partition("metrics on ")[2].partition('"')[0]
+    return {line.rpartition(" ")[0] for line in server.http.get(url).text.splitlines() if not line.startswith("#")}
+
+
+def test_metrics_have_a_port_of_their_own_and_no_path_makes_a_series(logged: LiveServer) -> None:
+    assert logged.status("/metrics") == 404
+    ask_what_is_not_there(logged, 10)
+    before = series(logged)
+    assert 'cenote_limit{name="max_connections"}' in before
+    ask_what_is_not_there(logged, 300)
+    assert series(logged) == before
+
+
+def ask_what_is_not_there(server: LiveServer, num: int) -> None:
+    for number in range(num):
+        server.http.request(random.Random(number).choice(["GET", "POST", "BREW"]), f"/x/{num}-{number}?y={number}")
+        server.http.get(f"/v1/models/{num}-{number}")
+
+
+def test_a_pair_of_route_and_status_has_a_series_when_it_has_happened(start_server: Callable[..., LiveServer]) -> None:
+    server = start_server("--model", str(CHECKPOINT)).wait_until_ready()
+    page = server.http.get("/metrics").text
+    pairs = [line for line in page.splitlines() if line.startswith("cenote_requests_total{")]
+    assert [line for line in pairs if line.endswith(" 0.0")] == []
+    assert len(page.encode()) < 40_000
+    server.http.post("/v1/embeddings", json={"input": "a"}).raise_for_status()
+    assert 'cenote_requests_total{route="/v1/embeddings",status="200"} 1.0' in server.http.get("/metrics").text
+
+
+def test_only_hosts_that_are_allowed_are_answered(start_server: Callable[..., LiveServer]) -> None:
+    server = start_server("--model", str(CHECKPOINT), "--allowed-hosts", "pool.example, [::1]").wait_until_ready()
+    for host, status in {"pool.example": 200, "POOL.example:8000": 200, "[::1]:80": 200, "other": 400}.items():
+        assert server.http.get("/v1/models", headers={"host": host}).status_code == status

@@ -1,0 +1,76 @@
+"""A path tells whose error body its clients read, and a path that leads nowhere is told where it meant to go."""
+
+import pytest
+
+from service.app import ROUTE_HANDLERS
+from service.http.api_dialect import DIALECTS, dialect_of, hint
+
+OPENAI, COHERE = (
+    "OpenAI client is this server's address with /v1",
+    "of @ai-sdk/cohere is this server's address with /v2",
+)
+UNVERSIONED, TOO_MUCH = "no version", "leave out what stands before that path in the base URL"
+
+
+@pytest.mark.parametrize(
+    ("path", "family"),
+    [
+        ("/v1/embeddings", "openai"),
+        ("/v1/models/any/name", "openai"),
+        ("/v2/v1/embeddings", "openai"),
+        ("/v1/embed", "cohere"),
+        ("/v2/embed", "cohere"),
+        ("/v2/embed/", "cohere"),
+        ("/v1/v2/embed", "cohere"),
+        ("/v1/v1/embed", "cohere"),
+        ("/v2/rerank", "cohere"),
+        ("/embed", "cohere"),
+        ("/v2/embeddings", "cohere"),
+        ("/tokenize", "openai"),
+        ("/v1/tokenize", "cohere"),
+        ("/", "openai"),
+        ("/elsewhere", "openai"),
+    ],
+)
+def test_the_end_of_a_path_decides_its_family(path: str, family: str) -> None:
+    assert dialect_of(path) == family
+
+
+@pytest.mark.parametrize(
+    ("path", "meant", "advice"),
+    [
+        ("/embeddings", "/v1/embeddings", OPENAI),
+        ("/models", "/v1/models", OPENAI),
+        ("/v2/embeddings", "/v2/embed", "/v1/embeddings for an OpenAI client"),
+        ("/v1/v1/embeddings", "/v1/embeddings", TOO_MUCH),
+        ("/v2/v1/embeddings/", "/v1/embeddings", TOO_MUCH),
+        ("/openai/v1/embeddings", "/v1/embeddings", TOO_MUCH),
+        ("/v1/v2/embed", "/v2/embed", TOO_MUCH),
+        ("/v2/embed/v2/embed", "/v2/embed", TOO_MUCH),
+        ("/v1/v1/embed", "/v1/embed", TOO_MUCH),
+        ("/embed", "/v2/embed", COHERE),
+        ("/v1/v1/check-api-key", "/v1/check-api-key", TOO_MUCH),
+        ("/api/tokenize", "/tokenize", UNVERSIONED),
+    ],
+)
+def test_a_wrong_base_url_is_told_the_right_one(path: str, meant: str, advice: str) -> None:
+    said = hint(path)
+    assert said is not None
+    assert said.startswith(f"did you mean {meant}")
+    assert advice in said
+
+
+@pytest.mark.parametrize("path", ["/pooling", "/invocations", "/pooling/"])
+def test_vllms_other_routes_are_told_where_their_bodies_go(path: str) -> None:
+    assert hint(path) == "did you mean /v1/embeddings? It takes the same body"
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/v1", "/v1/", "/v1/embedding", "/v1/chat/completions", "/favicon.ico", "/v10/embed"]
+)
+def test_a_path_that_is_near_nothing_gets_no_hint(path: str) -> None:
+    assert hint(path) is None
+
+
+def test_every_path_with_a_family_is_a_route() -> None:
+    assert set(DIALECTS) <= {path for handler in ROUTE_HANDLERS for path in handler.paths}

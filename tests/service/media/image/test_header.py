@@ -1,0 +1,176 @@
+import contextlib
+import io
+import struct
+import time
+import warnings
+import zlib
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from service.errors import MediaError
+from service.media.image.header import DecodeLimits, Header, read_header
+
+LIMITS = DecodeLimits()
+
+
+def png_header(width: int, height: int) -> bytes:
+    ihdr = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + ihdr + struct.pack(">I", zlib.crc32(ihdr)) + b"\0\0\0\0IDAT"
+
+
+def gif_header(width: int, height: int) -> bytes:
+    return b"GIF89a" + struct.pack("<HHBBB", width, height, 0, 0, 0) + b";"
+
+
+def bmp_header(width: int, height: int) -> bytes:
+    return b"BM" + struct.pack("<IIIIiiHHIIIIII", 54, 0, 54, 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0)
+
+
+def webp_header(width: int, height: int) -> bytes:
+    size = struct.pack("<I", width - 1)[:3] + struct.pack("<I", height - 1)[:3]
+    body = b"WEBPVP8X" + struct.pack("<I", 10) + b"\0\0\0\0" + size
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def jpeg_header(width: int, height: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(buffer, "JPEG")
+    file = bytearray(buffer.getvalue())
+    start = file.index(b"\xff\xc0") + 5
+    file[start : start + 4] = struct.pack(">HH", height, width)
+    return bytes(file)
+
+
+MAKERS = {
+    "PNG": png_header,
+    "GIF": gif_header,
+    "BMP": bmp_header,
+    "WEBP": webp_header,
+    "JPEG": jpeg_header,
+}
+
+
+def refusal(encoded: bytes, limits: DecodeLimits = LIMITS) -> MediaError:
+    with pytest.raises(MediaError) as caught:
+        read_header(encoded, limits, param="images[1]", index=1)
+    assert (caught.value.param, caught.value.index) == ("images[1]", 1)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("square.png", "PNG"), ("exif.jpg", "JPEG"), ("photo.webp", "WEBP"), ("palette.gif", "GIF")],
+)
+def test_the_header_of_the_oracles_images(media: Path, name: str, kind: str) -> None:
+    with Image.open(media / name) as image:
+        width, height = image.size
+    assert read_header((media / name).read_bytes(), LIMITS) == Header(kind, width, height)
+
+
+@pytest.mark.filterwarnings("ignore:IM image format")
+def test_of_all_formats_that_pillow_writes_five_are_accepted(encode) -> None:
+    Image.init()
+    accepted, refused = set(), []
+    for kind in sorted(Image.SAVE):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # some write no such image
+            encoded = encode(Image.new("RGB", (64, 64), (1, 2, 3)), kind)
+            try:
+                accepted.add(read_header(encoded, LIMITS).format)
+            except MediaError as error:
+                refused.append(error)
+    assert accepted == {"PNG", "JPEG", "WEBP", "GIF", "BMP"}
+    assert len(refused) > 10
+    assert all(error.code == "media_undecodable" and "PNG, JPEG, WebP" in error.message for error in refused)
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        b"",
+        b"B",
+        b"\x89PNG",
+        b"%PDF-1.7\n",
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        b"II*\0\x08\0\0\0",
+        b"\0\0\0\x0cjP  \r\n\x87\n",
+        b"%!PS-Adobe",
+        b"8BPS\0\x01",
+        b"<html>",
+        b"RIFF\0\0\0\0WAVE",
+        b"\0\0\0 ftypavif",
+    ],
+)
+def test_everything_else_is_refused_by_its_first_bytes(encoded: bytes) -> None:
+    assert refusal(encoded).code == "media_undecodable"
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_bomb_is_refused_by_its_header_alone_with_both_numbers(kind: str) -> None:
+    began = time.perf_counter()
+    error = refusal(MAKERS[kind](60_000, 60_000))
+    assert time.perf_counter() - began < 0.05
+    assert error.code == "media_too_large"
+    assert "60000 x 60000" in error.message
+    assert "16384" in error.message
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_too_many_pixels_are_refused_with_both_numbers(kind: str) -> None:
+    error = refusal(MAKERS[kind](10_000, 3_321))
+    assert error.code == "media_too_large"
+    assert "33210000" in error.message
+    assert "33200000" in error.message
+
+
+def test_the_limits_themselves_are_accepted() -> None:
+    assert read_header(png_header(10_000, 3_320), LIMITS) == Header("PNG", 10_000, 3_320)
+    assert read_header(png_header(16_384, 82), LIMITS) == Header("PNG", 16_384, 82)
+    assert read_header(png_header(200, 1), LIMITS) == Header("PNG", 200, 1)
+    assert read_header(png_header(1, 1), LIMITS) == Header("PNG", 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "numbers"),
+    [(1, 201, ("201.0", "200")), (201, 1, ("201.0", "200")), (16_385, 100, ("16385", "16384"))],
+)
+def test_an_extreme_shape_is_refused_with_both_numbers(width: int, height: int, numbers: tuple[str, str]) -> None:
+    error = refusal(png_header(width, height))
+    assert error.code == "media_too_large"
+    assert all(number in error.message for number in numbers)
+
+
+@pytest.mark.parametrize("size", [(0, 0), (0, 5), (5, 0)])
+def test_an_image_without_pixels_is_refused(size: tuple[int, int]) -> None:
+    for maker in (png_header, gif_header, bmp_header):
+        assert refusal(maker(*size)).code == "media_undecodable"
+
+
+def test_a_long_file_is_refused_with_both_numbers_before_anything_is_read() -> None:
+    error = refusal(b"x" * 101, DecodeLimits(max_encoded_bytes=100))
+    assert error.code == "media_too_large"
+    assert "101 bytes" in error.message
+    assert "100" in error.message
+
+
+def test_the_media_type_of_a_lying_name_does_not_matter(media: Path) -> None:
+    assert read_header((media / "real0.jpg").read_bytes(), LIMITS).format == "JPEG"
+
+
+def test_pillows_own_limit_neither_interferes_nor_is_changed(media: Path, monkeypatch) -> None:
+    before = Image.MAX_IMAGE_PIXELS
+    read_header((media / "square.png").read_bytes(), LIMITS)
+    assert before == Image.MAX_IMAGE_PIXELS
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_header(png_header(9_000, 3_000), LIMITS).width == 9_000
+        assert read_header(jpeg_header(9_000, 3_000), LIMITS).width == 9_000
+
+
+def test_a_damaged_header_gives_the_fixed_sentence(media: Path) -> None:
+    error = refusal((media / "square.png").read_bytes()[:20])
+    assert error.code == "media_undecodable"
+    assert error.message.startswith("The image cannot be decoded")
+    assert error.__suppress_context__

@@ -1,0 +1,163 @@
+"""Our decoder against the stock one: every part, every dtype, with and without shared beginnings."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+from transformers import Qwen3VLModel
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRMSNorm, apply_rotary_pos_emb
+
+from service.model.linear.linear import fuse
+from service.model.load import load_stock
+from service.model.packed.packed_batch import PackedBatch
+from service.model.positions import mrope_positions
+from service.model.qwen3_vl.decoder_layer import BLOCK_ROWS, _blocks, rms_norm, rotate
+from service.model.qwen3_vl.language import LanguageModel
+
+CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
+GRID = (1, 4, 6)
+HEAD = list(range(100, 120))
+DTYPES = [torch.float32, torch.bfloat16, torch.float16]
+
+
+@pytest.fixture(scope="module")
+def model() -> Qwen3VLModel:
+    return load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.float32)
+
+
+def batch_of(prompts: list[tuple[list[int], bool]], dtype: torch.dtype = torch.float32) -> PackedBatch:
+    """Prompts one behind the other; True puts an image of 6 tokens behind the first 22."""
+    ids: list[int] = []
+    positions, visual = [], []
+    for words, has_image in prompts:
+        token_ids = [*words[:22], *[7] * 6, *words[22:]] if has_image else words
+        visual += range(len(ids) + 22, len(ids) + 28) if has_image else ()
+        positions.append(mrope_positions(len(token_ids), [(22, GRID)] if has_image else []))
+        ids += token_ids
+    index = torch.tensor(visual, dtype=torch.int64)
+    features = torch.randn(len(visual), 3 * 128, generator=torch.Generator().manual_seed(3)).to(dtype)
+    lengths = [positions.shape[1] for positions in positions]
+    position_ids = torch.from_numpy(np.concatenate(positions, axis=1))
+    return PackedBatch(torch.tensor(ids), position_ids, lengths, index, features if visual else None)
+
+
+def prompts(seed: int = 0) -> list[tuple[list[int], bool]]:
+    draw = random.Random(seed)
+    return [(HEAD + [draw.randrange(10, 8000) for _ in range(draw.randrange(4, 30))], i % 3 == 2) for i in range(12)]
+
+
+@torch.inference_mode()
+def stock_forward(model: Qwen3VLModel, batch: PackedBatch) -> torch.Tensor:
+    """The stock decoder on each prompt by itself."""
+    hidden, start = [], 0
+    for length in batch.segment_lengths:
+        item = slice(start, start + length)
+        embeds = model.language_model.embed_tokens(batch.token_ids[item])
+        mask = torch.zeros(length, dtype=torch.bool)
+        mask[batch.visual_index[(batch.visual_index >= start) & (batch.visual_index < start + length)] - start] = True
+        deepstack = None
+        if mask.any() and batch.features is not None:
+            of_item = (batch.visual_index >= start) & (batch.visual_index < start + length)
+            main, *deepstack = batch.features[of_item].split(128, dim=-1)
+            embeds[mask] = main
+        out = model.language_model(
+            inputs_embeds=embeds[None],
+            position_ids=batch.position_ids[:, None, item],
+            visual_pos_masks=mask[None],
+            deepstack_visual_embeds=deepstack,
+            use_cache=False,
+        )
+        hidden.append(out.last_hidden_state[0])
+        start += length
+    return torch.cat(hidden)
+
+
+@pytest.mark.parametrize("may_share", [False, True])
+def test_all_rows_are_the_stock_decoders(model: Qwen3VLModel, may_share: bool) -> None:
+    batch = batch_of(prompts())
+    ours = LanguageModel(model, may_share=may_share).forward(batch)
+    torch.testing.assert_close(ours, stock_forward(model, batch), atol=1e-5, rtol=1e-5)
+
+
+def test_the_last_tokens_alone_are_the_last_of_all(model: Qwen3VLModel) -> None:
+    language, batch = LanguageModel(model), batch_of(prompts(1))
+    ends = np.cumsum(batch.segment_lengths) - 1
+    last, whole = language.forward(batch, last_only=True), language.forward(batch)
+    torch.testing.assert_close(last, whole[torch.from_numpy(ends)], atol=2e-6, rtol=2e-6)
+
+
+def test_shared_beginnings_change_no_vector(model: Qwen3VLModel) -> None:
+    words = prompts(2)
+    batch = batch_of([*words, words[0], (HEAD, False), (HEAD[:5], False)])
+    shared = LanguageModel(model).forward(batch, last_only=True)
+    alone = LanguageModel(model, may_share=False).forward(batch, last_only=True)
+    gap = functional.normalize(shared, dim=-1) - functional.normalize(alone, dim=-1)
+    assert gap.abs().max() < 1e-6
+    torch.testing.assert_close(shared[0], shared[12], atol=1e-5, rtol=0)  # where a row stands may move its last bits
+
+
+def test_a_last_layer_with_deepstack_is_run_whole(model: Qwen3VLModel) -> None:
+    language, batch = LanguageModel(model), batch_of([([*HEAD, 200, 201, 202], True)])
+    language.layers = language.layers[:2]  # as many layers as levels
+    states = language.forward(batch, last_only=True)
+    torch.testing.assert_close(states[0], language.forward(batch)[-1], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_stays_near_float32(model: Qwen3VLModel, dtype: torch.dtype) -> None:
+    half = load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), dtype)
+    want = LanguageModel(model).forward(batch_of(prompts(3)), last_only=True)
+    states = LanguageModel(half).forward(batch_of(prompts(3), dtype), last_only=True)
+    assert states.dtype == dtype
+    assert functional.cosine_similarity(states.float(), want, dim=-1).min() > 0.999
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_norm_rounds_where_the_stock_one_does(dtype: torch.dtype) -> None:
+    norm = Qwen3VLTextRMSNorm(48).to(dtype)
+    draw = torch.Generator().manual_seed(0)
+    norm.weight.data += torch.randn(48, generator=draw).to(dtype) / 4
+    x = (3 * torch.randn(30, 48, generator=draw)).to(dtype)
+    ours = rms_norm(x, norm.weight.detach(), norm.variance_epsilon, torch.empty_like(x))
+    torch.testing.assert_close(ours, norm(x).detach(), atol=1e-6, rtol=1e-6 if dtype == torch.float32 else 8e-3)
+
+
+def test_rotation_is_the_stock_one() -> None:
+    draw = torch.Generator().manual_seed(0)
+    q, k, angle = (torch.randn(shape, generator=draw) for shape in ((1, 6, 9, 16), (1, 6, 9, 16), (1, 9, 8)))
+    cos, sin = (torch.cat([table, table], -1) for table in (angle.cos(), angle.sin()))
+    want, _ = apply_rotary_pos_emb(q, k, cos, sin)
+    ours = rotate(q[0].transpose(0, 1), angle[0, :, None].cos(), angle[0, :, None].sin(), torch.empty(9, 6, 16))
+    torch.testing.assert_close(ours.transpose(0, 1), want[0], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_fused_products_are_the_modules_and_share_their_memory(bias: bool) -> None:
+    torch.manual_seed(0)
+    modules = [torch.nn.Linear(6, width, bias=bias) for width in (4, 3, 5)]
+    x = torch.randn(7, 6)
+    want = torch.cat([module(x) for module in modules], dim=1).detach()
+    fused = fuse(modules)
+    torch.testing.assert_close(fused.write(x, torch.empty(7, 12)), want)
+    torch.testing.assert_close(fused.part(4, 7).write(x, torch.empty(7, 3)), want[:, 4:7])
+    torch.testing.assert_close(fused.add(x, torch.ones(7, 12)), want + 1)
+    storage = fused.weight.untyped_storage().data_ptr()
+    assert {module.weight.untyped_storage().data_ptr() for module in modules} == {storage}
+    assert fuse(modules).weight.untyped_storage().data_ptr() == storage, "fusing again copies nothing"
+    torch.testing.assert_close(torch.cat([module(x) for module in modules], dim=1).detach(), want)
+
+
+@pytest.mark.parametrize("num_rows", [1, 14, BLOCK_ROWS, BLOCK_ROWS + 14, 3 * BLOCK_ROWS - 1, 8192])
+def test_blocks_cover_all_rows_and_none_is_small(num_rows: int) -> None:
+    blocks = list(_blocks(num_rows))
+    assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(num_rows))
+    assert len(blocks) == 1 or min(block.stop - block.start for block in blocks) > BLOCK_ROWS / 2
+
+
+def test_a_batch_of_more_than_a_block_is_the_stock_decoders(model: Qwen3VLModel) -> None:
+    draw = random.Random(4)
+    batch = batch_of([([draw.randrange(10, 8000) for _ in range(length)], False) for length in (1700, 900, 1)])
+    torch.testing.assert_close(LanguageModel(model).forward(batch), stock_forward(model, batch), atol=2e-5, rtol=1e-5)

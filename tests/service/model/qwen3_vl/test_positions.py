@@ -1,0 +1,84 @@
+import io
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import ImageFile, open_image
+from service.media.resize.image_rule import PixelRule
+from service.model.positions import mrope_positions
+from service.prompt.build import PromptBuilder
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.profile.detect import load_profile
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from service.prompt.truncation import Truncation
+
+
+def test_text_counts_up_in_all_four_rows() -> None:
+    positions = mrope_positions(5, [])
+    assert positions.dtype == np.int64
+    assert positions.tolist() == [[0, 1, 2, 3, 4]] * 4
+
+
+def test_an_image_by_hand() -> None:
+    positions = mrope_positions(10, [(2, (1, 4, 6))])  # two rows of three tokens at 2..7
+    assert positions.tolist() == [
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+        [0, 1, 2, 2, 2, 2, 2, 2, 5, 6],
+        [0, 1, 2, 2, 2, 3, 3, 3, 5, 6],
+        [0, 1, 2, 3, 4, 2, 3, 4, 5, 6],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("num_tokens", "placeholders"),
+    [
+        (5, [(2, (1, 4, 4))]),
+        (20, [(4, (1, 4, 4)), (7, (1, 4, 4))]),
+        (20, [(8, (1, 4, 4)), (0, (1, 4, 4))]),
+        (20, [(-1, (1, 4, 4))]),
+        (20, [(0, (2, 4, 4))]),
+        (20, [(0, (1, 3, 4))]),
+        (20, [(0, (1, 0, 4))]),
+    ],
+)
+def test_images_that_do_not_fit_are_a_fault_of_ours(
+    num_tokens: int, placeholders: list[tuple[int, tuple[int, int, int]]]
+) -> None:
+    with pytest.raises(ValueError, match=r"does not fit|is not one frame"):
+        mrope_positions(num_tokens, placeholders)
+
+
+CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
+
+
+def image(width: int, height: int) -> ImageFile:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, height)).save(buffer, "PNG")
+    return open_image(buffer.getvalue(), DecodeLimits(), PixelRule())
+
+
+def test_positions_equal_transformers_own() -> None:
+    builder = PromptBuilder(load_profile(CHECKPOINT), PromptTokenizer(CHECKPOINT))
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    config = transformers.AutoConfig.from_pretrained(CHECKPOINT)
+    with torch.device("meta"):
+        model = transformers.Qwen3VLModel(config)
+    source = random.Random(9)
+    for num_images in (0, 1, 1, 2, 3, 5):
+        sizes = [(source.randint(20, 700), source.randint(20, 700)) for _ in range(num_images)]
+        images = tuple(image(*size) for size in sizes)
+        text = "some words " * source.randint(0, 9)
+        prompt = builder.build(Conversation(None, (Turn("user", images, text),)), Truncation(8192))
+        token_ids = torch.tensor([prompt.token_ids])
+        grids = torch.tensor([p.grid_thw for p in prompt.placeholders]) if images else None
+        kinds = (token_ids == 8134).int()
+        expected, _ = model.get_rope_index(token_ids, kinds, image_grid_thw=grids)
+        placeholders = [(p.offset, p.grid_thw) for p in prompt.placeholders]
+        positions = mrope_positions(len(prompt.token_ids), placeholders)
+        assert np.array_equal(positions[1:], expected[:, 0].numpy())
+        assert np.array_equal(positions[0], np.arange(len(prompt.token_ids)))
