@@ -9,7 +9,7 @@ from service.checkpoint.hub import CHECKPOINT
 from service.engine.startup import weight_formats
 from service.engine.startup.weight_formats import _known_prompts, check_int8, use_int8
 from service.errors import ModelError
-from service.model.linear.int8_linear import Int8Linear
+from service.model.linear.int8_linear import GREATEST_IN_16_BITS, Int8Linear, exact_row_integer
 from service.model.linear.linear import Linear
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
@@ -75,13 +75,21 @@ def test_an_item_does_not_depend_on_its_batch(model: Qwen3VLModel) -> None:
     assert spoiled[0].isfinite().all()
 
 
-def test_a_product_is_that_of_its_rounded_numbers() -> None:
+@pytest.mark.parametrize("greatest", sorted({exact_row_integer(), GREATEST_IN_16_BITS}))
+def test_a_product_is_that_of_its_rounded_numbers(greatest: int) -> None:
     draw = torch.Generator().manual_seed(0)
     weight, x = torch.randn(40, 24, generator=draw), torch.randn(9, 24, generator=draw)
     x[4], x[5] = 0, 1000 * x[5]
-    steps, row_steps = weight.abs().amax(1, keepdim=True) / 127, x.abs().amax(1, keepdim=True).clamp_min(1e-30) / 127
+    steps = weight.abs().amax(1, keepdim=True) / 127
+    row_steps = x.abs().amax(1, keepdim=True).clamp_min(1e-30) / greatest
     rounded_x, rounded_weight = (x / row_steps).round(), (weight / steps).round()
     want = ((rounded_x.double() * row_steps) @ (rounded_weight.double() * steps).T).float()
-    product = Int8Linear(Linear(weight))
+    product = Int8Linear(Linear(weight), greatest)
     torch.testing.assert_close(product.write(x, torch.empty(9, 40)), want, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(product.add(x, torch.ones(9, 40)), want + 1, atol=1e-4, rtol=1e-4)
+
+
+def test_products_of_the_greatest_numbers_are_exact() -> None:
+    x, weight = torch.full((4, 64), 3.0), torch.full((64, 64), 0.5)
+    want = torch.full((4, 64), 64 * 3.0 * 0.5)
+    torch.testing.assert_close(Int8Linear(Linear(weight)).write(x, torch.empty(4, 64)), want)
