@@ -13,6 +13,8 @@ from tests.recipe import ADDRESS, TOLERANCE
 PAGE = (ROOT / "docs" / "stream.md").read_text()
 NUM_SHOWN = 2
 """Components of a vector that the page shows; an ellipsis stands for the others."""
+SHOWN_COUNTS = ("prompt_tokens", "num_inputs")
+"""Fields of `usage` that the page shows, likewise."""
 
 
 def block(language: str) -> str:
@@ -28,6 +30,8 @@ def shown(line: dict[str, Any]) -> dict[str, Any]:
         line |= {"embedding": [*numbers, "…"]}
     if "error" in line:
         assert re.fullmatch(r"[0-9a-f]{12,}", line["error"].pop("request_id"))
+    if "usage" in line:
+        line |= {"usage": {name: line["usage"][name] for name in SHOWN_COUNTS} | {"…": "…"}}
     if "fingerprint" in line:  # the weights', whose bytes a release may change
         assert re.fullmatch(r"[0-9a-f]{32}", line.pop("fingerprint"))
     return line
