@@ -1,9 +1,9 @@
-"""The order of work that cannot be interrupted: tenants share evenly, their requests share that, small goes first.
+"""Weighted fair queueing of work that cannot be interrupted: over tenants, and within each over its requests.
 
-Weighted fair queueing, over tenants and within each over its requests. A piece gets a tag when it comes: the cost that
-each party has been given so far, or the tag before it in its own line if that is higher, plus its own cost. The least
-tag is next. So whoever has had little passes whoever has had much, a small piece passes large ones, and none waits for
-ever, since the tags of those who come later rise with every piece taken. Knows no clock and no asyncio.
+A new piece of work gets a finish tag: its cost, added to the cost that each party has been served so far, or to the
+last tag of its own request if that is higher. The lowest tag is next. So parties that had little pass parties that had
+much, small pieces pass large ones, and none starves, since later tags rise with every piece taken. Uses no clock and no
+asyncio.
 
 Source: A. Demers, S. Keshav, S. Shenker, "Analysis and simulation of a fair queueing algorithm", SIGCOMM 1989.
 """
@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Entry(Generic[T]):
-    """A piece of work that waits.
+    """A waiting piece of work.
 
     Attributes:
-        tag: its place among its tenant's, with `number` where two are alike.
+        tag: its order among its tenant's entries; `number` decides between equal tags.
         number: how many came before it.
-        cost: what it takes.
-        party: whose it is.
+        cost: in any unit.
+        party: the request and tenant it belongs to.
         thing: the work.
     """
 
@@ -43,12 +43,12 @@ class Entry(Generic[T]):
 
 @dataclass(slots=True)
 class Line(Generic[T]):
-    """What one tenant has waiting.
+    """The waiting work of one tenant.
 
     Attributes:
-        tag: of its last piece that was taken, among all tenants.
-        given: the cost that each of its requests has been given.
-        last: the tag of the last piece of each of its requests that has some.
+        tag: the tenant's tag among all tenants, as of the last piece taken.
+        given: the cost that each of its requests has been served.
+        last: the last tag of each of its requests with waiting work.
         waiting: a heap.
     """
 
@@ -59,15 +59,15 @@ class Line(Generic[T]):
 
 
 def anybody(_: str) -> bool:
-    """Whether a tenant may have the next turn: each may."""
+    """Let every tenant have the next turn."""
     return True
 
 
 class FairOrder(Generic[T]):
-    """Pieces of work of many parties.
+    """Waiting work of many parties.
 
     Args:
-        is_gone: nobody waits for a piece any more; it is passed over.
+        is_gone: whether nobody waits for a piece any more, so that it is skipped.
     """
 
     def __init__(self, is_gone: Callable[[T], bool]) -> None:
@@ -77,20 +77,20 @@ class FairOrder(Generic[T]):
         self._numbers = count()
 
     def add(self, party: Party, cost: int, thing: T) -> None:
-        """A piece has come."""
+        """Add a piece of work."""
         line = self._lines.setdefault(party.tenant, Line(self._given))
         tag = max(line.given, line.last.get(party.request, 0.0)) + cost
         line.last[party.request] = tag
         heapq.heappush(line.waiting, Entry(tag, next(self._numbers), cost, party, thing))
 
     def peek(self, may_have: Callable[[str], bool] = anybody) -> Entry[T] | None:
-        """The next piece, of the tenants that may have it; None when there is none."""
+        """The next entry among the tenants that `may_have` accepts; None when there is none."""
         self._pass_over()
         lines = [(line.tag + line.waiting[0].cost, line) for name, line in self._lines.items() if may_have(name)]
         return min(lines, key=lambda pair: pair[0])[1].waiting[0] if lines else None
 
     def take(self, entry: Entry[T]) -> T:
-        """Remove what `peek` has just given."""
+        """Remove the entry that `peek` has just returned, and charge its cost."""
         line = self._lines[entry.party.tenant]
         line.tag += entry.cost
         line.given += entry.cost / len(line.last)
@@ -107,5 +107,5 @@ class FairOrder(Generic[T]):
         entry = heapq.heappop(line.waiting)
         if line.last[entry.party.request] <= entry.tag:
             del line.last[entry.party.request]
-        if not line.waiting:  # a pause saves nothing up, and leaves no debt
+        if not line.waiting:  # an idle tenant keeps neither credit nor debt
             del self._lines[name]

@@ -1,4 +1,4 @@
-"""Whose work it is, wherever in the call tree it is asked for: it travels with the request's task, as its stages do."""
+"""The request and tenant that work belongs to, in a context variable of the request's task."""
 
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ class Party:
     """A request and its tenant.
 
     Attributes:
-        tenant: those who have one share together.
-        request: another number for each request: those of a tenant share that evenly.
+        tenant: name of the tenant, whose requests have one share together.
+        request: a number of its own for each request; requests of a tenant share evenly.
     """
 
     tenant: str
@@ -26,14 +26,10 @@ _NUMBERS = count(1)
 
 
 def open_party(tenant: str) -> None:
-    """A new request of a tenant begins in this task.
-
-    Args:
-        tenant: whose it is.
-    """
+    """Begin a new request of a tenant in this task."""
     _CURRENT.set(Party(tenant, next(_NUMBERS)))
 
 
 def current_party() -> Party:
-    """Whose work this task does."""
+    """The party that this task works for."""
     return _CURRENT.get()

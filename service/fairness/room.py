@@ -1,8 +1,7 @@
-"""Room for work that cannot be interrupted: so many pieces at once, within so many bytes, handed out in a fair order.
+"""A semaphore in fair order for work that cannot be interrupted: so many pieces at once, within so many bytes.
 
-Two seats more than are asked for make sure that nobody waits for another's long piece to end: one takes small pieces
-only, one the pieces of a tenant that has none under way. Small and large ones take turns for the others. All methods
-belong to the event loop.
+Two extra seats keep anybody from waiting for another's long piece: one is for small pieces only, one for a tenant that
+has none under way. Small and large pieces take turns for the others. Call all methods from the event loop.
 """
 
 import asyncio
@@ -15,24 +14,24 @@ from service.fairness.order import FairOrder
 from service.fairness.party import Party, current_party
 
 NUM_SPARE = 2
-"""Seats that are for small pieces, and for whoever has none."""
+"""The extra seats."""
 
 KEPT_SHARE = 16
-"""This fraction of the bytes is for small pieces."""
+"""One part in so many of the bytes is reserved for small pieces."""
 
 Seat = Literal["shared", "small", "first"]
 
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """A piece of work, from asking for room until it is given back.
+    """A piece of work, from the request for a seat until it is given back.
 
     Attributes:
-        party: whose it is.
-        num_bytes: what it takes at its peak.
-        is_small: it is soon over.
-        turn: set when it has room.
-        seat: which room that is.
+        party: the request and tenant it belongs to.
+        num_bytes: of memory at its peak.
+        is_small: whether it takes little time.
+        turn: set when it has a seat.
+        seat: the kind of that seat.
     """
 
     party: Party
@@ -43,11 +42,11 @@ class Piece:
 
 
 class FairRoom:
-    """Hands out room; a piece that is over the bytes by itself gets some when no other large one has any.
+    """Assigns seats; a piece that exceeds the bytes by itself gets one when no other large piece has any.
 
     Attributes:
         num_bytes_taken: of all pieces under way.
-        small_bytes: pieces of up to so many bytes are small: as many as may be under way fit into what is kept.
+        small_bytes: largest small piece: as many as may be under way fit into the reserved bytes.
     """
 
     def __init__(self, max_pieces: int, max_bytes: int = sys.maxsize, *, num_spare: int = NUM_SPARE) -> None:
@@ -64,15 +63,15 @@ class FairRoom:
         self.num_bytes_taken = 0
 
     async def take(self, cost: int, *, num_bytes: int = 0, is_small: bool) -> Piece:
-        """Wait for room.
+        """Wait for a seat.
 
         Args:
-            cost: of the piece, in any unit: what one party is given is weighed against what others are.
-            num_bytes: what it takes at its peak.
-            is_small: it is soon over.
+            cost: of the piece, in any unit, by which parties share.
+            num_bytes: of memory at its peak.
+            is_small: whether it takes little time.
 
         Returns:
-            What goes to `give`.
+            The piece, to be passed to `give`.
         """
         piece = Piece(current_party(), num_bytes, is_small, asyncio.get_running_loop().create_future())
         (self._small if is_small else self._large).add(piece.party, cost, piece)
@@ -81,14 +80,14 @@ class FairRoom:
             await piece.turn
         except asyncio.CancelledError:
             if piece.turn.cancelled():
-                self._wake()  # it may have been in the way
-            else:  # it had its turn already
+                self._wake()  # it may have been next
+            else:  # it had its seat already
                 self.give(piece)
             raise
         return piece
 
     def give(self, piece: Piece) -> None:
-        """Room is free again."""
+        """Free the seat of a piece."""
         self._count(piece, -1)
         if not self._by_tenant[piece.party.tenant]:
             del self._by_tenant[piece.party.tenant]
@@ -100,7 +99,7 @@ class FairRoom:
             piece.turn.set_result(None)
 
     def _next(self) -> Piece | None:
-        """Who has room now."""
+        """The next piece that can have a seat now."""
         if self._seats["shared"] < self._max_pieces:
             for is_large in (self._large_is_next, not self._large_is_next):
                 if (piece := self._seated("shared", is_large=is_large)) is not None:

@@ -1,4 +1,4 @@
-"""Threads that parties share fairly: what is large is done in slices, and between two of them others have a turn."""
+"""Threads that parties share fairly: large work runs in slices, and others have a turn between two of them."""
 
 import asyncio
 import time
@@ -12,20 +12,20 @@ from service.fairness.room import NUM_SPARE, FairRoom
 T = TypeVar("T")
 
 Steps = Generator[None, None, T]
-"""Work that stops wherever it may be left lying for a while, and returns its result."""
+"""Work that yields wherever it may be paused, and returns its result."""
 
 SLICE_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[T]):
-    """What steps have returned."""
+    """The result of finished steps."""
 
     result: T
 
 
 def all_at_once(steps: Steps[T]) -> T:
-    """The result of steps that nobody has to wait for."""
+    """Run short steps in one go and return their result."""
     while True:
         try:
             next(steps)
@@ -38,10 +38,10 @@ class FairThreads:
     """Threads of one kind of work.
 
     Args:
-        num_threads: that have work at once; there are two more for those who would wait too long.
-        name: of the threads.
-        small: work of up to this size is small, and a slice of larger work takes about as long.
-        num_spare: 0 where work holds Python's global lock, and more threads would do nothing sooner.
+        num_threads: that work at once; there are two more, for the extra seats of `FairRoom`.
+        name: prefix of the threads' names.
+        small: largest size of small work; a slice of larger work takes about as long.
+        num_spare: extra threads; 0 where work holds the GIL, so that they would gain nothing.
     """
 
     def __init__(self, num_threads: int, name: str, *, small: int, num_spare: int = NUM_SPARE) -> None:
@@ -50,7 +50,7 @@ class FairThreads:
         self._small = small
 
     async def run(self, work: Callable[[], T], size: int) -> T:
-        """Do work that has no steps.
+        """Run work that has no steps.
 
         Args:
             work: what to do.
@@ -60,7 +60,7 @@ class FairThreads:
         return await self._piece(work, size, is_small=is_small)
 
     async def run_steps(self, steps: Steps[T], size: int) -> T:
-        """Do work slice by slice; who gives up leaves the slices that have not begun undone.
+        """Run work slice by slice; after a cancellation no further slice begins.
 
         Args:
             steps: what to do.
@@ -78,13 +78,13 @@ class FairThreads:
 
         def ended(running: asyncio.Future[T]) -> None:
             self._room.give(piece)
-            running.exception()  # read once: nobody may wait for it any more, and asyncio would complain
+            running.exception()  # marked as read: nobody may wait for it any more, and asyncio would warn
 
         running.add_done_callback(ended)
         try:
-            return await asyncio.shield(running)  # who gives up gives no room back before the thread is free again
+            return await asyncio.shield(running)  # a cancelled caller keeps its seat until the thread is free
         finally:
-            del running  # an error has this frame, and so would keep itself and all that the work was about
+            del running  # else an error's traceback would keep the error itself and the work's data
 
 
 def _slice(steps: Steps[T]) -> Done[T] | None:

@@ -1,1 +1,1 @@
-"""Who may send how much: API keys, rates, the bounded queue, and the bytes of answers under way."""
+"""Admission: API keys, rates, the bounded queue, and the bytes of answers under way."""

@@ -1,7 +1,7 @@
-"""The bounded queue: a request takes a place before anything is done for it, and leaves when everything is over.
+"""The bounded queue: a request reserves its part before any work, and gives it back when it is over.
 
-Over the service's bounds nobody gets in (`overloaded`); over its own share a tenant does not (`rate_limit_exceeded`),
-so that one alone can never fill the queue for all. Knows neither HTTP nor the order in which the engine works.
+Above the service's limits every request is refused (`overloaded`), above a tenant's share those of the tenant
+(`rate_limit_exceeded`), so that no tenant can fill the queue for all. Independent of HTTP and of the engine's order.
 """
 
 import math
@@ -20,24 +20,24 @@ EVERYBODY = SERVICE.tenant
 """The one tenant of a server without keys: it has no share, only the bounds of all."""
 
 BULK_SHARE = 0.5
-"""Streams take more only while the queue, and the tenant's part of it, is less full than this: they can wait, and who
-asks for one vector is never refused because of them."""
+"""Streams take more only while the queue, and the tenant's part of it, is less full than this: they can wait, and
+single requests are never refused because of them."""
 
 
 MIN_RETRY_S = 1.0
 MAX_RETRY_S = 30.0
 JITTER = 0.25
-"""Clients refused together are told times this much apart, as a fraction, so that they do not come back together."""
+"""Spread of `Retry-After`, as a fraction, so that clients that were refused together do not come back together."""
 
 MEMORY_S = 10.0
-"""How long ago counts for a third of now."""
+"""Time constant of the average: what is this old weighs a third (1/e)."""
 
 FIRST_GUESS = 1000.0
-"""Tokens per second before anything was measured; worth one second of measuring."""
+"""Tokens per second before anything was measured; weighs as one second of measurements."""
 
 
 class QueueRate:
-    """Tokens per second, forgetting slowly.
+    """Tokens per second, as an exponential moving average.
 
     Args:
         now: a monotonic clock, in seconds.
@@ -50,11 +50,11 @@ class QueueRate:
         self._since_s = now()
 
     def begin(self) -> None:
-        """The queue was empty until now: what passed since is nobody's work."""
+        """Restart the clock: the queue was empty until now."""
         self._since_s = self._now()
 
     def finished(self, num_tokens: int) -> None:
-        """The engine is through with so many tokens."""
+        """Count tokens that the engine has finished."""
         now_s = self._now()
         passed_s, self._since_s = max(now_s - self._since_s, 1e-6), now_s
         kept = math.exp(-passed_s / MEMORY_S)
@@ -63,32 +63,31 @@ class QueueRate:
 
     @property
     def tokens_per_s(self) -> float:
-        """What the engine does while there is work."""
+        """Throughput of the engine while there is work."""
         return self._tokens / self._busy_s
 
     def retry_after_s(self, num_tokens: int) -> float:
-        """When so many tokens will be done: 1 to 30 s, spread at random.
+        """Seconds until so many tokens are done: 1 to 30, spread at random.
 
         Args:
-            num_tokens: what waits now.
-
+            num_tokens: that wait now.
         """
         wait_s = num_tokens / max(self.tokens_per_s, 1e-6) * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311
-        spread_s = random.uniform(0, JITTER)  # noqa: S311  # apart also where the wait is cut
+        spread_s = random.uniform(0, JITTER)  # noqa: S311  # spread also at the bounds
         return min(MAX_RETRY_S - spread_s, max(MIN_RETRY_S + spread_s, wait_s))
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """What may be under way at once."""
+    """Most work that may be under way at once."""
 
     max_inputs: int
     max_tokens: int
     max_bytes: int
-    """Bytes of request bodies that are held, and of features on their way to answers."""
+    """Bytes of request bodies and fetched media in memory, and of features on their way to answers."""
 
     def part(self, share: float) -> "QueueLimits":
-        """A fraction of each, and at least one."""
+        """A fraction of each limit, at least 1."""
         return QueueLimits(*(max(1, int(most * share)) for most in (self.max_inputs, self.max_tokens, self.max_bytes)))
 
 
@@ -101,13 +100,13 @@ class Load:
     num_bytes: int = 0
 
     def add(self, other: "Load", sign: int = 1) -> None:
-        """Count another amount in, or out."""
+        """Add another amount, or subtract it with `sign` -1."""
         self.num_inputs += sign * other.num_inputs
         self.num_tokens += sign * other.num_tokens
         self.num_bytes += sign * other.num_bytes
 
     def has_room(self, more: "Load", limits: QueueLimits) -> bool:
-        """Whether `more` still fits; what is over a limit by itself fits when nobody else has any of its kind."""
+        """Whether `more` still fits; what exceeds a limit by itself fits when there is nothing else of its kind."""
         if (
             self.num_inputs + more.num_inputs <= limits.max_inputs
             and self.num_tokens + more.num_tokens <= limits.max_tokens
@@ -121,7 +120,7 @@ class Load:
         return self.num_bytes == 0 or not more.num_bytes
 
     def is_below(self, limits: QueueLimits) -> bool:
-        """Whether it is less than each limit."""
+        """Whether it is below each limit."""
         return (
             self.num_inputs < limits.max_inputs
             and self.num_tokens < limits.max_tokens
@@ -133,21 +132,21 @@ class Load:
 
 
 ONE_MORE = Load(num_inputs=1, num_tokens=1)
-"""What every request brings at least."""
+"""The least load of a request."""
 
 
 @dataclass(slots=True)
 class Reservation:
-    """A request's own part of the load."""
+    """The part of the load that one request holds."""
 
     tenant: Tenant
     load: Load = field(default_factory=Load)
 
 
 class Admission:
-    """Counts what is under way and refuses what is too much.
+    """Counts the work under way and refuses what exceeds the limits.
 
-    A request that is over a limit by itself still gets a place when it is alone, so nothing is refused for ever.
+    A request that exceeds a limit by itself is accepted when it is alone, so nothing is refused for ever.
     """
 
     def __init__(
@@ -172,10 +171,10 @@ class Admission:
 
     @contextmanager
     def body(self, announced_bytes: int, tenant: Tenant = EVERYBODY) -> Iterator[Reservation]:
-        """Room for a request's body, from before it is read until it is answered.
+        """Account for a request's body, from before it is read until the request is answered.
 
-        A queue that is full already refuses here, before a byte is read, and so does one that has no room for what is
-        announced. Held are the bytes that have come (`add_bytes`): who announces much and sends little holds little.
+        Refuses before a byte is read if the queue is full or the announced bytes do not fit. Only received bytes are
+        reserved (`add_bytes`): a client that announces much and sends little reserves little.
 
         Raises:
             UnavailableError: the queue is full, or too many bytes are held already.
@@ -192,7 +191,7 @@ class Admission:
 
     @contextmanager
     def place(self, num_inputs: int, tenant: Tenant = EVERYBODY) -> Iterator[Reservation]:
-        """A place in the queue for the length of the `with`.
+        """Reserve space for inputs in the queue for the length of the `with`.
 
         Raises:
             UnavailableError: the queue is full.
@@ -207,7 +206,7 @@ class Admission:
             self._count(place.load, tenant, -1)
 
     def stream(self, tenant: Tenant = EVERYBODY) -> AbstractContextManager[Reservation]:
-        """Room for what a stream holds, which `hold` counts, for the length of the `with`.
+        """Account for a stream, whose bytes `hold` counts, for the length of the `with`.
 
         Raises:
             UnavailableError: the queue is full.
@@ -216,17 +215,17 @@ class Admission:
         return self.place(0, tenant)
 
     def has_bulk_room(self, tenant: Tenant) -> bool:
-        """Whether a stream may take more: the queue has room to spare for everybody else."""
+        """Whether a stream may take more: the queue has enough space left for single requests."""
         mine_is_below = not tenant.name or self._mine(tenant).is_below(self._tenant_bulk_limits)
         return mine_is_below and self._all.is_below(self._bulk_limits)
 
     def hold(self, mine: Reservation, num_bytes: int, *, is_checked: bool = False) -> None:
-        """Count bytes of a stream that are held; a negative number gives them back.
+        """Reserve bytes of a stream; a negative number gives them back.
 
         Args:
-            mine: the stream's.
-            num_bytes: how many.
-            is_checked: refuse what is too much; without it, `has_bulk_room` was asked before.
+            mine: the stream's reservation.
+            num_bytes: to add.
+            is_checked: refuse what exceeds the limits; otherwise the caller has asked `has_bulk_room`.
 
         Raises:
             UnavailableError: too many bytes are held already.
@@ -238,7 +237,7 @@ class Admission:
         self._count(more, mine.tenant, 1)
 
     def add_tokens(self, mine: Reservation, num_tokens: int, num_bytes: int = 0) -> None:
-        """Weigh a request that is in: its tokens are known now, and the bytes of an answer that is worth counting.
+        """Add the tokens of an accepted request, now that they are known, and the bytes of a large answer.
 
         Raises:
             UnavailableError: the queue is full of tokens.
@@ -251,7 +250,7 @@ class Admission:
         self._count(more, mine.tenant, 1)
 
     def add_bytes(self, mine: Reservation, num_bytes: int) -> None:
-        """Weigh bytes that a request brings in from elsewhere, as they come; who is alone may bring any number.
+        """Add bytes of a body or of fetched media as they arrive; a request that is alone may add any number.
 
         Raises:
             UnavailableError: too many bytes are held already.
@@ -263,11 +262,11 @@ class Admission:
         self._count(more, mine.tenant, 1)
 
     def observe(self, num_tokens: int, seconds: float) -> None:
-        """Learn from a language step how fast the queue empties.
+        """Learn from a forward how fast the queue empties.
 
         Args:
-            num_tokens: of the step.
-            seconds: of the step; not used: images take time too, so the time between steps counts.
+            num_tokens: of the forward.
+            seconds: of the forward; not used: encoding takes time too, so the time between forwards counts.
         """
         self._rate.finished(num_tokens)
 
@@ -290,5 +289,5 @@ class Admission:
         if tenant.name:
             mine = self._by_tenant.setdefault(tenant.name, Load())
             mine.add(load, sign)
-            if mine == Load():  # tenants that have left take no memory
+            if mine == Load():  # idle tenants take no memory
                 del self._by_tenant[tenant.name]

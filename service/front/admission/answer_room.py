@@ -1,8 +1,8 @@
-"""What large answers may hold at once, from before their work is begun until their clients have taken them.
+"""Bounds the memory of large answers, reserved before their work and released as their clients receive them.
 
-A client may take its answer as slowly as the least rate says, and the vectors wait for it: a thousand of them would be
-gigabytes. In: how many bytes an answer will hold, known before anything is computed for it. Out: a hold on so many, or
-a refusal. A bound of its own, beside the queue's: whoever fills it has no part in whether a small answer is given.
+A client may read as slowly as the minimum rate, while its vectors wait: a thousand such clients would hold gigabytes.
+The size of an answer is known before anything is computed for it, so refusals cost no work. The bound is separate from
+the queue's, so that slow readers never block small answers.
 """
 
 from collections import deque
@@ -13,16 +13,16 @@ from service.errors import UnavailableError
 from service.front.tenant import Tenant
 
 SMALL_BYTES = 1 << 17
-"""What is smaller is not counted: a connection has one, and connections are bounded."""
+"""Answers up to this size are not counted: a connection has one at a time, and connections are bounded."""
 
 RETRY_S = 2.0
 
 
 class AnswerRoom:
-    """Counts what answers hold.
+    """Counts the bytes of answers.
 
     Args:
-        max_bytes: of all. What is more by itself is answered when it is alone, so nothing is refused for ever.
+        max_bytes: of all answers. A larger one is accepted when it is alone, so nothing is refused for ever.
         tenant_share: part of it that one tenant may hold, where there are keys.
     """
 
@@ -35,7 +35,7 @@ class AnswerRoom:
         metrics.ANSWER_BYTES.set_function(lambda: self._num_bytes - sum(num for num, _ in tuple(self._dropped)))
 
     def hold(self, num_bytes: int, tenant: Tenant) -> "Hold | None":
-        """A hold on so many bytes, unless they are few.
+        """Reserve bytes for an answer; None for a small one.
 
         Args:
             num_bytes: of the answer.
@@ -60,7 +60,7 @@ class AnswerRoom:
             raise _refusal("rate_limit_exceeded", "this tenant's answers hold", mine, num_bytes, self._tenant_max_bytes)
 
     def count(self, num_bytes: int, tenant: Tenant) -> None:
-        """Count bytes in, or out where the number is negative."""
+        """Add bytes; a negative number gives them back."""
         self._num_bytes += num_bytes
         if tenant.name:
             mine = self._by_tenant.pop(tenant.name, 0) + num_bytes
@@ -68,7 +68,7 @@ class AnswerRoom:
                 self._by_tenant[tenant.name] = mine
 
     def drop(self, num_bytes: int, tenant: Tenant) -> None:
-        """Count bytes out, from any thread and in the middle of anything: at the next hold."""
+        """Give back bytes, from any thread or a finalizer; counted at the next `hold`."""
         self._dropped.append((num_bytes, tenant))
 
     def _count_dropped(self) -> None:
@@ -78,10 +78,10 @@ class AnswerRoom:
 
 
 class Hold:
-    """What one answer holds; it ends with `close`, and at the latest with the object.
+    """The reservation of one answer; it ends with `close`, and at the latest with the object.
 
     Args:
-        room: of the service.
+        room: where the bytes are counted.
         tenant: whose answer it is.
     """
 
@@ -91,17 +91,17 @@ class Hold:
         self.num_bytes = 0
 
     def keep(self, num_bytes: int) -> None:
-        """Hold exactly so many from now on."""
+        """Change the reservation to so many bytes."""
         self._room.count(num_bytes - self.num_bytes, self._tenant)
         self.num_bytes = num_bytes
 
     def close(self) -> None:
-        """Give back what is left."""
+        """Give back the rest."""
         self.keep(0)
 
     def __del__(self) -> None:
-        """Whatever became of the answer: what it held has gone with it."""
-        if self.num_bytes:  # in whichever thread let go of it last, or inside a collection
+        """Give back the rest when the answer was dropped without `close`."""
+        if self.num_bytes:  # in any thread, or inside a garbage collection
             self._room.drop(self.num_bytes, self._tenant)
 
 

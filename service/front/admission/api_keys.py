@@ -1,4 +1,4 @@
-"""API keys: the file that holds them, the one that a request's bytes match, and what each may send.
+"""API keys: their file, the search for a request's key, and the limits of each key.
 
 The file has one JSON object a line, with the hash of a key and its tenant; errors name the line and never its content.
 A key has 256 random bits, so one SHA-256 is as safe as a slow hash and costs a microsecond. A client's key is compared
@@ -26,26 +26,26 @@ from service.front.tenant import Tenant
 from service.settings import SettingsError
 
 KEY_PREFIX = "cen_"
-"""How keys begin, so that scanners for leaked secrets can know them."""
+"""Prefix of all keys, by which scanners for leaked secrets recognize them."""
 
 KEY_BYTES = 32
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A line of the file. Several keys may name one tenant: that is how a key is replaced without a gap."""
+    """A line of the file. Several keys may name one tenant, so that a key can be replaced without a gap."""
 
     tenant: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9._-]{1,64}\Z")]
-    """Those who share caches and a share of the queue."""
+    """Name of the tenant, whose keys share caches and a part of the queue."""
     sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
     """SHA-256 of the key's bytes, in hex."""
     max_requests_per_s: Annotated[float, Meta(gt=0, le=1e6)] | None = None
-    """How many requests this key may send, a second's worth of them at once; no limit when absent."""
+    """Rate limit of this key, with bursts of one second's worth; no limit when absent."""
     max_concurrent_requests: Annotated[int, Meta(ge=1)] | None = None
-    """How many of its requests may be under way; no limit when absent."""
+    """Limit of its requests under way; no limit when absent."""
 
 
 def new_key() -> str:
-    """A fresh key: `cen_` and 43 characters of base64url."""
+    """A new random key: `cen_` and 43 characters of base64url."""
     return KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
 
 
@@ -53,7 +53,7 @@ def hash_key(key: bytes) -> bytes:
     """SHA-256 of a key as it was sent.
 
     Args:
-        key: any bytes: a client may send what it likes.
+        key: any bytes.
 
     Returns:
         32 bytes.
@@ -62,10 +62,10 @@ def hash_key(key: bytes) -> bytes:
 
 
 def read_key_file(path: Path) -> tuple[ApiKey, ...]:
-    """The keys of a file. Empty lines and lines that begin with `#` are passed over.
+    """The keys of a file. Empty lines and lines that begin with `#` are skipped.
 
     Raises:
-        SettingsError: it cannot be read, has no key, has one twice, or a line is not what a key looks like.
+        SettingsError: it cannot be read, has no key or a duplicate, or a line is invalid.
     """
     try:
         lines = path.read_text().splitlines()
@@ -85,7 +85,7 @@ def _is_key(line: str) -> bool:
 def _read_line(path: Path, number: int, line: str) -> ApiKey:
     try:
         return msgspec.json.decode(line.encode(), type=ApiKey)
-    except msgspec.MsgspecError:  # what it says may hold the line
+    except msgspec.MsgspecError:  # its message may quote the line
         wanted = 'expected {"tenant": NAME, "sha256": HEX} and perhaps limits, as `cenote key new NAME` prints it'
         raise SettingsError(f"--api-keys {path}, line {number}: {wanted}") from None
 
@@ -100,15 +100,15 @@ def _reason(error: Exception) -> str:
 
 
 BUSY_RETRY_S = 1.0
-"""When a place among the concurrent ones is worth another try: nobody knows when one is free."""
+"""`Retry-After` at the limit of concurrent requests: when one ends is not known."""
 
 
 class KeyMeter:
-    """Counts the requests of one key; outlives a reload of the file.
+    """Counts the requests of one key; survives a reload of the file.
 
     Attributes:
         key: the limits, as the file has them now.
-        is_revoked: the file has the key no more; only who came before, and stays long, has to ask.
+        is_revoked: whether the file no longer has the key; long requests (streams) check it.
     """
 
     def __init__(self, key: ApiKey, now: Callable[[], float] = time.monotonic) -> None:
@@ -121,10 +121,10 @@ class KeyMeter:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """A place for a request, for the length of the `with`.
+        """Count a request for the length of the `with`.
 
         Raises:
-            UnavailableError: `rate_limit_exceeded`: one of the key's limits is reached.
+            UnavailableError: `rate_limit_exceeded`, at one of the key's limits.
         """
         most = self.key.max_concurrent_requests
         if most is not None and self._num_under_way >= most:
@@ -139,14 +139,14 @@ class KeyMeter:
 
     @property
     def _most(self) -> float:
-        """A second's worth, and never less than one request."""
+        """Most credit: one second's worth, at least one request."""
         return max(1.0, self.key.max_requests_per_s or 1.0)
 
     def due_s(self) -> float:
-        """Pay for a request, if there is credit.
+        """Charge a request if there is credit.
 
         Returns:
-            Seconds until there is; 0 when it is paid.
+            Seconds until there is credit; 0 when it was charged.
         """
         rate = self.key.max_requests_per_s
         if rate is None:
@@ -182,10 +182,10 @@ class LoadedKey:
 
 
 class Keyring:
-    """The keys of one file, as it is now.
+    """The keys of one file, reloaded when it changes.
 
     Raises:
-        SettingsError: the file is not one of keys.
+        SettingsError: the file is invalid at the start.
     """
 
     def __init__(self, path: Path) -> None:
@@ -199,10 +199,10 @@ class Keyring:
         return len(self._known)
 
     def find(self, key: bytes) -> LoadedKey | None:
-        """The key of the file that has these bytes; takes as long whichever it is, and when it is none.
+        """The entry of a key, or None; takes equally long for each key and for none.
 
         Args:
-            key: what a client has sent: any bytes.
+            key: any bytes, as a client sent them.
         """
         digest = hash_key(key)
         known = self._turned()
@@ -212,25 +212,25 @@ class Keyring:
         return (None, *known)[place]
 
     def _turned(self) -> tuple[LoadedKey, ...]:
-        """All keys, each time from another one on: a few nanoseconds depend on where in the loop the right one is."""
+        """All keys, rotated by one each time: a few nanoseconds depend on the position of the right one in the loop."""
         known = self._known
         self._first = (self._first + 1) % len(known)
         return known[self._first :] + known[: self._first]
 
     async def watch(self) -> None:
-        """Read the file again whenever it has changed, until cancelled."""
+        """Reload the file whenever it changes, until cancelled."""
         while True:
             await asyncio.sleep(RELOAD_EVERY_S)
             await self.reload_if_changed()
 
     def read_again(self) -> None:
-        """Have the file read at the next look, changed or not."""
+        """Reload the file at the next check, changed or not."""
         self._stamp = None
 
     async def reload_if_changed(self) -> None:
-        """Take over what the file says now; a file that is not right changes nothing and is complained of once.
+        """Reload the file if it changed; an invalid file changes nothing and is logged once.
 
-        It is read in a thread: a disk may hang, and no request waits for that.
+        It is read in a thread, so that a hanging disk delays no request.
         """
         try:
             keys = await in_daemon_thread(self._read_if_changed, "keys")
@@ -264,7 +264,7 @@ def _known(key: ApiKey, meters: dict[bytes, KeyMeter]) -> LoadedKey:
 
 
 def _stamp(path: Path) -> Stamp:
-    """What changes whenever the file does; zeros when it is not there. The second cannot be set back."""
+    """Values that change whenever the file does; zeros when it does not exist. `ctime` cannot be set back."""
     try:
         stat = path.stat()
     except OSError:

@@ -1,7 +1,7 @@
-"""Bounds of one stream: the lines under way at once, and the rate that its API key pays for.
+"""Bounds of one stream: the lines under way at once, and the rate limit of its API key.
 
-While the window has no room the stream's body is not read, so that the client's own sending stops. Knows no HTTP and no
-engine.
+While the window is full the stream's body is not read, so that the client's sending stalls. Independent of HTTP and of
+the engine.
 """
 
 import asyncio
@@ -11,16 +11,16 @@ from service.front.admission.admission import Admission, Load, QueueLimits, Rese
 from service.front.admission.api_keys import KeyMeter
 
 POLL_S = 0.02
-"""How often the service's queue is looked at: it tells nobody when it has room."""
+"""Interval of checks of the service's queue, which has no notifications."""
 
 
 class StreamWindow:
-    """Lines between their reading and the writing of their answers.
+    """The lines between reading and the writing of their answers.
 
     Args:
-        limits: of the stream itself; what is over one of them by itself passes alone.
-        admission: the service's queue, in which streams leave room for everybody else.
-        place: the stream's in that queue.
+        limits: of the stream itself; a line that exceeds one by itself passes alone.
+        admission: the service's queue, in which streams leave space for single requests.
+        place: the stream's reservation in that queue.
     """
 
     def __init__(self, limits: QueueLimits, admission: Admission, place: Reservation) -> None:
@@ -36,10 +36,10 @@ class StreamWindow:
         return self._under_way.num_inputs > 0
 
     async def enter(self, load: Load) -> None:
-        """Wait for room, and take it; a stream with nothing under way never waits for others.
+        """Wait for space and reserve it; a stream with nothing under way never waits for others.
 
         Args:
-            load: inputs, tokens as far as they can be guessed, and bytes of lines and of their answers.
+            load: inputs, estimated tokens, and bytes of lines and of their answers.
         """
         while not self._under_way.has_room(load, self._limits):
             self._has_left.clear()
@@ -50,21 +50,21 @@ class StreamWindow:
         self._admission.hold(self._place, load.num_bytes)
 
     def leave(self, load: Load) -> None:
-        """Give back what `enter` took."""
+        """Give back what `enter` reserved."""
         self._under_way.add(load, -1)
         self._admission.hold(self._place, -load.num_bytes)
         self._has_left.set()
 
     def hold_begun(self, num_bytes: int) -> None:
-        """Count the line that has begun and not ended.
+        """Count the bytes of a line that has begun and not ended.
 
-        It waits for nobody, for what it waits for might be such a line of another stream.
+        It never waits: it could wait for such a line of another stream, and that one for it.
 
         Args:
-            num_bytes: of it so far.
+            num_bytes: of the line so far.
 
         Raises:
-            UnavailableError: the service holds too many bytes to take more of it.
+            UnavailableError: the service already holds too many bytes.
         """
         more = num_bytes - self._num_begun
         self._admission.hold(self._place, more, is_checked=more > 0)
@@ -72,10 +72,10 @@ class StreamWindow:
 
 
 class StreamRateLimit:
-    """The account of one stream, whose first lines its own request has paid for.
+    """Charges the lines of one stream to its key; the request itself has paid for the first `MAX_INPUTS`.
 
     Args:
-        meter: of its key; None where there are no keys.
+        meter: of the key; None where there are no keys.
     """
 
     def __init__(self, meter: KeyMeter | None) -> None:
@@ -84,17 +84,17 @@ class StreamRateLimit:
 
     @property
     def is_void(self) -> bool:
-        """The key is no more."""
+        """Whether the key was removed from the file."""
         return self._meter is not None and self._meter.is_revoked
 
     def due_s(self, num_lines: int) -> float:
-        """Pay for the next lines.
+        """Charge the next lines.
 
         Args:
-            num_lines: how many, at most `MAX_INPUTS`.
+            num_lines: at most `MAX_INPUTS`.
 
         Returns:
-            Seconds to wait and ask again; 0 when they are paid.
+            Seconds to wait before asking again; 0 when they were charged.
         """
         if self._meter is None:
             return 0.0

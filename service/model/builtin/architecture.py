@@ -14,7 +14,7 @@ HIDDEN: Final = 256
 MATRYOSHKA_DIMENSIONS: Final = (32, 64, 128, 256)
 """Lengths at which the loss is taken."""
 MAX_PIXELS: Final = 128 * 128
-"""The largest picture of the training; the checkpoint says so, and the service shrinks larger ones to it."""
+"""The largest image of the training; the checkpoint says so, and the service shrinks larger ones to it."""
 PATCH_PIXELS: Final = 16
 MERGE: Final = 2
 """Patches per side of one visual token."""

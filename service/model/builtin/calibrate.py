@@ -1,7 +1,7 @@
 """Make the built-in model's ranges for int8 and uint8: `python -m service.model.builtin.calibrate`.
 
 In: a checkpoint folder. Out: `cenote_calibration.json` in it, with the least and the greatest value of each component
-over pictures and captions of the training's kind, for every length that the model offers. It measures no recall;
+over images and captions of the training's kind, for every length that the model offers. It measures no recall;
 `score.py` does, on scenes that are seen neither here nor in training.
 """
 
@@ -24,14 +24,14 @@ from service.model.builtin.scoring.reference import Reference
 NUM_SCENES: Final = 500
 _SEED: Final = 20261122
 _SIDES_PIXELS: Final = (96, 128, 128, 128)
-"""Of every four pictures; the training's shares."""
+"""Of every four images; the training's shares."""
 _DECIMALS: Final = 6
 
 Vectors = NDArray[np.float32]
 
 
 def calibration_vectors(reference: Reference, num_scenes: int) -> Vectors:
-    """Raw vectors of the scenes' pictures under every instruction, and of a caption of each under every aspect.
+    """Raw vectors of the scenes' images under every instruction, and of a caption of each under every aspect.
 
     Args:
         num_scenes: scenes to draw; each gives ten vectors.

@@ -86,7 +86,7 @@ def write_json(path: Path, value: object) -> None:
 def _rewrite_config(path: Path) -> None:
     """Put config.json into the layout of released checkpoints: rope_theta and rope_scaling instead of rope_parameters.
 
-    `cenote.max_pixels` is ours: the service shrinks larger pictures to what the training knew.
+    `cenote.max_pixels` is ours: the service shrinks larger images to what the training knew.
     """
     config = json.loads(path.read_text())
     text = config["text_config"]

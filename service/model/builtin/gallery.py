@@ -16,7 +16,7 @@ from service.model.builtin.scenes.captions import caption
 from service.model.builtin.scenes.scenes import Scene, draw, meaning, sample_scene
 
 SIZE_PIXELS: Final = 128
-"""Side of a picture: what the model was trained on."""
+"""Side of an image: what the model was trained on."""
 
 
 def write_gallery(folder: Path, num: int, seed: int) -> None:
@@ -37,7 +37,7 @@ def write_gallery(folder: Path, num: int, seed: int) -> None:
 
 
 def _different_scenes(num: int, rng: np.random.Generator) -> list[Scene]:
-    """No two with the same objects: each caption fits one picture."""
+    """No two with the same objects: each caption fits one image."""
     scenes: dict[Hashable, Scene] = {}
     while len(scenes) < num:
         scene = sample_scene(rng, held_out=True)

@@ -1,1 +1,1 @@
-"""Prompt layouts: from a conversation to pieces of text, special tokens and placeholders."""
+"""Prompt templates: from a conversation to pieces of text, special tokens and placeholders."""

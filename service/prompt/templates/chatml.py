@@ -1,8 +1,8 @@
-r"""ChatML as Qwen's vision-language models were trained on it: a conversation as text, special tokens and images.
+r"""ChatML, the template of Qwen's vision-language models: a conversation as text, special tokens and images.
 
 `<|im_start|>system\n{instruction}<|im_end|>\n<|im_start|>user\n{media}{text}<|im_end|>\n<|im_start|>assistant\n`
 
-Reads no file and tokenizes nothing (`build` does).
+Tokenizing is up to `build`.
 """
 
 import unicodedata
@@ -22,16 +22,16 @@ TOKEN_NAMES: Mapping[str, str] = {
     "video_pad": "<|video_pad|>",
     "end_of_text": "<|endoftext|>",
 }
-"""Field of `SpecialTokens` to the token's text in the tokenizer's file."""
+"""Fields of `SpecialTokens`, and the text of each token in the tokenizer's file."""
 
 
 NEWLINE = TextPiece("\n")
-"""Between a turn's end and the next turn."""
+"""Between two turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecialTokens:
-    """Ids of the tokens that build a prompt. Always read from the checkpoint."""
+    """Ids of the template's special tokens, as the checkpoint has them."""
 
     im_start: int
     im_end: int
@@ -40,7 +40,7 @@ class SpecialTokens:
     image_pad: int
     video_pad: int
     end_of_text: int
-    """What a Qwen3-VL-Embedding tokenizer appends, and so the token that is pooled."""
+    """The token that a Qwen3-VL-Embedding tokenizer appends, and that is pooled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class ChatML:
 
     Attributes:
         tokens: of the checkpoint.
-        default_instruction: the system turn of a request that gives none.
-        punctuates: end instructions with punctuation; else they stand as they are.
-        closing: special tokens behind the last turn.
+        default_instruction: the system turn of a request without an instruction.
+        punctuates: whether instructions are ended with punctuation; otherwise they are used as given.
+        closing: special tokens after the last turn.
     """
 
     tokens: SpecialTokens
@@ -85,7 +85,7 @@ class ChatML:
 
     def _body(self, turn: Turn, *, is_cuttable: bool) -> Sequence[Piece]:
         header = turn.role + "\n"
-        if not turn.images and not turn.videos:  # one text: the client's first newline merges with the header's
+        if not turn.images and not turn.videos:  # one piece: a leading newline merges with the header's
             return [TextPiece(header + turn.text, user_start=len(header), cuttable=is_cuttable)]
         pieces: list[Piece] = []
         for text, item in _media(header, turn):
@@ -95,7 +95,7 @@ class ChatML:
 
 
 def _media(header: str, turn: Turn) -> Iterator[tuple[str, MediaItem]]:
-    """Yield each pair of frames and each image, with the template's words before it: tokenized as one text.
+    """Yield each pair of frames and each image with the template's text before it.
 
     Source: transformers 4.57 `Qwen3VLProcessor`, the form that the model was trained on; 5.x puts two more vision
     tokens around all pairs of a video.

@@ -1,7 +1,6 @@
-r"""The layout of ColQwen2 in transformers: an item is one page, which is an image, or one query, which is a text.
+r"""The template of ColQwen2 in transformers: an item is one page (an image) or one query (a text).
 
 `<|im_start|>user\n{page}Describe the image.<|im_end|><|endoftext|>` and `Query: {text}`, ten end tokens, a newline.
-Reads no file and tokenizes nothing (`build` does).
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPi
 from service.prompt.templates.single_item import single_turn
 
 NUM_AUGMENTATIONS = 10
-"""End tokens behind a query: room in which the model was trained to add to it."""
+"""End tokens after a query, with which the model was trained to expand it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +22,17 @@ class PageOrQuery:
 
     Attributes:
         tokens: of the checkpoint.
-        query_prefix: words in front of a text.
+        query_prefix: text before a query.
     """
 
     tokens: SpecialTokens
     query_prefix: str
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """A page where there is an image, else a query; only the client's text is cuttable.
+        """A page if there is an image, else a query; only the client's text is cuttable.
 
         Args:
-            conversation: one user turn without an instruction.
+            conversation: one user turn, no instruction.
 
         Raises:
             InputError: `unsupported_modality` for a text beside an image, `conflicting_input` for several images,

@@ -1,7 +1,7 @@
-"""What a rendered prompt is made of, in order: text, special tokens and images.
+"""The pieces of a rendered prompt: text, special tokens and images.
 
-A special token always stands between two texts, so that each text can be tokenized alone: byte-pair merges never cross
-a special token. Knows no tokenizer and no model family.
+There is always a special token between two texts, so that each text can be tokenized alone: byte-pair merges never
+cross a special token.
 """
 
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from service.media.item import MediaItem
 
 
 class TextPiece(NamedTuple):
-    """Text between two special tokens, tokenized as a whole.
+    """Text between two special tokens, tokenized as one.
 
     Attributes:
-        text: template words and a client's text, joined as they are tokenized.
+        text: the template's text and the client's.
         user_start: index of the first character that the client wrote; None when the template wrote all of it.
-        cuttable: whether truncation may shorten the client's part.
+        cuttable: whether truncation may cut the client's part.
     """
 
     text: str
@@ -30,7 +30,7 @@ class TokenPiece(NamedTuple):
 
 
 class ImagePiece(NamedTuple):
-    """One image, or pair of frames; becomes a run of `image_pad` or `video_pad` tokens."""
+    """One image, pair of frames or audio file; becomes a run of its placeholder token."""
 
     item: MediaItem
 

@@ -1,4 +1,4 @@
-"""The layout of models that read one plain text: a prefix, and the text behind it. No template, no turns."""
+"""The template of models that take one plain text: a prefix and the text, no turns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from service.prompt.conversation import Conversation
 from service.prompt.templates.piece import Piece, TextPiece
 
 TASK_FORM = re.compile(r"(Instruct: ?)(.*)(\n *Query: ?)", re.DOTALL)
-"""Query prompts that name a task, as Qwen3-Embedding and the E5-instruct models have them."""
+"""Query prompts with a task, as in Qwen3-Embedding and the E5-instruct models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class PlainText:
 
     Attributes:
         prompts: the checkpoint's own prefixes by name.
-        default_prefix: of a request that gives no instruction.
+        default_prefix: of a request without an instruction.
     """
 
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class PlainText:
         """One piece: `{prefix}{text}`, tokenized together; only the text is cuttable.
 
         Raises:
-            InputError: `invalid_request` for other turns. It names no field; who asks knows which.
+            InputError: `invalid_request` for other turns, without the field, which the caller adds.
 
         Source: sentence-transformers 6.2, `encode(prompt=...)`.
         """
@@ -43,11 +43,11 @@ class PlainText:
         return [TextPiece(prefix + turns[0].text, user_start=len(prefix), cuttable=True)]
 
     def prefix(self, instruction: str | None) -> str:
-        r"""What stands in front of the text.
+        r"""The prefix of the text.
 
-        An instruction stands as it is, with no punctuation and no blank added. Where the checkpoint's query prompt has
-        the form `Instruct: {task}\nQuery:`, an instruction is such a task, unless it has the form itself or is one of
-        the checkpoint's prompts.
+        An instruction is used as given: no punctuation or space is added. Where the checkpoint's query prompt has the
+        form `Instruct: {task}\nQuery:`, an instruction is such a task, unless it has that form itself or is one of the
+        checkpoint's prompts.
 
         Args:
             instruction: the request's; None for the default, empty for nothing.

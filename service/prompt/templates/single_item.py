@@ -1,4 +1,4 @@
-"""The layout of two-tower models: an item is one text or one image (or audio), and nothing stands beside it."""
+"""The template of two-tower models: an item is one text, or one image or audio file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class SingleItem:
     """A `Profile.layout`.
 
     Attributes:
-        rewrite: what the family does to every text before its tokenizer sees it.
-        other: what the model takes beside texts, for errors.
+        rewrite: the family's change of each text before it is tokenized.
+        other: the model's other modality, for errors.
     """
 
     rewrite: Callable[[str], str] = _as_it_is
@@ -31,7 +31,7 @@ class SingleItem:
 
         Raises:
             InputError: `unsupported_modality` for a text with an image, `conflicting_input` for several images,
-                `invalid_request` for a system message or other turns. It names no field; who asks knows which.
+                `invalid_request` for a system message or other turns. The caller adds the field.
         """
         if (conversation.instruction or "").strip():
             raise InputError(
@@ -62,7 +62,7 @@ def single_turn(conversation: Conversation) -> Turn:
         conversation: with at least one turn.
 
     Raises:
-        InputError: `invalid_request` for other turns. It names no field; who asks knows which.
+        InputError: `invalid_request` for other turns. The caller adds the field.
     """
     turns = conversation.turns
     if len(turns) != 1 or turns[0].role != "user":
@@ -75,15 +75,15 @@ def single_turn(conversation: Conversation) -> Turn:
 
 
 def lone_medium(turn: Turn, noun: str, reason: str) -> MediaItem:
-    """The image or audio of a turn that holds nothing else.
+    """The image or audio of a turn that has nothing else.
 
     Args:
-        turn: with one at least.
-        reason: why no text may stand beside it.
+        turn: with at least one.
+        reason: why no text may be beside it.
 
     Raises:
-        InputError: `unsupported_modality` for a text beside it, `conflicting_input` for several. It names no field; who
-            asks knows which.
+        InputError: `unsupported_modality` for a text beside it, `conflicting_input` for several. The caller adds the
+            field.
     """
     if turn.text:
         message = f"The item has a text beside an {noun}; {reason}: send them as two items."

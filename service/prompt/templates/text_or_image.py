@@ -1,8 +1,7 @@
-r"""The layout of jina-embeddings-v4: a text behind its prefix, or one image in a turn of its own.
+r"""The template of jina-embeddings-v4: a text after its prefix, or one image in a turn of its own.
 
-`{prefix}{text}` or `<|im_start|>user\n{image}Describe the image.<|im_end|>\n`. Only the image's own tokens are
-pooled, and what stands behind them they cannot see: a text there would change nothing, so it is refused. Reads no file
-and tokenizes nothing (`build` does).
+`{prefix}{text}` or `<|im_start|>user\n{image}Describe the image.<|im_end|>\n`. Only the image's own tokens are pooled,
+and the decoder is causal: a text after them would change nothing, so it is refused.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,14 +21,14 @@ class TextOrImage:
 
     Attributes:
         tokens: of the checkpoint.
-        prefixes: those of texts; the first is the default, and none of them is an instruction to an image.
+        prefixes: of texts; the first is the default. Beside an image they are ignored.
     """
 
     tokens: SpecialTokens
     prefixes: Sequence[str]
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """One of the two; only the client's text is cuttable.
+        """A text or an image; only the client's text is cuttable.
 
         Raises:
             InputError: `invalid_request` for other turns, or an instruction to an image; `unsupported_modality` for a

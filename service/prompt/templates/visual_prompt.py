@@ -1,7 +1,6 @@
-r"""The layouts of colpali-engine's bi-encoders: one for images, which are pages, one for texts, which are queries.
+r"""The template of colpali-engine's bi-encoders: an item is a page (images) or a query (a text).
 
-`<|im_start|>user\n{media}Describe the image.<|im_end|><|endoftext|>` and `Query: {text}` with end tokens behind it.
-Reads no file and tokenizes nothing (`build` does).
+`<|im_start|>user\n{media}Describe the image.<|im_end|><|endoftext|>` and `Query: {text}` followed by end tokens.
 """
 
 from collections.abc import Sequence
@@ -22,17 +21,17 @@ class VisualPrompt:
 
     Attributes:
         tokens: of the checkpoint.
-        num_query_ends: end tokens behind a text.
+        num_query_ends: end tokens after a text.
     """
 
     tokens: SpecialTokens
     num_query_ends: int
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
-        """A page where there is an image, else a query; only the client's text is cuttable.
+        """A page if there is an image, else a query; only the client's text is cuttable.
 
-        An instruction takes the place of the words that the family has by itself: `Query: ` in front of a text,
-        `Describe the image.` behind an image. A text beside an image does so too, as `context_prompts` do.
+        An instruction replaces the family's own words: `Query: ` before a text, `Describe the image.` after an image. A
+        text beside an image replaces them too, as `context_prompts` do.
 
         Raises:
             InputError: `invalid_request` for other turns.

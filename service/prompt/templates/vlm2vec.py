@@ -1,6 +1,6 @@
-"""VLM2Vec's layout: the placeholders of an image, an instruction, a text, with a blank between, and nothing else.
+"""The template of VLM2Vec: an image's placeholders, an instruction and a text, separated by spaces.
 
-No template, no special token but the placeholders. Reads no file and tokenizes nothing (`build` does).
+It has no special tokens but the placeholders.
 """
 
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from service.prompt.templates.piece import ImagePiece, Piece, TextPiece
 from service.prompt.templates.single_item import single_turn
 
 IMAGE_INSTRUCTION = "Represent the given image."
-"""Of an image that comes without any words: what the training data has for candidates that are images."""
+"""Instruction of an image without any text: the training data's, for candidates that are images."""
 
 
 def bare_pads(conversation: Conversation) -> Sequence[Piece]:
     """`{placeholders} {instruction} {text}`; a `Profile.layout`. Only the text is cuttable.
 
     Args:
-        conversation: one user turn; what is missing of it leaves no blank behind.
+        conversation: one user turn; a missing part leaves no space behind.
 
     Raises:
         InputError: `invalid_request` for other turns.

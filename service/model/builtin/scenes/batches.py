@@ -1,4 +1,4 @@
-"""Training batches: pictures, queries about them under several instructions, and captions that answer each query.
+"""Training batches: images, queries about them under several instructions, and captions that answer each query.
 
 In: a seed and a step. Out: a `Batch` of numpy arrays. It knows the tokenizer and the prompt, but neither torch nor the
 model. Only scenes of the training side of the split are used.
@@ -31,7 +31,7 @@ TOKEN_PIXELS: Final = 32
 """Side of the square of pixels behind one visual token."""
 
 _SIZES: Final = ((96, 32, 0.25), (128, 32, 0.75))
-"""Side in pixels, scenes per batch, share of batches. Larger pictures are shrunk to `MAX_PIXELS` before the model."""
+"""Side in pixels, scenes per batch, share of batches. Larger images are shrunk to `MAX_PIXELS` before the model."""
 _PARAPHRASED: Final = 0.6
 _TEXT_QUERY: Final = 0.1
 _TEXT_BUCKETS: Final = 3
@@ -51,7 +51,7 @@ class Rows:
     heads: NDArray[np.int64]
     """`[rows]` index of the system turn that stands before it."""
     images: NDArray[np.int64]
-    """`[rows]` index of the picture in the batch, or -1."""
+    """`[rows]` index of the image in the batch, or -1."""
     order: NDArray[np.int64]
     """`[rows]` where each row stands among all rows of the batch: queries first, then captions."""
 
@@ -61,12 +61,12 @@ class Batch:
     """One step's worth of data: n queries and the n captions that match them, as 2n prompts."""
 
     pixels: NDArray[np.uint8]
-    """`[pictures, side, side, 3]`."""
+    """`[images, side, side, 3]`."""
     heads: NDArray[np.int64]
     """`[heads, tokens]` distinct system turns, up to the user's content, padded on the right with -1."""
     rows: tuple[Rows, ...]
     cells: NDArray[np.float32]
-    """`[pictures, 9, attributes]` what stands in each cell of each picture."""
+    """`[images, 9, attributes]` what stands in each cell of each image."""
     meanings: NDArray[np.int64]
     """`[n]` equal where aspect and meaning are equal."""
     attributes: NDArray[np.float32]
@@ -150,7 +150,7 @@ def _meaning_ids(keys: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def make_batch(tokenizer: Tokenizer, seed: int, step: int, max_objects: int = MAX_OBJECTS) -> Batch:
-    """The batch of one step: every picture under all five aspects, so that its own other captions are negatives.
+    """The batch of one step: every image under all five aspects, so that its own other captions are negatives.
 
     Args:
         step: Number of the step; the same seed, step and limit give the same batch.

@@ -22,7 +22,7 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One draw of held-out scenes: their pictures' vectors under each instruction, and their captions'."""
+    """One draw of held-out scenes: their images' vectors under each instruction, and their captions'."""
 
     scenes: list[Scene]
     images: dict[Aspect, Vectors]

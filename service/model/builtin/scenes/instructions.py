@@ -1,6 +1,6 @@
 """The instructions of the built-in model: one canonical string per aspect, and other wordings of it.
 
-It is the system turn of the prompt and says what a picture's vector shall be about. It knows no scenes and no torch.
+It is the system turn of the prompt and says what an image's vector shall be about. It knows no scenes and no torch.
 """
 
 from typing import Final
@@ -85,11 +85,11 @@ UNSEEN: Final[dict[Aspect, tuple[str, ...]]] = {
 
 
 def render(instruction: str, text: str = "", num_image_tokens: int = 0) -> str:
-    """The rendered prompt of one item with at most one picture.
+    """The rendered prompt of one item with at most one image.
 
     Args:
-        text: The user's text; it stands after the picture.
-        num_image_tokens: Visual tokens of the picture, 0 for none.
+        text: The user's text; it stands after the image.
+        num_image_tokens: Visual tokens of the image, 0 for none.
 
     Source: QwenLM/Qwen3-VL-Embedding, `src/models/qwen3_vl_embedding.py`.
     """

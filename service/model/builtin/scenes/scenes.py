@@ -1,6 +1,6 @@
 """Scenes of colored shapes on a 3x3 grid: what they are, what they mean under an aspect, and how they are drawn.
 
-In: a seeded generator, or a `Scene`. Out: a `Scene`, its meaning key, or a PIL picture. It knows no captions, no torch.
+In: a seeded generator, or a `Scene`. Out: a `Scene`, its meaning key, or a PIL image. It knows no captions, no torch.
 """
 
 import hashlib
@@ -145,13 +145,13 @@ def _paint(
 
 
 def draw(scene: Scene, size_pixels: int) -> Image.Image:
-    """The picture of a scene: always the same bytes for the same scene and size.
+    """The image of a scene: always the same bytes for the same scene and size.
 
     Args:
         scene: What to draw; `scene.look` seeds the background, the noise and the jitter.
 
     Returns:
-        RGB picture of `size_pixels` x `size_pixels`.
+        RGB image of `size_pixels` x `size_pixels`.
     """
     rng = np.random.default_rng(scene.look)
     canvas_pixels = size_pixels * _OVERSAMPLING

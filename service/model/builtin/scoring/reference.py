@@ -1,4 +1,4 @@
-"""The checkpoint under transformers' stock forward: pictures or texts in, raw pooled vectors out.
+"""The checkpoint under transformers' stock forward: images or texts in, raw pooled vectors out.
 
 It is slow and plain on purpose, one call of `Qwen3VLModel.forward` per batch with nothing reused, because the score
 card and tests compare other code with it. It knows no scenes.
@@ -35,7 +35,7 @@ def _batches(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
 
 
 def _shrunk(image: Image.Image) -> Image.Image:
-    """The picture as the service hands it on: at most `MAX_PIXELS`, by Pillow's bicubic filter."""
+    """The image as the service hands it on: at most `MAX_PIXELS`, by Pillow's bicubic filter."""
     if image.width * image.height <= MAX_PIXELS:
         return image
     side = math.isqrt(MAX_PIXELS) // _TOKEN_PIXELS * _TOKEN_PIXELS
@@ -57,7 +57,7 @@ class Reference:
         return np.concatenate(parts)
 
     def embed_images(self, images: Sequence[Image.Image], instruction: str) -> NDArray[np.float32]:
-        """Raw vectors `[pictures, hidden]`; pictures are square, with sides of multiples of 32 once they are shrunk."""
+        """Raw vectors `[images, hidden]`; images are square, with sides of multiples of 32 once they are shrunk."""
         parts = []
         for part in _batches([_shrunk(image) for image in images], _IMAGES_PER_CALL):
             prompts = [render(instruction, num_image_tokens=p.width * p.height // _TOKEN_PIXELS**2) for p in part]

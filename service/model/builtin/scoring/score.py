@@ -43,7 +43,7 @@ def _recalls(draws: Sequence[Draw], lengths: Sequence[int], *, from_text: bool =
 
 
 def _both(draws: Sequence[Draw], length: int) -> float:
-    """Share of pictures whose best caption is right under `colors` and under `shapes` at once."""
+    """Share of images whose best caption is right under `colors` and under `shapes` at once."""
     rates = [
         np.mean(
             hits(d.images["colors"], d.captions["colors"], d.keys("colors"), length)
@@ -77,7 +77,7 @@ def _free_wording(reference: Reference, size_pixels: int) -> dict[str, float]:
 
 
 def _at_size(reference: Reference, size_pixels: int) -> dict[str, float]:
-    """Recall for pictures of another size, at full length."""
+    """Recall for images of another size, at full length."""
     draws = [embed_draw(reference, number, size_pixels, instructions.CANONICAL) for number in range(_FEWER_DRAWS)]
     return {aspect: _recall(draws, aspect, MATRYOSHKA_DIMENSIONS[-1]) for aspect in ASPECTS}
 
@@ -133,7 +133,7 @@ def cosine_error(vectors: Vectors, length: int, ranges: Ranges | None) -> float:
 
 
 def _int8(draws: Sequence[Draw], ranges: Mapping[int, Ranges]) -> dict[str, Any]:
-    """Recall of pictures and error of cosines in int8, with the given ranges where there are any."""
+    """Recall of images and error of cosines in int8, with the given ranges where there are any."""
     found: dict[str, Any] = {"recall": {aspect: {} for aspect in ASPECTS}, "cosine_error": {}}
     everything = np.concatenate([side[aspect] for d in draws for side in (d.images, d.captions) for aspect in ASPECTS])
     np.random.default_rng(SEED).shuffle(everything)

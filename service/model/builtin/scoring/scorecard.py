@@ -28,7 +28,7 @@ def _int8(figures: Mapping[str, Any]) -> str:
     errors = [[0.0, *(kind["cosine_error"][length] for kind in kinds.values())] for length in lengths]
     rows["error of a cosine"] = [value for part in errors for value in part]
     header = [f"{name}, {length}" for length in lengths for name in ("float", "int8 fixed", "int8 calibrated")]
-    return _table("Picture to text in int8, by the cosine of the integers", header, rows)
+    return _table("Image to text in int8, by the cosine of the integers", header, rows)
 
 
 def _three(exact: float, kinds: Mapping[str, Any], aspect: str, length: str) -> list[float]:
@@ -44,14 +44,14 @@ def _others(figures: Mapping[str, Any]) -> str:
         "instruction worded as never in training",
         *(f"{size} px" for size in sizes),
     ]
-    return _table("Picture to text at 256 dimensions, harder or different", header, rows)
+    return _table("Image to text at 256 dimensions, harder or different", header, rows)
 
 
 def _render(figures: Mapping[str, Any]) -> str:
     training, both = figures["training"], figures["colors_and_shapes_both_right"]
     intro = (
         "# Score card of the built-in model\n\n"
-        f"Recall at 1 among {figures['num_candidates']} candidates, mean of {figures['num_draws']} draws, pictures of "
+        f"Recall at 1 among {figures['num_candidates']} candidates, mean of {figures['num_draws']} draws, images of "
         f"{figures['size_pixels']} px. A hit is a first candidate that means the same under the instruction.\n"
         "Scenes are held out of training by the hash of everything in them; single colors, shapes and places are not.\n"
         "Captions come from the full set of wordings. Measured on the stored bfloat16 weights, computed in float32 by\n"
@@ -60,16 +60,16 @@ def _render(figures: Mapping[str, Any]) -> str:
     same = ", ".join(f"{value:.3f} at {length}" for length, value in sorted(both.items(), key=lambda x: -int(x[0])))
     made = (
         f"## Training\n\nSeed {training['seed']}, {training['tower_steps']} steps of the tower alone and "
-        f"{training['steps']} contrastive steps,\n{training['pictures']:,} pictures, "
+        f"{training['steps']} contrastive steps,\n{training['pictures']:,} images, "
         f"{training['num_parameters']:,} parameters, {training['training_s'] / 60:.0f} minutes on "
         f"{training['machine']} ({training['num_threads']} threads),\ntorch {training['torch_version']}."
     )
     return "\n\n".join(
         [
             intro,
-            _recall_table("Picture to text", figures["image_to_text"]),
-            _recall_table("Text to picture", figures["text_to_image"]),
-            f"The same picture right under `colors` and under `shapes` at once: {same}.",
+            _recall_table("Image to text", figures["image_to_text"]),
+            _recall_table("Text to image", figures["text_to_image"]),
+            f"The same image right under `colors` and under `shapes` at once: {same}.",
             _int8(figures),
             _others(figures),
             made,

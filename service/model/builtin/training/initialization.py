@@ -10,9 +10,9 @@ _RESIDUAL: Final = ("o_proj.weight", "down_proj.weight", "attn.proj.weight", "ml
 
 
 def _waves(side: int, width: int) -> torch.Tensor:
-    """Sines and cosines of row and column, half a wave to three waves per picture: `[side * side, width]`.
+    """Sines and cosines of row and column, half a wave to three waves per image: `[side * side, width]`.
 
-    Smooth places keep their meaning when the grid is interpolated to a picture's size; random ones would not.
+    Smooth places keep their meaning when the grid is interpolated to an image's size; random ones would not.
     """
     place = torch.linspace(-0.5, 0.5, side)[:, None] * torch.linspace(0.5, 3, width // 4) * 2 * math.pi
     line = torch.cat([place.sin(), place.cos()], dim=1)

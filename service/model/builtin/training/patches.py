@@ -12,10 +12,10 @@ def patchify(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Rows `x / 127.5 - 1` of 16x16 patches, each merge block of 2x2 patches together.
 
     Args:
-        pixels: `[pictures, height, width, 3]`, both sides multiples of 32.
+        pixels: `[images, height, width, 3]`, both sides multiples of 32.
 
     Returns:
-        `[pictures * patches, 3 * 2 * 16 * 16]`, each row in the order channel, frame, y, x.
+        `[images * patches, 3 * 2 * 16 * 16]`, each row in the order channel, frame, y, x.
 
     Source: transformers `Qwen2VLImageProcessor._preprocess`.
     """

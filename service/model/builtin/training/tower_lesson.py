@@ -19,7 +19,7 @@ def cell_weights(side_tokens: int) -> torch.Tensor:
     """Share of each visual token in each cell, by area: `[9, side_tokens ** 2]`, every row sums to 1.
 
     Args:
-        side_tokens: Visual tokens per side of the square picture.
+        side_tokens: Visual tokens per side of the square image.
     """
     cell = torch.arange(_CELLS_PER_SIDE)[:, None] / _CELLS_PER_SIDE
     token = torch.arange(side_tokens)[None] / side_tokens
@@ -36,10 +36,10 @@ class TowerLesson(nn.Module):
         self.maps = nn.ModuleList(nn.Linear(HIDDEN, NUM_CELL_ATTRIBUTES) for _ in range(num_levels))
 
     def forward(self, features: Features, cells: torch.Tensor) -> torch.Tensor:
-        """Binary cross-entropy per cell, the sum over attributes, the mean over cells, pictures and levels.
+        """Binary cross-entropy per cell, the sum over attributes, the mean over cells, images and levels.
 
         Args:
-            cells: Float `[pictures, 9, attributes]`, zeros and ones.
+            cells: Float `[images, 9, attributes]`, zeros and ones.
         """
         weights = cell_weights(features.side_tokens)
         losses = [

@@ -1,4 +1,4 @@
-"""The training forward: each picture goes through the vision tower once, and each system turn through the text once.
+"""The training forward: each image goes through the vision tower once, and each system turn through the text once.
 
 In: a `Qwen3VLModel` and a `Batch`. Out: raw vectors of the last token. Scoring does not use it: it goes through the
 stock forward, so that a fault here would show there.
@@ -21,13 +21,13 @@ class Features:
     """The vision tower's features of a batch's images, all of one size."""
 
     levels: list[torch.Tensor]
-    """Main features, then one per deepstack level; each `[pictures, tokens, hidden]`."""
+    """Main features, then one per deepstack level; each `[images, tokens, hidden]`."""
     side_tokens: int
-    """Visual tokens per side of a picture."""
+    """Visual tokens per side of an image."""
 
 
 def encode_images(model: Qwen3VLModel, pixels: np.ndarray) -> Features:
-    """Run the vision tower over square pictures `[pictures, side, side, 3]` of RGB bytes."""
+    """Run the vision tower over square images `[images, side, side, 3]` of RGB bytes."""
     num_images, side = pixels.shape[:2]
     patches = side // PATCH_PIXELS
     grid_thw = torch.tensor([[1, patches, patches]]).repeat(num_images, 1)
@@ -37,7 +37,7 @@ def encode_images(model: Qwen3VLModel, pixels: np.ndarray) -> Features:
 
 
 def _positions(seen: torch.Tensor, side_tokens: int) -> torch.Tensor:
-    """M-RoPE positions `[3, rows, tokens]`; a picture of s x s tokens moves the text behind it by s.
+    """M-RoPE positions `[3, rows, tokens]`; an image of s x s tokens moves the text behind it by s.
 
     Source: transformers `Qwen3VLModel.get_rope_index`.
     """

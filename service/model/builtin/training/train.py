@@ -70,7 +70,7 @@ def train(out: Path, steps: int, seed: int) -> TrainingRecord:
     """Make tokenizer, weights and every other file of the checkpoint.
 
     Args:
-        steps: Contrastive updates; each sees up to 32 new pictures under five instructions.
+        steps: Contrastive updates; each sees up to 32 new images under five instructions.
     """
     start, images = time.monotonic(), 0
     tokenizer = train_tokenizer(seed)
