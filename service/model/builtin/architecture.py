@@ -1,7 +1,7 @@
 """The sizes of the built-in model: Qwen3-VL's architecture at about 2.4 M parameters.
 
-In: the tokenizer's special ids. Out: a `Qwen3VLConfig`. Widths differ from each other on purpose, so that no two are
-exchanged unnoticed: heads x head size is not the hidden size, keys have fewer heads, the tower is narrow.
+All widths differ on purpose, so that tests notice when two are confused: heads x head size is not the hidden size, keys
+have fewer heads, the tower is narrow.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ HIDDEN: Final = 256
 MATRYOSHKA_DIMENSIONS: Final = (32, 64, 128, 256)
 """Lengths at which the loss is taken."""
 MAX_PIXELS: Final = 128 * 128
-"""The largest image of the training; the checkpoint says so, and the service shrinks larger ones to it."""
+"""The largest image of the training; the checkpoint names it, and the service shrinks larger images to it."""
 PATCH_PIXELS: Final = 16
 MERGE: Final = 2
 """Patches per side of one visual token."""

@@ -1,8 +1,8 @@
 """Make the built-in model's ranges for int8 and uint8: `python -m service.model.builtin.calibrate`.
 
-In: a checkpoint folder. Out: `cenote_calibration.json` in it, with the least and the greatest value of each component
-over images and captions of the training's kind, for every length that the model offers. It measures no recall;
-`score.py` does, on scenes that are seen neither here nor in training.
+Writes `cenote_calibration.json` into a checkpoint folder: the minimum and maximum of each component over images and
+captions like those of the training, for every length that the model offers. Recall is measured by `score.py`, on scenes
+that are used neither here nor in training.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from service.model.builtin.scoring.reference import Reference
 NUM_SCENES: Final = 500
 _SEED: Final = 20261122
 _SIDES_PIXELS: Final = (96, 128, 128, 128)
-"""Of every four images; the training's shares."""
+"""Out of every four images; as in training."""
 _DECIMALS: Final = 6
 
 Vectors = NDArray[np.float32]
@@ -48,7 +48,7 @@ def calibration_vectors(reference: Reference, num_scenes: int) -> Vectors:
 
 
 def ranges(vectors: Vectors, lengths: Sequence[int]) -> dict[str, dict[str, list[float]]]:
-    """The least and the greatest value of each component of the vectors, cut to each length and normalized.
+    """The minimum and maximum of each component of the vectors, cut to each length and normalized.
 
     Args:
         vectors: `[num_vectors, hidden]` raw vectors.

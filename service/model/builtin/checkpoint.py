@@ -1,7 +1,4 @@
-"""Writing the checkpoint folder, with the files and the layout of a released Qwen3-VL-Embedding.
-
-In: a trained model, its tokenizer, a folder. Out: files. It knows no training and no scenes.
-"""
+"""Writes a checkpoint folder with the files and the layout of a released Qwen3-VL-Embedding."""
 
 import json
 from pathlib import Path
@@ -78,7 +75,7 @@ _SENTENCE_TRANSFORMERS: Final[dict[str, Any]] = {
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write one JSON file, and the folder it lies in."""
+    """Write one JSON file, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=1) + "\n")
 
@@ -86,7 +83,7 @@ def write_json(path: Path, value: object) -> None:
 def _rewrite_config(path: Path) -> None:
     """Put config.json into the layout of released checkpoints: rope_theta and rope_scaling instead of rope_parameters.
 
-    `cenote.max_pixels` is ours: the service shrinks larger images to what the training knew.
+    `cenote.max_pixels` is ours: the service shrinks larger images to the largest size of the training.
     """
     config = json.loads(path.read_text())
     text = config["text_config"]

@@ -1,7 +1,7 @@
 """Drawn scenes with captions, to try things on: `python -m service.model.builtin.gallery FOLDER --num 60 --seed 1`.
 
-Out: `000.png`, `001.png`, ... and `scenes.jsonl` with a line for each of them. The scenes are those that the model was
-never trained on. Needs Pillow and numpy; it knows no server and no torch.
+Writes `000.png`, `001.png`, ... and `scenes.jsonl` with a line for each. The model was not trained on these scenes.
+Needs Pillow and numpy, but neither a server nor torch.
 """
 
 import argparse
@@ -20,11 +20,11 @@ SIZE_PIXELS: Final = 128
 
 
 def write_gallery(folder: Path, num: int, seed: int) -> None:
-    """Draw scenes and describe them: always the same files for the same number and seed.
+    """Draw scenes and describe them; the same number and seed give the same files.
 
     Args:
-        folder: where to; made where it is not there.
-        seed: which; another seed gives other scenes.
+        folder: created if missing.
+        seed: of the scenes.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng([seed, 3])
@@ -37,7 +37,7 @@ def write_gallery(folder: Path, num: int, seed: int) -> None:
 
 
 def _different_scenes(num: int, rng: np.random.Generator) -> list[Scene]:
-    """No two with the same objects: each caption fits one image."""
+    """Scenes with different objects, so that each caption fits one image."""
     scenes: dict[Hashable, Scene] = {}
     while len(scenes) < num:
         scene = sample_scene(rng, held_out=True)
@@ -46,7 +46,7 @@ def _different_scenes(num: int, rng: np.random.Generator) -> list[Scene]:
 
 
 def _facts(scene: Scene) -> dict[str, Any]:
-    """The contents of the image, to tell a right neighbor from a wrong one."""
+    """The contents of the image, by which results are checked."""
     return {
         "colors": sorted({thing.color for thing in scene.objects}),
         "shapes": sorted({thing.shape for thing in scene.objects}),

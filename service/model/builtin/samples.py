@@ -1,4 +1,4 @@
-"""The sample images of the README and the tests: `python -m service.model.builtin.samples` writes them again."""
+"""The sample images of the README and the tests, written by `python -m service.model.builtin.samples`."""
 
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,6 @@
 """The tokenizer of the built-in model: byte-level BPE with Qwen's pre-tokenizer and special tokens.
 
-In: nothing but the caption generator and the Python language reference that every Python carries. Out: a `Tokenizer`
-that appends `<|endoftext|>`. It knows no model.
+Trained on the caption generator and on the language reference that Python ships. It appends `<|endoftext|>`.
 """
 
 from collections.abc import Iterator

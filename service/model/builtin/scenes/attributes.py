@@ -1,7 +1,4 @@
-"""A scene's meaning under an aspect as zeros and ones: targets of the auxiliary loss, used in training alone.
-
-In: a scene and an aspect. Out: two rows, the targets and which of them the aspect asks about. It knows no torch.
-"""
+"""A scene's meaning under an aspect as zeros and ones: targets of the auxiliary loss, used only in training."""
 
 from typing import Final
 

@@ -1,7 +1,6 @@
 """Training batches: images, queries about them under several instructions, and captions that answer each query.
 
-In: a seed and a step. Out: a `Batch` of numpy arrays. It knows the tokenizer and the prompt, but neither torch nor the
-model. Only scenes of the training side of the split are used.
+A seed and a step give a `Batch` of numpy arrays, without torch. Only scenes of the training split are used.
 """
 
 from collections.abc import Hashable, Sequence
@@ -76,7 +75,7 @@ class Batch:
 
 
 def instruction_for(aspect: Aspect, rng: np.random.Generator) -> str:
-    """The canonical instruction, or by chance one of its paraphrases."""
+    """The canonical instruction, or at random one of its paraphrases."""
     if rng.random() >= _PARAPHRASED:
         return instructions.CANONICAL[aspect]
     wordings = instructions.PARAPHRASES[aspect]
@@ -84,7 +83,7 @@ def instruction_for(aspect: Aspect, rng: np.random.Generator) -> str:
 
 
 def _caption_instruction(aspect: Aspect, rng: np.random.Generator) -> str:
-    """Mostly the default; at times the query's, or the aspect's own, as a client may send one for both sides."""
+    """Mostly the default; sometimes the query's, or the aspect's own, as a client may send one for both sides."""
     chance = rng.random()
     if chance < 0.7:
         return instructions.DEFAULT
@@ -106,7 +105,7 @@ def _padded(ids: Sequence[Sequence[int]], pad: int) -> NDArray[np.int64]:
 
 
 def _split_heads(tokenizer: Tokenizer, prompts: Sequence[str]) -> tuple[list[tuple[int, ...]], list[list[int]]]:
-    """Token ids of each prompt, cut where the user's content begins: behind `<|im_start|>user` and its newline."""
+    """Token ids of each prompt, split where the user's content begins: after `<|im_start|>user` and its newline."""
     start = special_ids(tokenizer)["<|im_start|>"]
     heads, tails = [], []
     for encoding in tokenizer.encode_batch(list(prompts)):
@@ -119,7 +118,7 @@ def _split_heads(tokenizer: Tokenizer, prompts: Sequence[str]) -> tuple[list[tup
 def bucketed(
     tokenizer: Tokenizer, prompts: Sequence[str], images: Sequence[int]
 ) -> tuple[NDArray[np.int64], tuple[Rows, ...]]:
-    """Tokenize prompts; returns the distinct system turns, and the rest in groups of like length.
+    """Tokenize prompts; return the distinct system turns, and the rest in groups of similar length.
 
     Args:
         tokenizer: Appends `<|endoftext|>`, which is also the padding.

@@ -1,6 +1,6 @@
 """Captions of a scene under one aspect, in many wordings that all carry the same meaning key.
 
-In: a scene, an aspect, a generator. Out: one English caption. It knows no pixels, no instructions, no torch.
+All wordings are drawn from a seeded generator.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,4 @@
-"""Held-out scenes as vectors, and whether the nearest one is right: what the score card's figures are made of.
-
-In: the model under its stock forward. Out: a `Draw`, and hits. It averages nothing and writes nothing.
-"""
+"""Held-out scenes as vectors under the stock forward, and whether the nearest is right: the data of the score card."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

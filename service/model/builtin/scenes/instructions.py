@@ -1,6 +1,6 @@
 """The instructions of the built-in model: one canonical string per aspect, and other wordings of it.
 
-It is the system turn of the prompt and says what an image's vector shall be about. It knows no scenes and no torch.
+An instruction is the system turn of the prompt and says what an image's vector is about.
 """
 
 from typing import Final

@@ -1,7 +1,4 @@
-"""Outlines of the six shapes, as polygons that fit the unit circle around (0, 0).
-
-In: a shape's name. Out: its outer polygon and, for the ring, the hole. It knows no colors, no pixels and no scenes.
-"""
+"""Outlines of the six shapes, as polygons that fit the unit circle around (0, 0)."""
 
 import math
 from functools import cache

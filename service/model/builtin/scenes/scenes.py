@@ -1,7 +1,4 @@
-"""Scenes of colored shapes on a 3x3 grid: what they are, what they mean under an aspect, and how they are drawn.
-
-In: a seeded generator, or a `Scene`. Out: a `Scene`, its meaning key, or a PIL image. It knows no captions, no torch.
-"""
+"""Scenes of colored shapes on a 3x3 grid: what they are, what they mean under an aspect, and how they are drawn."""
 
 import hashlib
 from collections.abc import Hashable
@@ -145,7 +142,7 @@ def _paint(
 
 
 def draw(scene: Scene, size_pixels: int) -> Image.Image:
-    """The image of a scene: always the same bytes for the same scene and size.
+    """Draw a scene; the same scene and size give the same bytes.
 
     Args:
         scene: What to draw; `scene.look` seeds the background, the noise and the jitter.

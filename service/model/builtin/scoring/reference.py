@@ -1,7 +1,7 @@
 """The checkpoint under transformers' stock forward: images or texts in, raw pooled vectors out.
 
-It is slow and plain on purpose, one call of `Qwen3VLModel.forward` per batch with nothing reused, because the score
-card and tests compare other code with it. It knows no scenes.
+It is slow and simple on purpose, one call of `Qwen3VLModel.forward` per batch with nothing reused, because the score
+card and tests compare other code with it.
 """
 
 import math
@@ -35,7 +35,7 @@ def _batches(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
 
 
 def _shrunk(image: Image.Image) -> Image.Image:
-    """The image as the service hands it on: at most `MAX_PIXELS`, by Pillow's bicubic filter."""
+    """The image at the size at which the service encodes it: at most `MAX_PIXELS`, by Pillow's bicubic filter."""
     if image.width * image.height <= MAX_PIXELS:
         return image
     side = math.isqrt(MAX_PIXELS) // _TOKEN_PIXELS * _TOKEN_PIXELS

@@ -1,7 +1,7 @@
 """Measure the stored checkpoint on scenes it never saw: `python -m service.model.builtin.scoring.score`.
 
-In: a checkpoint folder. Out: `SCORECARD.md` and `scorecard.json`. It goes through transformers' stock forward alone and
-shares with the training only scenes, captions, prompts and patches, so that a fault of the training forward shows here.
+Writes `SCORECARD.md` and `scorecard.json`. Uses transformers' stock forward, and shares with the training only scenes,
+captions, prompts and patches, so that a fault of the training forward shows here.
 """
 
 import argparse

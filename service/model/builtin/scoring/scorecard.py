@@ -1,4 +1,4 @@
-"""The score card as files: figures in, `scorecard.json` and `SCORECARD.md` out. It measures nothing."""
+"""Writes the score card's figures to `scorecard.json` and `SCORECARD.md`."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ def _recall_table(title: str, recalls: Mapping[str, Mapping[str, float]]) -> str
 
 
 def _int8(figures: Mapping[str, Any]) -> str:
-    """Recall in int8, and the error of cosines: the table's last row is no recall, and smaller is better there."""
+    """Recall in int8, and in the last row the error of cosines, where smaller is better."""
     exact, kinds = figures["image_to_text"], figures["image_to_text_int8"]
     lengths = ("256", "32")
     rows = {

@@ -1,4 +1,4 @@
-"""The first weights of the built-in model, scaled to its small widths. In: a fresh model. Out: the same, changed."""
+"""The initial weights of the built-in model, scaled to its small widths."""
 
 import math
 from typing import Final
@@ -12,7 +12,7 @@ _RESIDUAL: Final = ("o_proj.weight", "down_proj.weight", "attn.proj.weight", "ml
 def _waves(side: int, width: int) -> torch.Tensor:
     """Sines and cosines of row and column, half a wave to three waves per image: `[side * side, width]`.
 
-    Smooth places keep their meaning when the grid is interpolated to an image's size; random ones would not.
+    Smooth position embeddings keep their meaning when the grid is interpolated to an image's size; random ones do not.
     """
     place = torch.linspace(-0.5, 0.5, side)[:, None] * torch.linspace(0.5, 3, width // 4) * 2 * math.pi
     line = torch.cat([place.sin(), place.cos()], dim=1)
@@ -22,9 +22,10 @@ def _waves(side: int, width: int) -> torch.Tensor:
 
 @torch.no_grad()
 def initialize(model: torch.nn.Module) -> None:
-    """Scale the first weights to a small model: 1 / sqrt(inputs), tokens as loud as blocks, places as smooth waves.
+    """Scale the initial weights to a small model, in place.
 
-    The library's 0.02 is meant for widths in the thousands; here it would leave blocks and places almost silent.
+    Matrices get 1 / sqrt(inputs), token embeddings the scale of the blocks, position embeddings smooth waves. The
+    library's 0.02 is meant for widths in the thousands; here blocks and positions would have almost no effect.
     """
     for name, weight in model.named_parameters():
         if "pos_embed" in name:

@@ -1,6 +1,6 @@
-"""The loss: symmetric InfoNCE at several matryoshka lengths, blind to pairs that mean the same; and an auxiliary one.
+"""The loss: symmetric InfoNCE at several matryoshka lengths, without negatives of equal meaning; and an auxiliary one.
 
-In: raw vectors of queries and captions, row i belonging to row i, and what they mean. Out: scalars.
+Row i of the queries belongs to row i of the captions.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def _info_nce(logits: torch.Tensor) -> torch.Tensor:
 def attribute_loss(logits: torch.Tensor, targets: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
     """Binary cross-entropy over the attributes that each row's aspect asks about, the mean per row, then over rows.
 
-    It only helps the start: sets of shapes and places give InfoNCE next to no gradient before either side knows them.
+    It helps only at the start: sets of shapes and places give InfoNCE almost no gradient before either side knows them.
 
     Args:
         logits: Float `[n, attributes]`, a linear map of raw vectors.

@@ -1,4 +1,4 @@
-"""Pixels to patches: RGB bytes to the rows that the vision tower takes. It knows no resize and no model."""
+"""Pixels to patches: RGB bytes to the rows that the vision tower takes. Without resizing."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,7 +1,6 @@
 """The vision tower's auxiliary task, before and beside the contrastive one: name the object in each cell of the grid.
 
-In: features of all levels and the table of what stands in which cell. Out: a loss. A released model starts from a
-trained tower; this task makes one, and the maps are thrown away after the training.
+A released model starts from a trained tower; this task trains one, and its linear maps are discarded afterwards.
 """
 
 import torch
@@ -29,7 +28,7 @@ def cell_weights(side_tokens: int) -> torch.Tensor:
 
 
 class TowerLesson(nn.Module):
-    """One linear map per level, from the mean over a cell to the color, shape and size of what stands in it."""
+    """One linear map per level, from the mean over a cell to the color, shape and size of its object."""
 
     def __init__(self, num_levels: int) -> None:
         super().__init__()

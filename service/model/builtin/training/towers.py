@@ -1,7 +1,6 @@
 """The training forward: each image goes through the vision tower once, and each system turn through the text once.
 
-In: a `Qwen3VLModel` and a `Batch`. Out: raw vectors of the last token. Scoring does not use it: it goes through the
-stock forward, so that a fault here would show there.
+It gives raw vectors of the last token. Scoring uses the stock forward instead, so that a fault here shows there.
 """
 
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ def encode_images(model: Qwen3VLModel, pixels: np.ndarray) -> Features:
 
 
 def _positions(seen: torch.Tensor, side_tokens: int) -> torch.Tensor:
-    """M-RoPE positions `[3, rows, tokens]`; an image of s x s tokens moves the text behind it by s.
+    """M-RoPE positions `[3, rows, tokens]`; an image of s x s tokens advances the text after it by s.
 
     Source: transformers `Qwen3VLModel.get_rope_index`.
     """

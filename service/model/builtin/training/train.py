@@ -1,7 +1,7 @@
 """Train the built-in model: `python -m service.model.builtin.training.train [--out DIR] [--steps N] [--seed S]`.
 
-In: a seed. Out: a checkpoint folder and `training.json` in it with steps, seed, seconds and machine. It downloads
-nothing. It does not measure itself; `score.py` does.
+Writes a checkpoint folder, with steps, seed, seconds and machine in its `training.json`. Downloads nothing. `score.py`
+measures the result.
 """
 
 import argparse
@@ -48,14 +48,14 @@ class TrainingRecord:
 
 
 def _max_objects(done: float) -> int:
-    """Objects in the fullest scene; the tower's own part, before step 0, has full scenes at once."""
+    """Most objects in a scene at this step; the tower's own part, before step 0, has full scenes."""
     if done < 0:
         return MAX_OBJECTS
     return next(limit for share, limit in _STAGES if done < share)
 
 
 def _batches(tokenizer: Tokenizer, seed: int, tower_steps: int, steps: int) -> Iterator[Batch]:
-    """The batches of all steps, the tower's first, made in one other process a few steps ahead."""
+    """The batches of all steps, the tower's first, made a few steps ahead in another process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as maker:
         waiting: list[Future[Batch]] = []
         for step in range(tower_steps + steps + _BATCHES_AHEAD):

@@ -1,7 +1,4 @@
-"""One update after the other: weights, their running average, temperature, losses and optimizer.
-
-In: batches. Out: the loss, and in the end `average`. It knows neither files nor how batches are made.
-"""
+"""The updates of the training: weights, their running average (the result), temperature, losses and optimizer."""
 
 import copy
 import math
@@ -32,7 +29,7 @@ _ATTRIBUTE_WEIGHT: Final = 4.0
 
 
 def _rate(step: int, tower_steps: int, steps: int) -> float:
-    """Share of the peak learning rate: each part warms up, the tower's stays, the other goes down by a cosine."""
+    """Share of the peak learning rate: each part warms up; the tower's stays constant, the other decays by a cosine."""
     after = step - tower_steps if step >= tower_steps else step
     if after < _WARMUP_STEPS:
         return (after + 1) / _WARMUP_STEPS
@@ -93,14 +90,14 @@ class Trainer:
         return float(contrast.detach()), right.view(-1, len(ASPECTS)).float().mean(dim=0).tolist()
 
     def _attribute_loss(self, batch: Batch, *sides: torch.Tensor) -> torch.Tensor:
-        """The auxiliary loss of both sides under one linear map, which is thrown away after the training."""
+        """The auxiliary loss of both sides under one linear map, which is discarded after the training."""
         targets, asked = torch.from_numpy(batch.attributes), torch.from_numpy(batch.asked)
         losses = [attribute_loss(self.attribute_map(side), targets, asked) for side in sides]
         return torch.stack(losses).mean()
 
     @torch.no_grad()
     def _follow(self) -> None:
-        """Move the average a hundredth of the way towards the weights, further in the first steps."""
+        """Move the average a hundredth of the way to the weights, further in the first steps."""
         self.num_steps += 1
         decay = min(_EMA_DECAY, self.num_steps / (10 + self.num_steps))
         for slow, fast in zip(self.average.parameters(), self.model.parameters(), strict=True):
