@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decode.isolated import IsolatedWork
+from service.decode.isolated import IsolatedDecoder
 from service.decode.messages import AudioTask, VideoTask
 from service.media.audio.audio_file import AudioContainer, AudioInfo
 from service.media.audio.samples import SAMPLE_BYTES, SLACK_S, Audio
@@ -19,11 +19,6 @@ from service.media.error_location import ErrorLocation
 from service.media.video.video_file import VideoFile, VideoInfo
 
 _PROGRAM = (sys.executable, "-P", "-m", "service.decode.av_worker")
-VIDEO_COMMAND = (*_PROGRAM, "video")
-AUDIO_COMMAND = (*_PROGRAM, "audio")
-
-VIDEO_UNREADABLE = "The video cannot be decoded: the file is damaged, cut short, or holds no video that can be read."
-AUDIO_UNREADABLE = "The audio cannot be decoded: the file is damaged, cut short, or holds no audio that can be read."
 
 BYTES_PER_PIXEL = 32
 """Memory of a decode per pixel of a frame: a codec's reference frames, one in RGB, and the resize."""
@@ -37,26 +32,15 @@ def has_codecs() -> bool:
     return find_spec("av") is not None
 
 
-class VideoDecoder(IsolatedWork):
+class VideoDecoder(IsolatedDecoder):
     """Container facts and frames of video files, within a budget and a deadline."""
 
-    def __init__(
-        self,
-        *,
-        num_workers: int,
-        max_bytes: int,
-        deadline_s: float,
-        max_pixels: int,
-        command: Sequence[str] = VIDEO_COMMAND,
-    ) -> None:
-        super().__init__(
-            command,
-            what="video",
-            unreadable=VIDEO_UNREADABLE,
-            num_workers=num_workers,
-            max_bytes=max_bytes,
-            deadline_s=deadline_s,
-        )
+    command = (*_PROGRAM, "video")
+    what = "video"
+    unreadable = "The video cannot be decoded: the file is damaged, cut short, or holds no video that can be read."
+
+    def __init__(self, *, num_workers: int, max_bytes: int, deadline_s: float, max_pixels: int) -> None:
+        super().__init__(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
         self._max_pixels = max_pixels
 
     async def info(self, encoded: bytes, container: Container, location: ErrorLocation) -> VideoInfo:
@@ -67,7 +51,7 @@ class VideoDecoder(IsolatedWork):
         """
         task = VideoTask(encoded=encoded, container=container, max_pixels=self._max_pixels)
         end, _ = await self.run(task, 0, location, num_bytes=len(encoded), cost=len(encoded))
-        return end.video or location.refuse("media_undecodable", VIDEO_UNREADABLE)
+        return end.video or location.refuse("media_undecodable", self.unreadable)
 
     async def frames(self, video: VideoFile, frames: Sequence[int], location: ErrorLocation) -> NDArray[np.uint8]:
         """Decode frames of a file at the model's size.
@@ -91,32 +75,20 @@ class VideoDecoder(IsolatedWork):
         )
         shape = (len(frames), *video.size, 3)
         num_bytes = file.info.width * file.info.height * BYTES_PER_PIXEL + len(file.encoded)
-        pixels = await self.decode(
-            task, int(np.prod(shape)), location, num_bytes=num_bytes, cost=num_bytes * len(frames)
-        )
+        cost = num_bytes * len(frames)
+        _, pixels = await self.run(task, int(np.prod(shape)), location, num_bytes=num_bytes, cost=cost)
         return pixels.reshape(shape)
 
 
-class AudioDecoder(IsolatedWork):
+class AudioDecoder(IsolatedDecoder):
     """Container facts and samples of audio files, within a budget and a deadline."""
 
-    def __init__(
-        self,
-        *,
-        num_workers: int,
-        max_bytes: int,
-        deadline_s: float,
-        max_duration_s: float,
-        command: Sequence[str] = AUDIO_COMMAND,
-    ) -> None:
-        super().__init__(
-            command,
-            what="audio",
-            unreadable=AUDIO_UNREADABLE,
-            num_workers=num_workers,
-            max_bytes=max_bytes,
-            deadline_s=deadline_s,
-        )
+    command = (*_PROGRAM, "audio")
+    what = "audio"
+    unreadable = "The audio cannot be decoded: the file is damaged, cut short, or holds no audio that can be read."
+
+    def __init__(self, *, num_workers: int, max_bytes: int, deadline_s: float, max_duration_s: float) -> None:
+        super().__init__(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
         self._max_duration_s = max_duration_s
 
     async def info(self, encoded: bytes, container: AudioContainer, location: ErrorLocation) -> AudioInfo:
@@ -127,7 +99,7 @@ class AudioDecoder(IsolatedWork):
         """
         task = AudioTask(encoded=encoded, format=container, max_duration_s=self._max_duration_s)
         end, _ = await self.run(task, 0, location, num_bytes=len(encoded), cost=len(encoded))
-        return end.audio or location.refuse("media_undecodable", AUDIO_UNREADABLE)
+        return end.audio or location.refuse("media_undecodable", self.unreadable)
 
     async def slot(self, audio: Audio) -> NDArray[np.uint8]:
         """Decode the content of an audio file's slot: the number of samples, then the samples.
@@ -148,4 +120,5 @@ class AudioDecoder(IsolatedWork):
         )
         num_bytes = task.max_samples * SAMPLE_BYTES * NUM_SAMPLE_COPIES + len(task.encoded)
         location = ErrorLocation(audio.param, audio.index)
-        return await self.decode(task, task.num_slot_bytes, location, num_bytes=num_bytes, cost=num_bytes)
+        _, slot = await self.run(task, task.num_slot_bytes, location, num_bytes=num_bytes, cost=num_bytes)
+        return slot

@@ -7,26 +7,19 @@ ends by itself, and a crash of a codec takes the front with it. They are for ope
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decode.isolated import IsolatedWork, late_message, release_when_done
+from service.decode.isolated import IsolatedDecoder, late_message
 from service.decode.messages import DecodeTask
 from service.fairness.room import NUM_SPARE, FairRoom
 from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import UNREADABLE
 from service.media.image.image_file import ImageFile
-
-COMMAND = (sys.executable, "-P", "-m", "service.decode.image_worker")
-"""-P: the folder that the front was started in must not come before the installed packages."""
-
-MAX_EARLY = 4
-"""Processes that start with the front; others when as many images are decoded at once. Each has 25 MB of its own."""
 
 
 class ImageDecoder(Protocol):
@@ -46,27 +39,12 @@ class ImageDecoder(Protocol):
         ...
 
 
-class ProcessDecoder(IsolatedWork):
-    """An `ImageDecoder` of up to `num_workers` and two more processes; some start at once, unless `is_lazy`."""
+class ProcessDecoder(IsolatedDecoder):
+    """An `ImageDecoder` of processes."""
 
-    def __init__(
-        self,
-        *,
-        num_workers: int,
-        max_bytes: int,
-        deadline_s: float,
-        is_lazy: bool = False,
-        command: Sequence[str] = COMMAND,
-    ) -> None:
-        super().__init__(
-            command,
-            what="image",
-            unreadable=UNREADABLE,
-            num_workers=num_workers,
-            num_early=0 if is_lazy else min(num_workers + 1, MAX_EARLY),
-            max_bytes=max_bytes,
-            deadline_s=deadline_s,
-        )
+    command = (sys.executable, "-P", "-m", "service.decode.image_worker")
+    what = "image"
+    unreadable = UNREADABLE
 
     async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:
         """See `ImageDecoder.pixels`."""
@@ -82,9 +60,9 @@ class ProcessDecoder(IsolatedWork):
             framing=item.framing,
         )
         location = ErrorLocation(item.param, item.index)
-        return await self.decode(
-            task, item.num_slot_bytes, location, num_bytes=item.num_decode_bytes, cost=item.decode_cost
-        )
+        num_bytes, cost = item.num_decode_bytes, item.decode_cost
+        _, pixels = await self.run(task, item.num_slot_bytes, location, num_bytes=num_bytes, cost=cost)
+        return pixels
 
 
 class ThreadDecoder:
@@ -100,9 +78,9 @@ class ThreadDecoder:
         num_bytes, cost = item.num_decode_bytes, item.decode_cost
         piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._pool, load_pixels, item)
-        release_when_done(work, self.room, piece)
-        await asyncio.wait([work], timeout=self._deadline_s)
-        if not work.done():
+        work.add_done_callback(lambda _: self.room.give(piece))  # when the thread is free, also after a cancel
+        try:
+            return await asyncio.wait_for(asyncio.shield(work), self._deadline_s)
+        except TimeoutError:
             message = late_message("image", self._deadline_s)
             ErrorLocation(item.param, item.index).refuse("media_undecodable", message)
-        return work.result()

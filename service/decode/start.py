@@ -4,6 +4,9 @@ from service.decode.av_decoder import AudioDecoder, VideoDecoder, has_codecs
 from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
 from service.settings import Settings
 
+MAX_EARLY = 4
+"""Processes that start with the front; others when as many images are decoded at once. Each has 25 MB of its own."""
+
 
 def start_decoder(settings: Settings, cores: int, *, takes_images: bool = True) -> ThreadDecoder | ProcessDecoder:
     """Start processes that can be killed, or threads; no process starts at once for a model without images."""
@@ -11,7 +14,8 @@ def start_decoder(settings: Settings, cores: int, *, takes_images: bool = True) 
     max_bytes, deadline_s = settings.max_decode_bytes, settings.decode_timeout_s
     if settings.decode_isolation == "threads":
         return ThreadDecoder(num_threads=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
-    return ProcessDecoder(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s, is_lazy=not takes_images)
+    num_early = min(num_workers + 1, MAX_EARLY) if takes_images else 0
+    return ProcessDecoder(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s, num_early=num_early)
 
 
 def start_video_decoder(settings: Settings, cores: int) -> VideoDecoder | None:

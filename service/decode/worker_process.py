@@ -72,16 +72,8 @@ class WorkerProcess:
             self._end(time.monotonic() + START_S)
             self._is_ready = True
 
-    def exchange(
-        self, task: msgspec.Struct, num_bytes: int, deadline_s: float
-    ) -> tuple[DecodeEnd, NDArray[np.uint8] | None]:
-        """Have a task done.
-
-        Args:
-            num_bytes: how many bytes of pixels it gives, if any.
-
-        Returns:
-            How it ended, and the pixels; None when there are none.
+    def exchange(self, task: msgspec.Struct, num_bytes: int, deadline_s: float) -> tuple[DecodeEnd, NDArray[np.uint8]]:
+        """Have a task done, which gives `num_bytes` bytes; none where the file cannot be decoded.
 
         Raises:
             WorkerLostError: the process ended meanwhile.
@@ -95,19 +87,19 @@ class WorkerProcess:
             raise WorkerLostError from None
         end = self._end(until_s)
         metrics.DECODE_STDERR_BYTES.inc(end.num_stderr_bytes)
-        if end.num_bytes == 0:
-            return end, None
-        if end.num_bytes != num_bytes:
+        if end.num_bytes not in (0, num_bytes):
             raise WorkerLostError
-        pixels = np.empty(end.num_bytes, np.uint8)
-        self._read(pixels.data, until_s)
-        return end, pixels
+        result = np.empty(end.num_bytes, np.uint8)
+        self._read(result.data, until_s)
+        return end, result
 
-    def kill(self) -> None:
-        """End the process. A thread reaps it: giving back memory can take a while."""
+    def kill(self, reason: str | None = None) -> None:
+        """End the process; with a reason it is counted as one that is replaced."""
+        if reason is not None:
+            metrics.DECODE_WORKERS_REPLACED.labels(reason).inc()
         self._process.kill()
         self._sock.close()
-        threading.Thread(target=self._process.wait, daemon=True).start()
+        threading.Thread(target=self._process.wait, daemon=True).start()  # giving back memory can take a while
 
     def _end(self, until_s: float) -> DecodeEnd:
         prefix = bytearray(PREFIX.size)

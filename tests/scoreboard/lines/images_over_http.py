@@ -133,8 +133,8 @@ LINE = Line(
         Sabotage(
             "an image that cannot be decoded is our own fault",
             "service/decode/isolated.py",
-            '        return location.refuse("media_undecodable", self._unreadable) if pixels is None else pixels',
-            "        if pixels is None:\n            raise RuntimeError(self._unreadable)\n        return pixels",
+            '!= num_result_bytes:\n            location.refuse("media_undecodable", self.unreadable)',
+            "!= num_result_bytes:\n            raise RuntimeError(self.unreadable)",
             200,
         ),
         Sabotage(

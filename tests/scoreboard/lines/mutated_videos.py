@@ -98,8 +98,8 @@ LINE = Line(
         Sabotage(
             "a video that cannot be read is our own fault",
             "service/decode/av_decoder.py",
-            'return end.video or location.refuse("media_undecodable", VIDEO_UNREADABLE)',
-            'return end.video or location.refuse("internal_error", VIDEO_UNREADABLE)',
+            'return end.video or location.refuse("media_undecodable", self.unreadable)',
+            'return end.video or location.refuse("internal_error", self.unreadable)',
             300,
         ),
     ),

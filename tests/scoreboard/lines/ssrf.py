@@ -233,7 +233,7 @@ LINE = Line(
             "translated addresses are not seen through",
             "service/media/fetch/address.py",
             "            return _classify_ipv4(nat64_ipv4(address, prefix.prefixlen))",
-            "            return Reach.PUBLIC",
+            "            return AddressClass.PUBLIC",
             400,
         ),
     ),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from service.decode.audio_reader import read_info, read_samples
-from service.decode.av_decoder import AUDIO_COMMAND, AudioDecoder
+from service.decode.av_decoder import AudioDecoder
 from service.decode.container_reader import UnreadableFileError
 from service.errors import MediaError
 from service.media.audio.audio_file import AudioRule, OpenAudio, audio_format
@@ -30,15 +30,13 @@ Start = Callable[..., AudioDecoder]
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     started: list[AudioDecoder] = []
 
-    def start(*, deadline_s: float = 20, command: Sequence[str] = AUDIO_COMMAND) -> AudioDecoder:
-        decoder = AudioDecoder(
-            num_workers=1, max_bytes=128 << 20, deadline_s=deadline_s, max_duration_s=60, command=command
-        )
-        started.append(decoder)
-        return decoder
+    def start(*, deadline_s: float = 20, command: Sequence[str] = AudioDecoder.command) -> AudioDecoder:
+        monkeypatch.setattr(AudioDecoder, "command", command)
+        started.append(AudioDecoder(num_workers=1, max_bytes=128 << 20, deadline_s=deadline_s, max_duration_s=60))
+        return started[-1]
 
     yield start
     for one in started:

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from service import metrics
-from service.decode.image_decoder import COMMAND, ProcessDecoder, ThreadDecoder
+from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
 from service.decode.worker_process import WorkerProcess
 from service.errors import MediaError, ModelError, UnavailableError
 from service.media.image.decode import load_pixels
@@ -34,13 +34,15 @@ Start = Callable[..., ProcessDecoder]
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     started: list[ProcessDecoder] = []
 
-    def start(*, num_workers: int = 1, deadline_s: float = 10, command: Sequence[str] = COMMAND) -> ProcessDecoder:
-        started.append(
-            ProcessDecoder(num_workers=num_workers, max_bytes=64 << 20, deadline_s=deadline_s, command=command)
-        )
+    def start(
+        *, num_workers: int = 1, deadline_s: float = 10, command: Sequence[str] = ProcessDecoder.command
+    ) -> ProcessDecoder:
+        monkeypatch.setattr(ProcessDecoder, "command", command)
+        limits = {"num_workers": num_workers, "num_early": num_workers + 1, "max_bytes": 64 << 20}
+        started.append(ProcessDecoder(**limits, deadline_s=deadline_s))
         return started[-1]
 
     yield start

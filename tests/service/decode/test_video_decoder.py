@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.decode.av_decoder import VIDEO_COMMAND, VideoDecoder
+from service.decode.av_decoder import VideoDecoder
 from service.decode.video_reader import read_frames
 from service.errors import MediaError
 from service.media.error_location import ErrorLocation
@@ -27,15 +27,13 @@ Start = Callable[..., VideoDecoder]
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     started: list[VideoDecoder] = []
 
-    def start(*, deadline_s: float = 20, command: Sequence[str] = VIDEO_COMMAND) -> VideoDecoder:
-        decoder = VideoDecoder(
-            num_workers=1, max_bytes=128 << 20, deadline_s=deadline_s, max_pixels=10**6, command=command
-        )
-        started.append(decoder)
-        return decoder
+    def start(*, deadline_s: float = 20, command: Sequence[str] = VideoDecoder.command) -> VideoDecoder:
+        monkeypatch.setattr(VideoDecoder, "command", command)
+        started.append(VideoDecoder(num_workers=1, max_bytes=128 << 20, deadline_s=deadline_s, max_pixels=10**6))
+        return started[-1]
 
     yield start
     for one in started:
