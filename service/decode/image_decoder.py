@@ -8,7 +8,6 @@ ends by itself, and a crash of a codec takes the front with it. They are for ope
 import asyncio
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +21,12 @@ from service.media.image.header import UNREADABLE
 from service.media.image.image_file import ImageFile
 
 
-class ImageDecoder(Protocol):
-    """Pixels of images, within a budget and a deadline."""
+class ProcessDecoder(IsolatedDecoder):
+    """Pixels of images from processes, within a budget and a deadline."""
 
-    @property
-    def room(self) -> FairRoom:
-        """The memory budget of images being decoded."""
-        ...
+    command = (sys.executable, "-P", "-m", "service.decode.image_worker")
+    what = "image"
+    unreadable = UNREADABLE
 
     async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:
         """Decode and resize an image to `item.num_slot_bytes` bytes of RGB, in memory of their own.
@@ -36,18 +34,6 @@ class ImageDecoder(Protocol):
         Raises:
             MediaError: `media_undecodable`, also for an image that exceeds the deadline or whose process died.
         """
-        ...
-
-
-class ProcessDecoder(IsolatedDecoder):
-    """An `ImageDecoder` of processes."""
-
-    command = (sys.executable, "-P", "-m", "service.decode.image_worker")
-    what = "image"
-    unreadable = UNREADABLE
-
-    async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:
-        """See `ImageDecoder.pixels`."""
         header = item.header
         task = DecodeTask(
             encoded=item.encoded,
@@ -66,7 +52,11 @@ class ProcessDecoder(IsolatedDecoder):
 
 
 class ThreadDecoder:
-    """An `ImageDecoder` of threads."""
+    """Pixels of images from threads, within a budget and a deadline.
+
+    Attributes:
+        room: the memory budget of what is being decoded.
+    """
 
     def __init__(self, *, num_threads: int, max_bytes: int, deadline_s: float) -> None:
         self.room = FairRoom(num_threads, max_bytes)
@@ -74,7 +64,7 @@ class ThreadDecoder:
         self._deadline_s = deadline_s
 
     async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:
-        """See `ImageDecoder.pixels`."""
+        """See `ProcessDecoder.pixels`."""
         num_bytes, cost = item.num_decode_bytes, item.decode_cost
         piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._pool, load_pixels, item)
@@ -84,3 +74,6 @@ class ThreadDecoder:
         except TimeoutError:
             message = late_message("image", self._deadline_s)
             ErrorLocation(item.param, item.index).refuse("media_undecodable", message)
+
+
+ImageDecoder = ProcessDecoder | ThreadDecoder

@@ -90,10 +90,6 @@ class PixelArena:
         Raises:
             RuntimeError: no such slot is taken. Ignoring that would one day free another request's.
         """
-        self._put_back(start)
-        self._hand_out()
-
-    def _put_back(self, start: int) -> None:
         length = self._taken.pop(start, None)
         if length is None:
             raise RuntimeError(f"a pixel slot at {start} was released that nobody holds. This is a bug.")
@@ -105,33 +101,30 @@ class PixelArena:
             else:
                 merged.append((begin, size))
         self._free = merged
+        self._hand_out()
 
     def _hand_out(self) -> None:
         """Give slots to waiting reservations, as long as there is room for the next."""
-        while (entry := self._order.peek()) is not None and self._leaves_room(entry.cost):
-            if (slots := self._try(entry.thing.sizes)) is None:
-                return
+        while (entry := self._order.peek()) and (slots := self._first_fit(entry.thing.sizes, entry.cost)) is not None:
             self._order.take(entry).turn.set_result(slots)
 
-    def _leaves_room(self, num_bytes: int) -> bool:
-        """Whether small reservations still fit beside so many bytes; a single one may take all."""
+    def _first_fit(self, sizes: list[int], num_bytes: int) -> list[PixelSlot] | None:
+        """Slots of these sizes, all or none. Room for small reservations is left, unless no slot is taken."""
         kept = min(num_bytes * KEPT_TIMES, self.num_bytes // KEPT_TIMES)
-        return not self._taken or self.num_bytes_taken + num_bytes + kept <= self.num_bytes
-
-    def _try(self, sizes: list[int]) -> list[PixelSlot] | None:
-        slots: list[PixelSlot] = []
+        if self._taken and self.num_bytes_taken + num_bytes + kept > self.num_bytes:
+            return None
+        free, slots = list(self._free), []
         for size in sizes:
             length = _aligned(size)
-            place = next((i for i, (_, room) in enumerate(self._free) if room >= length), None)
+            place = next((i for i, (_, room) in enumerate(free) if room >= length), None)
             if place is None:
-                for slot in slots:
-                    self._put_back(slot.start)
                 return None
-            start, room = self._free[place]
-            self._free[place : place + 1] = [(start + length, room - length)] if room > length else []
-            self._taken[start] = length
-            self.num_bytes_taken += length
+            start, room = free[place]
+            free[place : place + 1] = [(start + length, room - length)] if room > length else []
             slots.append(PixelSlot(start, size))
+        self._free = free
+        self._taken |= {slot.start: _aligned(slot.num_bytes) for slot in slots}
+        self.num_bytes_taken += num_bytes
         return slots
 
 

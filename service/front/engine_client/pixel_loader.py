@@ -6,9 +6,8 @@ has not seen. Media whose level-2 key is known are neither decoded nor resized n
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,21 +39,21 @@ class LoadedMedia:
     slot: PixelSlot | None
 
 
+@dataclass(frozen=True, slots=True)
 class LoadedMediaSet:
-    """The media of one load: for each level-2 key a content key and perhaps pixels, or an error.
+    """The media of one load: `found` has for each level-2 key a content key and perhaps pixels, or an error.
 
     A slot goes to the first request that takes the media. `release` gives back what was not taken, so an input that
     fails for one image leaves the pixels of its others to the next input, or to the arena.
     """
 
-    def __init__(self, arena: PixelArena, images: Mapping[bytes, LoadedMedia | MediaError]) -> None:
-        self._arena = arena
-        self._images = dict(images)
+    arena: PixelArena
+    found: dict[bytes, LoadedMedia | MediaError]
 
     def error_of(self, items: Iterable[MediaItem]) -> MediaError | None:
         """The first error among the media of one input, with its place in that input; None when all are well."""
         for item in items:
-            found = self._images[item.digest]
+            found = self.found[item.digest]
             if isinstance(found, MediaError):  # its place is that of whichever copy was decoded
                 is_second = isinstance(found, FrameError) and found.is_second
                 place = item.second if isinstance(item, FramePair) and is_second else item
@@ -63,17 +62,17 @@ class LoadedMediaSet:
 
     def take(self, item: MediaItem) -> LoadedMedia:
         """Media for a request, which owns the slot from here on; only the first to take it gets one."""
-        found = self._images[item.digest]
+        found = self.found[item.digest]
         assert isinstance(found, LoadedMedia)  # `error_of` comes first
-        self._images[item.digest] = LoadedMedia(found.key, None)
+        self.found[item.digest] = LoadedMedia(found.key, None)
         return found
 
     def release(self) -> None:
         """Give back the pixels that were not taken."""
-        for digest, found in self._images.items():
+        for digest, found in self.found.items():
             if isinstance(found, LoadedMedia) and found.slot is not None:
-                self._arena.release(found.slot.start)
-                self._images[digest] = LoadedMedia(found.key, None)
+                self.arena.release(found.slot.start)
+                self.found[digest] = LoadedMedia(found.key, None)
 
 
 class PixelLoader:
@@ -112,9 +111,14 @@ class PixelLoader:
         distinct = {item.digest: item for item in reversed(items)}
         while others := [self._in_flight[digest] for digest in distinct if digest in self._in_flight]:
             await asyncio.wait(others)
-        known = {digest: LoadedMedia(self._touch(digest), None) for digest in distinct if digest in self._known}
-        new = [item for digest, item in distinct.items() if digest not in known]
-        return LoadedMediaSet(self._arena, known | (await self._claim_and_decode(new) if new else {}))
+        found: dict[bytes, LoadedMedia | MediaError] = {}
+        for digest in distinct:
+            if (key := self._known.get(digest)) is not None:
+                self._known.move_to_end(digest)
+                found[digest] = LoadedMedia(key, None)
+        if new := [item for digest, item in distinct.items() if digest not in found]:
+            found |= await self._claim_and_decode(new)
+        return LoadedMediaSet(self._arena, found)
 
     async def decode(self, item: MediaItem) -> PixelSlot:
         """One image's pixels, whatever is known of it: the engine asked for them.
@@ -137,38 +141,46 @@ class PixelLoader:
             for item in new:
                 del self._in_flight[item.digest]
             done.set_result(None)
-        for item, one in zip(new, decoded, strict=True):
-            if isinstance(one, LoadedMedia):
-                self._remember(item.digest, one.key)
-        return {item.digest: one for item, one in zip(new, decoded, strict=True)}
+        found = {item.digest: one for item, one in zip(new, decoded, strict=True)}
+        self._known |= {digest: one.key for digest, one in found.items() if isinstance(one, LoadedMedia)}
+        while len(self._known) > self._max_known_keys:
+            self._known.popitem(last=False)
+        return found
 
     async def _decode(self, items: Sequence[MediaItem]) -> list[LoadedMedia | MediaError]:
         """Each item's key and slot of pixels, or why it has none."""
         slots = await self._arena.reserve([item.num_slot_bytes for item in items])
-        videos = VideoFrames(self._videos, items)
-        pairs = zip(items, slots, strict=True)
-        each = [asyncio.create_task(self._decode_into(item, slot, videos)) for item, slot in pairs]
+        pairs = [item for item in items if isinstance(item, VideoFramePair)]
+        videos = VideoFrames(self._videos, pairs) if pairs else None
+        each = [
+            asyncio.create_task(self._decode_into(item, slot, videos)) for item, slot in zip(items, slots, strict=True)
+        ]
         decoding = asyncio.gather(*each, return_exceptions=True)
-        decoding.add_done_callback(lambda _: videos.close())
+        if videos is not None:
+            decoding.add_done_callback(videos.close)
         try:
-            keys = await asyncio.shield(decoding)
+            ends = await asyncio.shield(decoding)
         except asyncio.CancelledError:
             decoding.add_done_callback(lambda _: self._release(slots))
             for task in each:
                 task.cancel()
             raise
-        bug = next((key for key in keys if not isinstance(key, bytes | MediaError)), None)
+        bug = next((end for end in ends if not isinstance(end, bytes | MediaError)), None)
         if bug is not None:
             self._release(slots)
             raise bug
-        ends = [key for key in keys if isinstance(key, bytes | MediaError)]
-        self._release([slot for slot, end in zip(slots, ends, strict=True) if isinstance(end, MediaError)])
-        ended = zip(slots, ends, strict=True)
-        return [end if isinstance(end, MediaError) else LoadedMedia(end, slot) for slot, end in ended]
+        loaded: list[LoadedMedia | MediaError] = []
+        for slot, end in zip(slots, ends, strict=True):
+            if isinstance(end, bytes):
+                loaded.append(LoadedMedia(end, slot))
+            elif isinstance(end, MediaError):
+                self._arena.release(slot.start)
+                loaded.append(end)
+        return loaded
 
-    async def _decode_into(self, item: MediaItem, slot: PixelSlot, videos: VideoFrames) -> bytes:
-        data = await self._data(item, videos)
-        storing = asyncio.ensure_future(self._threads.run(partial(self._store, item, data, slot), slot.num_bytes))
+    async def _decode_into(self, item: MediaItem, slot: PixelSlot, videos: VideoFrames | None) -> bytes:
+        data = await (self._decoder.pixels(item) if isinstance(item, ImageFile) else self._data(item, videos))
+        storing = asyncio.ensure_future(self._threads.run(lambda: self._store(item, data, slot), slot.num_bytes))
         try:
             key = await asyncio.shield(storing)
         except asyncio.CancelledError:
@@ -178,9 +190,10 @@ class PixelLoader:
             (metrics.AUDIOS_DECODED if isinstance(item, Audio) else metrics.IMAGES_DECODED).inc()
         return key
 
-    async def _data(self, item: MediaItem, videos: VideoFrames) -> memoryview | NDArray[np.uint8]:
-        """What goes into the item's slot."""
+    async def _data(self, item: MediaItem, videos: VideoFrames | None) -> memoryview | NDArray[np.uint8]:
+        """The content of a slot of anything but an image file."""
         if isinstance(item, VideoFramePair):
+            assert videos is not None  # `_decode` has begun with them
             return await videos.pixels(item)
         if isinstance(item, FramePair):
             first = await self._frame(item.first, is_second=False)
@@ -189,8 +202,8 @@ class PixelLoader:
         if isinstance(item, Audio):
             assert self._audio is not None  # no audio is opened without
             return await self._audio.slot(item)
-        assert isinstance(item, ImageFile | FeaturesItem)  # there are no others
-        return await self._decoder.pixels(item) if isinstance(item, ImageFile) else item.data
+        assert isinstance(item, FeaturesItem)  # there are no others
+        return item.data
 
     async def _frame(self, frame: ImageFile, *, is_second: bool) -> NDArray[np.uint8]:
         try:
@@ -207,12 +220,3 @@ class PixelLoader:
     def _release(self, slots: Sequence[PixelSlot]) -> None:
         for slot in slots:
             self._arena.release(slot.start)
-
-    def _remember(self, digest: bytes, key: bytes) -> None:
-        self._known[digest] = key
-        while len(self._known) > self._max_known_keys:
-            self._known.popitem(last=False)
-
-    def _touch(self, digest: bytes) -> bytes:
-        self._known.move_to_end(digest)
-        return self._known[digest]

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from service import metrics
 from service.decode.av_decoder import VideoDecoder
 from service.media.error_location import ErrorLocation
-from service.media.item import MediaItem
 from service.media.video.video_file import VideoFramePair
 
 Key = tuple[bytes, tuple[int, int], bytes]
@@ -19,16 +18,15 @@ Key = tuple[bytes, tuple[int, int], bytes]
 class VideoFrames:
     """The frames that a load needs, file by file."""
 
-    def __init__(self, decoder: VideoDecoder | None, items: Sequence[MediaItem]) -> None:
-        """Begin to decode what `items` need; without pairs of files there is nothing to do, and no decoder needed."""
-        pairs: dict[Key, list[VideoFramePair]] = {}
-        for item in items:
-            if isinstance(item, VideoFramePair):
-                pairs.setdefault(_key(item), []).append(item)
-        self._numbers = {key: sorted({i for pair in some for i in pair.frames}) for key, some in pairs.items()}
+    def __init__(self, decoder: VideoDecoder | None, pairs: Sequence[VideoFramePair]) -> None:
+        """Begin to decode what `pairs` need."""
+        assert decoder is not None  # no file is opened without one
+        files: dict[Key, list[VideoFramePair]] = {}
+        for pair in pairs:
+            files.setdefault(_key(pair), []).append(pair)
+        self._numbers = {key: sorted({i for pair in some for i in pair.frames}) for key, some in files.items()}
         self._decoding: dict[Key, asyncio.Task[NDArray[np.uint8]]] = {}
-        for key, some in pairs.items():
-            assert decoder is not None  # no file is opened without one
+        for key, some in files.items():
             location = ErrorLocation(some[0].param, some[0].index)
             self._decoding[key] = asyncio.create_task(decoder.frames(some[0].video, self._numbers[key], location))
             metrics.VIDEOS_DECODED.inc()
@@ -43,8 +41,8 @@ class VideoFrames:
         frames = await asyncio.shield(self._decoding[key])
         return frames[[self._numbers[key].index(i) for i in pair.frames]]
 
-    def close(self) -> None:
-        """Cancel what is still decoding."""
+    def close(self, _: object) -> None:
+        """Cancel what is still decoding, once those who wait for it have ended: a callback of theirs."""
         for task in self._decoding.values():
             task.cancel()
             task.add_done_callback(_read)
