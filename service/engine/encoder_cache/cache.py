@@ -7,16 +7,22 @@ Where the device is the CPU there is no second tier: it would be the same memory
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from service.engine.encoder_cache.entry import MAX_FREQUENCY, Entry
-from service.engine.encoder_cache.ghosts import Ghosts
 from service.engine.encoder_cache.tier import Tier
 from service.ipc.reports import CacheReport, TierReport
 
 T = TypeVar("T")
+
+MAX_GHOSTS = 8192
+"""Ghosts: keys of features that are not kept, and how often they were wanted, to tell reuse from a passing scan.
+
+Source: the ghost lists of N. Megiddo and D. Modha, "ARC", FAST 2003.
+"""
 
 
 class HostMemory(Protocol[T]):
@@ -58,6 +64,7 @@ class EncoderCache(Generic[T]):
     Attributes:
         device: the tier whose features can be used as they are.
         host: the tier behind it; it keeps nothing where there is no host memory.
+        spared_s: seconds that were saved without asking a tier.
     """
 
     def __init__(
@@ -71,12 +78,12 @@ class EncoderCache(Generic[T]):
     ) -> None:
         self.device: Tier[T] = Tier(max_bytes, tenant_share, clock)
         self.host: Tier[Stored] = Tier(0 if host_memory is None else max_host_bytes, tenant_share, clock)
-        self._spared_s = 0.0
+        self.spared_s = 0.0
         self._memory = host_memory
-        self._ghosts = Ghosts()
+        self._ghosts: OrderedDict[bytes, int] = OrderedDict()
 
     def __contains__(self, key: bytes) -> bool:
-        return key in self.device or key in self.host
+        return key in self.device.entries or key in self.host.entries
 
     def get(self, key: bytes) -> T | None:
         """The features under `key`, used once more; None on a miss."""
@@ -92,10 +99,6 @@ class EncoderCache(Generic[T]):
         self._promote(below, features)
         return features
 
-    def spare(self, seconds: float) -> None:
-        """Count seconds that were saved without asking a tier."""
-        self._spared_s += seconds
-
     def put(
         self,
         key: bytes,
@@ -107,7 +110,7 @@ class EncoderCache(Generic[T]):
         num_uses: int = 1,
         seconds: float = 0.0,
     ) -> bool:
-        """Keep features that are worth it; with room to spare all are.
+        """Keep features that are worth it; with room to spare all are. They take the place of others under `key`.
 
         Args:
             cost: of making them again; in proportion to their bytes when not given.
@@ -115,13 +118,17 @@ class EncoderCache(Generic[T]):
         Returns:
             Whether they are kept, in either tier.
         """
-        self._forget(key)
-        frequency = min(MAX_FREQUENCY, self._ghosts.take(key) + num_uses)
+        if key in self.device.entries:
+            self.device.remove(key)
+        if key in self.host.entries:
+            self._free(self.host.remove(key))
+        frequency = min(MAX_FREQUENCY, self._ghosts.pop(key, 0) + num_uses)
         new = Entry(key, features, num_bytes, tenant, num_bytes if cost is None else cost, frequency, seconds=seconds)
         victims = self.device.make_room(new)
         if victims is None:
             return self._demote(new)
-        self._demote_all(victims)
+        while victims:  # one by one, so that each is free on the device when the next one moves
+            self._demote(victims.pop(0))
         self.device.add(new)
         return True
 
@@ -136,7 +143,7 @@ class EncoderCache(Generic[T]):
             num_entries=device.num_entries,
             num_bytes=device.num_bytes,
             num_evictions=device.num_evictions,
-            saved_s=self._spared_s + self.device.saved_s + self.host.saved_s,
+            saved_s=self.spared_s + self.device.saved_s + self.host.saved_s,
             tiers=(device, *(() if self._memory is None else (self.host.report("host"),)), *behind),
         )
 
@@ -147,12 +154,9 @@ class EncoderCache(Generic[T]):
         if victims is None:
             return
         self._free(self.host.remove(below.key))
-        self._demote_all(victims)
-        self.device.add(new)
-
-    def _demote_all(self, victims: list[Entry[T]]) -> None:
-        while victims:  # one by one, so that each is free on the device when the next one moves
+        while victims:  # as in `put`
             self._demote(victims.pop(0))
+        self.device.add(new)
 
     def _demote(self, entry: Entry[T]) -> bool:
         """Copy an entry down; False when it is not worth its room there, and is gone but for a memory of its key."""
@@ -164,20 +168,20 @@ class EncoderCache(Generic[T]):
             victims = self.host.make_room(below)
             for victim in victims or ():
                 self._free(victim)
-                self._ghosts.add(victim.key, victim.frequency)
+                self._remember(victim)
             if victims is not None and (copy := self._memory.store(entry.kept)) is not None:
                 below.kept = Stored(copy, entry.num_bytes)
                 self.host.add(below)
                 return True
-        self._ghosts.add(entry.key, entry.frequency)
+        self._remember(entry)
         return False
 
-    def _forget(self, key: bytes) -> None:
-        """Features that come again take the place of the old ones."""
-        if key in self.device:
-            self.device.remove(key)
-        if key in self.host:
-            self._free(self.host.remove(key))
+    def _remember(self, gone: Entry[T] | Entry[Stored]) -> None:
+        """Make a ghost of an entry, the oldest forgotten first."""
+        self._ghosts[gone.key] = gone.frequency
+        self._ghosts.move_to_end(gone.key)
+        while len(self._ghosts) > MAX_GHOSTS:
+            self._ghosts.popitem(last=False)
 
     def _free(self, entry: Entry[Stored]) -> None:
         assert self._memory is not None  # else nothing is ever in that tier

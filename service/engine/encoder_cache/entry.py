@@ -1,7 +1,13 @@
-"""One image's features in a tier, and what they are worth there. Data only; plain Python."""
+"""One image's features in a tier, and what they are worth there: by use, and by the cost of making them again.
+
+Costs are in tokens of a small image. They are estimated and not measured: only ratios matter, one image's time on a
+busy machine is mostly noise, and the same images in the same order then always leave the same cache.
+"""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from service.ipc.messages import Media, PixelSlot
 
 T = TypeVar("T")
 
@@ -18,7 +24,7 @@ class Entry(Generic[T]):
         kept: the features, or what the host tier has of them.
         num_bytes: what they take where they are.
         tenant: whose they are; empty for all who send no key.
-        cost: of making them again, see `cost.py`.
+        cost: of making them again.
         frequency: how often they were wanted, at most `MAX_FREQUENCY`.
         priority: the clock of the tier at their last use, plus their density.
         seconds: that making them took, as measured, or as estimated where another process made them.
@@ -38,15 +44,36 @@ class Entry(Generic[T]):
     since_s: float = 0.0
 
     @property
-    def benefit(self) -> float:
-        """What keeping them saves: frequency × cost."""
-        return self.frequency * self.cost
-
-    @property
     def density(self) -> float:
-        """Benefit per byte: frequency × cost / bytes."""
-        return self.benefit / max(1, self.num_bytes)
+        """What keeping them saves per byte: frequency × cost / bytes."""
+        return self.frequency * self.cost / max(1, self.num_bytes)
 
-    def use(self, num_uses: int = 1) -> None:
-        """Count uses."""
-        self.frequency = min(MAX_FREQUENCY, self.frequency + num_uses)
+
+NUM_EVEN_TOKENS = 1536
+"""Visual tokens at which attention costs the vision tower as much as all that is linear in them.
+
+A layer of width d takes 24 d² operations for each patch, and 4 d for each pair of patches: equal at 6 d patches. Four
+patches make a token, and d is 1024 in Qwen3-VL's tower.
+"""
+BYTES_PER_TOKEN = 6_144
+"""Pixels that one visual token of Qwen3-VL stands for: two frames of 32 x 32, three bytes each."""
+READ_COST = 0.02
+"""Of a token that came as features: read and copied, not computed."""
+
+
+def encode_tokens(media: Media, slot: PixelSlot) -> int:
+    """Tokens that a round of images counts for one: its own, but no fewer than its pixels would be elsewhere.
+
+    A tower that gives a whole image as one token works no less for that.
+    """
+    return media.num_tokens if media.dtype else max(media.num_tokens, slot.num_bytes // BYTES_PER_TOKEN)
+
+
+def encode_cost(num_tokens: int) -> float:
+    """Cost of the vision tower for n visual tokens: n + n² / 1536."""
+    return num_tokens + num_tokens * num_tokens / NUM_EVEN_TOKENS
+
+
+def read_cost(num_tokens: int) -> float:
+    """Cost of having n rows of features sent again: n / 50."""
+    return READ_COST * num_tokens

@@ -10,14 +10,17 @@ Source: L. Cherkasova, "Improving WWW Proxies Performance with Greedy-Dual-Size-
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import count
 from typing import Generic, TypeVar
 
-from service.engine.encoder_cache.entry import Entry
-from service.engine.encoder_cache.value_heap import ValueHeap
+from service.engine.encoder_cache.entry import MAX_FREQUENCY, Entry
 from service.ipc.reports import TierName, TierReport
 
 T = TypeVar("T")
+_Place = tuple[float, int, int, Entry[T]]
 
 MIN_GAIN = 1 / 0.6
 """How much more a new entry must be worth than all that it pushes out: what is there has proved itself where it is."""
@@ -26,6 +29,50 @@ FADING = 1 / 8
 
 Higher follows a new set of images sooner, lower keeps more of a collection that is gone through again and again.
 """
+MIN_PLACES = 64
+"""Below so many places of a heap nothing is tidied."""
+
+
+class ValueHeap(Generic[T]):
+    """Entries by priority, least first. Each operation costs O(log n); priorities may rise while entries are in it.
+
+    An entry's place in the heap may say less than its priority by now: that is put right when it comes up. A place
+    whose entry has left is passed over, and all such places are dropped once they are the most.
+    """
+
+    def __init__(self) -> None:
+        self._places: list[_Place[T]] = []
+        self._current: dict[bytes, int] = {}  # key to the number of its only place that counts
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._current)
+
+    def push(self, entry: Entry[T]) -> None:
+        """Take an entry in. It must not be in already."""
+        number = self._current[entry.key] = next(self._numbers)
+        heappush(self._places, (entry.priority, entry.used_at, number, entry))
+
+    def discard(self, entry: Entry[T]) -> None:
+        """Let an entry go."""
+        del self._current[entry.key]
+        if len(self._places) > max(MIN_PLACES, 2 * len(self._current)):
+            self._places = [place for place in self._places if self._counts(place)]
+            heapify(self._places)
+
+    def least(self) -> Entry[T]:
+        """The entry with the least priority; of equals the least recently used. The heap must not be empty."""
+        while True:
+            _, used_at, number, entry = self._places[0]
+            if not self._counts(self._places[0]):
+                heappop(self._places)
+            elif used_at < entry.used_at:
+                heapreplace(self._places, (entry.priority, entry.used_at, number, entry))
+            else:
+                return entry
+
+    def _counts(self, place: _Place[T]) -> bool:
+        return self._current.get(place[3].key) == place[2]
 
 
 class Tier(Generic[T]):
@@ -34,7 +81,9 @@ class Tier(Generic[T]):
     Attributes:
         max_bytes: the cap; 0 keeps nothing.
         max_tenant_bytes: most bytes of one tenant; requests without a tenant's name may use all.
+        entries: what is kept.
         num_bytes: what the entries weigh now.
+        tenant_bytes: what those of each tenant weigh.
         num_hits: entries that were asked for and there.
         num_misses: entries that were asked for and not there.
         num_evictions: entries pushed out since the start.
@@ -45,42 +94,29 @@ class Tier(Generic[T]):
     def __init__(self, max_bytes: int, tenant_share: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
         self.max_bytes = max_bytes
         self.max_tenant_bytes = int(max_bytes * tenant_share)
+        self.entries: dict[bytes, Entry[T]] = {}
         self.num_bytes = 0
+        self.tenant_bytes: Counter[str] = Counter()
         self.num_hits = self.num_misses = self.num_evictions = self.num_rejected = 0
         self.saved_s = 0.0
         self._now_s = clock
         self._ages_s: list[float] = []
         self._clock = 0.0
         self._num_uses = 0
-        self._entries: dict[bytes, Entry[T]] = {}
         self._heap: ValueHeap[T] = ValueHeap()
-        self._tenants: dict[str, ValueHeap[T]] = {}
-        self._tenant_bytes: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._entries
-
-    def __getitem__(self, key: bytes) -> Entry[T]:
-        return self._entries[key]
+        self._tenants: defaultdict[str, ValueHeap[T]] = defaultdict(ValueHeap)
 
     def use(self, key: bytes) -> Entry[T] | None:
         """The entry under `key`, used once more; None on a miss."""
-        entry = self._entries.get(key)
+        entry = self.entries.get(key)
         if entry is None:
             self.num_misses += 1
             return None
         self.num_hits += 1
         self.saved_s += entry.seconds
-        entry.use()
+        entry.frequency = min(MAX_FREQUENCY, entry.frequency + 1)
         self._rank(entry)
         return entry
-
-    def tenant_bytes(self, tenant: str) -> int:
-        """What a tenant holds now."""
-        return self._tenant_bytes.get(tenant, 0)
 
     def make_room(self, new: Entry[T]) -> list[Entry[T]] | None:
         """Push out what a new entry needs the room of, if it is worth more than that.
@@ -93,32 +129,33 @@ class Tier(Generic[T]):
         """
         victims = self._weigh_against(new)
         if new.frequency > 1 and victims != []:
-            self._clock += FADING * new.density / max(1, len(self._entries))
+            self._clock += FADING * new.density / max(1, len(self.entries))
         if victims is None:
             self.num_rejected += 1
             return None
         for victim in victims:
-            del self._entries[victim.key]
-        self._evicted(victims)
+            self._evict(victim)
         return victims
 
     def add(self, entry: Entry[T]) -> None:
         """Add an entry; `make_room` has made room for it."""
         entry.since_s = self._now_s()
         self._rank(entry)
-        self._entries[entry.key] = entry
+        self.entries[entry.key] = entry
         self._list(entry)
         assert self.num_bytes <= self.max_bytes  # `make_room` comes before
 
     def remove(self, key: bytes) -> Entry[T]:
         """Take an entry out, which is no eviction."""
-        entry = self._entries.pop(key)
+        entry = self.entries.pop(key)
         self._unlist(entry)
         return entry
 
     def clear(self) -> None:
         """Push everything out."""
-        self._evicted([self.remove(key) for key in list(self._entries)])
+        for entry in list(self.entries.values()):
+            self._unlist(entry)
+            self._evict(entry)
 
     def report(self, tier: TierName) -> TierReport:
         """The tier as it is now, and the ages of what has gone since this was last asked."""
@@ -128,17 +165,17 @@ class Tier(Generic[T]):
             num_hits=self.num_hits,
             num_misses=self.num_misses,
             num_bytes=self.num_bytes,
-            num_entries=len(self._entries),
+            num_entries=len(self.entries),
             num_evictions=self.num_evictions,
             num_rejected=self.num_rejected,
             evicted_after_s=tuple(ages_s),
         )
 
-    def _evicted(self, entries: Iterable[Entry[T]]) -> None:
-        now_s = self._now_s()
-        ages_s = [now_s - entry.since_s for entry in entries]
-        self._ages_s += ages_s
-        self.num_evictions += len(ages_s)
+    def _evict(self, entry: Entry[T]) -> None:
+        """Let an entry go that is on no list any more."""
+        del self.entries[entry.key]
+        self._ages_s.append(self._now_s() - entry.since_s)
+        self.num_evictions += 1
 
     def _weigh_against(self, new: Entry[T]) -> list[Entry[T]] | None:
         """Take the least valuable off the lists until `new` fits; all back on, when together they are worth more."""
@@ -147,14 +184,14 @@ class Tier(Generic[T]):
             return None
         victims: list[Entry[T]] = []
         worth = 0.0
-        while (is_share := self.tenant_bytes(new.tenant) + new.num_bytes > most) or (
+        while (is_share := self.tenant_bytes[new.tenant] + new.num_bytes > most) or (
             self.num_bytes + new.num_bytes > self.max_bytes
         ):
             victim = (self._tenants[new.tenant] if is_share else self._heap).least()
             worth += max(0.0, victim.priority - self._clock) * victim.num_bytes
             self._unlist(victim)
             victims.append(victim)
-            if worth * MIN_GAIN > new.benefit:
+            if worth * MIN_GAIN > new.frequency * new.cost:
                 for each in victims:
                     self._list(each)
                 return None
@@ -167,15 +204,15 @@ class Tier(Generic[T]):
 
     def _list(self, entry: Entry[T]) -> None:
         self._heap.push(entry)
-        self._tenants.setdefault(entry.tenant, ValueHeap()).push(entry)
-        self._tenant_bytes[entry.tenant] = self.tenant_bytes(entry.tenant) + entry.num_bytes
+        self._tenants[entry.tenant].push(entry)
+        self.tenant_bytes[entry.tenant] += entry.num_bytes
         self.num_bytes += entry.num_bytes
 
     def _unlist(self, entry: Entry[T]) -> None:
         self._heap.discard(entry)
         own = self._tenants[entry.tenant]
         own.discard(entry)
-        self._tenant_bytes[entry.tenant] -= entry.num_bytes
+        self.tenant_bytes[entry.tenant] -= entry.num_bytes
         self.num_bytes -= entry.num_bytes
         if not own:  # tenants that have left take no memory
-            del self._tenants[entry.tenant], self._tenant_bytes[entry.tenant]
+            del self._tenants[entry.tenant], self.tenant_bytes[entry.tenant]

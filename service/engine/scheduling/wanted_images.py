@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.encoder_cache.cost import encode_cost, encode_tokens, read_cost
+from service.engine.encoder_cache.entry import encode_cost, encode_tokens, read_cost
 from service.engine.scheduling.fair_queue import FairQueue
 from service.engine.scheduling.waiting import Encode, Waiting
 from service.ipc.messages import Media, PixelSlot
@@ -109,7 +109,7 @@ class WantedImages(Generic[T]):
             self._made_cost += cost
         else:
             seconds = 0.0  # it came as features
-        self.cache.spare(seconds * (num_uses - (not is_found)))
+        self.cache.spared_s += seconds * (num_uses - (not is_found))
         self.cache.put(media.key, features, num_bytes, encode.tenant, cost=cost, num_uses=num_uses, seconds=seconds)
         for waiting, index in encode.waiters:
             waiting.features[index] = features

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.encoder_cache.cost import encode_cost
+from service.engine.encoder_cache.entry import encode_cost
 from tests.bench.cache_policies import TRACES, both
 
 PAGE = 10
@@ -69,7 +69,7 @@ def has(cache: EncoderCache[Any], *names: str) -> list[bool]:
 def test_with_room_to_spare_everything_is_let_in() -> None:
     cache, _ = two_tiers(30, 0)
     assert [put(cache, name) for name in "abc"] == [True] * 3
-    assert (cache.device.num_bytes, len(cache.device), cache.device.num_evictions) == (30, 3, 0)
+    assert (cache.device.num_bytes, len(cache.device.entries), cache.device.num_evictions) == (30, 3, 0)
 
 
 def test_a_full_cache_lets_in_what_is_seen_for_the_second_time_and_not_what_is_seen_once() -> None:
@@ -126,9 +126,9 @@ def test_one_large_image_does_not_push_out_many_that_are_worth_more_together() -
     for name in range(10):
         put(cache, str(name), num_uses=2)
     assert not put(cache, "large", 100, num_uses=2)
-    assert len(cache.device) == 10
+    assert len(cache.device.entries) == 10
     assert put(cache, "large", 100, num_uses=4)
-    assert len(cache.device) == 1
+    assert len(cache.device.entries) == 1
 
 
 def test_what_is_larger_than_the_cap_is_not_let_in_and_pushes_nothing_out() -> None:
@@ -157,9 +157,9 @@ def test_what_leaves_the_device_is_copied_to_the_host_and_comes_back() -> None:
     for name in "abc":
         put(cache, name)
     put(cache, "d", num_uses=2)
-    assert (b"a" in cache.device, b"a" in cache.host, memory.num_bytes) == (False, True, 10)
+    assert (b"a" in cache.device.entries, b"a" in cache.host.entries, memory.num_bytes) == (False, True, 10)
     assert cache.get(b"a") == ("a", 10)  # two uses now: worth more than what has one
-    assert (b"a" in cache.device, b"a" in cache.host, memory.num_bytes) == (True, False, 10)
+    assert (b"a" in cache.device.entries, b"a" in cache.host.entries, memory.num_bytes) == (True, False, 10)
     reports = {tier.tier: tier for tier in cache.report().tiers}
     assert (reports["device"].num_hits, reports["device"].num_misses, reports["device"].num_evictions) == (0, 1, 2)
     assert (reports["host"].num_hits, reports["host"].num_entries, reports["host"].num_bytes) == (1, 1, 10)
@@ -172,7 +172,7 @@ def test_what_is_not_worth_the_device_stays_on_the_host_and_is_a_hit_all_the_sam
     put(cache, "d")
     for _ in range(3):
         assert cache.get(b"d") == ("d", 10)
-    assert (b"d" in cache.device, b"d" in cache.host, memory.num_bytes) == (False, True, 10)
+    assert (b"d" in cache.device.entries, b"d" in cache.host.entries, memory.num_bytes) == (False, True, 10)
 
 
 def test_without_host_memory_there_is_one_tier_and_a_miss_asks_no_other() -> None:
@@ -195,7 +195,8 @@ def test_letting_go_of_the_device_keeps_what_the_host_has() -> None:
     for name in "abcd":
         put(cache, name, num_uses=2)
     cache.clear()
-    assert (len(cache.device), cache.device.num_bytes, len(cache.host), memory.num_bytes) == (0, 0, 1, 10)
+    assert (len(cache.device.entries), cache.device.num_bytes) == (0, 0)
+    assert (len(cache.host.entries), memory.num_bytes) == (1, 10)
 
 
 def test_a_tenant_pushes_out_its_own_once_it_has_its_share() -> None:
@@ -205,7 +206,7 @@ def test_a_tenant_pushes_out_its_own_once_it_has_its_share() -> None:
     for number in range(1000):
         put(cache, f"g{number}", tenant="greedy", num_uses=8)
         assert cache.device.num_bytes <= 90
-        assert cache.device.tenant_bytes("greedy") <= 50
+        assert cache.device.tenant_bytes["greedy"] <= 50
     assert has(cache, *(f"m{number}" for number in range(4))) == [True] * 4
     assert not put(cache, "large", 51, tenant="greedy")
     assert put(cache, "large", 50, tenant="modest", num_uses=8)
@@ -233,14 +234,14 @@ def test_caps_and_shares_hold_at_every_moment_whatever_is_asked_for(host_bytes: 
         if turn % 5000 == 4999:
             cache.clear()
         for tier, most in ((cache.device, 1000), (cache.host, host_bytes)):
-            held = [tier[key] for key in (b"%d" % number for number in range(300)) if key in tier]
+            held = list(tier.entries.values())
             assert sum(entry.num_bytes for entry in held) == tier.num_bytes <= most
             for tenant in "abc":
                 of_tenant = sum(entry.num_bytes for entry in held if entry.tenant == tenant)
-                assert of_tenant == tier.tenant_bytes(tenant) <= most * 0.4
+                assert of_tenant == tier.tenant_bytes[tenant] <= most * 0.4
         assert memory.num_bytes == cache.host.num_bytes
-        assert len(memory.live) == len(cache.host)
-        assert not [key for key in cache.device._entries if key in cache.host]
+        assert len(memory.live) == len(cache.host.entries)
+        assert not [key for key in cache.device.entries if key in cache.host.entries]
     assert cache.device.num_evictions > 100
     assert cache.device.num_rejected > 100
     assert host_bytes == 0 or cache.host.num_hits > 100
@@ -269,8 +270,8 @@ def test_nothing_that_is_kept_beside_the_features_grows_without_bound() -> None:
             put(cache, name, 10, tenant=f"tenant {number % 500}")
     tier = cache.device
     assert len(cache._ghosts) <= 8192
-    assert len(tier._heap._places) <= 2 * len(tier) + 66
-    assert len(tier._tenants) == len(tier._tenant_bytes) <= len(tier)
+    assert len(tier._heap._places) <= 2 * len(tier.entries) + 66
+    assert len(tier._tenants) == len(tier.tenant_bytes) <= len(tier.entries)
 
 
 @pytest.mark.parametrize("name", list(TRACES))

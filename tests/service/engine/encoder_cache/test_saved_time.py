@@ -3,7 +3,7 @@
 from typing import Any
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.encoder_cache.cost import encode_cost
+from service.engine.encoder_cache.entry import encode_cost
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
@@ -77,7 +77,7 @@ def test_time_goes_with_features_to_the_host_and_back() -> None:
     cache: EncoderCache[Any] = EncoderCache(10, host_memory=memory, max_host_bytes=100)
     cache.put(b"a", ("a", 10), 10, seconds=3.0)
     cache.put(b"b", ("b", 10), 10, seconds=5.0, num_uses=4)
-    assert b"a" not in cache.device
+    assert b"a" not in cache.device.entries
     assert cache.get(b"a") == ("a", 10)
     assert cache.report().saved_s == 3.0
     for _ in range(6):

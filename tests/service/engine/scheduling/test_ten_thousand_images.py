@@ -85,7 +85,7 @@ def test_ten_thousand_distinct_images_leave_both_tiers_at_their_caps_and_never_a
             steps = [message for message in sent if isinstance(message, StepDone)]
             num_answered += sum(len(step.vectors) for step in steps)
             released += sum(len(step.released) for step in steps)
-            held = sum(entry.kept.untyped_storage().nbytes() for entry in cache.device._entries.values())
+            held = sum(entry.kept.untyped_storage().nbytes() for entry in cache.device.entries.values())
             most = max(most, held)
             assert held == cache.device.num_bytes <= MAX_BYTES
             assert cache.host.num_bytes <= pages.num_taken_bytes <= MAX_HOST_BYTES

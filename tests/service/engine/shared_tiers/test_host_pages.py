@@ -90,7 +90,7 @@ def test_ten_thousand_images_leave_both_tiers_at_their_caps_never_above_and_ever
         if found is not None:
             num_right += 1
             assert torch.equal(found, features(again, len(found)))
-        held = sum(entry.kept.untyped_storage().nbytes() for entry in cache.device._entries.values())
+        held = sum(entry.kept.untyped_storage().nbytes() for entry in cache.device.entries.values())
         most = [max(most[0], held), max(most[1], cache.host.num_bytes)]
         assert held == cache.device.num_bytes <= 1 << 16
         assert cache.host.num_bytes <= pages.num_taken_bytes <= 1 << 17
