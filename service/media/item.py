@@ -1,7 +1,7 @@
 """An image as prompts, shared memory and the engine's client carry it, whatever it came as.
 
 `ImageFile` (a file, to be decoded), `FramePair` (two frames of a video) and `FeaturesItem` (features that were computed
-before) are images, and to all that carry them a `Audio` is one as well. Knows none of them.
+before) are images, and to all that carry them an `Audio` is one as well. Knows none of them.
 """
 
 from collections.abc import Mapping
@@ -145,8 +145,3 @@ class MediaItem(Protocol):
             slot: its bytes in shared memory, filled.
         """
         ...
-
-
-def num_visual_tokens(grid_thw: GridThw) -> int:
-    """Visual tokens of a grid of Qwen3-VL: T · H · W / 4."""
-    return QWEN3_VL.num_tokens(grid_thw)

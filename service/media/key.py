@@ -8,10 +8,6 @@ Does not know what is stored under a key, nor where a tenant's salt comes from.
 """
 
 import hashlib
-from collections.abc import Iterable
-
-import numpy as np
-from numpy.typing import NDArray
 
 from service.media.audio.audio_file import AudioRule
 from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
@@ -27,7 +23,7 @@ AUDIO_VERSION = b"f32-mono-mean-swr-1"
 
 def file_digest(encoded: bytes) -> bytes:
     """Identity of a file: SHA-256 over the encoded bytes, 32 bytes. A client's name for it is bound to this."""
-    return _digest((b"file", encoded))
+    return _digest(b"file", encoded)
 
 
 def source_digest(
@@ -41,23 +37,19 @@ def source_digest(
 
     Source: docs/notes/security.md.
     """
-    parts = (tenant_salt, PREPROCESSING_VERSION, *rule.key_parts, options.key_part, file)
-    return _digest((b"source", *parts))
+    return _digest(b"source", tenant_salt, PREPROCESSING_VERSION, *rule.key_parts, options.key_part, file)
 
 
-def content_key(
-    pixels: NDArray[np.uint8] | bytes | memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b""
-) -> bytes:
+def content_key(pixels: bytes | memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
     """Level-1 key: SHA-256 over salt, model fingerprint, preprocessing version, height, width and RGB bytes.
 
     Args:
         pixels: resized RGB, uint8 [height, width, 3], C order.
     """
     height, width = size
-    data = np.ascontiguousarray(pixels).data.cast("B") if isinstance(pixels, np.ndarray) else memoryview(pixels)
-    if data.nbytes != height * width * 3:
-        raise ValueError(f"{data.nbytes} bytes of pixels do not make {height} x {width} RGB")
-    return _digest((b"content", tenant_salt, fingerprint, PREPROCESSING_VERSION, _number(height), _number(width), data))
+    if len(pixels) != height * width * 3:
+        raise ValueError(f"{len(pixels)} bytes of pixels do not make {height} x {width} RGB")
+    return _digest(b"content", tenant_salt, fingerprint, PREPROCESSING_VERSION, height, width, pixels)
 
 
 def frame_digest(
@@ -69,13 +61,12 @@ def frame_digest(
         first_size: height and width that it is resized to at first.
         size: height and width at which the model sees it.
     """
-    sizes = map(_number, (*first_size, *size))
-    return _digest((b"frame-source", tenant_salt, PREPROCESSING_VERSION, *sizes, options.key_part, file))
+    return _digest(b"frame-source", tenant_salt, PREPROCESSING_VERSION, *first_size, *size, options.key_part, file)
 
 
 def pair_digest(first: bytes, second: bytes) -> bytes:
     """Level-2 key of a pair of frames: SHA-256 over theirs, which hold the salt, 32 bytes."""
-    return _digest((b"pair-source", first, second))
+    return _digest(b"pair-source", first, second)
 
 
 def video_pair_digest(file: bytes, frames: tuple[int, int], size: Size, *, tenant_salt: bytes = b"") -> bytes:
@@ -85,8 +76,7 @@ def video_pair_digest(file: bytes, frames: tuple[int, int], size: Size, *, tenan
         frames: which two, counted from 0.
         size: height and width at which the model sees them.
     """
-    numbers = map(_number, (*frames, *size))
-    return _digest((b"clip-pair-source", tenant_salt, PREPROCESSING_VERSION, *numbers, file))
+    return _digest(b"clip-pair-source", tenant_salt, PREPROCESSING_VERSION, *frames, *size, file)
 
 
 def pair_key(pixels: memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
@@ -98,13 +88,12 @@ def pair_key(pixels: memoryview, size: Size, fingerprint: bytes, *, tenant_salt:
     height, width = size
     if pixels.nbytes != 2 * height * width * 3:
         raise ValueError(f"{pixels.nbytes} bytes of pixels do not make two frames of {height} x {width} RGB")
-    sizes = map(_number, size)
-    return _digest((b"pair", tenant_salt, fingerprint, PREPROCESSING_VERSION, *sizes, pixels))
+    return _digest(b"pair", tenant_salt, fingerprint, PREPROCESSING_VERSION, height, width, pixels)
 
 
 def audio_digest(file: bytes, rule: AudioRule, *, tenant_salt: bytes = b"") -> bytes:
     """Level-2 key of an audio file: SHA-256 over salt, version, the rule's numbers and the file, 32 bytes."""
-    return _digest((b"sound-source", tenant_salt, AUDIO_VERSION, *rule.key_parts, file))
+    return _digest(b"sound-source", tenant_salt, AUDIO_VERSION, *rule.key_parts, file)
 
 
 def audio_key(samples: memoryview, rule: AudioRule, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
@@ -114,7 +103,7 @@ def audio_key(samples: memoryview, rule: AudioRule, fingerprint: bytes, *, tenan
         samples: bytes of float32, one channel.
         rule: under which they were made.
     """
-    return _digest((b"sound", tenant_salt, fingerprint, AUDIO_VERSION, *rule.key_parts, samples))
+    return _digest(b"sound", tenant_salt, fingerprint, AUDIO_VERSION, *rule.key_parts, samples)
 
 
 def features_digest(data: memoryview, dtype: TensorDtype, grid_thw: tuple[int, int, int], width: int) -> bytes:
@@ -128,13 +117,12 @@ def features_digest(data: memoryview, dtype: TensorDtype, grid_thw: tuple[int, i
     Source: docs/notes/security.md.
     """
     num_rows = len(data) // (width * ITEM_BYTES[dtype])
-    sizes = map(_number, (*grid_thw, num_rows, width))
-    return _digest((b"features-source", dtype.encode(), *sizes, data))
+    return _digest(b"features-source", dtype.encode(), *grid_thw, num_rows, width, data)
 
 
 def features_source_digest(features: bytes, *, tenant_salt: bytes = b"") -> bytes:
     """Level-2 key of features: SHA-256 over salt and what `features_digest` gave, 32 bytes."""
-    return _digest((b"features-of-tenant", tenant_salt, features))
+    return _digest(b"features-of-tenant", tenant_salt, features)
 
 
 def features_key(digest: bytes, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
@@ -145,21 +133,19 @@ def features_key(digest: bytes, fingerprint: bytes, *, tenant_salt: bytes = b"")
     Args:
         digest: what `features_digest` gave.
     """
-    return _digest((b"features", tenant_salt, fingerprint, digest))
+    return _digest(b"features", tenant_salt, fingerprint, digest)
 
 
 def features_origin(fingerprint: bytes) -> str:
     """Name of the model and preprocessing in a file of features: 32 hexadecimal digits."""
-    return _digest((b"features-origin", PREPROCESSING_VERSION, fingerprint)).hex()[:32]
+    return _digest(b"features-origin", PREPROCESSING_VERSION, fingerprint).hex()[:32]
 
 
-def _number(value: int) -> bytes:
-    return value.to_bytes(8, "little")
-
-
-def _digest(parts: Iterable[bytes | memoryview]) -> bytes:
+def _digest(*parts: bytes | memoryview | int) -> bytes:
+    """SHA-256 over parts, each behind its length in bytes; a number has eight."""
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(_number(part.nbytes if isinstance(part, memoryview) else len(part)))
-        digest.update(part)
+        data = memoryview(part.to_bytes(8, "little") if isinstance(part, int) else part)
+        digest.update(data.nbytes.to_bytes(8, "little"))
+        digest.update(data)
     return digest.digest()

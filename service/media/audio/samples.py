@@ -7,6 +7,7 @@ Knows no decoder.
 import math
 import struct
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,11 @@ class Audio:
         index: input of the batch it belongs to, for errors.
     """
 
+    kind: ClassVar[MediaKind] = "audio"
+    dtype: ClassVar[None] = None  # its slot holds samples, and no features
+    grid_thw: ClassVar[GridThw] = (1, 1, 1)
+    num_tokens: ClassVar[int] = 1
+
     file: OpenAudio
     rule: AudioRule
     digest: bytes
@@ -60,26 +66,6 @@ class Audio:
     def identity(self) -> bytes:
         """The file alone."""
         return self.file.identity
-
-    @property
-    def grid_thw(self) -> GridThw:
-        """Nothing to divide."""
-        return (1, 1, 1)
-
-    @property
-    def num_tokens(self) -> int:
-        """1: its features are one row."""
-        return 1
-
-    @property
-    def kind(self) -> MediaKind:
-        """The kind of media."""
-        return "audio"
-
-    @property
-    def dtype(self) -> None:
-        """None: its slot holds samples, and no features."""
-        return
 
     @property
     def max_samples(self) -> int:

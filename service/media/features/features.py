@@ -6,7 +6,7 @@ not: features of another model with the same width are accepted as this model's.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from service.media.error_location import ErrorLocation
 from service.media.features.tensor import Tensor, first_beyond, is_finite, shown
@@ -109,6 +109,8 @@ class FeaturesItem:
         patches: how the model cuts images.
     """
 
+    kind: ClassVar[MediaKind] = "image"
+
     data: memoryview = field(repr=False, compare=False)
     dtype: TensorDtype
     identity: bytes
@@ -127,11 +129,6 @@ class FeaturesItem:
     def num_tokens(self) -> int:
         """Visual tokens: rows."""
         return self.patches.num_tokens(self.grid_thw)
-
-    @property
-    def kind(self) -> MediaKind:
-        """The kind of media."""
-        return "image"
 
     @property
     def num_slot_bytes(self) -> int:

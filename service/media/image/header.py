@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from service.media.error_location import ErrorLocation
 from service.media.image.format import Format, sniff, walk
-from service.media.image.orientation import AS_STORED, swaps_sides
-from service.media.image.parts import Parts, TooManyPartsError
+from service.media.image.orientation import AS_STORED, read_orientation
+from service.media.image.parts import TooManyPartsError
 
 UNREADABLE = "The image cannot be decoded: the file is damaged, cut short, or not the format its first bytes announce."
 """The one sentence for every failure inside the decoder. The library's own text never leaves the process."""
@@ -67,22 +67,22 @@ class Header:
 
     @property
     def upright_size(self) -> tuple[int, int]:
-        """Height and width once it is turned."""
-        return (self.width, self.height) if swaps_sides(self.orientation) else (self.height, self.width)
+        """Height and width once it is turned, which from 5 on is by a quarter."""
+        return (self.width, self.height) if self.orientation >= 5 else (self.height, self.width)
 
     @property
     def num_decode_bytes(self) -> int:
         """Memory that decoding takes at its peak."""
         return self.width * self.height * DECODE_BYTES_PER_PIXEL[self.format]
 
-    @property
-    def decode_cost(self) -> int:
-        """Work of decoding, for turns among many: bytes at the peak, and as many again for every further 15 scans."""
-        return self.num_decode_bytes * -(-self.num_scans // USUAL_SCANS)
 
-
-def read_header(encoded: bytes, limits: DecodeLimits, *, param: str | None = None, index: int | None = None) -> Header:
+def read_header(
+    encoded: bytes, limits: DecodeLimits, *, upright: bool = False, param: str | None = None, index: int | None = None
+) -> Header:
     """Sniff the format, read the size, refuse what is too large; decode nothing.
+
+    Args:
+        upright: whether the orientation counts.
 
     Returns:
         The header; width and height are at least 1 and within the limits.
@@ -97,21 +97,19 @@ def read_header(encoded: bytes, limits: DecodeLimits, *, param: str | None = Non
         message = f"The image file has {len(encoded)} bytes; at most {limits.max_encoded_bytes} are accepted."
         location.refuse("media_too_large", message)
     kind = sniff(encoded, location)
-    parts = _walked(encoded, kind, location)
-    _check_size(*parts.size, limits, location)
-    header = Header(kind, *parts.size, num_scans=parts.num_scans)
-    if header.num_decode_bytes > limits.max_decode_bytes:
-        needed, given = header.num_decode_bytes, limits.max_decode_bytes
-        location.refuse("media_too_large", f"The image takes {needed} bytes to decode; at most {given} are given.")
-    return header
-
-
-def _walked(encoded: bytes, kind: Format, location: ErrorLocation) -> Parts:
     try:
         parts = walk(encoded, kind)
     except TooManyPartsError as error:
         location.refuse("media_too_large", str(error))
-    return location.refuse("media_undecodable", UNREADABLE) if parts is None else parts
+    if parts is None:
+        location.refuse("media_undecodable", UNREADABLE)
+    _check_size(*parts.size, limits, location)
+    orientation = read_orientation(encoded[slice(*parts.exif)]) if upright else AS_STORED
+    header = Header(kind, *parts.size, orientation, parts.num_scans)
+    if header.num_decode_bytes > limits.max_decode_bytes:
+        needed, given = header.num_decode_bytes, limits.max_decode_bytes
+        location.refuse("media_too_large", f"The image takes {needed} bytes to decode; at most {given} are given.")
+    return header
 
 
 def _check_size(width: int, height: int, limits: DecodeLimits, location: ErrorLocation) -> None:

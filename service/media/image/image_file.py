@@ -4,12 +4,12 @@
 """
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from service.media.error_location import ErrorLocation
-from service.media.image.header import DecodeLimits, Header, read_header
-from service.media.image.orientation import read_orientation
+from service.media.image.header import USUAL_SCANS, DecodeLimits, Header, read_header
 from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
-from service.media.item import QWEN3_VL, GridThw, MediaKind, Patches, SentAs, Size
+from service.media.item import GridThw, MediaKind, SentAs, Size
 from service.media.key import content_key, file_digest, source_digest
 from service.media.resize.image_rule import ImageRule
 from service.media.resize.resize import Framing
@@ -28,13 +28,16 @@ class ImageFile:
         digest: the level-2 key, 32 bytes: the file, how it is read and how it is resized.
         size: height and width at which the model sees it, pixels.
         grid_thw: patches of the resized image: (1, height / 16, width / 16) for Qwen3-VL.
+        num_tokens: visual tokens: height x width / 1024 for Qwen3-VL.
+        framing: how its pixels are made; None for a plain resize.
         options: background and orientation.
         salt: part of its keys: whose image it is.
         param: path of the field it came from, for errors found while decoding.
         index: input of the batch it belongs to, for errors found while decoding.
-        patches: how the model cuts it.
-        framing: how its pixels are made; None for a plain resize.
     """
+
+    kind: ClassVar[MediaKind] = "image"
+    dtype: ClassVar[None] = None  # its slot holds pixels
 
     encoded: bytes = field(repr=False, compare=False)
     header: Header
@@ -42,17 +45,12 @@ class ImageFile:
     digest: bytes
     size: Size
     grid_thw: GridThw
+    num_tokens: int
+    framing: Framing | None = None
     options: ImageReadOptions = AS_REFERENCE
     salt: bytes = b""
     param: str | None = field(default=None, compare=False)
     index: int | None = field(default=None, compare=False)
-    patches: Patches = QWEN3_VL
-    framing: Framing | None = None
-
-    @property
-    def num_tokens(self) -> int:
-        """Visual tokens: height x width / 1024 for Qwen3-VL."""
-        return self.patches.num_tokens(self.grid_thw)
 
     @property
     def num_decode_bytes(self) -> int:
@@ -61,23 +59,13 @@ class ImageFile:
 
     @property
     def decode_cost(self) -> int:
-        """Work of making its pixels, to weigh it against that of others: memory at the peak, more for many scans."""
-        return self.num_decode_bytes - self.header.num_decode_bytes + self.header.decode_cost
-
-    @property
-    def kind(self) -> MediaKind:
-        """The kind of media."""
-        return "image"
+        """Work of making its pixels, for turns among many: memory at the peak; decoding again for 15 scans more."""
+        return self.num_decode_bytes + self.header.num_decode_bytes * ((self.header.num_scans - 1) // USUAL_SCANS)
 
     @property
     def num_stored_bytes(self) -> int:
         """Bytes that keeping it takes: the file."""
         return len(self.encoded)
-
-    @property
-    def dtype(self) -> None:
-        """None: its slot holds pixels."""
-        return
 
     @property
     def num_slot_bytes(self) -> int:
@@ -120,29 +108,21 @@ def open_image(
     Raises:
         MediaError: `media_too_large`, `media_undecodable`, or `invalid_request` from the rule.
     """
-    header = open_header(encoded, limits, options, param=param, index=index)
-    plan = rule.plan(*header.upright_size, ErrorLocation(param, index))
-    grid_thw = rule.patches.grid_thw(*plan.size)
-    identity = file_digest(encoded)
-    digest = source_digest(identity, rule, options, tenant_salt=salt)
-    placed = ImageFile(encoded, header, identity, digest, plan.size, grid_thw, options, salt, param, index)
-    return replace(placed, patches=rule.patches, framing=plan.framing)
-
-
-def open_header(
-    encoded: bytes,
-    limits: DecodeLimits,
-    options: ImageReadOptions,
-    *,
-    param: str | None = None,
-    index: int | None = None,
-) -> Header:
-    """An image's header, with its orientation where that counts.
-
-    Raises:
-        MediaError: `media_too_large`, `media_undecodable`.
-    """
-    header = read_header(encoded, limits, param=param, index=index)
-    if options.upright:
-        return replace(header, orientation=read_orientation(encoded, header.format))
-    return header
+    location = ErrorLocation(param, index)
+    header = read_header(encoded, limits, upright=options.upright, param=param, index=index)
+    plan, patches = rule.plan(*header.upright_size, location), rule.patches
+    identity, grid_thw = file_digest(encoded), patches.grid_thw(*plan.size)
+    return ImageFile(
+        encoded=encoded,
+        header=header,
+        identity=identity,
+        digest=source_digest(identity, rule, options, tenant_salt=salt),
+        size=plan.size,
+        grid_thw=grid_thw,
+        num_tokens=patches.num_tokens(grid_thw),
+        framing=plan.framing,
+        options=options,
+        salt=salt,
+        param=param,
+        index=index,
+    )

@@ -1,7 +1,7 @@
 """The orientation that a camera wrote into an image's EXIF: one number from 1 to 8.
 
-In: the bytes of a file. Out: the number; 1, "as stored", for everything that is absent, damaged or out of range. Reads
-one tag of one directory at fixed places and follows no other pointer, so there is no loop and nothing to fail.
+In: the TIFF part of a file's EXIF. Out: the number; 1, "as stored", for all that is absent, damaged or out of range.
+Reads one tag of one directory at fixed places and follows no other pointer: there is no loop and nothing to fail.
 
 Source: CIPA DC-008 (Exif 3.0) 4.6.4; TIFF 6.0, orientation; docs/notes/security.md.
 """
@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from typing import Literal
 
 from PIL import Image
-
-from service.media.image.format import Format, walk
 
 AS_STORED = 1
 MAX_ENTRIES = 512
@@ -29,23 +27,13 @@ _TURNS: Mapping[int, Image.Transpose] = {
 }
 
 
-def read_orientation(encoded: bytes, kind: Format) -> int:
-    """The orientation of a file, 1 to 8."""
-    parts = walk(encoded, kind)
-    return AS_STORED if parts is None else _orientation(encoded[slice(*parts.exif)])
-
-
-def swaps_sides(orientation: int) -> bool:
-    """Return whether turning an image upright swaps its width and height."""
-    return orientation >= 5
-
-
 def turn_upright(image: Image.Image, orientation: int) -> Image.Image:
     """The image as it was taken."""
     return image if orientation == AS_STORED else image.transpose(_TURNS[orientation])
 
 
-def _orientation(tiff: bytes) -> int:
+def read_orientation(tiff: bytes) -> int:
+    """The orientation that an EXIF says, 1 to 8."""
     order: Literal["little", "big"] = "little" if tiff[:4] == b"II*\0" else "big"
     if order == "big" and tiff[:4] != b"MM\0*":
         return AS_STORED

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from service.media.error_location import ErrorLocation
 from service.media.item import MERGE_SIZE, Patches, Size
-from service.media.resize.resize import Framing
+from service.media.resize.resize import BICUBIC, Framing
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ImageRule(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelRule:
-    """The numbers of the resize rule, a `ImageRule`. All of them are part of an image's cache key.
+    """The numbers of the resize rule, an `ImageRule`. All of them are part of an image's cache key.
 
     Source: docs/notes/qwen3-vl-embedding.md.
     """
@@ -93,42 +93,34 @@ class PixelRule:
         return (*(number.to_bytes(8, "little") for number in numbers), *((b"late",) if self.raises_late else ()))
 
     def plan(self, height: int, width: int, location: ErrorLocation) -> ResizePlan:
-        """See `fit`."""
-        return ResizePlan(fit(height, width, self, param=location.param, index=location.index))
+        """Choose a size whose sides are multiples of the factor, by `fit_area`.
 
+        Raises:
+            MediaError: `media_too_large` for an extreme ratio, `invalid_request` when `max_pixels` leaves a side of 0.
 
-def fit(height: int, width: int, rule: PixelRule, *, param: str | None = None, index: int | None = None) -> Size:
-    """Choose the size at which an image is seen.
-
-    Each side is rounded to a multiple f of the factor, halves to even and never below f. An area above the maximum then
-    gives floor(side / b / f) * f with b = sqrt(h w / max), one below the minimum ceil(side * b / f) * f with
-    b = sqrt(min / (h w)). By `raises_late` a side is 0 at first, its area below any minimum, and f at last.
-
-    Args:
-        height: stored height, pixels, at least 1.
-        width: stored width, pixels, at least 1.
-
-    Returns:
-        Height and width, multiples of the factor.
-
-    Raises:
-        MediaError: `media_too_large` for an extreme ratio, `invalid_request` when `max_pixels` leaves a side of 0.
-
-    Source: qwen-vl-utils 0.0.14 and transformers 5.23, `smart_resize`.
-    """
-    if max(height, width) > rule.max_aspect * min(height, width):
-        message = f"The image is {width} x {height} pixels; one side may be at most {rule.max_aspect} times the other."
-        ErrorLocation(param, index).refuse("media_too_large", message)
-    fitted = fit_area(height, width, rule.factor, rule.min_pixels, rule.max_pixels, raises_late=rule.raises_late)
-    if 0 in fitted:
-        _refuse_empty_side(height, width, rule, ErrorLocation(param, index))
-    return fitted
+        Source: qwen-vl-utils 0.0.14 and transformers 5.23, `smart_resize`.
+        """
+        shape = f"The image is {width} x {height} pixels"
+        if max(height, width) > self.max_aspect * min(height, width):
+            location.refuse("media_too_large", f"{shape}; one side may be at most {self.max_aspect} times the other.")
+        size = fit_area(height, width, self.factor, self.min_pixels, self.max_pixels, raises_late=self.raises_late)
+        if 0 in size:
+            location.refuse(
+                "invalid_request",
+                f"{shape}, and at most {self.max_pixels} pixels would leave it a side shorter than the smallest, "
+                f"{self.factor}: allow more pixels or send a less extreme shape.",
+            )
+        return ResizePlan(size)
 
 
 def fit_area(
     height: int, width: int, factor: int, min_pixels: float, max_pixels: float, *, raises_late: bool = False
 ) -> Size:
-    """The formula of `fit`, whatever the shape: an extreme one may leave a side of 0.
+    """Fit an image into an area: height and width, multiples of the factor. An extreme shape may leave a side of 0.
+
+    Each side is rounded to a multiple f of the factor, halves to even and never below f. An area above the maximum then
+    gives floor(side / b / f) * f with b = sqrt(h w / max), one below the minimum ceil(side * b / f) * f with
+    b = sqrt(min / (h w)). By `raises_late` a side is 0 at first, its area below any minimum, and f at last.
 
     Args:
         factor: both sides become multiples of it.
@@ -147,21 +139,9 @@ def fit_area(
     return fitted
 
 
-def _refuse_empty_side(height: int, width: int, rule: PixelRule, location: ErrorLocation) -> None:
-    location.refuse(
-        "invalid_request",
-        f"The image is {width} x {height} pixels, and at most {rule.max_pixels} pixels would leave it a side shorter "
-        f"than the smallest, {rule.factor}: allow more pixels or send a less extreme shape.",
-    )
-
-
-BICUBIC = 3
-"""Pillow's number of the filter, of both resizes."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoStepRule:
-    """A `ImageRule`."""
+    """An `ImageRule` of two resizes."""
 
     first: PixelRule
     """The embedder's own resize."""

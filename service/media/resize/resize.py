@@ -9,6 +9,9 @@ from PIL import Image
 from service.media.item import Size
 from service.media.resize.antialias import resize_antialiased
 
+BICUBIC = 3
+"""Pillow's number of the filter of Qwen3-VL's resizes."""
+
 BYTES_PER_PIXEL = 7
 """Memory of a resized image: Pillow keeps four bytes for a color, and numpy's copy takes three."""
 

@@ -15,7 +15,7 @@ from service.media.resize.resize import Framing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquareRule:
-    """A `ImageRule`."""
+    """An `ImageRule`."""
 
     side: int
     """Side of the square that the model takes, pixels."""
@@ -67,7 +67,7 @@ LEAST_SCALE, MOST_SCALE = EPSILON / 10, 100.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NaflexRule:
-    """A `ImageRule`."""
+    """An `ImageRule`."""
 
     patch_size: int = 16
     """Pixels along one side of a patch."""

@@ -6,18 +6,14 @@ In: encoded bytes. Out: `FramePair`s. Does not decode, and does not know which f
 from collections.abc import Sequence
 
 from service.media.error_location import ErrorLocation
-from service.media.image.header import DecodeLimits, Header
-from service.media.image.image_file import ImageFile, open_header
+from service.media.image.header import DecodeLimits, Header, read_header
+from service.media.image.image_file import ImageFile
 from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
 from service.media.item import Patches, Size
 from service.media.key import file_digest, frame_digest
-from service.media.resize.image_rule import fit
-from service.media.resize.resize import Framing
+from service.media.resize.resize import BICUBIC, Framing
 from service.media.video.frame_pair import FramePair
 from service.media.video.video_rule import VideoRule
-
-BICUBIC = 3
-"""Pillow's number of the filter of the first resize."""
 
 
 def open_frames(
@@ -37,20 +33,23 @@ def open_frames(
     Source: qwen-vl-utils 0.0.14, `fetch_video`, a list of frames.
     """
     headers = [
-        open_header(one, limits, options, param=location.param, index=location.index)
+        read_header(one, limits, upright=options.upright, param=location.param, index=location.index)
         for one, location in zip(encoded, locations, strict=True)
     ]
-    first_size = fit(*headers[0].upright_size, rule.first, param=locations[0].param, index=locations[0].index)
+    first_size = rule.first.plan(*headers[0].upright_size, locations[0]).size
     for header, location in zip(headers, locations, strict=True):
         _check_alike(header, headers[0], first_size, rule, location)
     num_seen = len(encoded) + len(encoded) % 2
     size = rule.frame_size(*first_size, num_seen)
     if 0 in size:
-        _refuse_shape(headers[0], locations[0])
-    frames = [
-        _frame(
-            one, header, Framing(first_size, BICUBIC, is_antialiased=True), size, rule.patches, options, salt, location
+        locations[0].refuse(
+            "media_too_large",
+            f"The frame is {headers[0].width} x {headers[0].height} pixels: so extreme a shape would leave it a side "
+            "shorter than one visual token.",
         )
+    framing = Framing(first_size, BICUBIC, is_antialiased=True)
+    frames = [
+        _frame(one, header, framing, size, rule.patches, options, salt, location)
         for one, header, location in zip(encoded, headers, locations, strict=True)
     ]
     frames += frames[-1:] * (num_seen - len(frames))
@@ -67,35 +66,28 @@ def _frame(
     salt: bytes,
     location: ErrorLocation,
 ) -> ImageFile:
+    identity, grid_thw = file_digest(encoded), patches.grid_thw(*size)
     return ImageFile(
         encoded=encoded,
         header=header,
-        identity=(identity := file_digest(encoded)),
+        identity=identity,
         digest=frame_digest(identity, framing.resized, size, options, tenant_salt=salt),
         size=size,
-        grid_thw=patches.grid_thw(*size),
+        grid_thw=grid_thw,
+        num_tokens=patches.num_tokens(grid_thw),
+        framing=framing,
         options=options,
         salt=salt,
         param=location.param,
         index=location.index,
-        patches=patches,
-        framing=framing,
     )
 
 
 def _check_alike(header: Header, first: Header, first_size: Size, rule: VideoRule, location: ErrorLocation) -> None:
     """The reference stacks frames after its first resize: sizes that come to the same there are alike."""
-    if fit(*header.upright_size, rule.first, param=location.param, index=location.index) != first_size:
+    if rule.first.plan(*header.upright_size, location).size != first_size:
         location.refuse(
             "invalid_request",
             f"The frame is {header.width} x {header.height} pixels, and the first one of its video is "
             f"{first.width} x {first.height}; frames of one video have one size.",
         )
-
-
-def _refuse_shape(header: Header, location: ErrorLocation) -> None:
-    location.refuse(
-        "media_too_large",
-        f"The frame is {header.width} x {header.height} pixels: so extreme a shape would leave it a side shorter than "
-        "one visual token.",
-    )

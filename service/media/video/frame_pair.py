@@ -1,7 +1,7 @@
 """A video as prompts carry it: pairs of frames in order, each pair one item with its own time."""
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from service.media.image.image_file import ImageFile
 from service.media.item import GridThw, MediaItem, MediaKind, SentAs
@@ -31,6 +31,9 @@ class PairItem:
         index: input of the batch it belongs to, for errors.
     """
 
+    kind: ClassVar[MediaKind] = "video"
+    dtype: ClassVar[None] = None  # its slot holds pixels
+
     digest: bytes
     param: str | None = field(default=None, compare=False)
     index: int | None = field(default=None, compare=False)
@@ -39,16 +42,6 @@ class PairItem:
     def identity(self) -> bytes:
         """The digest: no client has a name for a pair."""
         return self.digest
-
-    @property
-    def kind(self) -> MediaKind:
-        """The kind of media."""
-        return "video"
-
-    @property
-    def dtype(self) -> None:
-        """None: its slot holds pixels."""
-        return
 
     def at(self, param: str | None, index: int | None) -> Self:
         """The same pair in another place of a request."""

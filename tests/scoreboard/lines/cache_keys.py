@@ -100,7 +100,7 @@ LINE = Line(
         Sabotage(
             "lengths are not part of keys",
             "service/media/key.py",
-            "        digest.update(_number(part.nbytes if isinstance(part, memoryview) else len(part)))\n",
+            '        digest.update(data.nbytes.to_bytes(8, "little"))\n',
             "",
             20_000,
         ),

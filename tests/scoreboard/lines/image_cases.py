@@ -101,8 +101,8 @@ LINE = Line(
         Sabotage(
             "the size in the header is not held against the limits",
             "service/media/image/header.py",
-            "    _check_size(*parts.size, limits, location)\n    header",
-            "    header",
+            "    _check_size(*parts.size, limits, location)\n    orientation",
+            "    orientation",
             300,
         ),
     ),

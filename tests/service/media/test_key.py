@@ -1,7 +1,6 @@
 import itertools
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -41,19 +40,16 @@ def test_parts_do_not_run_together() -> None:
     assert len(keys) == 25
 
 
-def test_bytes_a_view_and_an_array_of_the_same_pixels_share_a_key() -> None:
-    pixels = np.arange(2 * 4 * 3, dtype=np.uint8).reshape(2, 4, 3)
-    expected = content_key(pixels.tobytes(), (2, 4), b"m")
-    assert content_key(pixels, (2, 4), b"m") == expected
-    assert content_key(memoryview(pixels.tobytes()), (2, 4), b"m") == expected
-    assert content_key(pixels[:, ::-1][:, ::-1], (2, 4), b"m") == expected
+def test_bytes_and_a_view_of_the_same_pixels_share_a_key() -> None:
+    pixels = bytes(range(2 * 4 * 3))
+    assert content_key(memoryview(pixels), (2, 4), b"m") == content_key(pixels, (2, 4), b"m")
 
 
 def test_the_same_image_in_another_container_has_another_digest_and_the_same_key(encode) -> None:
     image = Image.effect_noise((64, 96), 90).convert("RGB")
     items = [open_image(encode(image, kind), DecodeLimits(), RULE) for kind in ("PNG", "BMP")]
     assert items[0].digest != items[1].digest
-    keys = {content_key(load_pixels(item), item.size, b"m") for item in items}
+    keys = {content_key(load_pixels(item).tobytes(), item.size, b"m") for item in items}
     assert len(keys) == 1
 
 

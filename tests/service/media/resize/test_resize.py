@@ -7,7 +7,9 @@ import pytest
 from PIL import Image
 
 from service.errors import MediaError
-from service.media.resize.image_rule import PixelRule, fit, fit_area
+from service.media.error_location import ErrorLocation
+from service.media.item import Size
+from service.media.resize.image_rule import PixelRule, fit_area
 from service.media.resize.resize import resize
 
 RULE = PixelRule()
@@ -26,6 +28,10 @@ VECTORS = [
     ((20, 4000), (32, 4000), 125),
     ((100, 20000), (96, 19200), 1800),
 ]
+
+
+def fit(height: int, width: int, rule: PixelRule, param: str | None = None, index: int | None = None) -> Size:
+    return rule.plan(height, width, ErrorLocation(param, index)).size
 
 
 @pytest.mark.parametrize(("stored", "fitted", "num_tokens"), VECTORS)
