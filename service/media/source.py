@@ -6,9 +6,10 @@ Refuses URLs: `fetch/` and `local_file.py` read those that are allowed. Opens no
 import binascii
 import re
 from collections.abc import Mapping
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from service.media.error_location import ErrorLocation
+from service.media.item import MediaKind
 
 MIN_UNPADDED_CHARS = 100
 """A shorter text with a slash and no padding is a path: no image and no audio is so small, but for some GIFs."""
@@ -22,25 +23,22 @@ def decode_base64(text: str) -> bytes:
     Raises:
         ValueError: it is anything else.
     """
-    if len(text) % 4 == 0:
+    num_missing = -len(text) % 4
+    if text.endswith("===") or num_missing == 3:
+        raise ValueError("at most two signs are padding")
+    if num_missing == 0:
         try:
-            return _strict(text)
+            return binascii.a2b_base64(text, strict_mode=True)
         except ValueError:
-            return _strict(_standard(text))
+            return binascii.a2b_base64(_standard(text), strict_mode=True)
     if text.endswith("=") or ("/" in text and len(text) < MIN_UNPADDED_CHARS):
         raise ValueError("padding is complete or missing altogether")
-    return _strict(_standard(text + "=" * (-len(text) % 4)))
+    return binascii.a2b_base64(_standard(text) + "=" * num_missing, strict_mode=True)
 
 
 def num_decoded(text: str) -> int:
     """Return the number of bytes that base64 text decodes to."""
     return len(text) * 3 // 4 - text[-2:].count("=")
-
-
-def _strict(text: str) -> bytes:
-    if text.endswith("==="):
-        raise ValueError("at most two signs are padding")
-    return binascii.a2b_base64(text, strict_mode=True)
 
 
 def _standard(text: str) -> str:
@@ -56,12 +54,9 @@ def _standard(text: str) -> str:
     return text.replace("-", "+").replace("_", "/")
 
 
-What = Literal["image", "video", "audio"]
-"""The kind of media, as errors name it."""
-
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}):")
 _PATH_SIGNS = frozenset("./\\~")
-_ACCEPTED: Mapping[What, str] = {
+_ACCEPTED: Mapping[MediaKind, str] = {
     "image": "send a data URI such as `data:image/png;base64,...`, or bare base64",
     "video": "send a data URI such as `data:video/mp4;base64,...`, or bare base64",
     "audio": "send a data URI such as `data:audio/wav;base64,...`, or bare base64",
@@ -69,7 +64,7 @@ _ACCEPTED: Mapping[What, str] = {
 
 
 def read_source(
-    text: str, *, max_bytes: int, param: str | None = None, index: int | None = None, what: What = "image"
+    text: str, *, max_bytes: int, param: str | None = None, index: int | None = None, what: MediaKind = "image"
 ) -> bytes:
     """Return the encoded bytes that a data URI or bare base64 carries.
 
@@ -89,35 +84,14 @@ def read_source(
     Source: RFC 2397 (data URIs), RFC 4648 section 4 (base64), docs/notes/security.md
     """
     location = ErrorLocation(param, index)
-    scheme = _SCHEME.match(text)
-    if scheme is None:
-        return _decode(text, max_bytes, location, what)
-    if scheme[1].lower() != "data":
-        _refuse_scheme(scheme[1].lower(), location, what)
-    media_type, comma, data = text[scheme.end() :].partition(",")
-    if not comma or not media_type.lower().endswith(";base64"):
-        location.refuse("media_undecodable", f"The data URI of the {what} is not marked `;base64`; {_ACCEPTED[what]}.")
-    return _decode(data, max_bytes, location, what)
-
-
-def scheme_of(text: str) -> str | None:
-    """The scheme that a source begins with, in lower case; None for bare base64."""
-    scheme = _SCHEME.match(text)
-    return scheme[1].lower() if scheme else None
-
-
-def _refuse_scheme(scheme: str, location: ErrorLocation, what: What) -> NoReturn:
-    if scheme in ("http", "https"):
-        location.refuse(
-            "media_source_refused",
-            f"The {what} is given as an {scheme} URL, and URL fetching is not enabled on this server: "
-            f"{_ACCEPTED[what]}.",
-        )
-    message = f"The {what} is given with the scheme `{scheme}:`, never opened: {_ACCEPTED[what]}."
-    location.refuse("media_source_refused", message)
-
-
-def _decode(data: str, max_bytes: int, location: ErrorLocation, what: What) -> bytes:
+    data = text
+    if (scheme := _SCHEME.match(text)) is not None:
+        if scheme[1].lower() != "data":
+            _refuse_scheme(scheme[1].lower(), location, what)
+        media_type, comma, data = text[scheme.end() :].partition(",")
+        if not comma or not media_type.lower().endswith(";base64"):
+            message = f"The data URI of the {what} is not marked `;base64`; {_ACCEPTED[what]}."
+            location.refuse("media_undecodable", message)
     data = data.rstrip()
     if not data:
         location.refuse("media_undecodable", f"The {what} is empty; {_ACCEPTED[what]}.")
@@ -130,7 +104,24 @@ def _decode(data: str, max_bytes: int, location: ErrorLocation, what: What) -> b
         return _refuse_not_base64(data, location, what)
 
 
-def _refuse_not_base64(data: str, location: ErrorLocation, what: What) -> NoReturn:
+def scheme_of(text: str) -> str | None:
+    """The scheme that a source begins with, in lower case; None for bare base64."""
+    scheme = _SCHEME.match(text)
+    return scheme[1].lower() if scheme else None
+
+
+def _refuse_scheme(scheme: str, location: ErrorLocation, what: MediaKind) -> NoReturn:
+    if scheme in ("http", "https"):
+        location.refuse(
+            "media_source_refused",
+            f"The {what} is given as an {scheme} URL, and URL fetching is not enabled on this server: "
+            f"{_ACCEPTED[what]}.",
+        )
+    message = f"The {what} is given with the scheme `{scheme}:`, never opened: {_ACCEPTED[what]}."
+    location.refuse("media_source_refused", message)
+
+
+def _refuse_not_base64(data: str, location: ErrorLocation, what: MediaKind) -> NoReturn:
     if _PATH_SIGNS.intersection(data[:64]) and len(data) < 4096:
         message = f"The {what} looks like a path, and no path is ever opened: {_ACCEPTED[what]}."
         location.refuse("media_source_refused", message)

@@ -20,10 +20,10 @@ from service.media.features.features import FeatureRule, open_features
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
 from service.media.image.read_options import AS_REFERENCE, ImageReadOptions, parse_color
-from service.media.item import MediaItem
+from service.media.item import MediaItem, MediaKind
 from service.media.local_file import LocalFiles
 from service.media.resize.image_rule import ImageRule
-from service.media.source import What, read_source, scheme_of
+from service.media.source import read_source, scheme_of
 from service.media.video.video_file import OpenVideo
 from service.media.video.video_rule import VideoRule
 from service.prompt.profile.profile import Modality
@@ -114,18 +114,18 @@ class MediaReader:
             part = place.part
             if not isinstance(part, ImagePart):
                 continue
-            self._rule_for(place)
-            uuid = part.uuid
-            if uuid is None:
+            if self._rule is None:
+                refuse_modality("an image", self.modalities, place.content_param, place.index)
+            if part.uuid is None:
                 continue
-            if _has_content(part):
-                named.add(uuid)
-            elif uuid not in named and self._uuids.find(self._tenant, uuid) is None:
-                missing.append(MissingMedia(uuid=uuid, param=place.param, index=place.index))
+            if (part.image_url if isinstance(part, ImageUrlPart) else part.image_embeds) is not None:
+                named.add(part.uuid)
+            elif part.uuid not in named and self._uuids.find(self._tenant, part.uuid) is None:
+                missing.append(MissingMedia(uuid=part.uuid, param=place.param, index=place.index))
         if missing:
             raise CacheMissError(missing)
 
-    def read(self, place: PlacedMedia) -> list[MediaItem]:
+    def read(self, place: PlacedMedia) -> Sequence[MediaItem]:
         """The image of a part; the images, where one tensor holds the features of several.
 
         Raises:
@@ -134,18 +134,21 @@ class MediaReader:
             ConflictError: the name that came with the content stands for other content.
             InputError: the part has neither content nor name.
         """
-        part = place.part
-        assert isinstance(part, ImagePart)  # `videos.read_video` reads the others
-        uuid = part.uuid
-        if not _has_content(part):
-            if uuid is None:
-                message = f"`{place.content_param}`: expected an image, or a known `uuid` beside it, got neither"
-                raise InputError("invalid_request", message, param=place.content_param, index=place.index)
-            item = self._read_again(self._named(uuid, place), place)
-            return [item.at(place.content_param, place.index)]
-        items = self._open(place)
-        if uuid is not None:
-            self._claim(uuid, items, place)
+        part, param = place.part, place.content_param
+        assert isinstance(part, ImagePart)  # `videos.read_video` and `audio.read_audio` read the others
+        assert self._rule is not None  # `check_known` comes first
+        items: Sequence[MediaItem]
+        if isinstance(part, ImageUrlPart) and part.image_url is not None:
+            encoded = self.encoded(url_of(part.image_url), param, place.index)
+            options, salt = self.options, self.salt
+            items = [open_image(encoded, self.limits, self._rule, param, place.index, options=options, salt=salt)]
+        elif isinstance(part, ImageEmbedsPart) and part.image_embeds is not None:
+            text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
+            items = open_features(text, grids, self._rules.features, param=param, index=place.index, salt=self.salt)
+        else:
+            return [self._named(part, place)]
+        if part.uuid is not None:
+            self._claim(part.uuid, items, place)
         return items
 
     def bind(self, answered: set[int]) -> None:
@@ -158,32 +161,7 @@ class MediaReader:
             if claim.index in answered:
                 self._uuids.bind(self._tenant, claim.uuid, claim.item)
 
-    def _open(self, place: PlacedMedia) -> list[MediaItem]:
-        part, param = place.part, place.content_param
-        if isinstance(part, ImageEmbedsPart):
-            assert part.image_embeds is not None  # `read` opens only what has content
-            text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
-            opened = open_features(text, grids, self._rules.features, param=param, index=place.index, salt=self.salt)
-            return [*opened]
-        assert isinstance(part, ImageUrlPart)  # as in `read`
-        assert part.image_url is not None  # as above
-        encoded = self.encoded(url_of(part.image_url), param, place.index)
-        rule = self._rule_for(place)
-        return [open_image(encoded, self.limits, rule, param, place.index, options=self.options, salt=self.salt)]
-
-    def _rule_for(self, place: PlacedMedia) -> ImageRule:
-        """How the model's images are resized; an error where it has none."""
-        if self._rule is None:
-            refuse_modality("an image", self.modalities, place.content_param, place.index)
-        return self._rule
-
-    def _read_again(self, item: MediaItem, place: PlacedMedia) -> MediaItem:
-        """A named image over the background that this request asks for; else as it was read when it was named."""
-        if self._has_background and isinstance(place.part, ImageUrlPart) and isinstance(item, ImageFile):
-            return item.read_as(self.options, self._rule_for(place))
-        return item
-
-    def encoded(self, url: str, param: str, index: int, *, max_bytes: int = 0, what: What = "image") -> bytes:
+    def encoded(self, url: str, param: str, index: int, *, max_bytes: int = 0, what: MediaKind = "image") -> bytes:
         """The bytes of an image or video: fetched already, of a local file, or in the text itself.
 
         Args:
@@ -204,16 +182,23 @@ class MediaReader:
             return local_files.read(url, max_bytes=max_bytes, param=param, index=index)
         return read_source(url, max_bytes=max_bytes, param=param, index=index, what=what)
 
-    def _named(self, uuid: str, place: PlacedMedia) -> MediaItem:
-        for claim in self.claims:
-            if claim.uuid == uuid:
-                return claim.item
-        bound = self._uuids.find(self._tenant, uuid)
-        if bound is None:
-            raise CacheMissError([MissingMedia(uuid=uuid, param=place.param, index=place.index)])
-        return bound.item
+    def _named(self, part: ImagePart, place: PlacedMedia) -> MediaItem:
+        """The image that a name stands for, over the background that this request asks for."""
+        if part.uuid is None:
+            message = f"`{place.content_param}`: expected an image, or a known `uuid` beside it, got neither"
+            raise InputError("invalid_request", message, param=place.content_param, index=place.index)
+        item = next((claim.item for claim in self.claims if claim.uuid == part.uuid), None)
+        if item is None:
+            bound = self._uuids.find(self._tenant, part.uuid)
+            if bound is None:
+                raise CacheMissError([MissingMedia(uuid=part.uuid, param=place.param, index=place.index)])
+            item = bound.item
+        if self._has_background and isinstance(part, ImageUrlPart) and isinstance(item, ImageFile):
+            assert self._rule is not None  # as in `read`
+            item = item.read_as(self.options, self._rule)
+        return item.at(place.content_param, place.index)
 
-    def _claim(self, uuid: str, items: list[MediaItem], place: PlacedMedia) -> None:
+    def _claim(self, uuid: str, items: Sequence[MediaItem], place: PlacedMedia) -> None:
         if len(items) != 1:
             message = f"`{place.param}.uuid`: got a name for {len(items)} images in one tensor; a name stands for one"
             raise InputError("invalid_request", message, param=f"{place.param}.uuid", index=place.index)
@@ -230,7 +215,3 @@ class MediaReader:
 def url_of(source: ImageSource) -> str:
     """What an image's source says, whichever of its two forms it has."""
     return source if isinstance(source, str) else source.url
-
-
-def _has_content(part: ImagePart) -> bool:
-    return (part.image_url if isinstance(part, ImageUrlPart) else part.image_embeds) is not None

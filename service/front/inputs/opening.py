@@ -18,8 +18,9 @@ from service.front.inputs.videos import is_file
 from service.media.audio.audio_file import AudioInfo, AudioLimits, OpenAudio, audio_format, check_audio, check_named
 from service.media.error_location import ErrorLocation
 from service.media.fetch.exchange import Take
+from service.media.item import MediaKind
 from service.media.key import file_digest
-from service.media.source import What, read_source
+from service.media.source import read_source
 from service.media.video.video_file import OpenVideo, VideoInfo, VideoLimits, check_video, container_of
 
 T = TypeVar("T")
@@ -144,7 +145,7 @@ class FileOpening:
             await asyncio.gather(*opening, return_exceptions=True)
 
 
-def _read(media: MediaReader, place: PlacedMedia, max_bytes: int, what: What) -> tuple[bytes, bytes]:
+def _read(media: MediaReader, place: PlacedMedia, max_bytes: int, what: MediaKind) -> tuple[bytes, bytes]:
     """A file's bytes and their digest."""
     part, index, param = place.part, place.index, place.content_param
     if isinstance(part, InputAudioPart):

@@ -18,20 +18,15 @@ class PlacedMedia:
 
     Attributes:
         param: path of its part.
+        content_param: path of its content; the same where the request has only a URL, `images` of Cohere's routes.
         index: its input, counted from 0.
         part: the part.
-        is_bare: the request has no part there, only the URL: `images` of Cohere's routes.
     """
 
     param: str
+    content_param: str
     index: int
     part: MediaPart
-    is_bare: bool = False
-
-    @property
-    def content_param(self) -> str:
-        """Path of its content."""
-        return self.param if self.is_bare else f"{self.param}.{self.part.__struct_config__.tag}"
 
     @property
     def url(self) -> str:

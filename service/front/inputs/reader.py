@@ -130,7 +130,7 @@ class InputReader:
         """
         if self.model.profile.images is None:
             refuse_modality("images", self.model.profile.modalities, "images")
-        places = [PlacedMedia(f"images[{index}]", index, part) for index, part in enumerate(images)]
+        places = [PlacedMedia(f"images[{i}]", f"images[{i}].image_url", i, part) for i, part in enumerate(images)]
         return Job(
             inputs=[JobInput(place.param, place, (place,)) for place in places],
             truncation=Truncation(self.model.profile.max_tokens),

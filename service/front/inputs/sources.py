@@ -89,7 +89,7 @@ def embed_inputs(request: EmbedRequest, options: PromptOptions) -> list[JobInput
         return [JobInput(f"texts[{i}]", text, (), options) for i, text in enumerate(request.texts)]
     if request.images is not None:
         parts = [ImageUrlPart(image_url=url) for url in request.images]
-        places = [PlacedMedia(f"images[{i}]", i, part, is_bare=True) for i, part in enumerate(parts)]
+        places = [PlacedMedia(f"images[{i}]", f"images[{i}]", i, part) for i, part in enumerate(parts)]
         return [JobInput(place.param, place, (place,), options) for place in places]
     return [_content_input(f"inputs[{i}]", item, i, options) for i, item in enumerate(request.inputs or [])]
 
@@ -122,7 +122,8 @@ def _messages_input(param: str, messages: list[Message], index: int, options: Pr
 def _places(parts: str | list[ContentPart], param: str, index: int) -> list[PlacedMedia]:
     if isinstance(parts, str):
         return []
-    return [PlacedMedia(f"{param}[{i}]", index, part) for i, part in enumerate(parts) if not isinstance(part, TextPart)]
+    media = [(f"{param}[{i}]", part) for i, part in enumerate(parts) if not isinstance(part, TextPart)]
+    return [PlacedMedia(path, f"{path}.{part.__struct_config__.tag}", index, part) for path, part in media]
 
 
 def is_short(inputs: Sequence[JobInput]) -> bool:

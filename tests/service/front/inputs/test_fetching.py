@@ -42,9 +42,7 @@ def run(
     rule = FeatureRule(hidden=8, width=8)
     rules = MediaRules(image_rule=PixelRule(), features=rule, limits=DecodeLimits(), uuids=UuidStore(0))
     images = MediaReader(rules, Tenant("", b"tenant", b"names"))
-    places = [
-        PlacedMedia(f"images[{index}]", index, ImageUrlPart(image_url=url), True) for index, url in enumerate(urls)
-    ]
+    places = [PlacedMedia(f"images[{i}]", f"images[{i}]", i, ImageUrlPart(image_url=url)) for i, url in enumerate(urls)]
     step = fetching.step(images, places, per_item=per_item)
     if step is not None:
         asyncio.run(step.run(take))
