@@ -31,7 +31,7 @@ class Budget:
     """Bytes that the media by URL of one request may have together.
 
     Attributes:
-        max_bytes: all images by URL.
+        max_bytes: of all files together.
         take_place: counts bytes in the queue, or refuses them.
         num_bytes: bytes fetched so far.
     """
@@ -51,7 +51,7 @@ class Budget:
         if self.num_bytes > self.max_bytes:
             raise MediaError(
                 "media_too_large",
-                f"The image files at the URLs of this request have more bytes together than the {self.max_bytes} that "
+                f"The files at the URLs of this request have more bytes together than the {self.max_bytes} that "
                 "are accepted.",
             )
         self.take_place(num_bytes)
@@ -165,7 +165,7 @@ class UrlFetch:
             self.fetcher.policy.check(parse_url(text))
         except UrlError as error:
             metrics.MEDIA_FETCHES.labels("refused").inc()
-            return MediaError("media_source_refused", f"The image's URL: {error}.")
+            return MediaError("media_source_refused", f"The URL of the media: {error}.")
         return None
 
 

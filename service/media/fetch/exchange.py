@@ -122,5 +122,5 @@ def _announced_bytes(fields: Mapping[str, str]) -> int:
 
 def _too_large(max_bytes: int) -> MediaError:
     return MediaError(
-        "media_too_large", f"The image file at the URL has more bytes than the {max_bytes} that are accepted."
+        "media_too_large", f"The file at the URL has more bytes than the {max_bytes} that are accepted."
     )

@@ -93,7 +93,7 @@ logger = logging.getLogger("cenote.fetch")
 
 
 class Fetcher:
-    """Fetches images for all requests.
+    """Fetches media for all requests.
 
     Attributes:
         policy: what may be fetched.

@@ -19,7 +19,7 @@ Key = tuple[bytes, str]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An image, and what its host knows it by.
+    """A file, and what its host knows it by.
 
     Attributes:
         body: the file.
@@ -36,7 +36,7 @@ class Known:
 
 
 class FetchMemory:
-    """Images of all tenants, within one bound. Used on the event loop only.
+    """Files of all tenants, within one bound. Used on the event loop only.
 
     Source: RFC 9110 section 13 (conditional requests), RFC 9111 section 5.2.2.5 (`no-store`).
     """

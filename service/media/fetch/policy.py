@@ -73,7 +73,7 @@ class FetchPolicy:
         private: hosts that may also be asked where their addresses are private.
         ports: ports that may be connected to.
         nat64_prefixes: this network's own translators.
-        max_bytes: largest image.
+        max_bytes: largest file.
         timeout_s: longest time of a fetch, redirects included, by the wall clock.
         connect_timeout_s: longest time until a hop's connection stands.
         max_redirects: hops after the first.
@@ -115,9 +115,9 @@ class FetchPolicy:
             UrlError: the host or the port is not allowed.
         """
         if url.host not in self.allowed and url.host not in self.private:
-            raise UrlError("got a host that images are not fetched from here")
+            raise UrlError("got a host that media are not fetched from here")
         if url.port not in self.ports:
-            raise UrlError("got a port that images are not fetched from here")
+            raise UrlError("got a port that media are not fetched from here")
 
     def permits(self, host: Host, address: Address) -> bool:
         """Return whether a host may be connected to at an address."""
