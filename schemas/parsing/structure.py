@@ -31,23 +31,16 @@ def check_structure(raw: bytes) -> None:
     if len(raw) <= min(MAX_CONTAINERS, MAX_COMMAS):
         return  # each bracket and comma is a byte
     slices = (raw[start : start + _SLICE_BYTES] for start in range(0, len(raw), _SLICE_BYTES))
-    if _excess(_marks(piece) for piece in slices) is None:
-        return
-    if (error := _excess(_marks(piece) for piece in _outside_strings(raw))) is not None:
+    if _excess(slices) is not None and (error := _excess(_outside_strings(raw))) is not None:
         raise error
 
 
-def _marks(piece: bytes) -> tuple[int, int]:
-    """Containers and commas."""
-    return piece.count(b"[") + piece.count(b"{"), piece.count(b",")
-
-
-def _excess(counts: Iterable[tuple[int, int]]) -> RuleError | None:
+def _excess(slices: Iterable[bytes]) -> RuleError | None:
     """The error of a text that holds too much; slice by slice, so that other threads get their turn."""
     num_containers = num_commas = 0
-    for containers, commas in counts:
-        num_containers += containers
-        num_commas += commas
+    for piece in slices:
+        num_containers += piece.count(b"[") + piece.count(b"{")
+        num_commas += piece.count(b",")
         if num_containers > MAX_CONTAINERS:
             return _too_many(MAX_CONTAINERS, "arrays and objects")
         if num_commas > MAX_COMMAS:
