@@ -147,12 +147,9 @@ class CheckpointFiles:
         return prompts
 
     def matryoshka(self, dimensions: int) -> tuple[int, ...] | None:
-        """Lengths that config.json offers, ascending; None where it says nothing.
+        """Lengths that config.json offers, ascending, `dimensions` the last; None where it says nothing.
 
         `matryoshka_dimensions` (a list) and `is_matryoshka` (a boolean; false offers the full length alone) are vLLM's.
-
-        Args:
-            dimensions: the full length; always offered.
 
         Raises:
             UnsupportedModelError: they are no lengths.
@@ -181,10 +178,7 @@ def positive(section: Mapping[str, Any], name: str) -> int:
 
 
 def check_ropes(config: Mapping[str, Any]) -> None:
-    """Refuse a rotary embedding that would make a vector depend on its batch, or that is not known.
-
-    Args:
-        config: config.json; parts of it are looked at too.
+    """Refuse a rotary embedding of config.json or a part of it that is not known, or that ties a vector to its batch.
 
     Raises:
         CheckpointError: it has one of another type.

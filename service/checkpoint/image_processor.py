@@ -57,9 +57,6 @@ class Scaling:
 def read_image_processor(folder: Path, model_type: object) -> Mapping[str, Any]:
     """The image processor's values, defaults filled in; null means absent.
 
-    Args:
-        model_type: by config.json.
-
     Raises:
         CheckpointError: there is no such file, it is damaged, or it asks for what is not supported.
     """
@@ -76,9 +73,6 @@ def read_image_processor(folder: Path, model_type: object) -> Mapping[str, Any]:
 
 def read_scaling(folder: Path, model_type: object) -> Scaling:
     """The scaling of pixels.
-
-    Args:
-        model_type: by config.json.
 
     Raises:
         CheckpointError: as `read_image_processor`; or they are no numbers for three channels.

@@ -101,7 +101,6 @@ def audio_key(samples: memoryview, rule: AudioRule, fingerprint: bytes, *, tenan
 
     Args:
         samples: bytes of float32, one channel.
-        rule: under which they were made.
     """
     return _digest(b"sound", tenant_salt, fingerprint, AUDIO_VERSION, *rule.key_parts, samples)
 
@@ -128,10 +127,7 @@ def features_source_digest(features: bytes, *, tenant_salt: bytes = b"") -> byte
 def features_key(digest: bytes, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
     """Level-1 key of features: SHA-256 over salt, model fingerprint and level-2 key.
 
-    The level-2 key stands for all the rest, so that megabytes are hashed once and not twice.
-
-    Args:
-        digest: what `features_digest` gave.
+    The level-2 key, by `features_digest`, stands for all the rest: megabytes are hashed once and not twice.
     """
     return _digest(b"features", tenant_salt, fingerprint, digest)
 

@@ -21,7 +21,6 @@ def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> C
     Args:
         one: an input that is not token ids.
         media: reads its media; None where no input of the request has any.
-        index: of the input.
 
     Raises:
         InputError: an image, a video or an audio file is at fault, or a system message holds one.

@@ -152,11 +152,7 @@ class MediaReader:
         return items
 
     def bind(self, answered: set[int]) -> None:
-        """Bind the names of the inputs that were answered.
-
-        Args:
-            answered: their indexes.
-        """
+        """Bind the names of the inputs that were answered, by their indexes."""
         for claim in self.claims:
             if claim.index in answered:
                 self._uuids.bind(self._tenant, claim.uuid, claim.item)
@@ -165,7 +161,6 @@ class MediaReader:
         """The bytes of an image or video: fetched already, of a local file, or in the text itself.
 
         Args:
-            index: its input.
             max_bytes: largest file accepted; 0 for an image's limit.
 
         Raises:

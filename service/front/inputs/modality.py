@@ -14,8 +14,6 @@ def refuse_modality(got: str, taken: Sequence[Modality], param: str, index: int 
 
     Args:
         got: what came, with its article.
-        taken: the model's modalities.
-        index: its input.
 
     Raises:
         InputError: `unsupported_modality`, always.

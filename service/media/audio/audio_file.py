@@ -33,9 +33,6 @@ class AudioRule:
 
         transformers takes a random place. One that is always the same keeps a vector the same, and audio cached.
 
-        Args:
-            num_samples: of the whole audio, at `rate_hz`.
-
         Source: transformers 5.23 `ClapFeatureExtractor._get_input_mel`, "rand_trunc".
         """
         if self.crop_samples is None or num_samples <= self.crop_samples:

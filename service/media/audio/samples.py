@@ -55,11 +55,7 @@ class Audio:
     def of(
         cls, file: OpenAudio, rule: AudioRule, param: str | None = None, index: int | None = None, *, salt: bytes = b""
     ) -> "Audio":
-        """The audio of a file.
-
-        Args:
-            file: whose container has been read, and is within the limits.
-        """
+        """The audio of a file that is within the limits."""
         return cls(file, rule, audio_digest(file.identity, rule, tenant_salt=salt), salt, param, index)
 
     @property

@@ -42,7 +42,6 @@ class Exchange:
         """Send the request and read the answer's head.
 
         Args:
-            url: whose target is asked for, of which host.
             conditions: `If-None-Match`, `If-Modified-Since`, or nothing.
 
         Raises:
@@ -121,6 +120,4 @@ def _announced_bytes(fields: Mapping[str, str]) -> int:
 
 
 def _too_large(max_bytes: int) -> MediaError:
-    return MediaError(
-        "media_too_large", f"The file at the URL has more bytes than the {max_bytes} that are accepted."
-    )
+    return MediaError("media_too_large", f"The file at the URL has more bytes than the {max_bytes} that are accepted.")

@@ -57,9 +57,6 @@ class VideoRule:
 
         ``max = max(min(max_frame, total / n · 2), 1.05 · min_frame)``; never above `max_frame_pixels`.
 
-        Args:
-            height: of the frames, pixels.
-
         Returns:
             Height and width, whole visual tokens; an extreme shape may leave a side of 0.
         """
