@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from service.media.audio.samples import SLACK_S, Audio, samples_of
 from service.media.error_location import ErrorLocation
 from tests.models.audio.audios import FILES, decoded, encode, tone
 from tests.models.audio.checkpoints import RATE_HZ
+from tests.service.decode.misbehaving import misbehaving
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
 PLACE = ErrorLocation("inputs[3].content[0].input_audio", 3)
@@ -145,28 +145,6 @@ def test_a_file_that_is_none_names_its_place(start: Start, encoded: bytes) -> No
     assert "cannot be decoded" in error.message
 
 
-def misbehaving(tmp_path: Path, what: str) -> list[str]:
-    """A worker that does `what` for a file that ends in `BAD`."""
-    program = tmp_path / "worker.py"
-    program.write_text(
-        textwrap.dedent(
-            """
-            import os, socket, time
-            from pathlib import Path
-            from service.decode import av_worker
-
-            def misbehave(task):
-            {what}
-
-            decode = av_worker.decode
-            av_worker.decode = lambda task: misbehave(task) if task.encoded.endswith(b"BAD") else decode(task)
-            av_worker.main()
-            """
-        ).replace("{what}", textwrap.indent(what, "    "))
-    )
-    return [sys.executable, str(program), "audio"]
-
-
 @LINUX
 @pytest.mark.parametrize(
     ("what", "words"),
@@ -180,7 +158,7 @@ def misbehaving(tmp_path: Path, what: str) -> list[str]:
 )
 def test_a_file_that_breaks_its_process_fails_alone(start: Start, tmp_path: Path, what: str, words: str) -> None:
     encoded = encode(tone(0.2))
-    decoder = start(deadline_s=2, command=misbehaving(tmp_path, what))
+    decoder = start(deadline_s=2, command=misbehaving(tmp_path, what, "audio"))
     began_s = time.monotonic()
     with pytest.raises(MediaError, match=words):
         asyncio.run(decoder.info(encoded + b"BAD", "wav", PLACE))

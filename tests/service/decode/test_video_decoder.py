@@ -16,6 +16,7 @@ from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.item import QWEN3_VL
 from service.media.video.video_file import OpenVideo, VideoFile, VideoInfo
+from tests.service.decode.misbehaving import misbehaving
 from tests.video_file import video
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
@@ -42,28 +43,6 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 def clip(encoded: bytes) -> VideoFile:
     return VideoFile(OpenVideo(encoded, "mp4", INFO, b""), SIZE, QWEN3_VL)
-
-
-def misbehaving(tmp_path: Path, what: str) -> list[str]:
-    """A worker that does `what` for a file that ends in `BAD`."""
-    program = tmp_path / "worker.py"
-    program.write_text(
-        textwrap.dedent(
-            """
-            import os, socket, time
-            from pathlib import Path
-            from service.decode import av_worker
-
-            def misbehave(task):
-            {what}
-
-            decode = av_worker.decode
-            av_worker.decode = lambda task: misbehave(task) if task.encoded.endswith(b"BAD") else decode(task)
-            av_worker.main()
-            """
-        ).replace("{what}", textwrap.indent(what, "    "))
-    )
-    return [sys.executable, str(program), "video"]
 
 
 def test_a_process_says_and_gives_what_the_reader_does(start: Start) -> None:
@@ -95,7 +74,7 @@ def test_a_file_that_is_none_names_its_place(start: Start, encoded: bytes) -> No
 )
 def test_a_file_that_breaks_its_process_fails_alone(start: Start, tmp_path: Path, what: str, words: str) -> None:
     encoded = video(4)
-    decoder = start(deadline_s=2, command=misbehaving(tmp_path, what))
+    decoder = start(deadline_s=2, command=misbehaving(tmp_path, what, "video"))
     began_s = time.monotonic()
     with pytest.raises(MediaError, match=words):
         asyncio.run(decoder.info(encoded + b"BAD", "mp4", PLACE))
@@ -111,7 +90,7 @@ def test_a_file_that_breaks_its_process_fails_alone(start: Start, tmp_path: Path
 def test_a_process_opens_neither_file_nor_socket(start: Start, tmp_path: Path, what: str) -> None:
     """Were it opened, the answer would be a container's; an `OSError` is a file that cannot be read."""
     told = f"try:\n    {what}\nexcept OSError:\n    raise\nreturn decode(task)"
-    program = misbehaving(tmp_path, textwrap.dedent(told))
+    program = misbehaving(tmp_path, textwrap.dedent(told), "video")
     decoder = start(command=program)
     with pytest.raises(MediaError):
         asyncio.run(decoder.info(video(4) + b"BAD", "mp4", PLACE))
