@@ -32,3 +32,6 @@ class ErrorLocation:
             MediaError: always. It has no cause attached, so that a library's text cannot reach a log of ours.
         """
         raise MediaError(code, message, param=self.param, index=self.index) from None
+
+
+NO_LOCATION = ErrorLocation()

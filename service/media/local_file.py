@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote_to_bytes
 
-from service.media.error_location import ErrorLocation
+from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.settings import SettingsError
 
 REFUSED = (
@@ -60,7 +60,7 @@ class LocalFiles:
             return None
         return cls([_allowed(path.strip()) for path in media_paths.split(",")])
 
-    def read(self, url: str, *, max_bytes: int, param: str | None = None, index: int | None = None) -> bytes:
+    def read(self, url: str, *, max_bytes: int, location: ErrorLocation = NO_LOCATION) -> bytes:
         """The bytes of a file.
 
         Args:
@@ -69,7 +69,6 @@ class LocalFiles:
         Raises:
             MediaError: `media_source_refused`, `media_too_large`.
         """
-        location = ErrorLocation(param, index)
         try:
             descriptor = self._open(_parts(url))
             try:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import NoReturn
 
-from service.media.error_location import ErrorLocation
+from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.item import MediaKind
 
 MIN_UNPADDED_CHARS = 100
@@ -64,7 +64,7 @@ _ACCEPTED: Mapping[MediaKind, str] = {
 
 
 def read_source(
-    text: str, *, max_bytes: int, param: str | None = None, index: int | None = None, what: MediaKind = "image"
+    text: str, *, max_bytes: int, location: ErrorLocation = NO_LOCATION, what: MediaKind = "image"
 ) -> bytes:
     """Return the encoded bytes that a data URI or bare base64 carries.
 
@@ -83,7 +83,6 @@ def read_source(
 
     Source: RFC 2397 (data URIs), RFC 4648 section 4 (base64), docs/notes/security.md
     """
-    location = ErrorLocation(param, index)
     data = text
     if (scheme := _SCHEME.match(text)) is not None:
         if scheme[1].lower() != "data":

@@ -134,17 +134,16 @@ class MediaReader:
             ConflictError: the name that came with the content stands for other content.
             InputError: the part has neither content nor name.
         """
-        part, param = place.part, place.content_param
+        part, location = place.part, ErrorLocation(place.content_param, place.index)
         assert isinstance(part, ImagePart)  # `videos.read_video` and `audio.read_audio` read the others
         assert self._rule is not None  # `check_known` comes first
         items: Sequence[MediaItem]
         if isinstance(part, ImageUrlPart) and part.image_url is not None:
-            encoded = self.encoded(url_of(part.image_url), param, place.index)
-            options, salt = self.options, self.salt
-            items = [open_image(encoded, self.limits, self._rule, param, place.index, options=options, salt=salt)]
+            encoded = self.encoded(url_of(part.image_url), location)
+            items = [open_image(encoded, self.limits, self._rule, location, options=self.options, salt=self.salt)]
         elif isinstance(part, ImageEmbedsPart) and part.image_embeds is not None:
             text, grids = part.image_embeds.image_embeds, part.image_embeds.image_grid_thw
-            items = open_features(text, grids, self._rules.features, param=param, index=place.index, salt=self.salt)
+            items = open_features(text, grids, self._rules.features, location, salt=self.salt)
         else:
             return [self._named(part, place)]
         if part.uuid is not None:
@@ -157,7 +156,7 @@ class MediaReader:
             if claim.index in answered:
                 self._uuids.bind(self._tenant, claim.uuid, claim.item)
 
-    def encoded(self, url: str, param: str, index: int, *, max_bytes: int = 0, what: MediaKind = "image") -> bytes:
+    def encoded(self, url: str, location: ErrorLocation, *, max_bytes: int = 0, what: MediaKind = "image") -> bytes:
         """The bytes of an image or video: fetched already, of a local file, or in the text itself.
 
         Args:
@@ -168,14 +167,14 @@ class MediaReader:
         """
         fetched = self.fetched.get(url) if self.fetched else None
         if isinstance(fetched, MediaError):
-            ErrorLocation(param, index).refuse(fetched.code, fetched.message)
+            location.refuse(fetched.code, fetched.message)
         if fetched is not None:
             return fetched
         max_bytes = max_bytes or self.limits.max_encoded_bytes
         local_files = self._rules.local_files
         if local_files is not None and scheme_of(url) == "file":
-            return local_files.read(url, max_bytes=max_bytes, param=param, index=index)
-        return read_source(url, max_bytes=max_bytes, param=param, index=index, what=what)
+            return local_files.read(url, max_bytes=max_bytes, location=location)
+        return read_source(url, max_bytes=max_bytes, location=location, what=what)
 
     def _named(self, part: ImagePart, place: PlacedMedia) -> MediaItem:
         """The image that a name stands for, over the background that this request asks for."""

@@ -147,13 +147,13 @@ class FileOpening:
 
 def _read(media: MediaReader, place: PlacedMedia, max_bytes: int, what: MediaKind) -> tuple[bytes, bytes]:
     """A file's bytes and their digest."""
-    part, index, param = place.part, place.index, place.content_param
+    part, location = place.part, ErrorLocation(place.content_param, place.index)
     if isinstance(part, InputAudioPart):
-        data = part.input_audio.data
-        encoded = read_source(data, max_bytes=max_bytes, param=f"{param}.data", index=index, what=what)
+        data_location = ErrorLocation(f"{place.content_param}.data", place.index)
+        encoded = read_source(part.input_audio.data, max_bytes=max_bytes, location=data_location, what=what)
     else:
-        encoded = media.encoded(place.url, param, index, max_bytes=max_bytes, what=what)
+        encoded = media.encoded(place.url, location, max_bytes=max_bytes, what=what)
     if len(encoded) > max_bytes:  # what came by URL had another limit
         message = f"The {what} file has {len(encoded)} bytes; at most {max_bytes} are accepted."
-        ErrorLocation(param, index).refuse("media_too_large", message)
+        location.refuse("media_too_large", message)
     return encoded, file_digest(encoded)

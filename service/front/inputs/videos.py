@@ -70,9 +70,8 @@ def read_video(reader: MediaReader, place: PlacedMedia) -> Video:
     if is_file(place):
         return _of_file(reader, rule, place)
     listed = frame_list(place, rule)
-    sources = zip(listed.urls, listed.params, strict=True)
-    encoded = [reader.encoded(url, param, place.index) for url, param in sources]
     locations = [ErrorLocation(param, place.index) for param in listed.params]
+    encoded = [reader.encoded(url, location) for url, location in zip(listed.urls, locations, strict=True)]
     pairs = open_frames(encoded, locations, reader.limits, rule, options=reader.options, salt=reader.salt)
     return Video(pairs, listed.times_s(part.fps))
 

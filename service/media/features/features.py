@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NoReturn
 
-from service.media.error_location import ErrorLocation
+from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.features.tensor import Tensor, first_beyond, is_finite, shown
 from service.media.features.tensor_file import read_tensor_file
 from service.media.item import ITEM_BYTES, QWEN3_VL, GridThw, MediaKind, Patches, SentAs, TensorDtype
@@ -159,9 +159,8 @@ def open_features(
     text: str,
     grid_thw: Sequence[int | list[int]],
     rule: FeatureRule,
+    place: ErrorLocation = NO_LOCATION,
     *,
-    param: str | None = None,
-    index: int | None = None,
     salt: bytes = b"",
 ) -> list[FeaturesItem]:
     """Read features and check everything that can be wrong with them.
@@ -178,7 +177,7 @@ def open_features(
 
     Source: docs/notes/api-contract.md.
     """
-    path = param or "image_embeds"
+    path, index = place.param or "image_embeds", place.index
     if not rule.is_accepted:
         ErrorLocation(path, index).refuse("media_source_refused", "This server takes no features in place of images.")
     grids = read_grids(grid_thw, ErrorLocation(f"{path}.image_grid_thw", index), rule.patches)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import BmpImagePlugin, GifImagePlugin, Image, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 from PIL.ImageFile import ImageFile as PillowFile
 
-from service.media.error_location import ErrorLocation
+from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.image.format import Format, needed_bytes
 from service.media.image.header import UNREADABLE, Header
 from service.media.image.image_file import ImageFile
@@ -37,7 +37,7 @@ def render(
     header: Header,
     options: ImageReadOptions,
     size: Size,
-    location: ErrorLocation | None = None,
+    location: ErrorLocation = NO_LOCATION,
     *,
     framing: Framing | None = None,
 ) -> NDArray[np.uint8]:
@@ -51,8 +51,7 @@ def render(
 
     Source: docs/notes/qwen3-vl-embedding.md.
     """
-    location = location or ErrorLocation()
-    image = decode_rgb(encoded, header, background=options.background, param=location.param, index=location.index)
+    image = decode_rgb(encoded, header, location, background=options.background)
     return np.ascontiguousarray(resize(image, size) if framing is None else frame(image, framing, size))
 
 
@@ -89,12 +88,7 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 
 def decode_rgb(
-    encoded: bytes,
-    header: Header,
-    *,
-    background: Background | None = None,
-    param: str | None = None,
-    index: int | None = None,
+    encoded: bytes, header: Header, location: ErrorLocation = NO_LOCATION, *, background: Background | None = None
 ) -> Image.Image:
     """Decode the first frame in full, bring it to RGB and turn it as the header's orientation says.
 
@@ -125,7 +119,7 @@ def decode_rgb(
     except Exception:  # noqa: BLE001  # fuzzing found eight unrelated classes, from SyntaxError to struct.error
         image = None
     if image is None:
-        ErrorLocation(param, index).refuse("media_undecodable", UNREADABLE)
+        location.refuse("media_undecodable", UNREADABLE)
     return turn_upright(image, header.orientation)
 
 

@@ -8,7 +8,7 @@ isolated.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from service.media.error_location import ErrorLocation
+from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.image.format import Format, sniff, walk
 from service.media.image.orientation import AS_STORED, read_orientation
 from service.media.image.parts import TooManyPartsError
@@ -77,7 +77,7 @@ class Header:
 
 
 def read_header(
-    encoded: bytes, limits: DecodeLimits, *, upright: bool = False, param: str | None = None, index: int | None = None
+    encoded: bytes, limits: DecodeLimits, location: ErrorLocation = NO_LOCATION, *, upright: bool = False
 ) -> Header:
     """Sniff the format, read the size, refuse what is too large; decode nothing.
 
@@ -92,7 +92,6 @@ def read_header(
 
     Source: docs/notes/security.md.
     """
-    location = ErrorLocation(param, index)
     if len(encoded) > limits.max_encoded_bytes:
         message = f"The image file has {len(encoded)} bytes; at most {limits.max_encoded_bytes} are accepted."
         location.refuse("media_too_large", message)

@@ -6,7 +6,7 @@
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from service.media.error_location import ErrorLocation
+from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.image.header import USUAL_SCANS, DecodeLimits, Header, read_header
 from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
 from service.media.item import GridThw, MediaKind, SentAs, Size
@@ -97,8 +97,7 @@ def open_image(
     encoded: bytes,
     limits: DecodeLimits,
     rule: ImageRule,
-    param: str | None = None,
-    index: int | None = None,
+    location: ErrorLocation = NO_LOCATION,
     *,
     options: ImageReadOptions = AS_REFERENCE,
     salt: bytes = b"",
@@ -108,8 +107,7 @@ def open_image(
     Raises:
         MediaError: `media_too_large`, `media_undecodable`, or `invalid_request` from the rule.
     """
-    location = ErrorLocation(param, index)
-    header = read_header(encoded, limits, upright=options.upright, param=param, index=index)
+    header = read_header(encoded, limits, location, upright=options.upright)
     plan, patches = rule.plan(*header.upright_size, location), rule.patches
     identity, grid_thw = file_digest(encoded), patches.grid_thw(*plan.size)
     return ImageFile(
@@ -123,6 +121,6 @@ def open_image(
         framing=plan.framing,
         options=options,
         salt=salt,
-        param=param,
-        index=index,
+        param=location.param,
+        index=location.index,
     )

@@ -33,7 +33,7 @@ def open_frames(
     Source: qwen-vl-utils 0.0.14, `fetch_video`, a list of frames.
     """
     headers = [
-        read_header(one, limits, upright=options.upright, param=location.param, index=location.index)
+        read_header(one, limits, location, upright=options.upright)
         for one, location in zip(encoded, locations, strict=True)
     ]
     first_size = rule.first.plan(*headers[0].upright_size, locations[0]).size

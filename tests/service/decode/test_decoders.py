@@ -20,6 +20,7 @@ from service import metrics
 from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
 from service.decode.worker_process import WorkerProcess
 from service.errors import MediaError, ModelError, UnavailableError
+from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
@@ -75,7 +76,7 @@ def item(side: int, seed: int = 0) -> ImageFile:
     buffer = io.BytesIO()
     noise = np.random.default_rng(seed).integers(0, 256, (side, side, 3), dtype=np.uint8)
     Image.fromarray(noise).save(buffer, "PNG")
-    return open_image(buffer.getvalue(), DecodeLimits(), PixelRule(), f"images[{side}]", side)
+    return open_image(buffer.getvalue(), DecodeLimits(), PixelRule(), ErrorLocation(f"images[{side}]", side))
 
 
 def replaced(reason: str) -> float:
@@ -99,7 +100,7 @@ def test_a_process_gives_the_pixels_of_a_thread(start: Start) -> None:
 
 def test_a_file_that_is_cut_is_refused_by_its_place_and_the_process_stays(start: Start) -> None:
     encoded = (MEDIA / "real0.jpg").read_bytes()
-    broken = open_image(encoded[: len(encoded) // 2], DecodeLimits(), PixelRule(), "images[3]", 3)
+    broken = open_image(encoded[: len(encoded) // 2], DecodeLimits(), PixelRule(), ErrorLocation("images[3]", 3))
     decoder = start()
     before = replaced("lost")
     with pytest.raises(MediaError) as caught:

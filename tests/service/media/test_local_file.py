@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import MediaError
+from service.media.error_location import ErrorLocation
 from service.media.local_file import REFUSED, LocalFiles
 from service.settings import SettingsError
 
@@ -28,7 +29,7 @@ def allowed(tmp_path: Path) -> Path:
 def read(folder: Path, url: str, max_bytes: int = 1000) -> bytes:
     files = LocalFiles.of(str(folder))
     assert files is not None
-    return files.read(url, max_bytes=max_bytes, param="input[0]", index=2)
+    return files.read(url, max_bytes=max_bytes, location=ErrorLocation("input[0]", 2))
 
 
 def refusal(folder: Path, url: str, max_bytes: int = 1000) -> MediaError:

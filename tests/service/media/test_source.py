@@ -3,6 +3,7 @@ import base64
 import pytest
 
 from service.errors import MediaError
+from service.media.error_location import ErrorLocation
 from service.media.source import read_source
 
 DATA = bytes(range(256))
@@ -27,7 +28,7 @@ def test_a_data_uri_and_bare_base64_give_the_bytes_whatever_the_media_type_says(
 @pytest.mark.parametrize("text", ["http://example.com/a.png", "HTTPS://example.com/a.png"])
 def test_a_url_is_refused_and_the_message_says_what_to_send(text: str) -> None:
     with pytest.raises(MediaError) as caught:
-        read_source(text, max_bytes=10, param="input[0]", index=3)
+        read_source(text, max_bytes=10, location=ErrorLocation("input[0]", 3))
     assert caught.value.code == "media_source_refused"
     assert "URL fetching is not enabled on this server" in caught.value.message
     assert "data URI" in caught.value.message

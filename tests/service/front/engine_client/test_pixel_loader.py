@@ -13,6 +13,7 @@ from service.errors import MediaError
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
 from service.front.tenant import Tenant
 from service.ipc.arena import PixelArena
+from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
@@ -28,7 +29,7 @@ def item(seed: int, form: str = "PNG", *, broken: bool = False, tenant: Tenant =
     Image.fromarray(pixels).save(buffer, form)
     encoded = buffer.getvalue()
     cut = encoded[: len(encoded) // 2] if broken else encoded
-    return open_image(cut, DecodeLimits(), RULE, f"images[{seed}]", seed, salt=tenant.salt)
+    return open_image(cut, DecodeLimits(), RULE, ErrorLocation(f"images[{seed}]", seed), salt=tenant.salt)
 
 
 def num_decoded() -> float:

@@ -15,6 +15,7 @@ from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 
 from service.errors import MediaError
+from service.media.error_location import ErrorLocation
 from service.media.features.features import FeatureRule, FeaturesItem, open_features
 from service.media.features.npy_file import write_npy
 from service.media.features.safetensors_file import ORIGIN, write_safetensors
@@ -61,7 +62,7 @@ def saved_by_torch(**options: Any) -> bytes:
 
 def opened(file: bytes | str, grid: list[Any] = GRID, rule: FeatureRule = RULE) -> list[FeaturesItem]:
     text = file if isinstance(file, str) else base64.b64encode(file).decode()
-    return open_features(text, grid, rule, param=PARAM, index=3)
+    return open_features(text, grid, rule, ErrorLocation(PARAM, 3))
 
 
 def refusal(file: bytes | str, grid: list[Any] = GRID, rule: FeatureRule = RULE) -> MediaError:

@@ -6,6 +6,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from service.errors import MediaError
+from service.media.error_location import ErrorLocation
 from service.media.image.decode import decode_rgb
 from service.media.image.header import DecodeLimits, read_header
 
@@ -29,7 +30,7 @@ STILLS = [
 
 
 def decode(encoded: bytes) -> Image.Image:
-    return decode_rgb(encoded, read_header(encoded, LIMITS), param="image", index=7)
+    return decode_rgb(encoded, read_header(encoded, LIMITS), ErrorLocation("image", 7))
 
 
 def reference(image: Image.Image) -> Image.Image:

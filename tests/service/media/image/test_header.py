@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from service.errors import MediaError
+from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits, Header, read_header
 
 LIMITS = DecodeLimits()
@@ -54,7 +55,7 @@ MAKERS = {
 
 def refusal(encoded: bytes, limits: DecodeLimits = LIMITS) -> MediaError:
     with pytest.raises(MediaError) as caught:
-        read_header(encoded, limits, param="images[1]", index=1)
+        read_header(encoded, limits, ErrorLocation("images[1]", 1))
     assert (caught.value.param, caught.value.index) == ("images[1]", 1)
     return caught.value
 

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from service.errors import MediaError
+from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
@@ -15,7 +16,7 @@ LIMITS, RULE = DecodeLimits(), PixelRule()
 
 
 def test_an_item_knows_its_size_grid_and_tokens_from_the_header(encode) -> None:
-    item = open_image(encode(Image.new("RGB", (1920, 1080))), LIMITS, RULE, "images[0]", 4)
+    item = open_image(encode(Image.new("RGB", (1920, 1080))), LIMITS, RULE, ErrorLocation("images[0]", 4))
     assert item.size == (992, 1792)
     assert item.grid_thw == (1, 62, 112)
     assert item.num_tokens == 1736
@@ -27,7 +28,7 @@ def test_an_item_knows_its_size_grid_and_tokens_from_the_header(encode) -> None:
 def test_opening_decodes_nothing(encode) -> None:
     encoded = encode(Image.effect_noise((320, 320), 50))
     damaged = encoded[: len(encoded) // 2]
-    item = open_image(damaged, LIMITS, RULE, "images[3]", 3)
+    item = open_image(damaged, LIMITS, RULE, ErrorLocation("images[3]", 3))
     assert item.size == (320, 320)
     with pytest.raises(MediaError) as caught:
         load_pixels(item)
@@ -36,7 +37,8 @@ def test_opening_decodes_nothing(encode) -> None:
 
 def test_the_place_in_a_request_does_not_make_another_item(media: Path) -> None:
     encoded = (media / "tiny.png").read_bytes()
-    assert open_image(encoded, LIMITS, RULE, "a", 1) == open_image(encoded, LIMITS, RULE, "b", 2)
+    first, second = (open_image(encoded, LIMITS, RULE, ErrorLocation(f"images[{i}]", i)) for i in (1, 2))
+    assert first == second
     assert open_image(encoded, LIMITS, RULE) != open_image(encoded, LIMITS, PixelRule(max_pixels=8192))
 
 

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 from service.errors import MediaError
+from service.media.error_location import ErrorLocation
 from service.media.image.decode import decode_rgb
 from service.media.image.format import needed_bytes, walk
 from service.media.image.header import DecodeLimits, read_header
@@ -53,7 +54,7 @@ CHEAP = {
 @pytest.mark.parametrize("name", sorted(BOMBS.keys() - CHEAP))
 def test_a_bomb_of_parts_is_refused_by_the_walk(name: str) -> None:
     with pytest.raises(MediaError) as caught:
-        read_header(BOMBS[name](NUM_BYTES if name != "bmp lines" else 12_000), LIMITS, param="images[1]", index=1)
+        read_header(BOMBS[name](NUM_BYTES if name != "bmp lines" else 12_000), LIMITS, ErrorLocation("images[1]", 1))
     assert (caught.value.param, caught.value.index) == ("images[1]", 1)
     if name == "jpeg components":
         assert caught.value.code == "media_undecodable"  # it has two frames, too
