@@ -64,6 +64,7 @@ def test_all_images_of_a_request_share_one_bound(host: MediaHost) -> None:
     with pytest.raises(MediaError) as caught:
         run(host, *urls, max_bytes=7999)
     assert caught.value.code == "media_too_large"
+    assert caught.value.message.startswith("The files at the URLs")  # of videos and audio as well
     assert "7999" in caught.value.message
 
 
@@ -91,6 +92,7 @@ def test_a_url_that_its_text_refuses_costs_no_fetch(host: MediaHost) -> None:
     with pytest.raises(MediaError) as caught:
         run(host, host.url("/0"), "http://0x7f.1/")
     assert (caught.value.code, caught.value.index) == ("media_source_refused", 1)
+    assert caught.value.message.startswith("The URL of the media: got ")
     assert host.num_connections == 0
 
 
