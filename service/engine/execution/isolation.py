@@ -133,7 +133,8 @@ class Isolation:
             is_short = is_out_of_memory(error)
         self._runner.check_alive()
         if len(batch) == 1:
-            return _all_failed(batch, *((NO_MEMORY, "out_of_memory") if is_short else (INTERNAL, "internal_error")))
+            failure = failed(requests[0], NO_MEMORY, "out_of_memory") if is_short else failed(requests[0])
+            return [(batch[0], failure)]
         half = len(batch) // 2
         num_first = sum(self._runner.num_vectors(request) for request in requests[:half])
         return self.finish(raw[:num_first], batch[:half]) + self.finish(raw[num_first:], batch[half:])

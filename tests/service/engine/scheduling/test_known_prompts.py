@@ -19,6 +19,9 @@ from tests.service.engine.troubled_runner import (
     wants,
 )
 
+PAIRS = ((1, 5), (2, 5), (3, 6), (4, 6))
+"""Ids and tokens of four requests, of which each two are coalesced."""
+
 
 def test_coalesced_requests_run_once_and_each_gets_what_he_asked_for(engine: Any) -> None:
     runner, sent = engine[3], engine[2]
@@ -47,14 +50,18 @@ def test_a_prompt_that_fails_fails_all_who_asked_for_it_and_a_format_that_fails_
     }
 
 
+@pytest.mark.parametrize("at_fault", [1, 2])
 def test_an_epilogue_that_raises_for_one_request_leaves_its_group_and_the_batch_alone(
-    engine: Any,
+    engine: Any, at_fault: int
 ) -> None:
     runner = engine[3]
-    unfinished = UNFINISHED.dimensions
-    step = submit(engine, wants(1, 5), wants(2, 5, dimensions=unfinished), wants(3, 6), wants(4, 6))
-    assert [(failure.id, failure.code) for failure in step.failures] == [(2, "internal_error")]
-    assert [(vector.id, vector.rows["float32"][0]) for vector in step.vectors] == [(1, 5), (3, 6), (4, 6)]
+    unfinished = {at_fault: {"dimensions": UNFINISHED.dimensions}}
+    step = submit(engine, *[wants(id_, token, **unfinished.get(id_, {})) for id_, token in PAIRS])
+    assert [(failure.id, failure.code) for failure in step.failures] == [(at_fault, "internal_error")]
+    assert [(vector.id, vector.rows["float32"][0]) for vector in step.vectors] == [
+        pair for pair in PAIRS if pair[0] != at_fault
+    ]
+    assert {vector.num_batched for vector in step.vectors} == {len(PAIRS)}
     assert runner.num_batches == 1  # the model did its part
     assert [vector.id for vector in submit(engine, wants(5, 5)).vectors] == [5]  # and the prompt is not to blame
 
