@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from service.engine.execution.failures import INTERNAL, NO_MEMORY, failed
-from service.engine.execution.isolation import Isolation, Result
+from service.engine.execution.isolation import INTERNAL, NO_MEMORY, Isolation, Result, failed
 from service.engine.execution.media_encoder import MediaEncoder
 from service.engine.scheduling.coalescing import Kept
 from service.engine.scheduling.scheduler import Scheduler
@@ -67,7 +66,7 @@ class EngineLoop:
         self._look_ups = look_ups
         self._encoder = MediaEncoder(runner, announcer, scheduler.cache)
         self._isolation = Isolation(
-            runner, announcer, scheduler.cache, scheduler.coalescing, scheduler.max_batch_tokens
+            runner, announcer, scheduler.cache, scheduler.coalescing, scheduler.ready.max_tokens
         )
         self._released: list[int] = []
 
@@ -105,9 +104,9 @@ class EngineLoop:
             self._handle(self._inbox.get())
         if self._look_ups is not None:
             for key in self._look_ups.turn(self._scheduler.num_held_tokens, time.monotonic()):
-                self._scheduler.not_found(key)
+                self._scheduler.images.not_found(key)
         self._released += self._scheduler.expire(time.monotonic())
-        if keys := self._scheduler.ask_for_pixels():
+        if keys := self._scheduler.images.ask_for_pixels():
             self._send(WantPixels(keys=keys, after=self._announcer.num_steps))
 
     def _handle(self, message: "FrontMessage | LookedUp[torch.Tensor]") -> None:
@@ -117,7 +116,7 @@ class EngineLoop:
                 for request in requests:
                     self._released += self._scheduler.add(request, now_s)
             case Pixels(key=key, slot=slot):
-                if not self._scheduler.supply(key, slot):
+                if not self._scheduler.images.supply(key, slot):
                     self._released.append(slot.start)
             case Abandon(ids=ids):
                 self._released += self._scheduler.abandon(ids)
@@ -125,7 +124,7 @@ class EngineLoop:
                 assert self._look_ups is not None  # only they ask
                 self._look_ups.answered(key)
                 if features is None:
-                    self._scheduler.not_found(key)
+                    self._scheduler.images.not_found(key)
                 else:
                     self._released += self._scheduler.found(key, features, features.nbytes)
             case Ping():
@@ -134,7 +133,7 @@ class EngineLoop:
     def _forward(self, step: "ForwardStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
         results = self._isolation.embed(step.batch)
-        self._scheduler.max_batch_tokens = self._isolation.ceiling.num_tokens
+        self._scheduler.ready.max_tokens = self._isolation.ceiling.num_tokens
         self._answer_results(began_s, results, sum(len(waiting.request.token_ids) for waiting in step.batch))
 
     def _answer_kept(self, kept: "Sequence[Kept[torch.Tensor]]") -> None:
@@ -148,7 +147,7 @@ class EngineLoop:
         failures: list[Failure] = []
         num_encoded = 0
         for encode in step.encodes:
-            if not self._scheduler.is_wanted(encode):
+            if not self._scheduler.images.is_wanted(encode):
                 continue
             media_s = time.perf_counter()
             features = self._encoder.features(encode)

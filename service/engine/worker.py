@@ -29,7 +29,7 @@ from service.checkpoint.errors import CheckpointError
 from service.engine.execution.runner import ModelRunner
 from service.engine.loop import EngineLoop
 from service.engine.scheduling.result_cache import ResultCache
-from service.engine.scheduling.scheduler import MAX_HELD_ROUNDS, Scheduler, no_look_up
+from service.engine.scheduling.scheduler import MAX_HELD_ROUNDS, Scheduler
 from service.engine.shared_tiers.codec import FeaturesCodec
 from service.engine.shared_tiers.look_ups import LookUps
 from service.engine.shared_tiers.open import open_cache, open_codec, open_shared
@@ -129,7 +129,7 @@ def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) 
         max_batch_tokens=start.max_batch_tokens,
         max_batch_requests=start.max_batch_requests,
         max_encoder_tokens=start.max_encoder_tokens,
-        look_up=no_look_up if look_ups is None else look_ups.ask,
+        look_ups=look_ups,
     )
 
 

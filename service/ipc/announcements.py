@@ -34,21 +34,14 @@ class Announcer:
         self._descriptor = descriptor
 
     def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
-        """Number and announce a step that is about to run for these requests.
+        """Number and announce a step that is about to run for these requests; waits while the pipe is full.
 
         Raises:
             OSError: the front has gone.
         """
         self.num_steps += 1
         began_s = time.monotonic()
-        self.announce(StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=began_s))
-
-    def announce(self, step: StepStarted) -> None:
-        """Write an announcement; waits while the pipe is full.
-
-        Raises:
-            OSError: the front has gone.
-        """
+        step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=began_s)
         left = memoryview(frame(step))
         while left:
             left = left[os.write(self._descriptor, left) :]

@@ -1,5 +1,6 @@
 """The messages between front and engine: tagged msgspec Structs, sent as msgpack; never pickle."""
 
+import hashlib
 import math
 import time
 from collections.abc import Mapping
@@ -110,6 +111,21 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The model has to run for it: neither a kept vector nor another request's run may answer the health probe."""
     alone: bool = False
     """An engine ended while it ran this: it gets a batch of its own, so that no other request is lost with it."""
+
+
+encode = msgspec.msgpack.Encoder().encode
+"""Three times faster than an array of the numbers, and no two values have the same bytes: each says its length."""
+
+
+def prompt_digest(request: Request, *, salt: str = "") -> bytes:
+    """32 bytes, the same for two requests exactly when the model would do the same for both.
+
+    Token ids count, keys, places and grids of media in order, and whether a vector or features are asked for; id, slots
+    and output format do not. `salt` keeps tenants apart; it is empty where all count as one.
+    """
+    media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
+    wants_vector = isinstance(request.output, OutputSpec)
+    return hashlib.blake2b(encode((salt, wants_vector, request.token_ids, media)), digest_size=32).digest()
 
 
 # Front to engine.

@@ -1,28 +1,20 @@
 """Runs and finishes batches so that a failure stays with the request that caused it: a batch that fails is halved.
 
-All requests that were coalesced for a prompt that fails fail alike. Knows no socket and no scheduler.
+All requests that were coalesced for a prompt that fails fail alike. What contains failures of media too is here: their
+answers, the test for lack of memory, the quarantine. Knows no socket and no scheduler.
 """
 
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.execution.failures import (
-    INTERNAL,
-    NO_MEMORY,
-    NOT_VALID,
-    Code,
-    Quarantine,
-    failed,
-    is_out_of_memory,
-)
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.announcements import Announcer
-from service.ipc.digest import prompt_digest
-from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request
+from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request, prompt_digest
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +24,16 @@ if TYPE_CHECKING:
     Batch = Sequence[Waiting[torch.Tensor]]
 
 logger = logging.getLogger("cenote.engine")
+
+Code = Literal["non_finite_embedding", "out_of_memory", "internal_error"]
+
+INTERNAL = "the engine failed on this input"
+NOT_VALID = "the vector of this input is not finite and of unit length in the number format that was asked for"
+NO_MEMORY = "the device has no memory for this input now; send it again, or send less"
+NO_FIT = "the features of this image hold numbers that {dtype} cannot; ask for float32"
+
+CPU_WORDS = ("can't allocate memory", "not enough memory")
+"""From torch's `DefaultCPUAllocator`, which raises a plain RuntimeError."""
 
 Row = dict[str, bytes]
 """Number format to bytes."""
@@ -43,6 +45,52 @@ RAISE_AFTER = 16
 RAISE_BY = 1.1
 FLOOR_SHARE = 64
 """The ceiling never falls below this part of the setting, so that a short lack of memory is forgotten soon."""
+
+QUARANTINE_S = 60.0
+MAX_ENTRIES = 1024
+
+
+def failed(request: Request, message: str = INTERNAL, code: Code = "internal_error") -> Failure:
+    """The answer to a request that failed; a library's own message never goes into it."""
+    return Failure(id=request.id, code=code, message=message)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether memory was short: `torch.OutOfMemoryError`, `MemoryError`, or the CPU allocator's RuntimeError."""
+    import torch  # here, after a failure: the loop can be imported without it
+
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in CPU_WORDS)
+
+
+class Quarantine:
+    """Digests of content that failed by itself, each refused for a while. Bounded; has no clock of its own.
+
+    The same content gets the same answer at once and costs other requests nothing. The time runs from the failure and
+    is not extended by asking again: afterwards the content gets another chance.
+
+    Attributes:
+        until_s: when each digest's time ends; nearly always empty.
+    """
+
+    def __init__(self, *, quarantine_s: float = QUARANTINE_S, max_entries: int = MAX_ENTRIES) -> None:
+        self._quarantine_s = quarantine_s
+        self._max_entries = max_entries
+        self.until_s: OrderedDict[bytes, float] = OrderedDict()
+
+    def add(self, digest: bytes, now_s: float) -> None:
+        """Refuse this content from now on; the oldest entry makes room."""
+        self.until_s.pop(digest, None)
+        self.until_s[digest] = now_s + self._quarantine_s
+        while len(self.until_s) > self._max_entries:
+            self.until_s.popitem(last=False)
+
+    def holds(self, digest: bytes, now_s: float) -> bool:
+        """Return whether this content is refused; drops expired entries."""
+        while self.until_s and next(iter(self.until_s.values())) <= now_s:
+            self.until_s.popitem(last=False)
+        return digest in self.until_s
 
 
 class TokenCeiling:
@@ -99,7 +147,7 @@ class Isolation:
         self._quarantine = Quarantine()
 
     def embed(self, batch: "Batch") -> list[Result]:
-        """Run a batch. Content in quarantine never reaches the model.
+        """Run a batch, in halves where it fails. Content in quarantine never reaches the model.
 
         Returns:
             A result for each request of each prompt, the coalesced ones included.
@@ -107,12 +155,26 @@ class Isolation:
         Raises:
             Exception: the device is lost.
         """
-        if not self._quarantine.until_s:
-            return self._embed_or_halve(batch)
-        now_s = time.monotonic()
-        held = [waiting for waiting in batch if self._quarantine.holds(prompt_digest(waiting.request), now_s)]
-        free = [waiting for waiting in batch if waiting not in held]
-        return (self._embed_or_halve(free) if free else []) + _all_failed(held, INTERNAL)
+        if self._quarantine.until_s:
+            now_s = time.monotonic()
+            held = [waiting for waiting in batch if self._quarantine.holds(prompt_digest(waiting.request), now_s)]
+            free = [waiting for waiting in batch if waiting not in held]
+            if held:
+                return _all_failed(held, INTERNAL) + (self.embed(free) if free else [])
+        results, had_memory = self._try(batch)
+        # Outside the handler: its traceback keeps the failed batch's tensors alive, and memory may be what was short.
+        if results is not None:
+            self.ceiling.went_well()
+            return results
+        self._runner.check_alive()
+        if not had_memory:
+            if len(batch) > 1:  # a single prompt runs whatever the ceiling is
+                self.ceiling.ran_out(_num_tokens(batch))
+            self._runner.free_memory()
+        if len(batch) == 1:
+            return self._last_try(batch[0], had_memory=had_memory)
+        half = len(batch) // 2
+        return self.embed(batch[:half]) + self.embed(batch[half:])
 
     def finish(self, raw: "torch.Tensor", batch: "Batch") -> list[Result]:
         """Make of raw vectors, fresh or kept ones, what each request asks for.
@@ -138,22 +200,6 @@ class Isolation:
         half = len(batch) // 2
         num_first = sum(self._runner.num_vectors(request) for request in requests[:half])
         return self.finish(raw[:num_first], batch[:half]) + self.finish(raw[num_first:], batch[half:])
-
-    def _embed_or_halve(self, batch: "Batch") -> list[Result]:
-        results, had_memory = self._try(batch)
-        # Outside the handler: its traceback keeps the failed batch's tensors alive, and memory may be what was short.
-        if results is not None:
-            self.ceiling.went_well()
-            return results
-        self._runner.check_alive()
-        if not had_memory:
-            if len(batch) > 1:  # a single prompt runs whatever the ceiling is
-                self.ceiling.ran_out(_num_tokens(batch))
-            self._runner.free_memory()
-        if len(batch) == 1:
-            return self._last_try(batch[0], had_memory=had_memory)
-        half = len(batch) // 2
-        return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])
 
     def _try(self, batch: "Batch") -> tuple[list[Result] | None, bool]:
         """Results or None, and whether there was memory."""

@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING, Literal
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.execution.failures import INTERNAL, NO_FIT, Quarantine, failed, is_out_of_memory
+from service.engine.execution.isolation import INTERNAL, NO_FIT, Quarantine, failed, is_out_of_memory
 from service.engine.scheduling.waiting import Encode, Waiting
 from service.ipc.announcements import Announcer
 from service.ipc.messages import Failure, FeaturesSpec

@@ -9,8 +9,7 @@ from typing import Generic, TypeVar
 
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.digest import prompt_digest
-from service.ipc.messages import OutputSpec
+from service.ipc.messages import OutputSpec, prompt_digest
 from service.ipc.reports import ResultReport
 
 T = TypeVar("T")

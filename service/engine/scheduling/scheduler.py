@@ -10,7 +10,7 @@ cost a step.
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
@@ -20,17 +20,13 @@ from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.short_long_queue import ShortLongQueue
 from service.engine.scheduling.waiting import Encode, EncodeStep, FeaturesStep, ForwardStep, Waiting
 from service.engine.scheduling.wanted_images import WantedImages
-from service.ipc.messages import FeaturesSpec, Media, PixelSlot, Request
+from service.engine.shared_tiers.look_ups import LookUps
+from service.ipc.messages import FeaturesSpec, Request
 
 T = TypeVar("T")
 
 MAX_HELD_ROUNDS = 2
 """Ready requests may hold features of so many encode rounds; beyond that only what needs them runs."""
-
-
-def no_look_up(_: Media) -> bool:
-    """Look nothing up: no tier is shared."""
-    return False
 
 
 class Scheduler(Generic[T]):
@@ -39,6 +35,8 @@ class Scheduler(Generic[T]):
     Attributes:
         cache: features by content key.
         coalescing: requests that need no forward of their own.
+        ready: requests that wait for a forward; the loop lowers its `max_tokens` where the device has no memory.
+        images: media without features, that requests wait for.
         max_batch_requests: requests of one forward.
         max_encoder_tokens: visual tokens of one encode step; a single larger image still runs, alone.
         num_held_tokens: visual tokens whose features ready requests hold on to.
@@ -52,28 +50,19 @@ class Scheduler(Generic[T]):
         max_batch_tokens: int,
         max_batch_requests: int,
         max_encoder_tokens: int,
-        look_up: Callable[[Media], bool] = no_look_up,
+        look_ups: LookUps | None = None,
     ) -> None:
         self.cache = cache
         self.coalescing: Coalescing[T] = Coalescing(ResultCache(0) if results is None else results)
         self.max_batch_requests = max_batch_requests
         self.max_encoder_tokens = max_encoder_tokens
-        self._ready: ShortLongQueue[T] = ShortLongQueue(max_batch_tokens, max_batch_requests)
+        self.ready: ShortLongQueue[T] = ShortLongQueue(max_batch_tokens, max_batch_requests)
         self._answerable: FairQueue[Waiting[T]] = FairQueue(max_encoder_tokens)
-        self._images = WantedImages(cache, max_encoder_tokens, look_up)
+        self.images = WantedImages(cache, max_encoder_tokens, look_ups)
         self._next_deadline_s = math.inf  # never later than the first of all that wait
         self.num_held_tokens = 0
         self._encoded_last = False
         self._answered_last = False
-
-    @property
-    def max_batch_tokens(self) -> int:
-        """Most tokens of a batch; the loop lowers it where the device has no memory for so many."""
-        return self._ready.max_tokens
-
-    @max_batch_tokens.setter
-    def max_batch_tokens(self, num_tokens: int) -> None:
-        self._ready.max_tokens = num_tokens
 
     def add(self, request: Request, now_s: float) -> list[int]:
         """Take a request in.
@@ -85,18 +74,14 @@ class Scheduler(Generic[T]):
         waiting: Waiting[T] = Waiting(request, now_s, [None] * len(request.media))
         if self.coalescing.spares(waiting):  # its pixels may be what another waits for
             slots = [(media.key, media.slot) for media in request.media if media.slot]
-            return [slot.start for key, slot in slots if not self.supply(key, slot)]
+            return [slot.start for key, slot in slots if not self.images.supply(key, slot)]
         if not request.media:
-            self._ready.add(waiting)
+            self.ready.add(waiting)
             return []
-        unneeded = [start for i, media in enumerate(request.media) for start in self._images.want(waiting, i, media)]
+        unneeded = [start for i, media in enumerate(request.media) for start in self.images.want(waiting, i, media)]
         if waiting.is_ready:
             self._make_ready(waiting)
         return unneeded
-
-    def supply(self, key: bytes, slot: PixelSlot) -> bool:
-        """Take pixels that were missing; False when no request waits for them any more."""
-        return self._images.supply(key, slot)
 
     def expire(self, now_s: float) -> list[int]:
         """Drop requests whose deadline has passed; the front has answered them.
@@ -115,10 +100,6 @@ class Scheduler(Generic[T]):
         self._next_deadline_s = min(left, default=math.inf)
         return released
 
-    def ask_for_pixels(self) -> list[bytes]:
-        """Images that cannot be encoded because their pixels were not sent; each is asked for once."""
-        return self._images.ask_for_pixels()
-
     def next_step(self) -> ForwardStep[T] | EncodeStep[T] | FeaturesStep[T] | None:
         """The next step, or None when nothing can run."""
         is_full = self.num_held_tokens > MAX_HELD_ROUNDS * self.max_encoder_tokens
@@ -129,33 +110,28 @@ class Scheduler(Generic[T]):
         return self._take_answerable() if step is None and self._answerable else step
 
     def _next_model_step(self, *, is_full: bool) -> ForwardStep[T] | EncodeStep[T] | None:
-        if self._ready and (self._encoded_last or not self._images.can_encode or is_full):
+        if self.ready and (self._encoded_last or not self.images.can_encode or is_full):
             self._encoded_last = False
-            return ForwardStep(self._take_ready())
-        if self._images.can_encode:
+            batch = self.ready.take_batch()
+            self.coalescing.leave(batch)
+            self.num_held_tokens -= sum(waiting.num_media_tokens for waiting in batch if waiting.request.media)
+            return ForwardStep(batch)
+        if self.images.can_encode:
             self._encoded_last = True
-            return EncodeStep(self._images.take(self.max_encoder_tokens))
+            return EncodeStep(self.images.take(self.max_encoder_tokens))
         return None
 
     def encoded(self, encode: Encode[T], features: T, num_bytes: int, seconds: float = 0.0) -> None:
         """Give features that were made to the requests that wait for them, and to the cache."""
-        for waiting in self._images.settle(encode, features, num_bytes, seconds):
+        for waiting in self.images.settle(encode, features, num_bytes, seconds):
             self._make_ready(waiting)
 
     def found(self, key: bytes, features: T, num_bytes: int) -> list[int]:
         """Take features that a shared tier had; return the starts of pixel slots that are no longer needed."""
-        ready, released = self._images.found(key, features, num_bytes)
+        ready, released = self.images.found(key, features, num_bytes)
         for waiting in ready:
             self._make_ready(waiting)
         return released
-
-    def not_found(self, key: bytes) -> None:
-        """Have an image encoded that no shared tier has, or none gives in time."""
-        self._images.not_found(key)
-
-    def is_wanted(self, encode: Encode[T]) -> bool:
-        """Whether a request still waits for an image: an earlier image may have failed its requests."""
-        return self._images.is_wanted(encode)
 
     def encode_failed(self, encode: Encode[T]) -> tuple[list[Waiting[T]], list[int]]:
         """Drop the requests that wait for an image that could not be encoded.
@@ -173,21 +149,21 @@ class Scheduler(Generic[T]):
 
     def _forget(self, gone: set[Waiting[T]]) -> list[int]:
         self.coalescing.leave(gone)
-        self._ready.keep(lambda waiting: waiting not in gone)
+        self.ready.keep(lambda waiting: waiting not in gone)
         self._answerable.keep(lambda waiting: waiting not in gone)
-        self.num_held_tokens = sum(one.num_media_tokens for one in (*self._ready, *self._answerable))
-        return self._images.abandon(gone)
+        self.num_held_tokens = sum(one.num_media_tokens for one in (*self.ready, *self._answerable))
+        return self.images.abandon(gone)
 
     def _waiting(self) -> Iterator[Waiting[T]]:
-        yield from self._ready
+        yield from self.ready
         yield from self._answerable
-        yield from self._images.waiting()
+        yield from self.images.waiting()
 
     def _make_ready(self, waiting: Waiting[T]) -> None:
         if isinstance(waiting.request.output, FeaturesSpec):
             self._answerable.add(waiting.request.tenant, waiting.num_media_tokens, waiting)
         else:
-            self._ready.add(waiting)
+            self.ready.add(waiting)
         self.num_held_tokens += waiting.num_media_tokens
 
     def _take_answerable(self) -> FeaturesStep[T]:
@@ -195,9 +171,3 @@ class Scheduler(Generic[T]):
         waiting = self._answerable.take()
         self.num_held_tokens -= waiting.num_media_tokens
         return FeaturesStep(waiting)
-
-    def _take_ready(self) -> list[Waiting[T]]:
-        batch = self._ready.take_batch()
-        self.coalescing.leave(batch)
-        self.num_held_tokens -= sum(waiting.num_media_tokens for waiting in batch if waiting.request.media)
-        return batch

@@ -73,11 +73,6 @@ class Encode(Generic[T]):
     seeker: Waiting[T] | None = None
 
     @property
-    def needs_pixels(self) -> bool:
-        """Whether it cannot be encoded until the front sends its pixels."""
-        return self.slot is None and self.seeker is None
-
-    @property
     def tenant(self) -> str:
         """The tenant of all who wait: content keys are salted by tenant."""
         return self.waiters[0][0].request.tenant

@@ -5,13 +5,14 @@ tiers that processes share. Requests that wait hold its features from the moment
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.encoder_cache.entry import encode_cost, encode_tokens, read_cost
 from service.engine.scheduling.fair_queue import FairQueue
 from service.engine.scheduling.waiting import Encode, Waiting
+from service.engine.shared_tiers.look_ups import LookUps
 from service.ipc.messages import Media, PixelSlot
 
 T = TypeVar("T")
@@ -22,12 +23,12 @@ class WantedImages(Generic[T]):
 
     Attributes:
         cache: features by content key.
-        look_up: asks shared tiers for an image; False where none is asked, and it is encoded at once.
+        look_ups: in shared tiers; None where there are none.
     """
 
-    def __init__(self, cache: EncoderCache[T], quantum: int, look_up: Callable[[Media], bool]) -> None:
+    def __init__(self, cache: EncoderCache[T], quantum: int, look_ups: LookUps | None) -> None:
         self.cache = cache
-        self.look_up = look_up
+        self.look_ups = look_ups
         self._made_s = self._made_cost = 0.0  # of all images that were encoded here
         self._encodes: OrderedDict[bytes, Encode[T]] = OrderedDict()
         self._encodable: FairQueue[Encode[T]] = FairQueue(quantum)  # those with a slot that are not being looked up
@@ -56,7 +57,7 @@ class WantedImages(Generic[T]):
                 return []
             return own
         encode = self._encodes[media.key] = Encode(media, None, [(waiting, index)])
-        if media.dtype is None and self.look_up(media):
+        if self.look_ups is not None and media.dtype is None and self.look_ups.ask(media):
             encode.seeker = waiting
         else:
             waiting.num_misses += media.dtype is None
@@ -74,7 +75,8 @@ class WantedImages(Generic[T]):
 
     def ask_for_pixels(self) -> list[bytes]:
         """Keys of images that cannot be encoded without pixels that were not sent; each is returned once."""
-        unasked = [encode for encode in self._encodes.values() if encode.needs_pixels and not encode.is_asked_for]
+        encodes = self._encodes.values()
+        unasked = [one for one in encodes if one.slot is None and one.seeker is None and not one.is_asked_for]
         for encode in unasked:
             encode.is_asked_for = True
         return [encode.media.key for encode in unasked]

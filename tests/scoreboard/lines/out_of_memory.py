@@ -76,7 +76,7 @@ def run(size: int, folder: Path) -> Result:
             notes.append(
                 f"point {number}: {len(wrong)} of {len(picked)} wrong, after {short.num_hit - num_before} refusals"
             )
-    ceiling = engine.scheduler.max_batch_tokens
+    ceiling = engine.scheduler.ready.max_tokens
     return Result(size, num_failed, [f"{short.num_hit} refusals; ceiling in the end {ceiling} tokens", *notes[:5]])
 
 
@@ -100,7 +100,7 @@ LINE = Line(
         Sabotage(
             name="a batch without memory is not split",
             file="service/engine/execution/isolation.py",
-            old="return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])",
+            old="return self.embed(batch[:half]) + self.embed(batch[half:])",
             new="return _all_failed(batch, NO_MEMORY, 'out_of_memory')",
             size=20,
         ),

@@ -55,7 +55,7 @@ LINE = Line(
         Sabotage(
             name="a batch fails as a whole",
             file="service/engine/execution/isolation.py",
-            old="return self._embed_or_halve(batch[:half]) + self._embed_or_halve(batch[half:])",
+            old="return self.embed(batch[:half]) + self.embed(batch[half:])",
             new="return _all_failed(batch, INTERNAL)",
             size=50,
         ),

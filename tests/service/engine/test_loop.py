@@ -144,7 +144,7 @@ def test_a_batch_without_memory_is_halved_until_it_fits_and_smaller_ones_follow(
     assert {vector.id: vector.rows["float32"][0] for vector in step.vectors} == {i: i for i in range(1, 33)}
     assert not step.failures
     assert runner.num_freed == 7  # 32, twice 16, four times 8
-    assert loop._scheduler.max_batch_tokens == 15  # the floor of 1000
+    assert loop._scheduler.ready.max_tokens == 15  # the floor of 1000
     num_batches = runner.num_batches
     step = submit(engine, *[request(100 + i, i) for i in range(1, 5)])
     assert (len(step.vectors), runner.num_batches) == (4, num_batches + 1)
@@ -154,7 +154,7 @@ def test_after_a_batch_without_memory_the_next_ones_are_smaller_from_the_start(e
     loop, _inbox, sent, runner = engine
     runner.max_tokens = 20
     submit(engine, *[request(i, i) for i in range(1, 33)])
-    assert loop._scheduler.max_batch_tokens == 16
+    assert loop._scheduler.ready.max_tokens == 16
     runner.num_freed, runner.num_batches = 0, 0
     submit(engine, *[request(100 + i, i) for i in range(1, 33)])
     loop.turn()

@@ -51,7 +51,7 @@ def with_tiers() -> tuple[EngineLoop, SlowTiers, list[Any]]:
         max_batch_tokens=1000,
         max_batch_requests=64,
         max_encoder_tokens=100,
-        look_up=look_ups.ask,
+        look_ups=look_ups,
     )
     runner: Any = TroubledRunner()
     return EngineLoop(sent.append, RecordingAnnouncer(sent), inbox, scheduler, runner, tiers, look_ups), tiers, sent  # type: ignore[arg-type]

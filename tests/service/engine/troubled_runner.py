@@ -6,7 +6,17 @@ import numpy as np
 import torch
 
 from service.ipc.announcements import Announcer
-from service.ipc.messages import NUM_BITS, Media, OutputSpec, PixelSlot, Request, StepDone, StepStarted, Submit
+from service.ipc.messages import (
+    NUM_BITS,
+    Media,
+    OutputSpec,
+    PixelSlot,
+    Request,
+    StepDone,
+    StepKind,
+    StepStarted,
+    Submit,
+)
 
 POISON, NOT_FINITE, SHORT = 666, 667, 668
 UNFINISHED = OutputSpec(dimensions=24)
@@ -20,8 +30,9 @@ class RecordingAnnouncer(Announcer):
         super().__init__(-1)
         self._sent = sent
 
-    def announce(self, step: StepStarted) -> None:
-        self._sent.append(step)
+    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
+        self.num_steps += 1
+        self._sent.append(StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=0.0))
 
 
 class TroubledRunner:

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 
+import msgspec
 import pytest
 
 from service.ipc import announcements
@@ -16,17 +17,22 @@ def step(number: int, num_ids: int = 1) -> StepStarted:
     return StepStarted(number=number, kind="forward", num_tokens=7, ids=list(range(num_ids)), began_s=1.5)
 
 
+def read(front: Announcements) -> list[StepStarted]:
+    """What was announced, at a time that compares."""
+    return [msgspec.structs.replace(one, began_s=1.5) for one in front.read()]
+
+
 def test_what_was_announced_is_read_once_in_order_and_reading_never_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(announcements, "READ_BYTES", 1000)
     front = Announcements()
     engine = Announcer(front.theirs)
     assert front.read() == []
-    for number in (1, 2):
-        engine.announce(step(number))
-    assert front.read() == [step(1), step(2)]
+    for _ in range(2):
+        engine.begin("forward", 7, [0])
+    assert read(front) == [step(1), step(2)]
     assert front.read() == []
-    engine.announce(step(3, num_ids=5_000))  # more than is read at once
-    assert front.read() == [step(3, num_ids=5_000)]
+    engine.begin("forward", 7, list(range(5_000)))  # more than is read at once
+    assert read(front) == [step(3, num_ids=5_000)]
     front.inherited()
     front.close()
 
@@ -50,8 +56,8 @@ def test_an_engine_that_nobody_listens_to_waits_and_goes_on() -> None:
     num_steps = 2 * PIPE_BYTES // len(frame(step(1, 1000)))
 
     def announce() -> None:
-        for number in range(num_steps):
-            engine.announce(step(number, 1000))
+        for _ in range(num_steps):
+            engine.begin("forward", 7, list(range(1000)))
 
     thread = threading.Thread(target=announce, daemon=True)
     thread.start()
@@ -63,6 +69,6 @@ def test_an_engine_that_nobody_listens_to_waits_and_goes_on() -> None:
         assert time.monotonic() < deadline_s
         read += front.read()
     thread.join(60)
-    assert [one.number for one in read] == list(range(num_steps))
+    assert [one.number for one in read] == list(range(1, num_steps + 1))
     front.inherited()
     front.close()

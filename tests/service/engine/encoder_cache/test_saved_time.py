@@ -1,5 +1,6 @@
 """What the cache has saved, in seconds of the vision tower, and how old features are when they are pushed out."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from service.engine.encoder_cache.cache import EncoderCache
@@ -58,7 +59,7 @@ def test_who_waits_for_the_same_image_is_spared_it_too() -> None:
 
 def test_features_from_a_shared_tier_are_worth_what_this_engine_would_have_taken() -> None:
     cache: EncoderCache[Any] = EncoderCache(1000)
-    one = scheduler(cache, look_up=lambda media: media.key != b"own")
+    one = scheduler(cache, look_ups=SimpleNamespace(ask=lambda media: media.key != b"own"))
     one.add(request(0, "first"), 0.0)
     one.found(b"first", "features", 10)
     assert cache.report().saved_s == 0, "nothing has been measured yet"

@@ -1,6 +1,6 @@
 """Content that failed by itself is refused for a while, and the table stays small."""
 
-from service.engine.execution.failures import Quarantine
+from service.engine.execution.isolation import Quarantine
 
 
 def test_content_is_refused_until_its_time_is_over_and_asking_does_not_prolong_it() -> None:

@@ -1,6 +1,7 @@
 """One run for all who ask for the same prompt at once, and none for one whose vector is kept."""
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -10,8 +11,7 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep, Waiting
-from service.ipc.digest import prompt_digest
-from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request, prompt_digest
 
 VECTOR = b"raw vector"
 
@@ -133,7 +133,7 @@ def test_when_the_first_one_leaves_the_next_stands_in_his_place() -> None:
 
 
 def test_who_takes_the_first_ones_place_counts_an_image_once() -> None:
-    one = scheduler(look_up=lambda _: True)
+    one = scheduler(look_ups=SimpleNamespace(ask=lambda _: True))
     add(one, request(1, image("a", 11)), request(2, image("a", 22)))
     one.abandon([1])
     one.found(b"a", "features", 1)
@@ -188,7 +188,7 @@ def test_a_kept_vector_needs_neither_queue_nor_image_and_its_pixels_come_back() 
     assert counts(one) == (0, 1, 0)
 
     assert add(one, request(2, image("a", 21), image("b", 22), output=OutputSpec(dimensions=2))) == [21, 22]
-    assert one.ask_for_pixels() == []
+    assert one.images.ask_for_pixels() == []
     assert one.next_step() is None
     ((known, vector),) = one.coalescing.take_kept(8)
     assert (known.request.id, known.num_hits, known.num_misses, vector) == (2, 2, 0, VECTOR)

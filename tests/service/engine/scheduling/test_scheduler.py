@@ -141,11 +141,11 @@ def test_an_eviction_never_takes_features_from_a_waiting_request() -> None:
 def test_missing_pixels_are_asked_for_once_and_supplied_later() -> None:
     one = scheduler()
     one.add(request(1, 5, image("a", start=None)), 0.0)
-    assert one.ask_for_pixels() == [b"a"]
-    assert one.ask_for_pixels() == []
+    assert one.images.ask_for_pixels() == [b"a"]
+    assert one.images.ask_for_pixels() == []
     assert one.next_step() is None
-    assert one.supply(b"a", PixelSlot(7, 1))
-    assert not one.supply(b"a", PixelSlot(8, 1))  # somebody was faster: this slot is not needed
+    assert one.images.supply(b"a", PixelSlot(7, 1))
+    assert not one.images.supply(b"a", PixelSlot(8, 1))  # somebody was faster: this slot is not needed
     assert keys(one.next_step()) == [b"a"]
 
 
@@ -199,7 +199,7 @@ def test_a_failed_image_takes_the_other_images_of_its_request_along() -> None:
     failed, released = one.encode_failed(bad)
     assert [waiting.request.id for waiting in failed] == [1]
     assert sorted(released) == [1, 2]
-    assert not one.is_wanted(other)
+    assert not one.images.is_wanted(other)
     assert one.next_step() is None
 
 

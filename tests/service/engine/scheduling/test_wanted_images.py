@@ -19,10 +19,10 @@ class Rig:
             max_batch_tokens=100,
             max_batch_requests=8,
             max_encoder_tokens=50,
-            look_up=self._look_up,
+            look_ups=self,
         )
 
-    def _look_up(self, media: Media) -> bool:
+    def ask(self, media: Media) -> bool:
         if self.is_asking:
             self.asked.append(media.key)
         return self.is_asking
@@ -66,7 +66,7 @@ def test_while_it_is_looked_for_an_image_is_neither_encoded_nor_are_its_pixels_a
     rig.add(2, "b")
     assert rig.asked == [b"a", b"b"]
     assert rig.scheduler.next_step() is None
-    assert rig.scheduler.ask_for_pixels() == []
+    assert rig.scheduler.images.ask_for_pixels() == []
     assert rig.found("a") == [5]
     assert rig.found("b") == []
     step = rig.scheduler.next_step()
@@ -86,7 +86,7 @@ def test_what_is_not_found_is_encoded_and_the_first_who_wanted_it_has_the_miss()
     rig = Rig()
     rig.add(1, "a", start=5)
     rig.add(2, "a", start=6)
-    rig.scheduler.not_found(b"a")
+    rig.scheduler.images.not_found(b"a")
     step = rig.scheduler.next_step()
     assert isinstance(step, EncodeStep)
     rig.scheduler.encoded(step.encodes[0], "made", 100)
@@ -96,9 +96,9 @@ def test_what_is_not_found_is_encoded_and_the_first_who_wanted_it_has_the_miss()
 def test_what_is_not_found_and_has_no_pixels_is_asked_for() -> None:
     rig = Rig()
     rig.add(1, "a")
-    rig.scheduler.not_found(b"a")
-    assert rig.scheduler.ask_for_pixels() == [b"a"]
-    assert rig.scheduler.supply(b"a", PixelSlot(7, 1))
+    rig.scheduler.images.not_found(b"a")
+    assert rig.scheduler.images.ask_for_pixels() == [b"a"]
+    assert rig.scheduler.images.supply(b"a", PixelSlot(7, 1))
     assert isinstance(rig.scheduler.next_step(), EncodeStep)
 
 
@@ -106,7 +106,7 @@ def test_what_is_found_after_the_deadline_still_spares_the_encoding() -> None:
     rig = Rig()
     rig.add(1, "a", start=5)
     rig.add(2, "b", start=6)
-    rig.scheduler.not_found(b"a")
+    rig.scheduler.images.not_found(b"a")
     assert rig.found("a") == [5]
     assert counts(rig.scheduler.next_step()) == {1: (0, 1)}  # it was counted when it was given up
     assert rig.scheduler.next_step() is None
@@ -117,7 +117,7 @@ def test_what_nobody_wants_any_more_is_passed_over_whatever_is_found() -> None:
     rig.add(1, "a", start=5)
     assert rig.scheduler.abandon([1]) == [5]
     assert rig.found("a") == []
-    rig.scheduler.not_found(b"a")
+    rig.scheduler.images.not_found(b"a")
     assert rig.scheduler.next_step() is None
     assert b"a" not in rig.scheduler.cache
 
@@ -150,7 +150,7 @@ def test_whatever_happens_every_request_ends_and_every_slot_comes_back_once() ->
     while len(answered | gone) < 3000:
         released += _turn(rig, draw, answered)
     for key in rig.asked:
-        rig.scheduler.not_found(key)
+        rig.scheduler.images.not_found(key)
     assert sorted(start for start in released if start >= 0) == list(range(given))
 
 
@@ -161,9 +161,9 @@ def _turn(rig: Rig, draw: random.Random, answered: set[int]) -> list[int]:
         if draw.random() < 0.5:
             released += rig.scheduler.found(key, "stored", 100)
         else:
-            rig.scheduler.not_found(key)
-    for key in rig.scheduler.ask_for_pixels():
-        assert rig.scheduler.supply(key, PixelSlot(-1, 1))
+            rig.scheduler.images.not_found(key)
+    for key in rig.scheduler.images.ask_for_pixels():
+        assert rig.scheduler.images.supply(key, PixelSlot(-1, 1))
     step = rig.scheduler.next_step()
     if isinstance(step, EncodeStep):
         for encode in step.encodes:

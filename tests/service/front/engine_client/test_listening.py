@@ -10,7 +10,8 @@ import pytest
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.listening import Listening
 from service.front.engine_client.watchdog import StepTimes, Watchdog
-from service.ipc.announcements import Announcements, Announcer
+from service.ipc.announcements import Announcements
+from service.ipc.channel import frame
 from service.ipc.messages import Pong, StepStarted
 
 FLOOR_S = 10.0
@@ -40,7 +41,7 @@ class Line:
 
     def announce(self, number: int, began_s: float) -> None:
         step = StepStarted(number=number, kind="forward", num_tokens=100, ids=[], began_s=began_s)
-        Announcer(self.announcements.theirs).announce(step)
+        os.write(self.announcements.theirs, frame(step))
 
     async def encode_audio(self, message: Pong) -> None:
         self.listening.take(message)
