@@ -89,7 +89,7 @@ async def _read(request: AnyRequest, serving: Serving, room: Reservation) -> byt
             async for chunk in request.stream():
                 if not chunk:  # Litestar's last one
                     continue
-                serving.admission.add_bytes(room, len(chunk))
+                room.add_bytes(len(chunk))
                 chunks.append(chunk)
                 num_bytes += len(chunk)
                 fair_s = settings.body_timeout_s + num_bytes / settings.min_bytes_per_s

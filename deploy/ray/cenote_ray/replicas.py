@@ -6,7 +6,6 @@ is lost is retried, since embedding has no side effects. Knows neither HTTP nor 
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context
 
@@ -84,9 +83,8 @@ class Replicas:
         self, call: Call, prompts: Mapping[int, Prompt], output: Output, caller: Caller
     ) -> tuple[list[Outcome], float]:
         mine = [prompts[index] for index in call.indices]
-        began_s = time.monotonic()
         answer = await self._ask(call, Ask.of(mine, output, caller))
-        self._needs.observe(sum(len(prompt.token_ids) for prompt in mine), time.monotonic() - began_s)
+        self._needs.rate.finished(sum(len(prompt.token_ids) for prompt in mine))
         return read_answer(answer, mine, call.indices)
 
     async def _ask(self, call: Call, ask: Ask) -> bytes:

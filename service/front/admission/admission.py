@@ -37,7 +37,7 @@ FIRST_GUESS = 1000.0
 
 
 class QueueRate:
-    """Tokens per second, as an exponential moving average.
+    """Tokens per second, as an exponential moving average. Encoding takes time too: the time between forwards counts.
 
     Args:
         now: a monotonic clock, in seconds.
@@ -135,18 +135,68 @@ ONE_MORE = Load(num_inputs=1, num_tokens=1)
 """The least load of a request."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Reservation:
-    """The part of the load that one request holds."""
+    """The part of the load that one request holds, for the length of its `with`.
 
+    Attributes:
+        admission: that it counts in.
+        tenant: of the request.
+        load: reserved so far.
+    """
+
+    admission: "Admission"
     tenant: Tenant
     load: Load = field(default_factory=Load)
+
+    def add_tokens(self, num_tokens: int, num_bytes: int = 0) -> None:
+        """Add the tokens of an accepted request, now that they are known, and the bytes of a large answer.
+
+        Raises:
+            UnavailableError: the queue is full of tokens.
+        """
+        more = Load(num_tokens=num_tokens, num_bytes=num_bytes)
+        self.admission.check(more, self.tenant)
+        if not self.admission.load.num_tokens:
+            self.admission.rate.begin()
+        self.admission.count(self, more)
+
+    def add_bytes(self, num_bytes: int) -> None:
+        """Add bytes of a body or of fetched media as they arrive; a request that is alone may add any number.
+
+        Raises:
+            UnavailableError: too many bytes are held already.
+        """
+        more = Load(num_bytes=num_bytes)
+        if self.admission.num_bodies > 1:
+            self.admission.check(more, self.tenant)
+        self.admission.count(self, more)
+
+    def hold(self, num_bytes: int, *, is_checked: bool = False) -> None:
+        """Reserve bytes of a stream; a negative number gives them back.
+
+        Args:
+            num_bytes: to add.
+            is_checked: refuse what exceeds the limits; otherwise the caller has asked `has_bulk_room`.
+
+        Raises:
+            UnavailableError: too many bytes are held already.
+        """
+        more = Load(num_bytes=num_bytes)
+        if is_checked:
+            self.admission.check(more, self.tenant)
+        self.admission.count(self, more)
 
 
 class Admission:
     """Counts the work under way and refuses what exceeds the limits.
 
     A request that exceeds a limit by itself is accepted when it is alone, so nothing is refused for ever.
+
+    Attributes:
+        load: all work under way.
+        rate: at which the engine empties the queue.
+        num_bodies: requests whose bodies are held.
     """
 
     def __init__(
@@ -156,18 +206,13 @@ class Admission:
         self._tenant_limits = limits.part(tenant_share)
         self._bulk_limits = limits.part(BULK_SHARE)
         self._tenant_bulk_limits = self._tenant_limits.part(BULK_SHARE)
-        self._all = Load()
+        self.load = Load()
         self._by_tenant: dict[str, Load] = {}
-        self._rate = QueueRate(now)
-        self._num_bodies = 0
-        metrics.QUEUE_INPUTS.set_function(lambda: self._all.num_inputs)
-        metrics.QUEUE_TOKENS.set_function(lambda: self._all.num_tokens)
-        metrics.QUEUE_BYTES.set_function(lambda: self._all.num_bytes)
-
-    @property
-    def num_tokens(self) -> int:
-        """Tokens of everything that is under way."""
-        return self._all.num_tokens
+        self.rate = QueueRate(now)
+        self.num_bodies = 0
+        metrics.QUEUE_INPUTS.set_function(lambda: self.load.num_inputs)
+        metrics.QUEUE_TOKENS.set_function(lambda: self.load.num_tokens)
+        metrics.QUEUE_BYTES.set_function(lambda: self.load.num_bytes)
 
     @contextmanager
     def body(self, announced_bytes: int, tenant: Tenant = EVERYBODY) -> Iterator[Reservation]:
@@ -179,15 +224,15 @@ class Admission:
         Raises:
             UnavailableError: the queue is full, or too many bytes are held already.
         """
-        self._check(ONE_MORE, tenant)
-        self._check(Load(num_bytes=announced_bytes), tenant)
-        self._num_bodies += 1
-        mine = Reservation(tenant)
+        self.check(ONE_MORE, tenant)
+        self.check(Load(num_bytes=announced_bytes), tenant)
+        self.num_bodies += 1
+        body = Reservation(self, tenant)
         try:
-            yield mine
+            yield body
         finally:
-            self._num_bodies -= 1
-            self._count(mine.load, tenant, -1)
+            self.num_bodies -= 1
+            self.count(body, body.load, -1)
 
     @contextmanager
     def place(self, num_inputs: int, tenant: Tenant = EVERYBODY) -> Iterator[Reservation]:
@@ -197,13 +242,13 @@ class Admission:
             UnavailableError: the queue is full.
         """
         load = Load(num_inputs=num_inputs)
-        self._check(load, tenant)
-        self._count(load, tenant, 1)
-        place = Reservation(tenant, load)
+        self.check(load, tenant)
+        place = Reservation(self, tenant)
+        self.count(place, load)
         try:
             yield place
         finally:
-            self._count(place.load, tenant, -1)
+            self.count(place, place.load, -1)
 
     def stream(self, tenant: Tenant = EVERYBODY) -> AbstractContextManager[Reservation]:
         """Account for a stream, whose bytes `hold` counts, for the length of the `with`.
@@ -211,83 +256,39 @@ class Admission:
         Raises:
             UnavailableError: the queue is full.
         """
-        self._check(ONE_MORE, tenant)
+        self.check(ONE_MORE, tenant)
         return self.place(0, tenant)
 
     def has_bulk_room(self, tenant: Tenant) -> bool:
         """Whether a stream may take more: the queue has enough space left for single requests."""
         mine_is_below = not tenant.name or self._mine(tenant).is_below(self._tenant_bulk_limits)
-        return mine_is_below and self._all.is_below(self._bulk_limits)
+        return mine_is_below and self.load.is_below(self._bulk_limits)
 
-    def hold(self, mine: Reservation, num_bytes: int, *, is_checked: bool = False) -> None:
-        """Reserve bytes of a stream; a negative number gives them back.
-
-        Args:
-            mine: the stream's reservation.
-            num_bytes: to add.
-            is_checked: refuse what exceeds the limits; otherwise the caller has asked `has_bulk_room`.
+    def check(self, more: Load, tenant: Tenant) -> None:
+        """Pass when the queue has space for more of a tenant's load.
 
         Raises:
-            UnavailableError: too many bytes are held already.
+            UnavailableError: the queue is full, or the tenant's share of it.
         """
-        more = Load(num_bytes=num_bytes)
-        if is_checked:
-            self._check(more, mine.tenant)
-        mine.load.add(more)
-        self._count(more, mine.tenant, 1)
-
-    def add_tokens(self, mine: Reservation, num_tokens: int, num_bytes: int = 0) -> None:
-        """Add the tokens of an accepted request, now that they are known, and the bytes of a large answer.
-
-        Raises:
-            UnavailableError: the queue is full of tokens.
-        """
-        more = Load(num_tokens=num_tokens, num_bytes=num_bytes)
-        self._check(more, mine.tenant)
-        if not self._all.num_tokens:
-            self._rate.begin()
-        mine.load.add(more)
-        self._count(more, mine.tenant, 1)
-
-    def add_bytes(self, mine: Reservation, num_bytes: int) -> None:
-        """Add bytes of a body or of fetched media as they arrive; a request that is alone may add any number.
-
-        Raises:
-            UnavailableError: too many bytes are held already.
-        """
-        more = Load(num_bytes=num_bytes)
-        if self._num_bodies > 1:
-            self._check(more, mine.tenant)
-        mine.load.add(more)
-        self._count(more, mine.tenant, 1)
-
-    def observe(self, num_tokens: int, seconds: float) -> None:
-        """Learn from a forward how fast the queue empties.
-
-        Args:
-            num_tokens: of the forward.
-            seconds: of the forward; not used: encoding takes time too, so the time between forwards counts.
-        """
-        self._rate.finished(num_tokens)
-
-    def _check(self, more: Load, tenant: Tenant) -> None:
-        if not self._all.has_room(more, self._limits):
-            raise self._refusal("overloaded", "the queue holds", self._all, self._limits)
+        if not self.load.has_room(more, self._limits):
+            raise self._refusal("overloaded", "the queue holds", self.load, self._limits)
         if tenant.name and not self._mine(tenant).has_room(more, self._tenant_limits):
             raise self._refusal("rate_limit_exceeded", "this tenant holds", self._mine(tenant), self._tenant_limits)
 
     def _refusal(self, code: ErrorCode, who: str, now: Load, limits: QueueLimits) -> UnavailableError:
         most = f"{limits.max_inputs}, {limits.max_tokens} and {limits.max_bytes}"
-        wait_s = self._rate.retry_after_s(self._all.num_tokens)
+        wait_s = self.rate.retry_after_s(self.load.num_tokens)
         return UnavailableError(code, f"{who} {now}; the limits are {most}", retry_after_s=wait_s)
 
     def _mine(self, tenant: Tenant) -> Load:
         return self._by_tenant.get(tenant.name) or Load()
 
-    def _count(self, load: Load, tenant: Tenant, sign: int) -> None:
-        self._all.add(load, sign)
-        if tenant.name:
-            mine = self._by_tenant.setdefault(tenant.name, Load())
-            mine.add(load, sign)
-            if mine == Load():  # idle tenants take no memory
-                del self._by_tenant[tenant.name]
+    def count(self, mine: Reservation, load: Load, sign: int = 1) -> None:
+        """Add a load to a reservation, its tenant and the whole, or subtract it."""
+        self.load.add(load, sign)
+        if mine.tenant.name:
+            of_tenant = self._by_tenant.setdefault(mine.tenant.name, Load())
+            of_tenant.add(load, sign)
+            if of_tenant == Load():  # idle tenants take no memory
+                del self._by_tenant[mine.tenant.name]
+        mine.load.add(load, sign)  # last: it may be `load` itself

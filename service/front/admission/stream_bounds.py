@@ -7,7 +7,7 @@ the engine.
 import asyncio
 
 from schemas.limits import MAX_INPUTS
-from service.front.admission.admission import Admission, Load, QueueLimits, Reservation
+from service.front.admission.admission import Load, QueueLimits, Reservation
 from service.front.admission.api_keys import KeyMeter
 
 POLL_S = 0.02
@@ -19,13 +19,11 @@ class StreamWindow:
 
     Args:
         limits: of the stream itself; a line that exceeds one by itself passes alone.
-        admission: the service's queue, in which streams leave space for single requests.
-        place: the stream's reservation in that queue.
+        place: the stream's reservation in the service's queue, in which streams leave space for single requests.
     """
 
-    def __init__(self, limits: QueueLimits, admission: Admission, place: Reservation) -> None:
+    def __init__(self, limits: QueueLimits, place: Reservation) -> None:
         self._limits = limits
-        self._admission = admission
         self._place = place
         self._under_way = Load()
         self._num_begun = 0
@@ -44,15 +42,15 @@ class StreamWindow:
         while not self._under_way.has_room(load, self._limits):
             self._has_left.clear()
             await self._has_left.wait()
-        while self.is_used() and not self._admission.has_bulk_room(self._place.tenant):
+        while self.is_used() and not self._place.admission.has_bulk_room(self._place.tenant):
             await asyncio.sleep(POLL_S)
         self._under_way.add(load)
-        self._admission.hold(self._place, load.num_bytes)
+        self._place.hold(load.num_bytes)
 
     def leave(self, load: Load) -> None:
         """Give back what `enter` reserved."""
         self._under_way.add(load, -1)
-        self._admission.hold(self._place, -load.num_bytes)
+        self._place.hold(-load.num_bytes)
         self._has_left.set()
 
     def hold_begun(self, num_bytes: int) -> None:
@@ -67,7 +65,7 @@ class StreamWindow:
             UnavailableError: the service already holds too many bytes.
         """
         more = num_bytes - self._num_begun
-        self._admission.hold(self._place, more, is_checked=more > 0)
+        self._place.hold(more, is_checked=more > 0)
         self._num_begun = num_bytes
 
 

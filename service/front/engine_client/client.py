@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -12,6 +12,7 @@ import msgspec
 from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import ModelError, UnavailableError
+from service.front.admission.admission import QueueRate
 from service.front.engine_client.pending import Pending, request_of
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
 from service.front.engine_client.suspects import MAX_STRIKES, Suspects
@@ -68,10 +69,10 @@ class EngineClient:
         refusal: the error of every request while there is no engine.
     """
 
-    def __init__(self, arena: PixelArena, loader: PixelLoader, observe: Callable[[int, float], None]) -> None:
+    def __init__(self, arena: PixelArena, loader: PixelLoader, rate: QueueRate) -> None:
         self._arena = arena
         self._loader = loader
-        self._observe = observe
+        self._rate = rate
         self._pending: dict[int, Pending] = {}
         self._lent: set[int] = set()  # starts of the slots that the engine may still read
         self._ids = count(1)
@@ -228,7 +229,7 @@ class EngineClient:
             if (pending := self._pending.pop(failure.id, None)) is not None:
                 pending.fail(ModelError(failure.code, failure.message))
         if step.num_tokens:
-            self._observe(step.num_tokens, step.step_ms / 1e3)
+            self._rate.finished(step.num_tokens)
         asyncio.get_running_loop().call_soon(metrics.observe_step, step)  # after the tasks that wait for vectors
 
     def _take_back(self, starts: Sequence[int]) -> None:

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.errors import ServiceError
+from service.front.admission.admission import QueueRate
 from service.front.job import Embedded
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
@@ -105,7 +106,7 @@ class HostNeeds:
         cores: CPU threads that the service may use.
         videos: opens and decodes video files, or None.
         audio: opens and decodes audio files, or None.
-        observe: is called with the tokens of each forward and the seconds that it took.
+        rate: is told the tokens of each forward.
     """
 
     settings: Settings
@@ -113,7 +114,7 @@ class HostNeeds:
     cores: int
     videos: VideoDecoder | None
     audio: AudioDecoder | None
-    observe: Callable[[int, float], None]
+    rate: QueueRate
 
 
 OpenHost = Callable[[HostNeeds], EngineHost]

@@ -44,7 +44,7 @@ class LocalEngine:
         self._loader = PixelLoader(
             arena, needs.model.fingerprint, decoder, needs.videos, needs.audio, num_threads=needs.cores
         )
-        self._client = EngineClient(arena, self._loader, needs.observe)
+        self._client = EngineClient(arena, self._loader, needs.rate)
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Supervisor:
         """What starts the engine and replaces it."""

@@ -162,7 +162,7 @@ class Serving:
         settings, cores = self.settings, self.settings.threads or available_cores()
         clips = start_video_decoder(settings, cores)
         audios = start_audio_decoder(settings, cores)
-        needs = HostNeeds(settings, model, cores, clips, audios, self.admission.observe)
+        needs = HostNeeds(settings, model, cores, clips, audios, self.admission.rate)
         host = with_shared_vectors(self.open_host(needs), needs)
         reader = input_reader(settings, model, self.fetching, self.local_files, clips, audios)
         timeout_s = settings.request_timeout_s

@@ -91,7 +91,7 @@ class EmbeddingStream:
         """Begin the answer before the body has ended, and end it with a line that says whether it is complete."""
         tally = Tally(request_id(scope), VectorFormat.of(self.base), self.caller.tenant.name or EVERYONE)
         with self.serving.admission.stream(self.caller.tenant) as reservation, metrics.STREAMS.track_inprogress():
-            window = StreamWindow(self._limits(), self.serving.admission, reservation)
+            window = StreamWindow(self._limits(), reservation)
             body = StreamBody(receive, self.serving.settings, self._reason_to_stop, window.is_used)
             await body.open()
             made_by = (FINGERPRINT.encode(), self.online.fingerprint.encode())

@@ -170,8 +170,8 @@ LINE = Line(
         Sabotage(
             "a place in the queue is not given back to who leaves by an error",
             "service/front/admission/admission.py",
-            "        try:\n            yield place\n        finally:\n            self._count(place.load, tenant, -1)",
-            "        yield place\n        self._count(place.load, tenant, -1)",
+            "        try:\n            yield place\n        finally:\n            self.count(place, place.load, -1)",
+            "        yield place\n        self.count(place, place.load, -1)",
             200,
         ),
         Sabotage(

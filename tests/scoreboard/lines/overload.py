@@ -174,7 +174,7 @@ LINE = Line(
         Sabotage(
             "nothing is ever refused",
             "service/front/admission/admission.py",
-            "        if not self._all.has_room(more, self._limits):",
+            "        if not self.load.has_room(more, self._limits):",
             "        if False:",
             8,
         ),

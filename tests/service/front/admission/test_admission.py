@@ -16,9 +16,9 @@ def admission() -> Admission:
 
 def test_a_full_queue_says_what_it_holds_and_when_to_come_back() -> None:
     queue = admission()
-    queue.observe(50, 5.0)
+    queue.rate.finished(50)
     with queue.place(8) as place:
-        queue.add_tokens(place, 80)
+        place.add_tokens(80)
         with pytest.raises(UnavailableError, match="8 inputs, 80 tokens") as caught, queue.place(3):
             pass
         assert caught.value.code == "overloaded"
@@ -39,7 +39,7 @@ def test_one_request_over_a_limit_still_runs_when_it_is_alone() -> None:
 def sent(queue: Admission, num_bytes: int) -> Iterator[Reservation]:
     """A body that has come as a whole."""
     with queue.body(num_bytes) as room:
-        queue.add_bytes(room, num_bytes)
+        room.add_bytes(num_bytes)
         yield room
 
 
@@ -54,10 +54,10 @@ def test_bodies_are_bounded_before_they_are_read() -> None:
 def test_who_announces_much_and_sends_little_holds_little() -> None:
     queue = admission()
     with queue.body(1000) as slow, queue.body(1000), queue.body(0) as unannounced:
-        queue.add_bytes(slow, 10)
-        queue.add_bytes(unannounced, 990)
+        slow.add_bytes(10)
+        unannounced.add_bytes(990)
         with pytest.raises(UnavailableError, match="1000 bytes"):
-            queue.add_bytes(slow, 1)
+            slow.add_bytes(1)
     with sent(queue, 10), pytest.raises(UnavailableError), queue.body(991):  # told before it has sent a byte
         pass
 
@@ -65,36 +65,36 @@ def test_who_announces_much_and_sends_little_holds_little() -> None:
 def test_tokens_are_bounded_once_they_are_known() -> None:
     queue = admission()
     with queue.place(1) as first, queue.place(1) as second:
-        queue.add_tokens(first, 500)  # alone
+        first.add_tokens(500)  # alone
         with pytest.raises(UnavailableError):
-            queue.add_tokens(second, 1)
+            second.add_tokens(1)
     with queue.place(1) as third:
-        queue.add_tokens(third, 100)
+        third.add_tokens(100)
 
 
 def test_the_bytes_of_large_answers_are_bounded_with_the_bodies() -> None:
     queue = admission()
     with sent(queue, 400), queue.place(1) as first, queue.place(1) as second:
-        queue.add_tokens(first, 10, 5000)  # alone: nobody else has tokens
+        first.add_tokens(10, 5000)  # alone: nobody else has tokens
         with pytest.raises(UnavailableError, match="5400 bytes"):
-            queue.add_tokens(second, 1, 1)
+            second.add_tokens(1, 1)
     with sent(queue, 400), queue.place(1) as third, queue.place(1) as fourth:
-        queue.add_tokens(third, 1, 300)
-        queue.add_tokens(fourth, 1, 300)
+        third.add_tokens(1, 300)
+        fourth.add_tokens(1, 300)
         with pytest.raises(UnavailableError, match="1000 bytes"):
-            queue.add_tokens(fourth, 1, 1)
+            fourth.add_tokens(1, 1)
 
 
 def test_bytes_that_a_request_fetches_are_bounded_unless_it_is_alone() -> None:
     queue = admission()
     with sent(queue, 400), queue.place(1) as first:
-        queue.add_bytes(first, 5000)
+        first.add_bytes(5000)
         with pytest.raises(UnavailableError, match="5400 bytes"), queue.place(1):
             pass
     with sent(queue, 900), sent(queue, 0), queue.place(1) as first, queue.place(1) as second:
-        queue.add_bytes(second, 100)
+        second.add_bytes(100)
         with pytest.raises(UnavailableError, match="1000 bytes"):
-            queue.add_bytes(first, 1)
+            first.add_bytes(1)
 
 
 def test_whoever_leaves_by_an_error_leaves_whole() -> None:
@@ -102,26 +102,26 @@ def test_whoever_leaves_by_an_error_leaves_whole() -> None:
 
     def fail() -> None:
         with queue.place(9) as place:
-            queue.add_tokens(place, 90)
+            place.add_tokens(90)
             raise ValueError("oops")
 
     for _ in range(50):
         with pytest.raises(ValueError, match="oops"):
             fail()
     with queue.place(10) as place:
-        queue.add_tokens(place, 100)
+        place.add_tokens(100)
 
 
 def test_a_tenant_over_its_share_is_told_so_and_the_others_get_in() -> None:
     queue = Admission(QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000), tenant_share=0.5)
     greedy, modest = Tenant.named("greedy"), Tenant.named("modest")
     with queue.place(4, greedy) as place:
-        queue.add_tokens(place, 40)
+        place.add_tokens(40)
         with pytest.raises(UnavailableError, match="this tenant holds 4 inputs") as caught, queue.place(2, greedy):
             pass
         assert caught.value.code == "rate_limit_exceeded"
         with pytest.raises(UnavailableError), queue.place(1, greedy) as more:
-            queue.add_tokens(more, 20)
+            more.add_tokens(20)
         with queue.place(5, modest), pytest.raises(UnavailableError) as caught, queue.place(2, Tenant.named("third")):
             pass
         assert caught.value.code == "overloaded"
@@ -140,7 +140,7 @@ def test_a_full_queue_refuses_before_a_body_is_read() -> None:
     with queue.place(10), pytest.raises(UnavailableError), queue.body(1):
         pass
     with queue.place(1) as place:
-        queue.add_tokens(place, 100)
+        place.add_tokens(100)
         with pytest.raises(UnavailableError), queue.body(1):
             pass
     with queue.body(1):

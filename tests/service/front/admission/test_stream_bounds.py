@@ -28,7 +28,7 @@ def test_a_window_takes_no_more_than_its_limits_until_something_has_left() -> No
     async def run() -> None:
         admission = Admission(QueueLimits(100, 1000, 10_000))
         with admission.stream() as place:
-            window = StreamWindow(LIMITS, admission, place)
+            window = StreamWindow(LIMITS, place)
             await window.enter(lines(6))
             second = asyncio.ensure_future(window.enter(lines(3)))
             assert await waits(second)
@@ -46,7 +46,7 @@ def test_a_stream_waits_while_the_queue_is_half_full_of_others_unless_it_has_not
     async def run() -> None:
         admission = Admission(LIMITS)
         with admission.stream() as place, admission.place(4):
-            window = StreamWindow(LIMITS, admission, place)
+            window = StreamWindow(LIMITS, place)
             await window.enter(lines(1))
             second = asyncio.ensure_future(window.enter(lines(1)))
             assert await waits(second)
@@ -70,8 +70,8 @@ def test_streams_of_a_tenant_leave_half_of_its_share_alone() -> None:
 def test_a_full_queue_takes_no_new_stream_and_bytes_of_a_line_that_has_begun_are_refused() -> None:
     admission = Admission(LIMITS)
     with admission.stream() as place, admission.stream() as other:
-        window = StreamWindow(LIMITS, admission, place)
-        admission.hold(other, 500)
+        window = StreamWindow(LIMITS, place)
+        other.hold(500)
         window.hold_begun(200)
         with pytest.raises(UnavailableError, match="the queue holds"):
             window.hold_begun(400)

@@ -12,6 +12,7 @@ from PIL import Image
 
 from service.decode.image_decoder import ThreadDecoder
 from service.errors import ModelError, UnavailableError
+from service.front.admission.admission import QueueRate
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.pending import Pending
 from service.front.engine_client.pixel_loader import PixelLoader
@@ -62,7 +63,7 @@ class Stage:
         self.loader = PixelLoader(
             self.arena, b"model", ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60), num_threads=1
         )
-        self.client = EngineClient(self.arena, self.loader, lambda tokens, seconds: None)
+        self.client = EngineClient(self.arena, self.loader, QueueRate())
 
     async def connect(self) -> AsyncChannel[FrontMessage]:
         ours, theirs = socket.socketpair()
