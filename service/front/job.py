@@ -24,7 +24,8 @@ class Job:
         tenant: whose images and names for images they are.
         background: the request's color under transparent pixels, as `#rrggbb`.
         per_item: an input that fails leaves the others alone; otherwise its error is raised.
-        is_of_stream: the answer is counted in the stream's window instead of among large answers.
+        answer_bytes: bytes of the answer, where they follow from the number of inputs; else 0, as for a stream, whose
+            window counts them.
         token_bytes: bytes of the answer for each token of the prompts; 0 where each input has one vector.
         max_answer_bytes: most bytes of the answer, where they follow from the tokens.
     """
@@ -35,16 +36,9 @@ class Job:
     tenant: Tenant
     background: str | None = None
     per_item: bool = False
-    is_of_stream: bool = False
+    answer_bytes: int = 0
     token_bytes: int = 0
     max_answer_bytes: int = 0
-
-    @property
-    def answer_bytes(self) -> int:
-        """Bytes of the answer, where they follow from the number of inputs; else 0."""
-        if self.token_bytes or not isinstance(self.output, OutputSpec):
-            return 0
-        return len(self.inputs) * self.output.vector_bytes
 
     def check_answer(self, num_tokens: int) -> None:
         """Refuse an answer that would be too large; known with the prompts, before a pixel is decoded.

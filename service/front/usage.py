@@ -19,8 +19,8 @@ class InputCounts:
 
     Attributes:
         num_tokens: of all prompts: text, template and media.
-        num_image_tokens: those that stand for images.
-        num_video_tokens: those that stand for pairs of frames.
+        num_visual_tokens: those that stand for images and for pairs of frames: the field `image_tokens` of an answer.
+        num_video_tokens: of these, those that stand for pairs of frames.
         num_audio_tokens: those that stand for audio.
         num_cached_tokens: all tokens of the inputs whose vector was there already.
         num_images: images, those that came as features too; a video's frames are none.
@@ -31,7 +31,7 @@ class InputCounts:
     """
 
     num_tokens: int = 0
-    num_image_tokens: int = 0
+    num_visual_tokens: int = 0
     num_video_tokens: int = 0
     num_audio_tokens: int = 0
     num_cached_tokens: int = 0
@@ -51,19 +51,13 @@ class InputCounts:
         self.num_truncated += prompt.truncated
         for placeholder in prompt.placeholders:
             kind = placeholder.item.kind
-            if kind == "image":
-                self.num_images += 1
-                self.num_image_tokens += placeholder.length
-            elif kind == "video":
-                self.num_video_tokens += placeholder.length
-            else:
+            if kind == "audio":
                 self.num_audio_tokens += placeholder.length
+            else:
+                self.num_visual_tokens += placeholder.length
+                self.num_images += kind == "image"
+                self.num_video_tokens += placeholder.length if kind == "video" else 0
             self.num_precomputed += placeholder.item.dtype is not None
-
-    @property
-    def num_visual_tokens(self) -> int:
-        """Tokens of images and videos: the field `image_tokens` of an answer."""
-        return self.num_image_tokens + self.num_video_tokens
 
     def usage(self, num_inputs: int) -> Usage:
         """`usage` of an answer in JSON, and of a stream's last line; `num_inputs` counts those that failed too."""
@@ -72,7 +66,7 @@ class InputCounts:
             total_tokens=self.num_tokens,
             prompt_tokens_details=PromptTokensDetails(
                 text_tokens=self.num_tokens - self.num_visual_tokens - self.num_audio_tokens,
-                image_tokens=self.num_image_tokens,
+                image_tokens=self.num_visual_tokens - self.num_video_tokens,
                 video_tokens=self.num_video_tokens,
                 audio_tokens=self.num_audio_tokens,
                 cached_tokens=self.num_cached_tokens,
@@ -100,10 +94,6 @@ class InputCounts:
             image_tokens=self.num_visual_tokens,
             images=self.num_images,
         )
-
-    def cache_header(self) -> str:
-        """`x-encoder-cache` of every answer with vectors."""
-        return f"hit={self.num_hits}, miss={self.num_misses}"
 
     def raw_headers(self) -> dict[str, str]:
         """Headers of a raw answer, which has no `usage`."""

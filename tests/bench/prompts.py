@@ -11,8 +11,9 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.decode import decode
 from service.checkpoint.hub import find_checkpoint
 from service.fairness.threads import all_at_once
-from service.front.engine_client.pending import request_of
+from service.front.engine_client.client import request_of
 from service.front.engine_client.pixel_loader import LoadedMedia
+from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.reader import InputReader
 from service.front.served_model import load_served_model
 from service.front.serving.from_settings import media_rules
@@ -44,7 +45,8 @@ class PromptReader:
         """One for each input of a body of `/v1/embeddings`."""
         request = decode(json.dumps(body).encode(), EmbeddingRequest)
         job = self._reader.embedding_job(request, self._output, SERVICE.tenant)
-        prepared = all_at_once(self._reader.prompts(job, self._reader.media_reader(job)))
+        media = MediaReader(self._reader.rules, job.tenant, job.background)
+        prepared = all_at_once(self._reader.prompts(job, media))
         return [one for one in prepared if isinstance(one, Prompt)]
 
     def requests(self, body: dict[str, Any], store: Callable[[bytes], PixelSlot]) -> Iterator[Request]:

@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Literal
 
 import msgspec
 
-from schemas.errors import ErrorCode
 from service import metrics
-from service.errors import ModelError, UnavailableError
+from service.errors import ModelError
 from service.front.admission.admission import QueueRate
-from service.front.engine_client.pending import Pending, request_of
+from service.front.engine_client.engine_host import RESTARTING
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
 from service.front.engine_client.suspects import MAX_STRIKES, Suspects
 from service.front.tenant import SERVICE, Caller
@@ -22,6 +22,7 @@ from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
     Abandon,
     EngineMessage,
+    Media,
     Output,
     Ping,
     Pixels,
@@ -30,6 +31,7 @@ from service.ipc.messages import (
     StepDone,
     StepStarted,
     Submit,
+    Vector,
     WantPixels,
 )
 from service.media.item import MediaItem
@@ -37,26 +39,30 @@ from service.prompt.prompt import Prompt
 
 logger = logging.getLogger("cenote.client")
 
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The answer to every request while there is no engine to ask."""
-
-    code: ErrorCode
-    message: str
-    retry_after_s: int
-
-    def error(self) -> UnavailableError:
-        """A new exception each time: one that is raised twice grows a traceback."""
-        return UnavailableError(self.code, self.message, retry_after_s=self.retry_after_s)
-
-
-RESTARTING = Refusal("engine_restarting", "the engine is restarting; send the request again", 2)
-DRAINING = Refusal(
-    "server_draining", "this server is going and had no time left for the request; send it to another", 1
-)
-
 KILLS = "the engine ended each time it ran this input; it is not run again for a minute"
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request that was submitted, and its media in case their pixels are asked for again.
+
+    Attributes:
+        request: as it was sent.
+        future: gets the vector, or the error of this request.
+        items: its media by content key.
+        place: `held` is between two engines; `sent_again` is with its second, and gets no third.
+    """
+
+    request: Request
+    future: asyncio.Future[Vector]
+    items: dict[bytes, MediaItem]
+    place: Literal["sent", "held", "sent_again"] = "sent"
+
+    def fail(self, error: Exception) -> None:
+        """Give the future an error, unless it was cancelled in this turn of the loop."""
+        if not self.future.done():
+            self.future.set_exception(error)
+            self.future.exception()  # marked as read: the task that waited may have ended, and asyncio would warn
 
 
 class EngineClient:
@@ -160,11 +166,15 @@ class EngineClient:
 
     def detach(self) -> None:
         """Note the engine's end: requests that it was running fail, the others are held, every slot comes back."""
-        running = self._running()
+        step = self._announced
+        ids = step.ids if step is not None and step.number > self._after else []
+        running = [id_ for id_ in ids if id_ in self._pending]
         self._suspects.strike([self._pending[id_].request for id_ in running], time.monotonic())
         for id_, pending in list(self._pending.items()):
-            if pending.place == "sent" and id_ not in running:
-                pending.hold()
+            if pending.place == "sent" and id_ not in running:  # the next engine asks for the pixels that it needs
+                media = tuple(msgspec.structs.replace(one, slot=None) for one in pending.request.media)
+                pending.request = msgspec.structs.replace(pending.request, media=media)
+                pending.place = "held"
             elif pending.place != "held":
                 self._pending.pop(id_).fail(self.refusal.error())
         self._channel = None
@@ -208,13 +218,6 @@ class EngineClient:
     def announced(self, step: StepStarted) -> None:
         """Note the step that the engine has entered: its requests are running, should the engine end."""
         self._announced = step
-
-    def _running(self) -> list[int]:
-        """Ids of pending requests of the step that the engine is in."""
-        step = self._announced
-        if step is None or step.number <= self._after:
-            return []
-        return [id_ for id_ in step.ids if id_ in self._pending]
 
     def _settle(self, step: StepDone) -> None:
         if step.released:
@@ -267,3 +270,28 @@ class EngineClient:
             self._pending.pop(id_).fail(error)
         if ids and self._channel is not None:
             self._channel.send(Abandon(ids=ids))
+
+
+def request_of(id_: int, prompt: Prompt, loaded: Sequence[LoadedMedia], output: Output, caller: Caller) -> Request:
+    """The engine's request for a prompt; `id_` is never used again, `loaded` are its media in order."""
+    media = tuple(
+        Media(
+            key=one.key,
+            grid_thw=place.grid_thw,
+            offset=place.offset,
+            num_tokens=place.length,
+            kind=place.item.kind,
+            dtype=place.item.dtype,
+            slot=one.slot,
+        )
+        for place, one in zip(prompt.placeholders, loaded, strict=True)
+    )
+    return Request(
+        id=id_,
+        token_ids=prompt.token_ids,
+        media=media,
+        output=output,
+        tenant=caller.tenant.name,
+        deadline_s=caller.deadline_s,
+        is_fresh=caller.wants_fresh,
+    )

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from schemas.errors import ErrorCode
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
-from service.errors import ServiceError
+from service.errors import ServiceError, UnavailableError
 from service.front.admission.admission import QueueRate
 from service.front.job import Embedded
 from service.front.served_model import ServedModel
@@ -19,6 +20,25 @@ from service.prompt.prompt import Prompt
 from service.settings import Settings
 
 EngineState = Literal["loading", "ready", "restarting", "crash_loop", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The answer to every request while there is no engine to ask."""
+
+    code: ErrorCode
+    message: str
+    retry_after_s: int
+
+    def error(self) -> UnavailableError:
+        """A new exception each time: one that is raised twice grows a traceback."""
+        return UnavailableError(self.code, self.message, retry_after_s=self.retry_after_s)
+
+
+RESTARTING = Refusal("engine_restarting", "the engine is restarting; send the request again", 2)
+DRAINING = Refusal(
+    "server_draining", "this server is going and had no time left for the request; send it to another", 1
+)
 
 
 class PromptEngine(Protocol):

@@ -11,9 +11,8 @@ from contextlib import suppress
 from service import metrics
 from service.decode.start import start_decoder
 from service.errors import MediaError, ModelError, ServiceError
-from service.front.engine_client.client import EngineClient
+from service.front.engine_client.client import EngineClient, Pending
 from service.front.engine_client.engine_host import HostNeeds
-from service.front.engine_client.pending import Pending
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.front.engine_client.supervisor import Supervisor
 from service.front.engine_client.watchdog import SupervisorTimeouts
@@ -82,8 +81,9 @@ class LocalEngine:
             media_ms = (time.perf_counter() - began_s) * 1e3
             with stage("engine"):
                 return Embedded(await _outcomes(ends, pending, per_item=per_item), media_ms)
-        finally:
-            self._client.abandon(pending.values())  # answered ones are passed over
+        except BaseException:  # cancelled, for one
+            self._client.abandon(pending.values())
+            raise
 
     async def _load_and_submit(
         self,

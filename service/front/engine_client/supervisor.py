@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from service import metrics
 from service.errors import ModelError, ServiceError
-from service.front.engine_client.client import DRAINING, RESTARTING, EngineClient, Refusal
-from service.front.engine_client.engine_host import EngineState
+from service.front.engine_client.client import EngineClient
+from service.front.engine_client.engine_host import DRAINING, RESTARTING, EngineState, Refusal
 from service.front.engine_client.engine_process import EngineProcess, start_engine
 from service.front.engine_client.listening import Listening
 from service.front.engine_client.watchdog import Breaker, StepTimes, SupervisorTimeouts, Watchdog

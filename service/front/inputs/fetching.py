@@ -12,12 +12,12 @@ from schemas.content.parts import ImageUrlPart
 from schemas.content.video import VideoFramesPart
 from service import metrics
 from service.errors import MediaError
+from service.front.admission.admission import Reservation
 from service.front.inputs.media_reader import MediaReader, url_of
 from service.front.inputs.placed_media import PlacedMedia, VideoPart
 from service.front.inputs.videos import frame_list, is_file
 from service.media.error_location import ErrorLocation
 from service.media.fetch.connection import SystemResolver
-from service.media.fetch.exchange import Take
 from service.media.fetch.fetcher import Fetcher
 from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy
@@ -32,12 +32,12 @@ class Budget:
 
     Attributes:
         max_bytes: of all files together.
-        take_place: counts bytes in the queue, or refuses them.
+        place: of the request in the queue.
         num_bytes: bytes fetched so far.
     """
 
     max_bytes: int
-    take_place: Take
+    place: Reservation
     num_bytes: int = 0
 
     def take(self, num_bytes: int) -> None:
@@ -54,7 +54,7 @@ class Budget:
                 f"The files at the URLs of this request have more bytes together than the {self.max_bytes} that "
                 "are accepted.",
             )
-        self.take_place(num_bytes)
+        self.place.add_bytes(num_bytes)
         metrics.MEDIA_FETCHED_BYTES.inc(num_bytes)
 
 
@@ -119,11 +119,11 @@ class UrlFetch:
     locations: Mapping[str, ErrorLocation]
     per_item: bool
 
-    async def run(self, take_place: Take) -> None:
+    async def run(self, place: Reservation) -> None:
         """Fetch every URL, concurrently.
 
         Args:
-            take_place: counts bytes in the queue, or refuses them.
+            place: of the request in the queue.
 
         Raises:
             MediaError: of the first URL in the request that failed, unless `per_item`.
@@ -133,7 +133,7 @@ class UrlFetch:
         found |= {url: error for url in self.locations if (error := self._refusal(url)) is not None}
         if not self.per_item:
             self._raise_first()
-        budget = Budget(self.max_bytes, take_place)
+        budget = Budget(self.max_bytes, place)
         tasks = [asyncio.create_task(self._fetch(url, budget)) for url in self.locations if url not in found]
         try:
             await asyncio.gather(*tasks)

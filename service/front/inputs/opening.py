@@ -5,19 +5,18 @@ Runs on the event loop, after media given by URL have been fetched; decoder proc
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from schemas.content.audio import InputAudioPart
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.errors import MediaError
+from service.front.admission.admission import Reservation
 from service.front.inputs.media_reader import MediaReader
-from service.front.inputs.placed_media import AudioPart, PlacedMedia
-from service.front.inputs.videos import is_file
+from service.front.inputs.placed_media import PlacedMedia
 from service.media.audio.audio_file import AudioInfo, AudioLimits, OpenAudio, audio_format, check_audio, check_named
 from service.media.error_location import ErrorLocation
-from service.media.fetch.exchange import Take
 from service.media.item import MediaKind
 from service.media.key import file_digest
 from service.media.source import read_source
@@ -55,11 +54,6 @@ class VideoOpener:
     limits: VideoLimits
     _known: KnownFiles[VideoInfo] = field(default_factory=KnownFiles)
 
-    def step(self, media: MediaReader, places: Iterable[PlacedMedia], *, per_item: bool) -> "FileOpening | None":
-        """Return the opening of a request's video files; None when it has none."""
-        files = [place for place in places if is_file(place)] if media.video_rule is not None else []
-        return FileOpening(self, media, files, per_item) if files else None
-
     async def open(self, media: MediaReader, place: PlacedMedia) -> OpenVideo:
         """Open a file.
 
@@ -82,11 +76,6 @@ class AudioOpener:
     decoder: AudioDecoder
     limits: AudioLimits
     _known: KnownFiles[AudioInfo] = field(default_factory=KnownFiles)
-
-    def step(self, media: MediaReader, places: Iterable[PlacedMedia], *, per_item: bool) -> "FileOpening | None":
-        """Return the opening of a request's audio files; None when it has none."""
-        files = [place for place in places if isinstance(place.part, AudioPart)] if media.audio_rule else []
-        return FileOpening(self, media, files, per_item) if files else None
 
     async def open(self, media: MediaReader, place: PlacedMedia) -> OpenAudio:
         """Open a file.
@@ -122,7 +111,7 @@ class FileOpening:
     places: Sequence[PlacedMedia]
     per_item: bool
 
-    async def run(self, _: Take) -> None:
+    async def run(self, _: Reservation) -> None:
         """Open the files concurrently.
 
         Raises:

@@ -18,7 +18,7 @@ from service.front.inputs.fetching import Fetching, UrlFetch
 from service.front.inputs.media_reader import MediaReader, MediaRules
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opening import AudioOpener, FileOpening, VideoOpener
-from service.front.inputs.placed_media import PlacedMedia
+from service.front.inputs.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.inputs.sources import (
     JobInput,
     PromptOptions,
@@ -27,6 +27,7 @@ from service.front.inputs.sources import (
     embedding_inputs,
     line_input,
 )
+from service.front.inputs.videos import is_file
 from service.front.job import Job
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
@@ -67,13 +68,15 @@ class InputReader:
         Raises:
             InputError: an instruction or a truncation that the model does not take.
         """
+        inputs = embedding_inputs(request, self._options(request))
         return Job(
-            inputs=embedding_inputs(request, self._options(request)),
+            inputs=inputs,
             truncation=embedding_truncation(request, self.model.profile.max_tokens),
             output=output,
             tenant=tenant,
             background=request.image_background,
             per_item=request.on_error == "per_item",
+            answer_bytes=len(inputs) * output.vector_bytes,
         )
 
     def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: Tenant) -> Job:
@@ -85,13 +88,15 @@ class InputReader:
         self.model.check_instruction(instruction)
         limit = request.max_tokens or self.model.profile.max_tokens
         side = CUT_SIDES[request.truncate or "END"]
+        inputs = embed_inputs(request, PromptOptions(instruction))
         return Job(
-            inputs=embed_inputs(request, PromptOptions(instruction)),
+            inputs=inputs,
             truncation=Truncation(limit, side, limit_name="max_tokens", how_to_cut="`truncate: END`"),
             output=output,
             tenant=tenant,
             background=request.image_background,
             per_item=request.on_error == "per_item",
+            answer_bytes=0 if self.model.is_multi_vector else len(inputs) * output.vector_bytes,
             token_bytes=output.vector_bytes if self.model.is_multi_vector else 0,
             max_answer_bytes=self.max_answer_bytes,
         )
@@ -111,7 +116,6 @@ class InputReader:
             tenant=tenant,
             background=lines[0].image_background,
             per_item=True,
-            is_of_stream=True,
         )
 
     def features_job(
@@ -142,17 +146,20 @@ class InputReader:
             max_answer_bytes=self.max_answer_bytes,
         )
 
-    def media_reader(self, job: Job) -> MediaReader | None:
-        """Return a reader for the media of one job; None where it has none."""
-        has_media = any(one.media for one in job.inputs)
-        return MediaReader(self.rules, job.tenant, job.background) if has_media else None
-
     def fetch_steps(self, job: Job, media: MediaReader) -> list[UrlFetch | FileOpening]:
         """Return what has to be fetched and opened, in this order, before the media of a job are read."""
         places = [place for one in job.inputs for place in one.media]
-        openers = (self.fetching, self.videos, self.audio)
-        steps = [one.step(media, places, per_item=job.per_item) for one in openers if one is not None]
-        return [step for step in steps if step is not None]
+        steps: list[UrlFetch | FileOpening] = []
+        if self.fetching is not None and (fetch := self.fetching.step(media, places, per_item=job.per_item)):
+            steps.append(fetch)
+        files = [place for place in places if not isinstance(place.part, ImagePart)]  # images are opened when read
+        videos = [place for place in files if is_file(place)] if media.video_rule is not None else []
+        audio = [place for place in files if isinstance(place.part, AudioPart)] if media.audio_rule is not None else []
+        if self.videos is not None and videos:
+            steps.append(FileOpening(self.videos, media, videos, job.per_item))
+        if self.audio is not None and audio:
+            steps.append(FileOpening(self.audio, media, audio, job.per_item))
+        return steps
 
     def prompts(self, job: Job, media: MediaReader | None) -> Steps[list[Prompt | ServiceError]]:
         """The prompts of a job, an input a step; of a `per_item` job an error stands in the place of its input.

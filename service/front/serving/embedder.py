@@ -3,8 +3,8 @@
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from schemas.errors import ErrorCode
@@ -75,26 +75,20 @@ class Embedder:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
         """
         self._engine.check_open()
-        hold = None if job.is_of_stream else self._answers.hold(job.answer_bytes, caller.tenant)
-        media = self._reader.media_reader(job)
+        hold = self._answers.hold(job.answer_bytes, caller.tenant)
         try:
-            async with asyncio.timeout(self._left_s(caller)):
-                with self._admission.place(len(job.inputs), caller.tenant) as place:
-                    began_s = time.perf_counter()
-                    prepared = await self._prompts(job, media, place)
-                    num_tokens = _num_tokens(prepared)
-                    num_bytes = num_tokens * job.token_bytes
-                    if num_bytes:
-                        job.check_answer(num_tokens)
-                    self._admission.add_tokens(place, num_tokens, num_bytes)
-                    if num_bytes:
-                        hold = self._answers.hold(num_bytes, caller.tenant)
-                    prepare_ms = (time.perf_counter() - began_s) * 1e3
-                    embedded = await self._engine.run(
-                        dict(enumerate(prepared)), job.output, caller, per_item=job.per_item
-                    )
-        except TimeoutError:
-            raise self._too_late(caller) from None
+            async with self._place(len(job.inputs), caller) as place:
+                began_s = time.perf_counter()
+                prompts, media = await self._prepare(job, place)
+                num_tokens = _num_tokens(prompts)
+                num_bytes = num_tokens * job.token_bytes
+                if num_bytes:
+                    job.check_answer(num_tokens)
+                place.add_tokens(num_tokens, num_bytes)
+                if num_bytes:
+                    hold = self._answers.hold(num_bytes, caller.tenant)
+                prepare_ms = (time.perf_counter() - began_s) * 1e3
+                embedded = await self._engine.run(dict(enumerate(prompts)), job.output, caller, per_item=job.per_item)
         except ServiceError as error:
             job.name_input(error)
             raise
@@ -132,13 +126,9 @@ class Embedder:
             ServiceError: the queue is full, the engine has gone, or time is up.
         """
         self._engine.check_open()
-        try:
-            async with asyncio.timeout(self._left_s(caller)):
-                with self._admission.place(len(prompts), caller.tenant) as place:
-                    self._admission.add_tokens(place, _num_tokens(prompts))
-                    return await self._engine.run(dict(enumerate(prompts)), output, caller, per_item=True)
-        except TimeoutError:
-            raise self._too_late(caller) from None
+        async with self._place(len(prompts), caller) as place:
+            place.add_tokens(_num_tokens(prompts))
+            return await self._engine.run(dict(enumerate(prompts)), output, caller, per_item=True)
 
     async def prepare(self, job: Job, caller: Caller) -> Sequence[Prompt | ServiceError]:
         """The prompts of a job, and nothing of the engine. Errors stand in their inputs' places if it is `per_item`.
@@ -146,14 +136,10 @@ class Embedder:
         Raises:
             ServiceError: an input is at fault, the queue is full, or time is up.
         """
-        try:
-            async with asyncio.timeout(self._left_s(caller)):
-                with self._admission.place(len(job.inputs), caller.tenant) as place:
-                    prepared = await self._prompts(job, self._reader.media_reader(job), place)
-                    self._admission.add_tokens(place, _num_tokens(prepared))
-                    return prepared
-        except TimeoutError:
-            raise self._too_late(caller) from None
+        async with self._place(len(job.inputs), caller) as place:
+            prompts, _ = await self._prepare(job, place)
+            place.add_tokens(_num_tokens(prompts))
+            return prompts
 
     async def work(self, steps: Steps[T], num_chars: int) -> T:
         """Do other work on texts where texts are prepared.
@@ -164,35 +150,40 @@ class Embedder:
         """
         return await self._texts.run_steps(steps, num_chars)
 
-    def _left_s(self, caller: Caller) -> float:
-        """Seconds until the deadline; the service's own limit holds for everybody."""
-        return min(self._timeout_s, caller.deadline_s - time.monotonic())
+    @asynccontextmanager
+    async def _place(self, num_inputs: int, caller: Caller) -> AsyncIterator[Reservation]:
+        """A place in the queue until the deadline; the service's own limit holds for everybody.
 
-    def _too_late(self, caller: Caller) -> DeadlineError:
-        message = f"no answer within {min(self._timeout_s, caller.patience_s):g} s"
-        return DeadlineError(message, is_callers=caller.patience_s < self._timeout_s)
+        Raises:
+            ServiceError: the queue is full, or time is up.
+        """
+        try:
+            async with asyncio.timeout(min(self._timeout_s, caller.deadline_s - time.monotonic())):
+                with self._admission.place(num_inputs, caller.tenant) as place:
+                    yield place
+        except TimeoutError:
+            message = f"no answer within {min(self._timeout_s, caller.patience_s):g} s"
+            raise DeadlineError(message, is_callers=caller.patience_s < self._timeout_s) from None
 
-    async def _prompts(
-        self, job: Job, media: MediaReader | None, place: Reservation
-    ) -> Sequence[Prompt | ServiceError]:
-        if media is None:
+    async def _prepare(
+        self, job: Job, place: Reservation
+    ) -> tuple[Sequence[Prompt | ServiceError], MediaReader | None]:
+        """A job's prompts, and what has read its media; None where it has none."""
+        if not any(one.media for one in job.inputs):
             with stage("prepare"):
                 steps = self._reader.prompts(job, None)
                 if is_short(job.inputs):
-                    return all_at_once(steps)
-                return await self._texts.run_steps(steps, _num_chars(job))
+                    return all_at_once(steps), None
+                return await self._texts.run_steps(steps, num_chars([one.source for one in job.inputs])), None
+        media = MediaReader(self._reader.rules, job.tenant, job.background)
         fetches = self._reader.fetch_steps(job, media)
         if fetches:
             with stage("fetch"):
                 for fetch in fetches:
-                    await fetch.run(partial(self._admission.add_bytes, place))
+                    await fetch.run(place)
         with stage("prepare"):
-            size = sys.maxsize if fetches else _num_chars(job)
-            return await self._headers.run_steps(self._reader.prompts(job, media), size)
-
-
-def _num_chars(job: Job) -> int:
-    return sum(num_chars(one.source) for one in job.inputs)
+            size = sys.maxsize if fetches else num_chars([one.source for one in job.inputs])
+            return await self._headers.run_steps(self._reader.prompts(job, media), size), media
 
 
 def _num_tokens(prepared: Sequence[Prompt | ServiceError]) -> int:

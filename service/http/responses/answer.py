@@ -124,7 +124,7 @@ def facts(embedded: Embedded, fingerprint: str) -> dict[str, str]:
         "x-media-time": f"{embedded.media_ms:.1f}",
         "x-queue-time": f"{embedded.queue_ms:.1f}",
         "x-inference-time": f"{embedded.inference_ms:.1f}",
-        "x-encoder-cache": embedded.counts.cache_header(),
+        "x-encoder-cache": f"hit={embedded.counts.num_hits}, miss={embedded.counts.num_misses}",
     }
 
 

@@ -177,7 +177,7 @@ LINE = Line(
         Sabotage(
             "the engine is not told of the abandoned",
             "service/front/engine_client/local_engine.py",
-            "            self._client.abandon(pending.values())  # answered ones are passed over",
+            "            self._client.abandon(pending.values())",
             "            pass",
             300,
         ),

@@ -198,8 +198,8 @@ LINE = Line(
         Sabotage(
             name="a request's texts are tokenized in one go, however many, and small ones wait for that",
             file="service/front/serving/embedder.py",
-            old="            return await self._texts.run_steps(steps, _num_chars(job))\n",
-            new="            return await self._texts.run(lambda: all_at_once(steps), sys.maxsize)\n",
+            old="return await self._texts.run_steps(steps, num_chars([one.source for one in job.inputs])), None",
+            new="return await self._texts.run(lambda: all_at_once(steps), sys.maxsize), None",
             size=3,
         ),
     ),

@@ -13,8 +13,7 @@ from PIL import Image
 from service.decode.image_decoder import ThreadDecoder
 from service.errors import ModelError, UnavailableError
 from service.front.admission.admission import QueueRate
-from service.front.engine_client.client import EngineClient
-from service.front.engine_client.pending import Pending
+from service.front.engine_client.client import EngineClient, Pending
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel

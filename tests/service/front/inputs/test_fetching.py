@@ -2,7 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,7 +33,7 @@ def run(
     *urls: str,
     per_item: bool = False,
     max_bytes: int = 1 << 20,
-    take: Callable[[int], None] = lambda _: None,
+    place: Any = None,
 ) -> MediaReader:
     """Fetch the images of a request of so many inputs; its reader, with what came."""
     settings = Settings(
@@ -45,7 +47,7 @@ def run(
     places = [PlacedMedia(f"images[{i}]", f"images[{i}]", i, ImageUrlPart(image_url=url)) for i, url in enumerate(urls)]
     step = fetching.step(images, places, per_item=per_item)
     if step is not None:
-        asyncio.run(step.run(take))
+        asyncio.run(step.run(place or Mock()))
     return images
 
 
@@ -98,8 +100,7 @@ def test_a_url_that_its_text_refuses_costs_no_fetch(host: MediaHost) -> None:
 
 @pytest.mark.parametrize("per_item", [False, True])
 def test_a_full_queue_ends_the_request_whole(host: MediaHost, per_item: bool) -> None:
-    def full(_: int) -> None:
-        raise UnavailableError("queue_full", "full", retry_after_s=1)
-
+    place = Mock()
+    place.add_bytes.side_effect = UnavailableError("overloaded", "full", retry_after_s=1)
     with pytest.raises(UnavailableError):
-        run(host, host.url("/0"), host.url("/1"), take=full, per_item=per_item)
+        run(host, host.url("/0"), host.url("/1"), place=place, per_item=per_item)
