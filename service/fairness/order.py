@@ -3,20 +3,31 @@
 A new piece of work gets a finish tag: its cost, added to the cost that each party has been served so far, or to the
 last tag of its own request if that is higher. The lowest tag is next. So parties that had little pass parties that had
 much, small pieces pass large ones, and none starves, since later tags rise with every piece taken. Uses no clock and no
-asyncio.
+event loop.
 
 Source: A. Demers, S. Keshav, S. Shenker, "Analysis and simulation of a fair queueing algorithm", SIGCOMM 1989.
 """
 
 import heapq
-from collections.abc import Callable
+from asyncio import Future
+from collections.abc import Container
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from service.fairness.party import Party
 
-T = TypeVar("T")
+
+class Waiter(Protocol):
+    """A piece of work that waits for its turn; once that is cancelled, nobody waits for it any more."""
+
+    @property
+    def turn(self) -> Future[Any]:
+        """Set when it is its turn."""
+        ...
+
+
+T = TypeVar("T", bound=Waiter)
 
 
 @dataclass(slots=True)
@@ -58,20 +69,10 @@ class Line(Generic[T]):
     waiting: list[Entry[T]] = field(default_factory=list)
 
 
-def anybody(_: str) -> bool:
-    """Let every tenant have the next turn."""
-    return True
-
-
 class FairOrder(Generic[T]):
-    """Waiting work of many parties.
+    """Waiting work of many parties."""
 
-    Args:
-        is_gone: whether nobody waits for a piece any more, so that it is skipped.
-    """
-
-    def __init__(self, is_gone: Callable[[T], bool]) -> None:
-        self._is_gone = is_gone
+    def __init__(self) -> None:
         self._lines: dict[str, Line[T]] = {}
         self._given = 0.0
         self._numbers = count()
@@ -83,10 +84,12 @@ class FairOrder(Generic[T]):
         line.last[party.request] = tag
         heapq.heappush(line.waiting, Entry(tag, next(self._numbers), cost, party, thing))
 
-    def peek(self, may_have: Callable[[str], bool] = anybody) -> Entry[T] | None:
-        """The next entry among the tenants that `may_have` accepts; None when there is none."""
-        self._pass_over()
-        lines = [(line.tag + line.waiting[0].cost, line) for name, line in self._lines.items() if may_have(name)]
+    def peek(self, without: Container[str] = ()) -> Entry[T] | None:
+        """The next entry that somebody waits for, of tenants that are not in `without`; None when there is none."""
+        for name, line in list(self._lines.items()):
+            while line.waiting and line.waiting[0].thing.turn.cancelled():
+                self._pop(name, line)
+        lines = [(line.tag + line.waiting[0].cost, line) for name, line in self._lines.items() if name not in without]
         return min(lines, key=lambda pair: pair[0])[1].waiting[0] if lines else None
 
     def take(self, entry: Entry[T]) -> T:
@@ -97,11 +100,6 @@ class FairOrder(Generic[T]):
         self._given += entry.cost / len(self._lines)
         self._pop(entry.party.tenant, line)
         return entry.thing
-
-    def _pass_over(self) -> None:
-        for name, line in list(self._lines.items()):
-            while line.waiting and self._is_gone(line.waiting[0].thing):
-                self._pop(name, line)
 
     def _pop(self, name: str, line: Line[T]) -> None:
         entry = heapq.heappop(line.waiting)

@@ -20,6 +20,8 @@ KEPT_SHARE = 16
 """One part in so many of the bytes is reserved for small pieces."""
 
 Seat = Literal["shared", "small", "first"]
+SPARE_SEATS: tuple[tuple[Seat, bool], ...] = (("small", False), ("first", True))
+"""The extra seats, and whether they are for large pieces."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,8 +56,8 @@ class FairRoom:
         self._has_spare = num_spare > 0
         self.small_bytes = max_bytes // KEPT_SHARE // (max_pieces + NUM_SPARE)
         self._max_large_bytes = max_bytes - max_bytes // KEPT_SHARE
-        self._small: FairOrder[Piece] = FairOrder(_is_gone)
-        self._large: FairOrder[Piece] = FairOrder(_is_gone)
+        self._small: FairOrder[Piece] = FairOrder()
+        self._large: FairOrder[Piece] = FairOrder()
         self._large_is_next = False
         self._seats: Counter[Seat] = Counter()
         self._by_tenant: Counter[str] = Counter()
@@ -89,8 +91,6 @@ class FairRoom:
     def give(self, piece: Piece) -> None:
         """Free the seat of a piece."""
         self._count(piece, -1)
-        if not self._by_tenant[piece.party.tenant]:
-            del self._by_tenant[piece.party.tenant]
         self._wake()
 
     def _wake(self) -> None:
@@ -99,27 +99,23 @@ class FairRoom:
             piece.turn.set_result(None)
 
     def _next(self) -> Piece | None:
-        """The next piece that can have a seat now."""
+        """The next piece that can have a seat now, with that seat."""
+        free: list[tuple[Seat, bool]] = []  # seats, and whether for large pieces
         if self._seats["shared"] < self._max_pieces:
-            for is_large in (self._large_is_next, not self._large_is_next):
-                if (piece := self._seated("shared", is_large=is_large)) is not None:
-                    self._large_is_next = not is_large
-                    return piece
-        if self._has_spare and not self._seats["small"] and (piece := self._seated("small", is_large=False)):
+            free += [("shared", self._large_is_next), ("shared", not self._large_is_next)]
+        if self._has_spare:
+            free += [(seat, is_large) for seat, is_large in SPARE_SEATS if not self._seats[seat]]
+        for seat, is_large in free:
+            order = self._large if is_large else self._small
+            entry = order.peek(without=self._by_tenant if seat == "first" else ())
+            if entry is None or (is_large and not self._has_bytes(entry.thing.num_bytes)):
+                continue
+            if seat == "shared":
+                self._large_is_next = not is_large
+            piece = order.take(entry)
+            piece.seat = seat
             return piece
-        return self._seated("first", is_large=True) if self._has_spare and not self._seats["first"] else None
-
-    def _seated(self, seat: Seat, *, is_large: bool) -> Piece | None:
-        order = self._large if is_large else self._small
-        entry = order.peek(self._has_none) if seat == "first" else order.peek()
-        if entry is None or (is_large and not self._has_bytes(entry.thing.num_bytes)):
-            return None
-        piece = order.take(entry)
-        piece.seat = seat
-        return piece
-
-    def _has_none(self, tenant: str) -> bool:
-        return not self._by_tenant[tenant]
+        return None
 
     def _has_bytes(self, num_bytes: int) -> bool:
         return self._num_large == 0 or self._num_large_bytes + num_bytes <= self._max_large_bytes
@@ -127,11 +123,9 @@ class FairRoom:
     def _count(self, piece: Piece, sign: int) -> None:
         self._seats[piece.seat] += sign
         self._by_tenant[piece.party.tenant] += sign
+        if not self._by_tenant[piece.party.tenant]:
+            del self._by_tenant[piece.party.tenant]
         self.num_bytes_taken += sign * piece.num_bytes
         if not piece.is_small:
             self._num_large += sign
             self._num_large_bytes += sign * piece.num_bytes
-
-
-def _is_gone(piece: Piece) -> bool:
-    return piece.turn.cancelled()

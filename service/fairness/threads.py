@@ -49,31 +49,15 @@ class FairThreads:
         self._pool = ThreadPoolExecutor(num_threads + num_spare, thread_name_prefix=name)
         self._small = small
 
-    async def run(self, work: Callable[[], T], size: int) -> T:
+    async def run(self, work: Callable[[], T], size: int, *, is_slice: bool = False) -> T:
         """Run work that has no steps.
 
         Args:
             work: what to do.
             size: of the work, in the unit of `small`.
+            is_slice: whether it is a slice of larger work.
         """
-        is_small = size <= self._small
-        return await self._piece(work, size, is_small=is_small)
-
-    async def run_steps(self, steps: Steps[T], size: int) -> T:
-        """Run work slice by slice; after a cancellation no further slice begins.
-
-        Args:
-            steps: what to do.
-            size: of all of it, in the unit of `small`.
-        """
-        if size <= self._small:
-            return await self._piece(lambda: all_at_once(steps), size, is_small=True)
-        while (done := await self._piece(lambda: _slice(steps), self._small, is_small=False)) is None:
-            pass
-        return done.result
-
-    async def _piece(self, work: Callable[[], T], cost: int, *, is_small: bool) -> T:
-        piece = await self._room.take(cost, is_small=is_small)
+        piece = await self._room.take(size, is_small=size <= self._small and not is_slice)
         running = asyncio.get_running_loop().run_in_executor(self._pool, work)
 
         def ended(running: asyncio.Future[T]) -> None:
@@ -85,6 +69,19 @@ class FairThreads:
             return await asyncio.shield(running)  # a cancelled caller keeps its seat until the thread is free
         finally:
             del running  # else an error's traceback would keep the error itself and the work's data
+
+    async def run_steps(self, steps: Steps[T], size: int) -> T:
+        """Run work slice by slice; after a cancellation no further slice begins.
+
+        Args:
+            steps: what to do.
+            size: of all of it, in the unit of `small`.
+        """
+        if size <= self._small:
+            return await self.run(lambda: all_at_once(steps), size)
+        while (done := await self.run(lambda: _slice(steps), self._small, is_slice=True)) is None:
+            pass
+        return done.result
 
 
 def _slice(steps: Steps[T]) -> Done[T] | None:

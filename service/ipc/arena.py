@@ -59,7 +59,7 @@ class PixelArena:
         self._free: list[tuple[int, int]] = [(0, num_bytes)]
         self._taken: dict[int, int] = {}
         self.num_bytes_taken = 0
-        self._order: FairOrder[Waiting] = FairOrder(lambda waiting: waiting.turn.cancelled())
+        self._order: FairOrder[Waiting] = FairOrder()
 
     def fits(self, sizes: list[int]) -> bool:
         """Whether slots of these sizes could ever be reserved together."""
