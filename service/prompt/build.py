@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from service.errors import InputError, ModelError
-from service.media.item import MediaItem
 from service.prompt.conversation import Conversation
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
@@ -25,7 +24,8 @@ MAX_REPEATED_CHARS = 2048
 """How many texts beside the input itself have their tokens kept, and how long they may be: each input repeats them."""
 
 COMPOSED_BYTES = 12
-"""What one character can come to at most once it is composed: three times its four bytes (Unicode annex 15)."""
+"""What one character can come to at most once it is composed: three times its four bytes (Unicode annex 15). Text of
+fewer bytes than the limit has tokens is not too long, whatever it says."""
 
 
 @dataclass(slots=True)
@@ -37,12 +37,6 @@ class PromptBuffer:
     cuttable: range = range(0)
     """Which token ids truncation may remove."""
     truncated: bool = False
-
-    def add_image(self, item: MediaItem, pad_id: int) -> None:
-        """Append one image's run of placeholder tokens."""
-        length = item.num_tokens
-        self.placeholders.append(Placeholder(len(self.token_ids), length, item.grid_thw, item))
-        self.token_ids += [pad_id] * length
 
     def cut(self, num_tokens: int, side: Side) -> None:
         """Remove so many tokens from one end of the cuttable run; later images move left."""
@@ -104,15 +98,19 @@ class PromptBuilder:
         except InputError as error:  # a layout does not know where the conversation stands in the request
             error.param, error.index = param, index
             raise
-        budget = Budget(truncation, self._profile.max_tokens, param, index)
+        limit = min(truncation.max_tokens, self._profile.max_tokens)
+        budget = Budget(truncation, limit, self._profile.max_tokens, param, index)
         if truncation.side is not None:
-            pieces = [self._shorten(piece, budget.limit, truncation.side) for piece in pieces]
-        is_text = not all(isinstance(piece, ImagePiece) for piece in pieces)  # images alone are not tokenized
+            pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
+        kinds = set(map(type, pieces))
+        is_text = bool(kinds - {ImagePiece})  # images alone are not tokenized
         has_ends = conversation.add_special_tokens
         has_ends = is_text and (self._profile.add_special_tokens if has_ends is None else has_ends)
-        self._refuse_hopeless(pieces, has_ends, budget)
+        num_chars = sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece))
+        if ImagePiece in kinds or num_chars * COMPOSED_BYTES > limit:
+            self._refuse_hopeless(pieces, has_ends, budget)
         buffer = self._tokenize(pieces, has_ends, budget)
-        if len(buffer.token_ids) > budget.limit:
+        if len(buffer.token_ids) > limit:
             _truncate(buffer, budget)
         if self._profile.padding is not None and is_text:
             buffer.token_ids = self._profile.padding.fill(buffer.token_ids)
@@ -126,17 +124,13 @@ class PromptBuilder:
         if not isinstance(piece, TextPiece) or not piece.cuttable or piece.user_start is None:
             return piece
         header, text = piece.text[: piece.user_start], piece.text[piece.user_start :]
-        return piece._replace(text=header + self._tokenizer.clip(text, limit, side))
+        return piece._replace(text=header + self._tokenizer.bound.clip(text, limit, side))
 
     def _refuse_hopeless(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> None:
         """Refuse by length in bytes what cannot fit in tokens, so that a huge text costs nothing."""
-        texts = [piece.text for piece in pieces if isinstance(piece, TextPiece)]
-        has_images = ImagePiece in map(type, pieces)
-        if sum(map(len, texts)) * COMPOSED_BYTES <= budget.limit and not has_images:
-            return  # too short to be hopeless, whatever it says
         kept = pieces if budget.truncation.side is None else [_fixed(piece) for piece in pieces]
         num_chars = max((len(piece.text) for piece in kept if isinstance(piece, TextPiece)), default=0)
-        max_chars = self._tokenizer.max_chars(budget.limit)  # of a text whose tokens do not follow from its length
+        max_chars = self._tokenizer.bound.max_chars(budget.limit)  # where tokens do not follow from the length
         num_least = sum(self._least_tokens(piece, budget.limit + 1) for piece in kept)
         if num_least <= budget.limit and num_chars <= max_chars:
             return
@@ -157,7 +151,7 @@ class PromptBuilder:
         if isinstance(piece, TextPiece):
             if not piece.cuttable and len(piece.text) <= MAX_REPEATED_CHARS:
                 return len(self._repeated(piece.text))  # exact, and known from earlier prompts
-            return self._tokenizer.least_tokens(piece.text, enough)
+            return self._tokenizer.bound.least_tokens(piece.text, enough)
         return piece.item.num_tokens if isinstance(piece, ImagePiece) else 1
 
     def _tokenize(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> PromptBuffer:
@@ -166,7 +160,9 @@ class PromptBuilder:
             if isinstance(piece, TokenPiece):
                 buffer.token_ids.append(piece.token_id)
             elif isinstance(piece, ImagePiece):
-                buffer.add_image(piece.item, self._profile.pad_of(piece.item.kind))
+                item, num_pads = piece.item, piece.item.num_tokens
+                buffer.placeholders.append(Placeholder(len(buffer.token_ids), num_pads, item.grid_thw, item))
+                buffer.token_ids += [self._profile.pad_of(item.kind)] * num_pads
             else:
                 self._add_text(buffer, piece, budget)
         if has_ends:

@@ -34,7 +34,7 @@ def build_token_array(
     token_ids, limit = array.token_ids, min(truncation.max_tokens, profile.max_tokens)
     num_excess = len(token_ids) - limit
     if num_excess > 0 and truncation.side is None:
-        Budget(truncation, profile.max_tokens, param, index).refuse(len(token_ids))
+        Budget(truncation, limit, profile.max_tokens, param, index).refuse(len(token_ids))
     for place, token_id in enumerate(token_ids):
         if not 0 <= token_id < num_ids:
             got = f"the token id {token_id}" if abs(token_id) <= MAX_INT32 else "a number that is far from it"

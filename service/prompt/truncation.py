@@ -53,20 +53,17 @@ class Budget:
 
     Attributes:
         truncation: what the request asks for.
+        limit: longest prompt, tokens: what the request asks for or `model_limit`, whichever is less.
         model_limit: the profile's own maximum, tokens.
         param: path of the field, for the error.
         index: input of the batch, for the error.
     """
 
     truncation: Truncation
+    limit: int
     model_limit: int
     param: str | None
     index: int | None
-
-    @property
-    def limit(self) -> int:
-        """Longest prompt, tokens."""
-        return min(self.truncation.max_tokens, self.model_limit)
 
     def refuse(self, num_tokens: int, fixed: Fixed | None = None, *, is_least: bool = False) -> NoReturn:
         """Raise the error of a prompt that is too long.

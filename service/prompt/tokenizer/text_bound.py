@@ -7,7 +7,6 @@ length promises a second token, and characters are counted instead.
 
 import sys
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -30,8 +29,8 @@ class TextBound(Protocol):
         """Characters beyond which a text is refused where so many tokens are the limit, and none is to be cut."""
         ...
 
-    def least_tokens(self, text: str, enough: int) -> int:
-        """Fewest tokens that a text can have; beyond `enough` the number does not matter."""
+    def least_tokens(self, text: str, enough: int = sys.maxsize) -> int:
+        """Fewest tokens that a text can have, 0 for the empty one; beyond `enough` the number does not matter."""
         ...
 
     def clip(self, text: str, num_tokens: int, side: Side) -> str:
@@ -55,21 +54,15 @@ class BytesBound:
         """No bound: `least_tokens` says it better."""
         return sys.maxsize
 
-    def least_tokens(self, text: str, enough: int) -> int:
+    def least_tokens(self, text: str, enough: int = sys.maxsize) -> int:
         """Its bytes over those of the longest token, rounded up."""
-        num_bytes, _ = self._measure(text, enough * self.longest_token_bytes, "right")
+        num_bytes, _ = least_bytes(text, enough * self.longest_token_bytes, "right", composes=self.composes)
         return -(-num_bytes // self.longest_token_bytes)
 
     def clip(self, text: str, num_tokens: int, side: Side) -> str:
         """A part that has at least `num_tokens` tokens, or all."""
-        _, num_chars = self._measure(text, num_tokens * self.longest_token_bytes, side)
+        _, num_chars = least_bytes(text, num_tokens * self.longest_token_bytes, side, composes=self.composes)
         return _end(text, num_chars, side)
-
-    def _measure(self, text: str, enough_bytes: int, side: Side) -> tuple[int, int]:
-        """Bytes that a text has at least as the normalizer leaves it, and the characters that were enough."""
-        if self.composes:
-            return composed_bytes(text, enough_bytes, side)
-        return len(text.encode()), min(len(text), enough_bytes)  # a character has a byte at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +73,7 @@ class CharsBound:
         """`CHARS_PER_TOKEN` for each token, and `LEAST_CHARS` at least."""
         return max(LEAST_CHARS, CHARS_PER_TOKEN * num_tokens)
 
-    def least_tokens(self, text: str, enough: int) -> int:
+    def least_tokens(self, text: str, enough: int = sys.maxsize) -> int:
         """Nothing is known."""
         return 0
 
@@ -93,38 +86,31 @@ def _end(text: str, num_chars: int, side: Side) -> str:
     return text[:num_chars] if side == "right" else text[max(0, len(text) - num_chars) :]
 
 
-def composed_bytes(text: str, enough_bytes: int, side: Side = "right") -> tuple[int, int]:
-    """A lower bound of the UTF-8 bytes of a text once its letters and marks are composed (Unicode's NFC).
+def least_bytes(text: str, enough_bytes: int, side: Side, *, composes: bool) -> tuple[int, int]:
+    """A lower bound of the UTF-8 bytes of a text as the normalizer leaves it.
 
-    Works in short slices, from one end until it is enough: composing takes the square of a run of marks in time, and
-    holds Python's global lock.
+    Where letters and marks are composed (Unicode's NFC) it works in short slices, from one end until it is enough:
+    composing takes the square of a run of marks in time, and holds Python's global lock.
 
     Args:
         enough_bytes: where to stop counting.
         side: `right` counts from the beginning, `left` from the end: which side would be cut off.
+        composes: whether letters and marks are composed.
 
     Returns:
-        A lower bound of the UTF-8 bytes of the composed text, and the characters that it was counted over.
+        The bound, and the characters that were enough for it.
     """
+    if not composes:
+        return len(text.encode()), min(len(text), enough_bytes)  # a character has a byte at least
     num_bytes = num_chars = 0
     was_plain = True
-    for piece in _slices(text, side):
+    while num_chars < len(text) and num_bytes < enough_bytes:
+        end = len(text) - num_chars
+        piece = text[num_chars : num_chars + SLICE_CHARS] if side == "right" else text[max(0, end - SLICE_CHARS) : end]
         is_plain = piece.isascii()
         seam = 0 if num_chars == 0 or (is_plain and was_plain) else SEAM_BYTES
-        num_bytes += max(0, _bytes(piece) - seam)
+        num_piece_bytes = len(piece) if is_plain else len(unicodedata.normalize("NFC", piece).encode())
+        num_bytes += max(0, num_piece_bytes - seam)
         num_chars += len(piece)
         was_plain = is_plain
-        if num_bytes >= enough_bytes:
-            break
     return num_bytes, num_chars
-
-
-def _slices(text: str, side: Side) -> Iterator[str]:
-    starts = range(0, len(text), SLICE_CHARS)
-    if side == "right":
-        return (text[start : start + SLICE_CHARS] for start in starts)
-    return (text[max(0, len(text) - start - SLICE_CHARS) : len(text) - start] for start in starts)
-
-
-def _bytes(piece: str) -> int:
-    return len(piece) if piece.isascii() else len(unicodedata.normalize("NFC", piece).encode())

@@ -6,10 +6,8 @@ so one instance serves any number of threads.
 """
 
 import codecs
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from tokenizers import Encoding
 from tokenizers.decoders import DecodeStream
@@ -37,6 +35,7 @@ class PromptTokenizer:
     Attributes:
         head_token_ids: what the tokenizer's post-processor puts before a prompt.
         tail_token_ids: what it puts after: `<|endoftext|>` for the released Qwen3-VL-Embedding, and so what is pooled.
+        bound: on the tokens of a text before it is tokenized.
         num_ids: ids are 0 to `num_ids` - 1.
         is_byte_level: whether vocabulary entries are bytes in GPT-2's spelling.
     """
@@ -47,7 +46,7 @@ class PromptTokenizer:
         self._parsing = file.load()
         self._parsing.post_processor = None
         self._plain = file.load_plain()
-        self._bound = file.bound(self._whole)
+        self.bound = file.bound(self._whole)
         self.is_byte_level = file.is_byte_level
         self.head_token_ids, self.tail_token_ids = self._probe_ends()
         self.num_ids = max(self._whole.get_vocab(with_added_tokens=True).values()) + 1
@@ -134,32 +133,6 @@ class PromptTokenizer:
     def id_to_token(self, token_id: int) -> str | None:
         """Return the exact text of a token, or None for an unknown id."""
         return self._whole.id_to_token(token_id)
-
-    def max_chars(self, num_tokens: int) -> int:
-        """Characters beyond which a text is not tokenized where so many tokens are the limit."""
-        return self._bound.max_chars(num_tokens)
-
-    def least_tokens(self, text: str, enough: int = sys.maxsize) -> int:
-        """Fewest tokens that a text can have, found without tokenizing.
-
-        Args:
-            enough: tokens beyond which the exact bound does not matter.
-
-        Returns:
-            A lower bound, 0 for the empty text.
-        """
-        return self._bound.least_tokens(text, enough)
-
-    def clip(self, text: str, num_tokens: int, side: Literal["left", "right"]) -> str:
-        """Cut off what so many tokens cannot reach, so that the cost of tokenizing has a bound.
-
-        Args:
-            side: `right` keeps the beginning, `left` the end.
-
-        Returns:
-            The text, or a part of it; see `text_bound`.
-        """
-        return self._bound.clip(text, num_tokens, side)
 
     def _probe_ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         body = self._whole.encode("probe", add_special_tokens=False).ids

@@ -86,7 +86,7 @@ def test_a_huge_text_is_cut_as_if_all_of_it_had_been_tokenized(
     text = "x " + " ".join(source.choices(WORDS, k=60_000)) + " end"
     frame = len(builder.build(user(""), Truncation(8192)).token_ids)
     limit = frame + 50
-    assert tokenizer.least_tokens(text) > limit
+    assert tokenizer.bound.least_tokens(text) > limit
     all_ids = tokenizer.encode("user\n" + text).ids[len(tokenizer.encode("user\n").ids) :]
     prompt = builder.build(user(text), Truncation(limit, side))
     assert prompt.truncated

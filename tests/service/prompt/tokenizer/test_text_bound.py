@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from service.prompt.tokenizer.text_bound import SLICE_CHARS, composed_bytes
+from service.prompt.tokenizer.text_bound import SLICE_CHARS, least_bytes
 
 ALPHABETS = {
     "plain": "abc ",
@@ -25,10 +25,10 @@ def test_it_is_a_lower_bound_and_a_close_one(name: str, side: Literal["left", "r
     for num_chars in (0, 1, SLICE_CHARS, SLICE_CHARS + 1, 10 * SLICE_CHARS + 7):
         text = "".join(dice.choices(ALPHABETS[name], k=num_chars))
         true = len(unicodedata.normalize("NFC", text).encode())
-        num_bytes, num_seen = composed_bytes(text, 1 << 40, side)
+        num_bytes, num_seen = least_bytes(text, 1 << 40, side, composes=True)
         assert num_seen == num_chars
         assert true * 0.9 - 24 <= num_bytes <= true
 
 
 def test_it_stops_when_it_is_enough() -> None:
-    assert composed_bytes("\u0301\u0323" * 10_000_000, 5_000)[1] <= 4 * SLICE_CHARS
+    assert least_bytes("\u0301\u0323" * 10_000_000, 5_000, "right", composes=True)[1] <= 4 * SLICE_CHARS

@@ -66,11 +66,11 @@ def test_truncation_and_padding_of_the_file_are_off(tokenizer: PromptTokenizer, 
 
 
 def test_the_bound_on_tokens_holds(tokenizer: PromptTokenizer) -> None:
-    assert tokenizer.least_tokens("a" * 88) == 1  # the longest token has so many bytes
-    assert tokenizer.least_tokens("") == 0
-    assert (tokenizer.least_tokens("a" * 880), tokenizer.least_tokens("字" * 880)) == (10, 30)
+    assert tokenizer.bound.least_tokens("a" * 88) == 1  # the longest token has so many bytes
+    assert tokenizer.bound.least_tokens("") == 0
+    assert (tokenizer.bound.least_tokens("a" * 880), tokenizer.bound.least_tokens("字" * 880)) == (10, 30)
     for text in ("#" * 5_000, " " * 5_000, "\u03b1\u0313\u0300\u0345" * 800, "각" * 999, "e\u0301" * 999, "a" * 5_000):
-        assert tokenizer.least_tokens(text) <= len(tokenizer.encode(text).ids)
+        assert tokenizer.bound.least_tokens(text) <= len(tokenizer.encode(text).ids)
 
 
 def test_nfc_never_makes_a_text_more_than_four_times_smaller() -> None:
