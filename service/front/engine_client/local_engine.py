@@ -5,7 +5,7 @@ This is the `PromptEngine` that `serving.Serving` binds unless another `open_hos
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from service import metrics
@@ -21,6 +21,7 @@ from service.front.served_model import ServedModel
 from service.front.tenant import Caller
 from service.ipc.arena import PixelArena
 from service.ipc.messages import Output, Start
+from service.media.item import MediaItem
 from service.prompt.prompt import Prompt
 from service.settings import Settings
 from service.stages import stage
@@ -65,19 +66,18 @@ class LocalEngine:
     ) -> Embedded:
         """Every prompt's outcome; see `PromptEngine.run`."""
         began_s = time.perf_counter()
-        if not per_item:
-            raise_first(prepared.values())
         ends = dict(prepared)
+        prompts = {index: end for index, end in ends.items() if isinstance(end, Prompt)}
+        if len(prompts) < len(ends) and not per_item:
+            raise_first(ends.values())
         pending: dict[int, Pending] = {}
         try:
             with stage("media"):
-                if any(isinstance(end, Prompt) and end.placeholders for end in ends.values()):
+                if any(prompt.placeholders for prompt in prompts.values()):
                     await self._load_and_submit(ends, pending, output, caller, per_item=per_item)
-                else:
-                    texts = {index: end for index, end in ends.items() if isinstance(end, Prompt)}
-                    if texts:
-                        sent = self._client.submit([(prompt, ()) for prompt in texts.values()], output, caller)
-                        pending |= zip(texts, sent, strict=True)
+                elif prompts:
+                    sent = self._client.submit([(prompt, ()) for prompt in prompts.values()], output, caller)
+                    pending |= zip(prompts, sent, strict=True)
             media_ms = (time.perf_counter() - began_s) * 1e3
             with stage("engine"):
                 return Embedded(await _outcomes(ends, pending, per_item=per_item), media_ms)
@@ -95,14 +95,16 @@ class LocalEngine:
         per_item: bool,
     ) -> None:
         """Load the prompts' media group by group, and send those whose media are well; errors replace the others."""
-        for index, end in ends.items():
-            if isinstance(end, Prompt):
-                ends[index] = self._check_pixels(end, index)
+        prompts = {index: end for index, end in ends.items() if isinstance(end, Prompt)}
+        media = {index: [place.item for place in prompt.placeholders] for index, prompt in prompts.items()}
+        for index, items in media.items():
+            sizes = [item.num_slot_bytes for item in items]
+            if not self._arena.fits(sizes):
+                ends[index] = self._too_large(sum(sizes), index)
         raise_first(() if per_item else ends.values())
-        for group in self._groups(ends):
+        for group in self._groups(media):
             prompts = {index: end for index in group if isinstance(end := ends[index], Prompt)}
-            media = {index: [place.item for place in prompt.placeholders] for index, prompt in prompts.items()}
-            loaded = await self._loader.load([item for items in media.values() for item in items])
+            loaded = await self._loader.load([item for index in prompts for item in media[index]])
             try:
                 for index, prompt in prompts.items():
                     ends[index] = loaded.error_of(media[index]) or prompt
@@ -114,11 +116,12 @@ class LocalEngine:
             if pairs:
                 pending |= zip(well, self._client.submit(pairs, output, caller), strict=True)
 
-    def _groups(self, ends: Mapping[int, Prompt | ServiceError]) -> Iterator[list[int]]:
+    def _groups(self, media: Mapping[int, Sequence[MediaItem]]) -> Iterator[list[int]]:
+        """Inputs whose media are decoded together."""
         group: list[int] = []
         num_bytes = 0
-        for index, end in ends.items():
-            size = _pixel_bytes(end) if isinstance(end, Prompt) else 0
+        for index, items in media.items():
+            size = sum(item.num_slot_bytes for item in items)
             if num_bytes and num_bytes + size > self._arena.num_bytes // ARENA_SHARE:
                 yield group
                 group, num_bytes = [], 0
@@ -126,13 +129,11 @@ class LocalEngine:
             num_bytes += size
         yield group
 
-    def _check_pixels(self, prompt: Prompt, index: int) -> Prompt | MediaError:
-        """The prompt, or an error when its media can never be in shared memory together."""
-        if self._arena.fits([place.item.num_slot_bytes for place in prompt.placeholders]):
-            return prompt
+    def _too_large(self, num_bytes: int, index: int) -> MediaError:
+        """The error of an input whose media can never be in shared memory together."""
         return MediaError(
             "media_too_large",
-            f"the images of this input take {_pixel_bytes(prompt)} bytes as pixels or features; one input may take "
+            f"the images of this input take {num_bytes} bytes as pixels or features; one input may take "
             f"{self._arena.num_bytes}",
             index=index,
         )
@@ -165,10 +166,6 @@ async def _outcomes(
         errors.get(index) or Answered(end, pending[index].future.result()) if isinstance(end, Prompt) else end
         for index, end in ends.items()
     ]
-
-
-def _pixel_bytes(prompt: Prompt) -> int:
-    return sum(place.item.num_slot_bytes for place in prompt.placeholders)
 
 
 def patience(settings: Settings) -> SupervisorTimeouts:
