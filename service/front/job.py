@@ -1,4 +1,4 @@
-"""A route's request as plain data (`Job`), and the result (`Embedded`): what routes and `Embedder` exchange."""
+"""A route's request as plain data (`Job`), and the result (`EmbedResult`): what routes and `Embedder` exchange."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -70,25 +70,25 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class EmbeddedInput:
     """An input that has its vector."""
 
     prompt: Prompt
     vector: Vector
 
 
-Outcome = Answered | ServiceError
+InputResult = EmbeddedInput | ServiceError
 """What became of one input. Errors stand here only for a `per_item` job; otherwise the first was raised."""
 
 
 @dataclass(slots=True)
-class Embedded:
+class EmbedResult:
     """What a request's inputs became.
 
     Attributes:
-        outcomes: one per input, in order.
+        inputs: what became of each, in order.
         media_ms: preparing prompts and pixels, wall clock.
-        answered: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
+        embedded: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
             these.
         counts: what they cost.
         queue_ms: the longest wait of an input between engine and batch.
@@ -97,10 +97,10 @@ class Embedded:
         hold: on the bytes of the answer, until it is taken; None where nothing has to be held.
     """
 
-    outcomes: Sequence[Outcome]
+    inputs: Sequence[InputResult]
     media_ms: float
     hold: Hold | None = field(default=None, init=False)
-    answered: list[Answered] = field(default_factory=list, init=False)
+    embedded: list[EmbeddedInput] = field(default_factory=list, init=False)
     counts: InputCounts = field(default_factory=InputCounts, init=False)
     queue_ms: float = field(default=0.0, init=False)
     inference_ms: float = field(default=0.0, init=False)
@@ -108,17 +108,17 @@ class Embedded:
 
     def __post_init__(self) -> None:
         """Sum up once for headers, body and metrics."""
-        for one in self.outcomes:
-            if isinstance(one, Answered):
+        for one in self.inputs:
+            if isinstance(one, EmbeddedInput):
                 vector = one.vector
-                self.answered.append(one)
+                self.embedded.append(one)
                 self.counts.add(one.prompt, vector)
                 self.queue_ms = max(self.queue_ms, vector.queue_ms)
                 self.inference_ms = max(self.inference_ms, vector.inference_ms)
                 self.num_batched = max(self.num_batched, vector.num_batched)
 
 
-def raise_first(ends: Iterable[Prompt | Outcome]) -> None:
+def raise_first(ends: Iterable[Prompt | InputResult]) -> None:
     """Raise the first error among what inputs have come to.
 
     Raises:

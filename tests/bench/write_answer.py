@@ -20,7 +20,7 @@ import numpy as np
 
 from schemas.endpoints.embeddings import EmbeddingData, EmbeddingResponse
 from schemas.fields import EmbedDtype
-from service.front.job import Answered, Embedded
+from service.front.job import EmbeddedInput, EmbedResult
 from service.http.responses.deferred import SLICE_BYTES, Parts, in_parts
 from service.http.responses.vector_format import VectorFormat
 from service.http.routes.embeddings import embedding_response
@@ -40,7 +40,7 @@ Way = Callable[[], int]
 plain_encode = msgspec.json.Encoder().encode
 
 
-def embedded(num_vectors: int, dtype: EmbedDtype) -> Embedded:
+def embedded(num_vectors: int, dtype: EmbedDtype) -> EmbedResult:
     """Unit vectors as the engine hands them over, no two alike."""
     rows = np.random.default_rng(num_vectors).standard_normal((num_vectors, DIMENSIONS), np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -50,19 +50,19 @@ def embedded(num_vectors: int, dtype: EmbedDtype) -> Embedded:
         Vector(id=i, rows={dtype: row.tobytes()}, num_hits=0, num_misses=0, queue_ms=0.0, inference_ms=0.0)
         for i, row in enumerate(stored)
     ]
-    return Embedded([Answered(prompt, vector) for vector in vectors], 0.0)
+    return EmbedResult([EmbeddedInput(prompt, vector) for vector in vectors], 0.0)
 
 
-def json_way(made: Embedded, **wanted: object) -> Way:
+def json_way(made: EmbedResult, **wanted: object) -> Way:
     """The service's JSON answer, as a route writes it."""
     vector_format = VectorFormat(**wanted)  # type: ignore[arg-type]
     return lambda: sent(in_parts(embedding_response("bench", "builtin", made, vector_format)))
 
 
-def raw_way(made: Embedded, **wanted: object) -> Way:
+def raw_way(made: EmbedResult, **wanted: object) -> Way:
     """The service's raw answer."""
     vector_format = VectorFormat(**wanted)  # type: ignore[arg-type]
-    return lambda: sent(Parts([vector_format.raw(one.vector.rows[vector_format.dtype]) for one in made.answered]))
+    return lambda: sent(Parts([vector_format.raw(one.vector.rows[vector_format.dtype]) for one in made.embedded]))
 
 
 def sent(parts: Parts) -> int:
@@ -70,12 +70,12 @@ def sent(parts: Parts) -> int:
     return sum(map(len, parts.slices(SLICE_BYTES)))
 
 
-def plain_response(made: Embedded, write: Callable[[bytes], object]) -> EmbeddingResponse:
+def plain_response(made: EmbedResult, write: Callable[[bytes], object]) -> EmbeddingResponse:
     """The same answer, with vectors as Python values that the encoder prints."""
-    usage = made.counts.usage(len(made.outcomes))
+    usage = made.counts.usage(len(made.inputs))
     data = [
         EmbeddingData(index=i, embedding=write(one.vector.rows["float32"]), truncated=False)  # type: ignore[arg-type]
-        for i, one in enumerate(made.answered)
+        for i, one in enumerate(made.embedded)
     ]
     return EmbeddingResponse(id="embd-bench", created=int(time.time()), model="builtin", data=data, usage=usage)
 

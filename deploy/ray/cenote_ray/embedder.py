@@ -49,13 +49,13 @@ class EmbedderReplica:
             await asyncio.sleep(TICK_S)
 
     async def embed(self, ask: Ask) -> bytes:
-        """The outcome of every prompt; see `wire.py`."""
+        """The result of every prompt; see `wire.py`."""
         try:
             embedder = self._serving.online().embedder
-            embedded = await embedder.embed_prompts(ask.read(), ask.output, ask.caller())
+            result = await embedder.embed_prompts(ask.read(), ask.output, ask.caller())
         except ServiceError as error:
             return refused(error)
-        return told(embedded.outcomes, embedded.media_ms)
+        return told(result.inputs, result.media_ms)
 
     async def facts(self) -> bytes:
         """The engine's `Ready` message."""

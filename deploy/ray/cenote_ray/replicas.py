@@ -18,7 +18,7 @@ from cenote_ray.watch import Watch
 from cenote_ray.wire import Ask, read_answer
 from service.errors import ServiceError, UnavailableError
 from service.front.engine_client.engine_host import HostNeeds
-from service.front.job import Embedded, Outcome, raise_first
+from service.front.job import EmbedResult, InputResult, raise_first
 from service.front.tenant import Caller
 from service.ipc.messages import Output
 from service.prompt.prompt import Prompt
@@ -56,19 +56,19 @@ class Replicas:
 
     async def run(
         self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
-    ) -> Embedded:
-        """The outcome of every prompt; see `PromptEngine.run`. The first error is that of the first input."""
+    ) -> EmbedResult:
+        """The result of every prompt; see `PromptEngine.run`. The first error is that of the first input."""
         raise_first(() if per_item else prepared.values())
         prompts = {index: one for index, one in prepared.items() if isinstance(one, Prompt)}
         with stage("engine"):
-            outcomes, media_ms = await self._make_all(calls_of(prompts), prompts, output, caller)
-        ends = [one if isinstance(one, ServiceError) else outcomes[index] for index, one in prepared.items()]
+            results, media_ms = await self._make_all(calls_of(prompts), prompts, output, caller)
+        ends = [one if isinstance(one, ServiceError) else results[index] for index, one in prepared.items()]
         raise_first(() if per_item else ends)
-        return Embedded(ends, media_ms)
+        return EmbedResult(ends, media_ms)
 
     async def _make_all(
         self, calls: Sequence[Call], prompts: Mapping[int, Prompt], output: Output, caller: Caller
-    ) -> tuple[dict[int, Outcome], float]:
+    ) -> tuple[dict[int, InputResult], float]:
         tasks = [asyncio.create_task(self._make(call, prompts, output, caller)) for call in calls]
         try:
             answers = await asyncio.gather(*tasks)
@@ -76,12 +76,12 @@ class Replicas:
             for task in tasks:
                 task.cancel()  # of a failed or abandoned request; no effect on tasks that are done
         pairs = zip(calls, answers, strict=True)
-        outcomes = {index: one for call, (ends, _) in pairs for index, one in zip(call.indices, ends, strict=True)}
-        return outcomes, max((media_ms for _, media_ms in answers), default=0.0)
+        results = {index: one for call, (ends, _) in pairs for index, one in zip(call.indices, ends, strict=True)}
+        return results, max((media_ms for _, media_ms in answers), default=0.0)
 
     async def _make(
         self, call: Call, prompts: Mapping[int, Prompt], output: Output, caller: Caller
-    ) -> tuple[list[Outcome], float]:
+    ) -> tuple[list[InputResult], float]:
         mine = [prompts[index] for index in call.indices]
         answer = await self._ask(call, Ask.of(mine, output, caller))
         self._needs.rate.finished(sum(len(prompt.token_ids) for prompt in mine))

@@ -19,7 +19,7 @@ from schemas.content.parts import Content, ContentPart, ImageUrl, ImageUrlPart, 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service import logs
 from service.errors import ServiceError, UnavailableError
-from service.front.job import Embedded
+from service.front.job import EmbedResult
 from service.front.serving.serving import Serving
 from service.front.tenant import Caller, Tenant
 from service.ipc.messages import OutputSpec
@@ -90,7 +90,7 @@ class RowEmbedder:
             inputs=[Content(content=_parts(row)) for row in rows], instruction=instruction, on_error="per_item"
         )
         try:
-            embedded = asyncio.run_coroutine_threadsafe(self._ask(request), self._loop).result()
+            result = asyncio.run_coroutine_threadsafe(self._ask(request), self._loop).result()
         except UnavailableError:
             raise
         except ServiceError as error:  # of all rows, such as an instruction that the model does not take
@@ -99,10 +99,10 @@ class RowEmbedder:
             _dead(row, one.code, one.message)
             if isinstance(one, ServiceError)
             else _alive(row, np.frombuffer(one.vector.rows["float32"], np.float32))
-            for row, one in zip(rows, embedded.outcomes, strict=True)
+            for row, one in zip(rows, result.inputs, strict=True)
         ]
 
-    async def _ask(self, request: EmbeddingRequest) -> Embedded:
+    async def _ask(self, request: EmbeddingRequest) -> EmbedResult:
         for wait in range(MAX_WAITS + 1):
             try:
                 online = self._serving.online()

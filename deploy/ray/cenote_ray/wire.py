@@ -1,6 +1,6 @@
 """Messages between ingress and embedder through a Serve handle.
 
-Prompts with their compressed images, pickled by Ray, and outcomes as msgpack, as from an engine. Errors are data, so a
+Prompts with their compressed images, pickled by Ray, and results as msgpack, as from an engine. Errors are data, so a
 client gets the same code, message and `Retry-After` as without Ray.
 """
 
@@ -12,7 +12,7 @@ import msgspec
 
 from schemas.errors import ErrorCode
 from service.errors import DeadlineError, InputError, MediaError, ModelError, ServiceError, UnavailableError
-from service.front.job import Answered, Outcome
+from service.front.job import EmbeddedInput, InputResult
 from service.front.tenant import Caller, Tenant
 from service.ipc.messages import Output, Vector
 from service.media.features.features import FeaturesItem
@@ -105,9 +105,9 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 _DECODER = msgspec.msgpack.Decoder(Told | Failed)
 
 
-def told(outcomes: Sequence[Outcome], media_ms: float) -> bytes:
+def told(results: Sequence[InputResult], media_ms: float) -> bytes:
     """An embedder's answer."""
-    ends = [Failed.of(one) if isinstance(one, ServiceError) else VectorTold(one.vector) for one in outcomes]
+    ends = [Failed.of(one) if isinstance(one, ServiceError) else VectorTold(one.vector) for one in results]
     return msgspec.msgpack.encode(Told(ends=ends, media_ms=media_ms))
 
 
@@ -116,8 +116,8 @@ def refused(error: ServiceError) -> bytes:
     return msgspec.msgpack.encode(Failed.of(error))
 
 
-def read_answer(answer: bytes, prompts: Sequence[Prompt], indices: Sequence[int]) -> tuple[list[Outcome], float]:
-    """The outcomes of an answer, and the time of reading images in ms; errors name the inputs `indices`.
+def read_answer(answer: bytes, prompts: Sequence[Prompt], indices: Sequence[int]) -> tuple[list[InputResult], float]:
+    """The results of an answer, and the time of reading images in ms; errors name the inputs `indices`.
 
     Raises:
         ServiceError: the embedder could not take the prompts.
@@ -125,12 +125,12 @@ def read_answer(answer: bytes, prompts: Sequence[Prompt], indices: Sequence[int]
     read = _DECODER.decode(answer)
     if isinstance(read, Failed):
         raise read.error()
-    return [_outcome(*one) for one in zip(read.ends, prompts, indices, strict=True)], read.media_ms
+    return [_result(*one) for one in zip(read.ends, prompts, indices, strict=True)], read.media_ms
 
 
-def _outcome(end: VectorTold | Failed, prompt: Prompt, index: int) -> Outcome:
+def _result(end: VectorTold | Failed, prompt: Prompt, index: int) -> InputResult:
     if isinstance(end, VectorTold):
-        return Answered(prompt, end.vector)
+        return EmbeddedInput(prompt, end.vector)
     error = end.error()
     error.index = index
     return error

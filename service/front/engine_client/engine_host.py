@@ -1,6 +1,6 @@
 """The seam between front and engines: protocols of what runs prompts, beside this front or on other machines.
 
-In: prompts, with their media as they were sent. Out: one outcome each. A host also keeps its engines and says when they
+In: prompts, with their media as they were sent. Out: one result each. A host also keeps its engines and says when they
 are ready. `local_engine.py` is the usual one.
 """
 
@@ -12,7 +12,7 @@ from schemas.errors import ErrorCode
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.errors import ServiceError, UnavailableError
 from service.front.admission.admission import QueueRate
-from service.front.job import Embedded
+from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
 from service.ipc.messages import Output, Ready
@@ -58,8 +58,8 @@ class PromptEngine(Protocol):
 
     async def run(
         self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
-    ) -> Embedded:
-        """Every prompt's outcome, in order; errors in the place of a prompt stay there.
+    ) -> EmbedResult:
+        """Every prompt's result, in order; errors in the place of a prompt stay there.
 
         Args:
             prepared: the prompts of one request by input, which errors name.

@@ -16,7 +16,7 @@ from service.front.engine_client.engine_host import HostNeeds
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.front.engine_client.supervisor import Supervisor
 from service.front.engine_client.watchdog import SupervisorTimeouts
-from service.front.job import Answered, Embedded, Outcome, raise_first
+from service.front.job import EmbeddedInput, EmbedResult, InputResult, raise_first
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
 from service.ipc.arena import PixelArena
@@ -63,8 +63,8 @@ class LocalEngine:
 
     async def run(
         self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
-    ) -> Embedded:
-        """Every prompt's outcome; see `PromptEngine.run`."""
+    ) -> EmbedResult:
+        """Every prompt's result; see `PromptEngine.run`."""
         began_s = time.perf_counter()
         ends = dict(prepared)
         prompts = {index: end for index, end in ends.items() if isinstance(end, Prompt)}
@@ -80,7 +80,7 @@ class LocalEngine:
                     pending |= zip(prompts, sent, strict=True)
             media_ms = (time.perf_counter() - began_s) * 1e3
             with stage("engine"):
-                return Embedded(await _outcomes(ends, pending, per_item=per_item), media_ms)
+                return EmbedResult(await _results(ends, pending, per_item=per_item), media_ms)
         except BaseException:  # cancelled, for one
             self._client.abandon(pending.values())
             raise
@@ -139,10 +139,10 @@ class LocalEngine:
         )
 
 
-async def _outcomes(
+async def _results(
     ends: Mapping[int, Prompt | ServiceError], pending: Mapping[int, Pending], *, per_item: bool
-) -> list[Outcome]:
-    """Wait for the prompts that were sent, and return every input's outcome.
+) -> list[InputResult]:
+    """Wait for the prompts that were sent, and return every input's result.
 
     Raises:
         ServiceError: the first error, unless `per_item`; or one that concerns all inputs.
@@ -163,7 +163,7 @@ async def _outcomes(
         if isinstance(error, ModelError):
             errors[index] = error
     return [
-        errors.get(index) or Answered(end, pending[index].future.result()) if isinstance(end, Prompt) else end
+        errors.get(index) or EmbeddedInput(end, pending[index].future.result()) if isinstance(end, Prompt) else end
         for index, end in ends.items()
     ]
 

@@ -2,7 +2,7 @@
 
 A prompt that any of them has answered costs one question to a server, and neither decode nor queue nor model.
 
-A host of engines around another. In: prompts. Out: their outcomes; those whose vector the server has never reach the
+A host of engines around another. In: prompts. Out: their results; those whose vector the server has never reach the
 inner host. What is kept is the answer's own bytes, so it is the same, bit for bit, as long as it is kept. Knows no
 server: `vector_store.py` speaks to it.
 """
@@ -16,7 +16,7 @@ from service import metrics
 from service.errors import ServiceError
 from service.front.engine_client.engine_host import EngineHost, HostNeeds, Keeper
 from service.front.engine_client.vector_store import VectorStore
-from service.front.job import Answered, Embedded, Outcome
+from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.tenant import Caller
 from service.ipc.messages import Output, OutputSpec, Ready, Vector
 from service.prompt.prompt import Prompt
@@ -46,8 +46,8 @@ class SharedVectors:
 
     async def run(
         self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
-    ) -> Embedded:
-        """Every prompt's outcome; see `PromptEngine.run`."""
+    ) -> EmbedResult:
+        """Every prompt's result; see `PromptEngine.run`."""
         ready = self._keeper.ready if self._keeper else None
         if caller.wants_fresh or ready is None or not isinstance(output, OutputSpec):
             return await self._inner.run(prepared, output, caller, per_item=per_item)
@@ -60,15 +60,14 @@ class SharedVectors:
         metrics.SHARED_VECTOR_HITS.inc(len(known))
         metrics.SHARED_VECTOR_MISSES.inc(len(names) - len(known))
         rest = {index: one for index, one in prepared.items() if index not in known}
-        embedded = await self._inner.run(rest, output, caller, per_item=per_item) if rest else Embedded([], 0.0)
-        outcomes: dict[int, Outcome] = dict(zip(rest, embedded.outcomes, strict=True))
-        fresh = {names[index]: one.vector.rows for index, one in outcomes.items() if isinstance(one, Answered)}
-        self._store.keep(fresh)
+        fresh = await self._inner.run(rest, output, caller, per_item=per_item) if rest else EmbedResult([], 0.0)
+        results: dict[int, InputResult] = dict(zip(rest, fresh.inputs, strict=True))
+        self._store.keep({names[i]: one.vector.rows for i, one in results.items() if isinstance(one, EmbeddedInput)})
         for index, rows in known.items():
             prompt = prepared[index]
             assert isinstance(prompt, Prompt)  # only prompts have names
-            outcomes[index] = Answered(prompt, _vector(prompt, rows))
-        return Embedded([outcomes[index] for index in prepared], embedded.media_ms)
+            results[index] = EmbeddedInput(prompt, _vector(prompt, rows))
+        return EmbedResult([results[index] for index in prepared], fresh.media_ms)
 
     def _name(self, prompt: Prompt, output: OutputSpec, caller: Caller, ready: Ready) -> bytes:
         """SHA-256 over what decides the answer's bytes: model, device, tenant, prompt, images, format."""

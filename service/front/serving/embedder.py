@@ -16,7 +16,7 @@ from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.reader import InputReader
 from service.front.inputs.sources import is_short, num_chars
-from service.front.job import Answered, Embedded, Job
+from service.front.job import EmbeddedInput, EmbedResult, Job
 from service.front.tenant import Caller
 from service.ipc.messages import Output
 from service.prompt.prompt import Prompt
@@ -62,7 +62,7 @@ class Embedder:
         self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
         self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
 
-    async def embed(self, job: Job, caller: Caller) -> Embedded:
+    async def embed(self, job: Job, caller: Caller) -> EmbedResult:
         """One vector for each prompt of the job; all, or an error that names the input.
 
         A `per_item` job raises only for what concerns all of its inputs.
@@ -88,20 +88,20 @@ class Embedder:
                 if num_bytes:
                     hold = self._answers.hold(num_bytes, caller.tenant)
                 prepare_ms = (time.perf_counter() - began_s) * 1e3
-                embedded = await self._engine.run(dict(enumerate(prompts)), job.output, caller, per_item=job.per_item)
+                result = await self._engine.run(dict(enumerate(prompts)), job.output, caller, per_item=job.per_item)
         except ServiceError as error:
             job.name_input(error)
             raise
-        for outcome in embedded.outcomes if job.per_item else ():
-            if isinstance(outcome, ServiceError):
-                job.name_input(outcome)
-        embedded.media_ms += prepare_ms
-        embedded.hold = hold
+        for one in result.inputs if job.per_item else ():
+            if isinstance(one, ServiceError):
+                job.name_input(one)
+        result.media_ms += prepare_ms
+        result.hold = hold
         if media is not None:
-            media.bind({i for i, outcome in enumerate(embedded.outcomes) if isinstance(outcome, Answered)})
-        return embedded
+            media.bind({i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput)})
+        return result
 
-    async def embed_in_time(self, job: Job, caller: Caller) -> Embedded:
+    async def embed_in_time(self, job: Job, caller: Caller) -> EmbedResult:
         """Embed a job, trying again within the caller's time while the service cannot take it.
 
         Lines of a stream outlast a full queue and an engine that is being replaced; a single request is refused.
@@ -119,7 +119,9 @@ class Embedder:
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, MAX_WAIT_S)
 
-    async def embed_prompts(self, prompts: Sequence[Prompt | ServiceError], output: Output, caller: Caller) -> Embedded:
+    async def embed_prompts(
+        self, prompts: Sequence[Prompt | ServiceError], output: Output, caller: Caller
+    ) -> EmbedResult:
         """Embed prompts that another front has made; errors stand in their inputs' places.
 
         Raises:

@@ -54,8 +54,8 @@ class HealthProbe:
         prompts = await asyncio.to_thread(self._prompts)
         self._engine.check_open(is_probe=True)
         async with asyncio.timeout(self._timeout_s):
-            embedded = await self._engine.run(dict(enumerate(prompts)), output, SERVICE, per_item=False)
-        rows = [np.frombuffer(one.vector.rows["float32"], np.float32) for one in embedded.answered]
+            result = await self._engine.run(dict(enumerate(prompts)), output, SERVICE, per_item=False)
+        rows = [np.frombuffer(one.vector.rows["float32"], np.float32) for one in result.embedded]
         answer = np.concatenate([row.reshape(-1, output.dimensions) for row in rows])
         if self._first is None:
             self._first = answer

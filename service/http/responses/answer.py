@@ -15,7 +15,7 @@ from litestar.types import Receive, Scope, Send
 from service import metrics
 from service.errors import ServiceError
 from service.front.admission.answer_room import Hold
-from service.front.job import Embedded
+from service.front.job import EmbedResult
 from service.front.turns import Turns
 from service.http.request_context import TENANT, AnyRequest, log_fields
 from service.http.responses.deferred import SLICE_BYTES, Parts, in_parts
@@ -98,7 +98,7 @@ def reply(turns: Turns, parts: Parts, headers: dict[str, str], media_type: str, 
 async def answer(
     turns: Turns,
     make: Callable[[], msgspec.Struct],
-    embedded: Embedded,
+    result: EmbedResult,
     fingerprint: str,
     headers: Mapping[str, str] | None = None,
     *,
@@ -111,38 +111,38 @@ async def answer(
         headers: more of them.
         in_thread: `make` takes long whatever the number of inputs.
     """
-    is_large = in_thread or len(embedded.outcomes) > MAX_VECTORS_ON_LOOP
+    is_large = in_thread or len(result.inputs) > MAX_VECTORS_ON_LOOP
     with stage("write"):
         parts = await asyncio.to_thread(lambda: in_parts(make())) if is_large else in_parts(make())
-        return reply(turns, parts, {**facts(embedded, fingerprint), **(headers or {})}, MediaType.JSON, embedded.hold)
+        return reply(turns, parts, {**facts(result, fingerprint), **(headers or {})}, MediaType.JSON, result.hold)
 
 
-def facts(embedded: Embedded, fingerprint: str) -> dict[str, str]:
+def facts(result: EmbedResult, fingerprint: str) -> dict[str, str]:
     """Headers: the model, the times, and what the encoder cache had."""
     return {
         FINGERPRINT: fingerprint,
-        "x-media-time": f"{embedded.media_ms:.1f}",
-        "x-queue-time": f"{embedded.queue_ms:.1f}",
-        "x-inference-time": f"{embedded.inference_ms:.1f}",
-        "x-encoder-cache": f"hit={embedded.counts.num_hits}, miss={embedded.counts.num_misses}",
+        "x-media-time": f"{result.media_ms:.1f}",
+        "x-queue-time": f"{result.queue_ms:.1f}",
+        "x-inference-time": f"{result.inference_ms:.1f}",
+        "x-encoder-cache": f"hit={result.counts.num_hits}, miss={result.counts.num_misses}",
     }
 
 
-def observe(embedded: Embedded, request: AnyRequest) -> None:
+def observe(result: EmbedResult, request: AnyRequest) -> None:
     """Put the facts of a request's inputs into its log line, and count them in metrics once it is answered."""
     fields = log_fields(request.scope)
-    fields["inputs"] = len(embedded.outcomes)
-    fields.update(embedded.counts.log_fields(), batch=embedded.num_batched)
-    if num_failed := len(embedded.outcomes) - len(embedded.answered):
+    fields["inputs"] = len(result.inputs)
+    fields.update(result.counts.log_fields(), batch=result.num_batched)
+    if num_failed := len(result.inputs) - len(result.embedded):
         fields["failed"] = num_failed
-        fields["code"] = next(one.code for one in embedded.outcomes if isinstance(one, ServiceError))
-    note_inside(embedded.queue_ms, embedded.inference_ms)
-    asyncio.get_running_loop().call_soon(_count, embedded, fields.get(TENANT))
+        fields["code"] = next(one.code for one in result.inputs if isinstance(one, ServiceError))
+    note_inside(result.queue_ms, result.inference_ms)
+    asyncio.get_running_loop().call_soon(_count, result, fields.get(TENANT))
 
 
-def _count(embedded: Embedded, tenant: object) -> None:
+def _count(result: EmbedResult, tenant: object) -> None:
     if isinstance(tenant, str):
-        TENANTS.embedded(tenant, len(embedded.outcomes), embedded.counts.num_tokens)
-    metrics.INPUTS.observe(len(embedded.outcomes))
-    metrics.PRECOMPUTED.inc(embedded.counts.num_precomputed)
-    metrics.TRUNCATED.inc(embedded.counts.num_truncated)
+        TENANTS.embedded(tenant, len(result.inputs), result.counts.num_tokens)
+    metrics.INPUTS.observe(len(result.inputs))
+    metrics.PRECOMPUTED.inc(result.counts.num_precomputed)
+    metrics.TRUNCATED.inc(result.counts.num_truncated)

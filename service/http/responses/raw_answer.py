@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import InputError
-from service.front.job import Embedded
+from service.front.job import EmbedResult
 from service.front.turns import Turns
 from service.http.responses.answer import Reply, facts, reply
 from service.http.responses.deferred import Parts
@@ -27,20 +27,20 @@ Preference = tuple[float, int]
 
 
 def raw_answer(
-    turns: Turns, embedded: Embedded, fingerprint: str, vector_format: VectorFormat, dimensions: int
+    turns: Turns, result: EmbedResult, fingerprint: str, vector_format: VectorFormat, dimensions: int
 ) -> Reply:
     """The vectors of a request as bytes; every input has been answered."""
-    rows = [one.vector.rows[vector_format.dtype] for one in embedded.answered]
+    rows = [one.vector.rows[vector_format.dtype] for one in result.embedded]
     headers = {
-        **facts(embedded, fingerprint),
+        **facts(result, fingerprint),
         "x-embedding-shape": f"{len(rows)},{dimensions}",
         "x-embedding-dtype": vector_format.dtype,
         "x-embedding-endianness": "big" if vector_format.is_big_endian else "little",
-        **embedded.counts.raw_headers(),
+        **result.counts.raw_headers(),
         **VARY,
     }
     with stage("write"):
-        return reply(turns, Parts(map(vector_format.raw, rows)), headers, BYTES, embedded.hold)
+        return reply(turns, Parts(map(vector_format.raw, rows)), headers, BYTES, result.hold)
 
 
 def is_answered_raw(accept: Sequence[str], request: EmbeddingRequest) -> bool:

@@ -14,7 +14,7 @@ from schemas.endpoints.embed import EmbedImage, EmbedMeta, EmbedRequest, EmbedRe
 from schemas.endpoints.embed_vectors import EmbeddingType, EmbedVectors
 from schemas.parsing.rules import check_embed_request
 from service.errors import InputError, ServiceError
-from service.front.job import Answered, Embedded, Outcome
+from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.served_model import ServedModel
 from service.front.serving.serving import Serving
 from service.front.tenant import Caller
@@ -34,10 +34,8 @@ async def embed(request: AnyRequest) -> Reply:
     """One vector for each input, in every number format asked for."""
     async with read_call(request, EmbedRequest) as call:
         check_embed_request(call.body)
-        embedded = await embed_inputs(request, call.serving, call.caller, call.body)
-        return await answer(
-            call.serving.turns, lambda: embed_response(embedded), embedded.embedded, embedded.fingerprint
-        )
+        done = await embed_inputs(request, call.serving, call.caller, call.body)
+        return await answer(call.serving.turns, lambda: embed_response(done), done.result, done.fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class EmbeddedRequest:
     body: EmbedRequest
     types: list[EmbeddingType]
     dimensions: int
-    embedded: Embedded
+    result: EmbedResult
     fingerprint: str
 
 
@@ -72,28 +70,28 @@ async def embed_inputs(request: AnyRequest, serving: Serving, caller: Caller, bo
     output = _output(body, types, model)
     named = model.instruction_of(body.input_type)  # which Cohere's clients always send: an instruction goes before it
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, output, caller.tenant)
-    embedded = await online.embedder.embed(job, caller)
-    observe(embedded, request)
-    return EmbeddedRequest(request_id(request.scope), body, types, output.dimensions, embedded, online.fingerprint)
+    result = await online.embedder.embed(job, caller)
+    observe(result, request)
+    return EmbeddedRequest(request_id(request.scope), body, types, output.dimensions, result, online.fingerprint)
 
 
 def embed_response(done: EmbeddedRequest) -> EmbedResponse:
     """The answer of `/v2/embed`."""
-    outcomes, answered = done.embedded.outcomes, done.embedded.answered
+    results, answered = done.result.inputs, done.result.embedded
     texts = done.body.texts or []
-    if len(answered) < len(outcomes):  # JSON cannot hold a failed text that has half a character
+    if len(answered) < len(results):  # JSON cannot hold a failed text that has half a character
         texts = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
     vectors: dict[str, Any] = {}
     for kind in done.types:
         name = "float_" if kind == "float" else kind
-        vectors[name] = [_json(_row(outcome, kind), kind, done.dimensions) for outcome in outcomes]
+        vectors[name] = [_json(_row(one, kind), kind, done.dimensions) for one in results]
     return EmbedResponse(
         id=f"embd-{done.id}",
         embeddings=EmbedVectors(**vectors),
         texts=texts,
         images=_images(answered) or UNSET,
-        errors=[report_error(one, done.id) for one in outcomes if isinstance(one, ServiceError)] or UNSET,
-        meta=_meta(done.embedded),
+        errors=[report_error(one, done.id) for one in results if isinstance(one, ServiceError)] or UNSET,
+        meta=_meta(done.result),
     )
 
 
@@ -136,9 +134,9 @@ def _engine_kind(kind: EmbeddingType) -> NumberFormat:
     return "float32" if plain in ("float", "base64") else cast(NumberFormat, plain)
 
 
-def _row(outcome: Outcome, kind: EmbeddingType) -> Row:
+def _row(one: InputResult, kind: EmbeddingType) -> Row:
     """A vector's bytes; none where the input failed, so that its list is empty and all lists stay parallel."""
-    return b"" if isinstance(outcome, ServiceError) else outcome.vector.rows[_engine_kind(kind)]
+    return b"" if isinstance(one, ServiceError) else one.vector.rows[_engine_kind(kind)]
 
 
 def _json(row: Row, kind: EmbeddingType, dimensions: int) -> DeferredValue:
@@ -149,17 +147,17 @@ def _json(row: Row, kind: EmbeddingType, dimensions: int) -> DeferredValue:
     return NumberLists(row, _engine_kind(kind), dimensions // 8 if _is_packed(kind) else dimensions)
 
 
-def _images(answered: Sequence[Answered]) -> list[EmbedImage]:
+def _images(answered: Sequence[EmbeddedInput]) -> list[EmbedImage]:
     items = (placeholder.item for one in answered for placeholder in one.prompt.placeholders)
     sent = [item.sent_as for item in items if item.kind == "image"]  # Cohere's clients know no videos
     return [EmbedImage(width=one.width, height=one.height, format=one.format, bit_depth=24) for one in sent]
 
 
-def _meta(embedded: Embedded) -> EmbedMeta:
-    cut = [i for i, one in enumerate(embedded.outcomes) if isinstance(one, Answered) and one.prompt.truncated]
+def _meta(result: EmbedResult) -> EmbedMeta:
+    cut = [i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput) and one.prompt.truncated]
     return EmbedMeta(
-        billed_units=embedded.counts.billed_units(),
-        tokens=EmbedTokens(input_tokens=embedded.counts.num_tokens),
+        billed_units=result.counts.billed_units(),
+        tokens=EmbedTokens(input_tokens=result.counts.num_tokens),
         truncated_inputs=cut,
         warnings=[f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else UNSET,
     )

@@ -34,12 +34,12 @@ async def embed_v1(request: AnyRequest) -> Reply:
             truncate=body.truncate,
             image_background=body.image_background,
         )
-        embedded = await embed_inputs(request, call.serving, call.caller, as_v2)
+        done = await embed_inputs(request, call.serving, call.caller, as_v2)
         return await answer(
             call.serving.turns,
-            lambda: _response(embed_response(embedded), is_bare=is_bare),
-            embedded.embedded,
-            embedded.fingerprint,
+            lambda: _response(embed_response(done), is_bare=is_bare),
+            done.result,
+            done.fingerprint,
         )
 
 

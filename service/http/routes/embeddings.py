@@ -8,7 +8,7 @@ from litestar import post
 from schemas.endpoints.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
 from schemas.parsing.rules import check_embedding_request
 from service.errors import ServiceError
-from service.front.job import Embedded, Outcome
+from service.front.job import EmbedResult, InputResult
 from service.front.served_model import ServedModel
 from service.http.body import read_call
 from service.http.errors import report_error
@@ -31,15 +31,15 @@ async def create_embedding(request: AnyRequest) -> Reply:
         vector_format = VectorFormat.of(body)
         output = output_spec(body, vector_format, online.model)
         job = online.reader.embedding_job(body, output, call.caller.tenant)
-        embedded = await online.embedder.embed(job, call.caller)
-        observe(embedded, request)
+        result = await online.embedder.embed(job, call.caller)
+        observe(result, request)
         if is_raw:
-            return raw_answer(serving.turns, embedded, online.fingerprint, vector_format, output.dimensions)
+            return raw_answer(serving.turns, result, online.fingerprint, vector_format, output.dimensions)
         id_ = request_id(request.scope)
         return await answer(
             serving.turns,
-            lambda: embedding_response(id_, name, embedded, vector_format),
-            embedded,
+            lambda: embedding_response(id_, name, result, vector_format),
+            result,
             online.fingerprint,
             VARY,
         )
@@ -58,19 +58,19 @@ def output_spec(body: EmbeddingRequest, vector_format: VectorFormat, model: Serv
     )
 
 
-def embedding_response(id_: str, name: str, embedded: Embedded, vector_format: VectorFormat) -> EmbeddingResponse:
+def embedding_response(id_: str, name: str, result: EmbedResult, vector_format: VectorFormat) -> EmbeddingResponse:
     """The answer in OpenAI's form; `name` is the model's as the request gave it."""
     return EmbeddingResponse(
         id=f"embd-{id_}",
         created=int(time.time()),
         model=name,
-        data=[_entry(index, outcome, id_, vector_format) for index, outcome in enumerate(embedded.outcomes)],
-        usage=embedded.counts.usage(len(embedded.outcomes)),
+        data=[_entry(index, one, id_, vector_format) for index, one in enumerate(result.inputs)],
+        usage=result.counts.usage(len(result.inputs)),
     )
 
 
-def _entry(index: int, outcome: Outcome, id_: str, vector_format: VectorFormat) -> EmbeddingData:
-    if isinstance(outcome, ServiceError):
-        return EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(outcome, id_))
-    embedding = cast(Embedding, vector_format.json(outcome.vector.rows[vector_format.dtype]))
-    return EmbeddingData(index=index, embedding=embedding, truncated=outcome.prompt.truncated)
+def _entry(index: int, one: InputResult, id_: str, vector_format: VectorFormat) -> EmbeddingData:
+    if isinstance(one, ServiceError):
+        return EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
+    embedding = cast(Embedding, vector_format.json(one.vector.rows[vector_format.dtype]))
+    return EmbeddingData(index=index, embedding=embedding, truncated=one.prompt.truncated)

@@ -12,7 +12,7 @@ from schemas.endpoints.image_embeds import FeaturesFormat, ImageEmbedsData, Imag
 from schemas.parsing.rules import check_image_embeds_request
 from service.errors import ServiceError
 from service.front.inputs.uuids import UuidStore
-from service.front.job import Answered, Embedded, Outcome
+from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.http.body import read_call
 from service.http.errors import report_error
 from service.http.request_context import AnyRequest, request_id
@@ -44,12 +44,12 @@ async def create_image_embeds(request: AnyRequest) -> Reply:
             per_item=body.on_error == "per_item",
             background=body.image_background,
         )
-        embedded = await online.embedder.embed(job, caller)
-        observe(embedded, request)
+        result = await online.embedder.embed(job, caller)
+        observe(result, request)
         id_, uuids, origin = request_id(request.scope), online.reader.rules.uuids, online.reader.rules.features.origin
         writer = EntryWriter(body, dtype, id_, caller.tenant.uuid_scope, uuids, origin)
         return await answer(
-            serving.turns, lambda: writer.response(name, embedded), embedded, online.fingerprint, in_thread=True
+            serving.turns, lambda: writer.response(name, result), result, online.fingerprint, in_thread=True
         )
 
 
@@ -71,38 +71,38 @@ class EntryWriter:
     uuids: UuidStore
     origin: str
 
-    def response(self, name: str, embedded: Embedded) -> ImageEmbedsResponse:
+    def response(self, name: str, result: EmbedResult) -> ImageEmbedsResponse:
         """The whole answer; `name` is the model's as the request gave it."""
         return ImageEmbedsResponse(
             id=f"imgemb-{self.id}",
             created=int(time.time()),
             model=name,
-            data=[self._entry(index, outcome) for index, outcome in enumerate(embedded.outcomes)],
-            usage=embedded.counts.image_usage(len(embedded.outcomes)),
+            data=[self._entry(index, one) for index, one in enumerate(result.inputs)],
+            usage=result.counts.image_usage(len(result.inputs)),
         )
 
-    def _entry(self, index: int, outcome: Outcome) -> ImageEmbedsData:
+    def _entry(self, index: int, one: InputResult) -> ImageEmbedsData:
         """An image's part, or its error."""
-        if isinstance(outcome, ServiceError):
-            return ImageEmbedsData(index=index, error=report_error(outcome, self.id))
-        (place,) = outcome.prompt.placeholders
-        data = outcome.vector.rows[self.dtype]
+        if isinstance(one, ServiceError):
+            return ImageEmbedsData(index=index, error=report_error(one, self.id))
+        (place,) = one.prompt.placeholders
+        data = one.vector.rows[self.dtype]
         width = len(data) // (place.length * ITEM_BYTES[self.dtype])
         tensor = Tensor(self.dtype, (place.length, width), memoryview(data), self.origin)
         file = Base64String(tensor.data, HEADS[self.body.features_format or "safetensors"](tensor))
         features = ImageEmbeds(image_embeds=cast(str, file), image_grid_thw=[*place.grid_thw])
         return ImageEmbedsData(
             index=index,
-            part=ImageEmbedsPart(image_embeds=features, uuid=self._bound(index, outcome, tensor)),
-            content_hash=outcome.vector.key.hex(),
+            part=ImageEmbedsPart(image_embeds=features, uuid=self._bound(index, one, tensor)),
+            content_hash=one.vector.key.hex(),
             shape=list(tensor.shape),
             dtype=self.dtype,
         )
 
-    def _bound(self, index: int, outcome: Answered, tensor: Tensor) -> str:
+    def _bound(self, index: int, one: EmbeddedInput, tensor: Tensor) -> str:
         """The image's name, bound to the image and to the features that are answered for it."""
-        (place,) = outcome.prompt.placeholders
-        uuid = self.body.images[index].uuid or handle(outcome.vector.key)
+        (place,) = one.prompt.placeholders
+        uuid = self.body.images[index].uuid or handle(one.vector.key)
         identity = features_digest(tensor.data, tensor.dtype, place.grid_thw, tensor.shape[1])
         self.uuids.bind(self.tenant, uuid, place.item, identity)
         return uuid

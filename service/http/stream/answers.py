@@ -13,7 +13,7 @@ from schemas.errors import ErrorBody
 from schemas.parsing.rule_error import RuleError
 from service import metrics
 from service.errors import ServiceError
-from service.front.job import Answered, Outcome
+from service.front.job import EmbeddedInput, InputResult
 from service.front.usage import InputCounts
 from service.http.errors import report_error
 from service.http.request_context import LINES
@@ -46,17 +46,17 @@ class Tally:
     _num_batched: int = 0
 
     def lines(
-        self, group: Sequence[Item], outcomes: Sequence[Outcome | RuleError]
+        self, group: Sequence[Item], results: Sequence[InputResult | RuleError]
     ) -> list[StreamVector | StreamFailure]:
-        """The lines that answer a group of items, one outcome each; they are counted here."""
-        answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
+        """The lines that answer a group of items, one result each; they are counted here."""
+        answered = [one for one in results if isinstance(one, EmbeddedInput)]
         self._count(answered, len(group) - len(answered))
         return [
-            self._vector(item, outcome) if isinstance(outcome, Answered) else self._failure(item, outcome)
-            for item, outcome in zip(group, outcomes, strict=True)
+            self._vector(item, one) if isinstance(one, EmbeddedInput) else self._failure(item, one)
+            for item, one in zip(group, results, strict=True)
         ]
 
-    def _vector(self, item: Item, one: Answered) -> StreamVector:
+    def _vector(self, item: Item, one: EmbeddedInput) -> StreamVector:
         prompt, vector = one.prompt, one.vector
         written = cast(Embedding, self.vector_format.json(vector.rows[self.vector_format.dtype]))
         return StreamVector(
@@ -100,7 +100,7 @@ class Tally:
             "batch": self._num_batched,
         }
 
-    def _count(self, answered: Sequence[Answered], num_failed: int) -> None:
+    def _count(self, answered: Sequence[EmbeddedInput], num_failed: int) -> None:
         counts = self.counts
         num_tokens, num_precomputed, num_truncated = counts.num_tokens, counts.num_precomputed, counts.num_truncated
         for one in answered:

@@ -19,7 +19,7 @@ from service import metrics
 from service.errors import ModelError, ServiceError, UnavailableError
 from service.front.admission.admission import Load
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
-from service.front.job import Outcome
+from service.front.job import InputResult
 from service.front.serving.serving import Online
 from service.front.tenant import Caller
 from service.front.turns import Turns
@@ -118,36 +118,36 @@ class StreamSession:
     async def _answer(self, group: Sequence[Item], load: Load) -> None:
         stages = open_stages()  # of this group's task alone: those of the whole stream would overlap
         try:
-            outcomes = await self._outcomes(group)
+            results = await self._results(group)
             with stage("write"):
-                await self._write(group, outcomes)
+                await self._write(group, results)
         finally:
             self.window.leave(load)
         for name, ms in stages.ms().items():
             metrics.STAGE_SECONDS.labels(name).observe(ms / 1e3)
 
-    async def _outcomes(self, group: Sequence[Item]) -> list[Outcome | RuleError]:
+    async def _results(self, group: Sequence[Item]) -> list[InputResult | RuleError]:
         """The vector or the error of each item, in the group's order."""
         requests = [item.request for item in group if isinstance(item.request, EmbeddingRequest)]
-        embedded = iter(await self._embed(requests) if requests else ())
-        return [next(embedded) if isinstance(item.request, EmbeddingRequest) else item.request for item in group]
+        results = iter(await self._embed(requests) if requests else ())
+        return [next(results) if isinstance(item.request, EmbeddingRequest) else item.request for item in group]
 
-    async def _embed(self, requests: Sequence[EmbeddingRequest]) -> Sequence[Outcome]:
+    async def _embed(self, requests: Sequence[EmbeddingRequest]) -> Sequence[InputResult]:
         caller = replace(self.caller, deadline_s=time.monotonic() + self.caller.patience_s)
         try:
             job = self.online.reader.lines_job(requests, self.output, caller.tenant)
-            embedded = await self.online.embedder.embed_in_time(job, caller)
+            result = await self.online.embedder.embed_in_time(job, caller)
         except ServiceError as error:
             return [error] * len(requests)
         except Exception:
             logger.exception("lines of a stream failed", extra={"request_id": self.tally.request_id})
             return [ModelError("internal_error", BUG)] * len(requests)
-        note_inside(embedded.queue_ms, embedded.inference_ms)
-        return embedded.outcomes
+        note_inside(result.queue_ms, result.inference_ms)
+        return result.inputs
 
-    async def _write(self, group: Sequence[Item], outcomes: Sequence[Outcome | RuleError]) -> None:
+    async def _write(self, group: Sequence[Item], results: Sequence[InputResult | RuleError]) -> None:
         """Write a group's lines after those that were done before; wait while the client reads none."""
         async with self._writing:
-            slices = lines_in_parts(self.tally.lines(group, outcomes)).slices(SLICE_BYTES)
+            slices = lines_in_parts(self.tally.lines(group, results)).slices(SLICE_BYTES)
             while (body := await self.turns.take(lambda: next(slices, None))) is not None:
                 await self.send({"type": "http.response.body", "body": body, "more_body": True})
