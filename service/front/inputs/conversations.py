@@ -4,15 +4,19 @@ from collections.abc import Iterator
 
 from schemas.content.messages import Message
 from schemas.content.parts import Content, ContentPart, TextPart
-from service.errors import InputError
-from service.front.inputs.audio import read_audio
+from service.errors import InputError, MediaError
 from service.front.inputs.media_reader import MediaReader
+from service.front.inputs.modality import refuse_modality
 from service.front.inputs.placed_media import AudioPart, PlacedMedia, VideoPart
 from service.front.inputs.sources import JobInput
 from service.front.inputs.videos import read_video
+from service.media.audio.audio_file import OpenAudio
+from service.media.audio.samples import Audio
 from service.media.item import MediaItem
 from service.media.video.frame_pair import Video
 from service.prompt.conversation import Conversation, Role, Turn
+
+NO_AUDIO_CODECS = "got audio, which this server cannot read without its extra `audio` (`pip install -e '.[audio]'`)"
 
 
 def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> Conversation:
@@ -87,5 +91,23 @@ def _turn(role: Role, parts: str | list[ContentPart], places: Iterator[PlacedMed
 def _read(place: PlacedMedia, media: MediaReader | None) -> list[MediaItem | Video]:
     assert media is not None  # there is a reader where there are media
     if isinstance(place.part, AudioPart):
-        return [read_audio(media, place)]
+        return [_read_audio(media, place)]
     return [read_video(media, place)] if isinstance(place.part, VideoPart) else [*media.read(place)]
+
+
+def _read_audio(media: MediaReader, place: PlacedMedia) -> Audio:
+    """Return the audio of a part, which `media` holds opened.
+
+    Raises:
+        MediaError: the file is at fault.
+        InputError: the model takes no audio, or the server cannot read any.
+    """
+    param, rule = place.content_param, media.audio_rule
+    if rule is None:
+        refuse_modality("audio", media.modalities, param, place.index)
+    opened = media.opened.get(place.param)
+    if isinstance(opened, MediaError):
+        raise MediaError(opened.code, opened.message, param=opened.param, index=place.index)
+    if not isinstance(opened, OpenAudio):
+        raise InputError("invalid_request", f"`{param}`: {NO_AUDIO_CODECS}", param=param, index=place.index)
+    return Audio.of(opened, rule, param, place.index, salt=media.salt)

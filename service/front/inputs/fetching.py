@@ -27,7 +27,7 @@ from service.settings import Settings
 
 
 @dataclass(slots=True)
-class Budget:
+class ByteBudget:
     """Bytes that the media by URL of one request may have together.
 
     Attributes:
@@ -133,7 +133,7 @@ class UrlFetch:
         found |= {url: error for url in self.locations if (error := self._refusal(url)) is not None}
         if not self.per_item:
             self._raise_first()
-        budget = Budget(self.max_bytes, place)
+        budget = ByteBudget(self.max_bytes, place)
         tasks = [asyncio.create_task(self._fetch(url, budget)) for url in self.locations if url not in found]
         try:
             await asyncio.gather(*tasks)
@@ -144,7 +144,7 @@ class UrlFetch:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _fetch(self, url: str, budget: Budget) -> None:
+    async def _fetch(self, url: str, budget: ByteBudget) -> None:
         try:
             self.media.fetched[url] = await self.fetcher.fetch(parse_url(url), self.media.salt, budget.take)
             metrics.MEDIA_FETCHES.labels("fetched").inc()

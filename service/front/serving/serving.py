@@ -160,14 +160,14 @@ class Serving:
 
     async def _keep_engine(self, model: ServedModel) -> None:
         settings, cores = self.settings, self.settings.threads or available_cores()
-        clips = start_video_decoder(settings, cores)
-        audios = start_audio_decoder(settings, cores)
-        needs = HostNeeds(settings, model, cores, clips, audios, self.admission.rate)
+        videos = start_video_decoder(settings, cores)
+        audio = start_audio_decoder(settings, cores)
+        needs = HostNeeds(settings, model, cores, videos, audio, self.admission.rate)
         host = with_shared_vectors(self.open_host(needs), needs)
-        reader = input_reader(settings, model, self.fetching, self.local_files, clips, audios)
+        reader = input_reader(settings, model, self.fetching, self.local_files, videos, audio)
         timeout_s = settings.request_timeout_s
         embedder = Embedder(reader, host, self.admission, self.answers, num_threads=cores, timeout_s=timeout_s)
-        probe = HealthProbe(model, host, timeout_s=timeout_s, takes_audio=audios is not None)
+        probe = HealthProbe(model, host, timeout_s=timeout_s, takes_audio=audio is not None)
 
         async def become_ready() -> None:
             await probe.ask()
