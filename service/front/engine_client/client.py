@@ -72,6 +72,8 @@ class EngineClient:
     is let through. When it ends, the requests that it was running fail; those not yet started wait for the next.
 
     Attributes:
+        channel: to the engine that is attached, or None.
+        is_open: its health probe has passed.
         refusal: the error of every request while there is no engine.
     """
 
@@ -82,22 +84,13 @@ class EngineClient:
         self._pending: dict[int, Pending] = {}
         self._lent: set[int] = set()  # starts of the slots that the engine may still read
         self._ids = count(1)
-        self._channel: AsyncChannel[EngineMessage] | None = None
-        self._is_open = False
+        self.channel: AsyncChannel[EngineMessage] | None = None
+        self.is_open = False
         self.refusal = RESTARTING
         self._announced: StepStarted | None = None  # the last step that the engine has entered, so far as was read
         self._after = 0  # the number of the last one that is over
         self._suspects = Suspects()
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def check_open(self, *, is_probe: bool = False) -> None:
-        """Pass when the engine may be asked.
-
-        Raises:
-            UnavailableError: there is none, or its health probe has not passed yet.
-        """
-        if self._channel is None or not (self._is_open or is_probe):
-            raise self.refusal.error()
 
     def submit(
         self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: Output, caller: Caller = SERVICE
@@ -111,7 +104,7 @@ class EngineClient:
         """
         starts = [one.slot.start for _, loaded in prompts for one in loaded if one.slot]
         self._lent.update(starts)
-        if self._channel is None:
+        if self.channel is None:
             self._take_back(starts)
             raise self.refusal.error()
         new_future = asyncio.get_running_loop().create_future
@@ -120,7 +113,7 @@ class EngineClient:
                 request=request_of(next(self._ids), prompt, loaded, output, caller),
                 future=new_future(),
                 items={one.key: place.item for place, one in zip(prompt.placeholders, loaded, strict=True)},
-                place="sent" if self._is_open else "sent_again",  # the health probe is each engine's own
+                place="sent" if self.is_open else "sent_again",  # the health probe is each engine's own
             )
             for prompt, loaded in prompts
         ]
@@ -136,17 +129,17 @@ class EngineClient:
         ids = [one.request.id for one in submitted if one.request.id in self._pending]
         for id_ in ids:
             self._pending.pop(id_).future.cancel()
-        if ids and self._channel is not None:
-            self._channel.send(Abandon(ids=ids))
+        if ids and self.channel is not None:
+            self.channel.send(Abandon(ids=ids))
 
     def attach(self, channel: AsyncChannel[EngineMessage]) -> None:
         """An engine is loaded at the other end of `channel`."""
-        self._channel = channel
+        self.channel = channel
         self._announced, self._after = None, 0
 
     def open(self) -> None:
         """Open the engine to all requests after its health probe; those held from the last engine are sent first."""
-        self._is_open = True
+        self.is_open = True
         again = [pending for pending in self._pending.values() if pending.place == "held"]
         for pending in again:
             pending.place = "sent_again"
@@ -157,12 +150,12 @@ class EngineClient:
 
     def close(self) -> None:
         """Close the engine to requests: it gave a wrong answer or none."""
-        self._is_open = False
+        self.is_open = False
 
     def ping(self) -> None:
         """Ask the engine for a `Pong`."""
-        if self._channel is not None:
-            self._channel.send(Ping())
+        if self.channel is not None:
+            self.channel.send(Ping())
 
     def detach(self) -> None:
         """Note the engine's end: requests that it was running fail, the others are held, every slot comes back."""
@@ -177,8 +170,8 @@ class EngineClient:
                 pending.place = "held"
             elif pending.place != "held":
                 self._pending.pop(id_).fail(self.refusal.error())
-        self._channel = None
-        self._is_open = False
+        self.channel = None
+        self.is_open = False
         self._take_back(list(self._lent))
 
     def give_up(self) -> None:
@@ -188,7 +181,7 @@ class EngineClient:
 
     def _send_unsuspected(self, requests: Sequence[Request]) -> None:
         """Send requests: suspects alone, and those that have ended three engines not at all."""
-        assert self._channel is not None  # the caller has looked
+        assert self.channel is not None  # the caller has looked
         suspects = self._suspects
         strikes = suspects.strikes(requests, time.monotonic()) if suspects.strikes_by_digest else {}
         well = []
@@ -200,7 +193,7 @@ class EngineClient:
             else:
                 well.append(msgspec.structs.replace(request, alone=True) if num_strikes else request)
         if well:
-            self._channel.send(Submit(requests=well))
+            self.channel.send(Submit(requests=well))
 
     def receive(self, message: EngineMessage) -> None:
         """Handle a message of the engine."""
@@ -250,14 +243,14 @@ class EngineClient:
 
     async def _resupply(self, key: bytes, item: MediaItem) -> None:
         """Send an image's pixels again, or fail the requests that wait for it."""
-        channel = self._channel
+        channel = self.channel
         try:
             slot = await self._loader.decode(item)
         except Exception:
             logger.exception("a picture could not be decoded again")
             self._fail_all_with(key)
             return
-        if channel is None or channel is not self._channel:
+        if channel is None or channel is not self.channel:
             self._arena.release(slot.start)
             return
         self._lent.add(slot.start)
@@ -268,8 +261,8 @@ class EngineClient:
         for id_ in ids:
             error = ModelError("internal_error", "an image of this input could not be decoded again")
             self._pending.pop(id_).fail(error)
-        if ids and self._channel is not None:
-            self._channel.send(Abandon(ids=ids))
+        if ids and self.channel is not None:
+            self.channel.send(Abandon(ids=ids))
 
 
 def request_of(id_: int, prompt: Prompt, loaded: Sequence[LoadedMedia], output: Output, caller: Caller) -> Request:

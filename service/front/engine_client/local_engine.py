@@ -58,8 +58,9 @@ class LocalEngine:
         )
 
     def check_open(self, *, is_probe: bool = False) -> None:
-        """Pass when the engine may be asked; see `EngineClient.check_open`."""
-        self._client.check_open(is_probe=is_probe)
+        """Pass when the engine may be asked; see `PromptEngine.check_open`."""
+        if self._client.channel is None or not (self._client.is_open or is_probe):
+            raise self._client.refusal.error()
 
     async def run(
         self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool

@@ -4,7 +4,8 @@ import asyncio
 import io
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from service.decode.image_decoder import ThreadDecoder
 from service.errors import ModelError, UnavailableError
 from service.front.admission.admission import QueueRate
 from service.front.engine_client.client import EngineClient, Pending
+from service.front.engine_client.local_engine import LocalEngine
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
@@ -63,6 +65,9 @@ class Stage:
             self.arena, b"model", ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60), num_threads=1
         )
         self.client = EngineClient(self.arena, self.loader, QueueRate())
+
+    def check_open(self, *, is_probe: bool = False) -> None:
+        LocalEngine.check_open(cast(LocalEngine, SimpleNamespace(_client=self.client)), is_probe=is_probe)
 
     async def connect(self) -> AsyncChannel[FrontMessage]:
         ours, theirs = socket.socketpair()
@@ -197,14 +202,14 @@ async def test_only_the_probe_passes_before_the_engine_is_open(stage: Stage) -> 
     await stage.connect()
     stage.client.detach()
     with pytest.raises(UnavailableError):
-        stage.client.check_open(is_probe=True)
+        stage.check_open(is_probe=True)
     ours, _ = socket.socketpair()
     stage.client.attach(await AsyncChannel.over(ours, EngineMessage))
-    stage.client.check_open(is_probe=True)
+    stage.check_open(is_probe=True)
     with pytest.raises(UnavailableError):
-        stage.client.check_open()
+        stage.check_open()
     stage.client.open()
-    stage.client.check_open()
+    stage.check_open()
 
 
 @played
