@@ -158,7 +158,7 @@ def test_each_expires_at_his_own_time() -> None:
     add(one, request(1, deadline_s=5.0), request(2, deadline_s=math.inf), request(3, deadline_s=7.0))
     one.expire(5.0)
     one.expire(6.9)
-    assert [waiting.request.id for waiting in one._ready] == [2]
+    assert [waiting.request.id for waiting in one.ready] == [2]
     one.expire(7.0)
     assert ran(one) == [[2]]
 

@@ -214,7 +214,7 @@ def test_features_that_wait_behind_text_are_bounded() -> None:
     while (step := one.next_step()) is not None:
         if isinstance(step, EncodeStep):
             encode_all(one, step)
-        held = sum(media.num_tokens for waiting in one._ready for media in waiting.request.media)
+        held = sum(media.num_tokens for waiting in one.ready for media in waiting.request.media)
         most = max(most, held)
     assert most == 30  # two rounds, and the one that passed the limit
 
