@@ -1,5 +1,6 @@
 """A runner that can be told to fail, for the tests of the engine's loop; and what they send and read."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ class RecordingAnnouncer(Announcer):
 
     def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
         self.num_steps += 1
-        self._sent.append(StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=0.0))
+        now_s = time.monotonic()
+        self._sent.append(StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=now_s))
 
 
 class TroubledRunner:

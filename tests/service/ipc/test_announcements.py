@@ -18,8 +18,10 @@ def step(number: int, num_ids: int = 1) -> StepStarted:
 
 
 def read(front: Announcements) -> list[StepStarted]:
-    """What was announced, at a time that compares."""
-    return [msgspec.structs.replace(one, began_s=1.5) for one in front.read()]
+    """What was announced just now, at a time that compares."""
+    steps = front.read()
+    assert all(abs(time.monotonic() - one.began_s) < 60 for one in steps)
+    return [msgspec.structs.replace(one, began_s=1.5) for one in steps]
 
 
 def test_what_was_announced_is_read_once_in_order_and_reading_never_waits(monkeypatch: pytest.MonkeyPatch) -> None:

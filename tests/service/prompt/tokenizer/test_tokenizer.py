@@ -85,10 +85,10 @@ def test_where_no_bound_follows_from_bytes_characters_are_counted(variant: Varia
     folder = variant(tokenizer=lambda content: content.update(normalizer={"type": "Lowercase"}))
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
     other = PromptTokenizer(folder)
-    assert other.least_tokens("a" * 1_000_000) == 0
-    assert (other.max_chars(8), other.max_chars(8192)) == (16_384, 1_048_576)
-    assert len(other.clip("a" * 1_000_000, 600, "right")) == 76_800
-    assert other.clip("a" * 1_000_000 + "b", 600, "left").endswith("b")
+    assert other.bound.least_tokens("a" * 1_000_000) == 0
+    assert (other.bound.max_chars(8), other.bound.max_chars(8192)) == (16_384, 1_048_576)
+    assert len(other.bound.clip("a" * 1_000_000, 600, "right")) == 76_800
+    assert other.bound.clip("a" * 1_000_000 + "b", 600, "left").endswith("b")
 
 
 def test_a_missing_file_stops_the_start(tmp_path: Path) -> None:
