@@ -7,7 +7,6 @@ Knows no decoder.
 import math
 import struct
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +38,10 @@ class Audio:
         index: input of the batch it belongs to, for errors.
     """
 
-    kind: ClassVar[MediaKind] = "audio"
-    dtype: ClassVar[None] = None  # its slot holds samples, and no features
-    grid_thw: ClassVar[GridThw] = (1, 1, 1)
-    num_tokens: ClassVar[int] = 1
+    kind: MediaKind = field(default="audio", init=False)
+    dtype: None = field(default=None, init=False)  # its slot holds samples, and no features
+    grid_thw: GridThw = field(default=(1, 1, 1), init=False)
+    num_tokens: int = field(default=1, init=False)
 
     file: OpenAudio
     rule: AudioRule

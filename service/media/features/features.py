@@ -6,7 +6,7 @@ not: features of another model with the same width are accepted as this model's.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NoReturn
+from typing import NoReturn
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.features.tensor import Tensor, first_beyond, is_finite, shown
@@ -109,7 +109,7 @@ class FeaturesItem:
         patches: how the model cuts images.
     """
 
-    kind: ClassVar[MediaKind] = "image"
+    kind: MediaKind = field(default="image", init=False)
 
     data: memoryview = field(repr=False, compare=False)
     dtype: TensorDtype

@@ -4,7 +4,6 @@
 """
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.image.header import USUAL_SCANS, DecodeLimits, Header, read_header
@@ -36,8 +35,8 @@ class ImageFile:
         index: input of the batch it belongs to, for errors found while decoding.
     """
 
-    kind: ClassVar[MediaKind] = "image"
-    dtype: ClassVar[None] = None  # its slot holds pixels
+    kind: MediaKind = field(default="image", init=False)
+    dtype: None = field(default=None, init=False)  # its slot holds pixels
 
     encoded: bytes = field(repr=False, compare=False)
     header: Header

@@ -1,7 +1,7 @@
 """A video as prompts carry it: pairs of frames in order, each pair one item with its own time."""
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Self
 
 from service.media.image.image_file import ImageFile
 from service.media.item import GridThw, MediaItem, MediaKind, SentAs
@@ -31,8 +31,8 @@ class PairItem:
         index: input of the batch it belongs to, for errors.
     """
 
-    kind: ClassVar[MediaKind] = "video"
-    dtype: ClassVar[None] = None  # its slot holds pixels
+    kind: MediaKind = field(default="video", init=False)
+    dtype: None = field(default=None, init=False)  # its slot holds pixels
 
     digest: bytes
     param: str | None = field(default=None, compare=False)
