@@ -135,8 +135,8 @@ class AccessLog:
         for name, ms in stages_ms.items():
             _stage_seconds(name).observe(ms / 1e3)
         level = logging.DEBUG if path in PROBES else logging.INFO
-        if logger.isEnabledFor(level) or self._export is not None:
-            trace_id = self._export(done) if self._export else done.trace.trace_id if done.trace else None
+        trace_id = self._export(done) if self._export else done.trace.trace_id if done.trace else None
+        if logger.isEnabledFor(level):
             extra = done.line(stages_ms, trace_id)
             # `logger.log` would look for its caller's file and line, which no line shows, for every request.
             logger.handle(logger.makeRecord(logger.name, level, "", 0, "request", (), None, extra=extra))

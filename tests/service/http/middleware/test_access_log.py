@@ -1,12 +1,16 @@
 """One line per request, one set of series, whatever clients send."""
 
+import asyncio
 import json
 import logging
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from litestar.types import Receive, Scope, Send
 
+from service.http.middleware.access_log import AccessLog
 from service.http.middleware.access_record import trace_context
 from service.logs import MAX_VALUE_CHARS, HumanFormatter, JsonFormatter
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
@@ -90,6 +94,46 @@ def test_a_traceparent_is_read_as_the_recommendation_says(came: list[str], is_re
     assert (found is not None) == is_read
     if found is not None:
         assert (found.trace_id, found.parent_id, found.is_sampled) == (TRACE, "00f067aa0ba902b7", True)
+
+
+@pytest.mark.parametrize(
+    ("path", "level", "is_logged"),
+    [
+        ("/v1/models", logging.INFO, True),
+        ("/v1/models", logging.WARNING, False),
+        ("/livez", logging.DEBUG, True),
+        ("/livez", logging.INFO, False),
+    ],
+)
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_a_line_below_the_level_is_not_logged_whether_or_not_there_are_spans(
+    path: str, level: int, is_logged: bool, is_traced: bool
+) -> None:
+    lines: list[logging.LogRecord] = []
+    exported: list[object] = []
+
+    def export(done: object) -> str:
+        exported.append(done)
+        return TRACE
+
+    async def answers(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def no_message(*_: object) -> Any:
+        return None
+
+    logger, listener = logging.getLogger("cenote.access"), logging.Handler()
+    listener.emit = lines.append  # type: ignore[method-assign]  # not pytest's, which has a level of its own
+    level_before = logger.level
+    logger.addHandler(listener)
+    logger.setLevel(level)
+    try:
+        scope: Any = {"type": "http", "method": "GET", "path": path, "headers": []}
+        asyncio.run(AccessLog(answers, export if is_traced else None)(scope, no_message, no_message))
+    finally:
+        logger.setLevel(level_before)
+        logger.removeHandler(listener)
+    assert (len(lines), len(exported)) == (is_logged, is_traced)
 
 
 def series(server: LiveServer) -> set[str]:
