@@ -16,7 +16,6 @@ from service.front.serving.serving import Serving
 from service.http.errors import HANDLERS
 from service.http.middleware.access_log import AccessLog
 from service.http.middleware.allow_lists import AllowedHosts, AllowedOrigins
-from service.http.middleware.client_connection import ClientConnection
 from service.http.middleware.guard import Guard
 from service.http.middleware.head_method import HeadAsGet
 from service.http.middleware.tracing import open_tracing
@@ -94,10 +93,10 @@ def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[A
         openapi_config=None,
         logging_config=None,
     )
-    served: ASGIApp = Guard(ClientConnection(HeadAsGet(app), serving), serving)
+    served: ASGIApp = Guard(HeadAsGet(app), serving)
     if settings.allowed_hosts is not None:
         served = AllowedHosts(served, settings.allowed_hosts)
-    served = AccessLog(served, tracing.export if tracing else None)
+    served = AccessLog(served, serving, tracing.export if tracing else None)
     if settings.allowed_origins is not None:
         served = AllowedOrigins(served, settings.allowed_origins)
     return served, serving

@@ -1,5 +1,10 @@
-"""The outermost middleware: gives each request an id, and at its end one log line, its counts, its times, its span."""
+"""The outermost middleware: gives each request an id, and at its end one log line, its counts, its times, its span.
 
+The messages of every answer pass here: its head gets headers, and a large body is written in slices, each when the
+client has taken those before.
+"""
+
+import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -7,9 +12,10 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope, Send, WebSocketReceiveMessage
+from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope, Send
 
 from service import metrics
+from service.front.serving.serving import Serving
 from service.http.middleware.access_record import AccessRecord, trace_context
 from service.http.request_context import LINES, METHODS, PROBES, TENANT, log_fields, open_request
 from service.http.tenant_counts import TENANTS
@@ -21,6 +27,12 @@ logger = logging.getLogger("cenote.access")
 
 CLIENT_CLOSED_REQUEST = 499
 """nginx's status for a client that went before it was answered; it stands in the log and the metrics alone."""
+
+CLOSE = (b"connection", b"close")
+
+MAX_WRITE_BYTES = 5 << 15
+"""Of one write: what the socket does not take of it is copied, for each client that is slow. A slice of a large answer
+is 128 KiB and at most a vector more."""
 
 OTHER = "other"
 MODEL_ROUTE = "/v1/models/{id}"
@@ -56,6 +68,7 @@ class LoggedRequest:
     scope: Scope
     server_receive: Receive
     server_send: Send
+    serving: Serving
     id: str
     stages: Stages = field(default_factory=open_stages)
     status: int = 500
@@ -63,24 +76,29 @@ class LoggedRequest:
     began_ns: int = field(default_factory=time.time_ns)
     answering_s: float = 0.0
 
-    async def receive(self) -> HTTPReceiveMessage | WebSocketReceiveMessage:
-        """The next message of the client; notes that it has gone."""
+    async def receive(self) -> HTTPReceiveMessage:
+        """The next message of the body. There is none of a client that has gone: the server cancels its request."""
         message = await self.server_receive()
-        if message["type"] == "http.disconnect" and not self.answering_s:
-            self.status = CLIENT_CLOSED_REQUEST
-        return message
+        if message["type"] == "http.disconnect":
+            await asyncio.Event().wait()
+        return message  # type: ignore[return-value]  # of an HTTP request
 
     async def send(self, message: Message) -> None:
-        """Send a message; the answer's head gets the id and the time so far."""
+        """Send a message; the answer's head with the id, the time so far, and the end of the connection in a drain."""
         if message["type"] == "http.response.start":
             self.answering_s = time.perf_counter()
-            if self.status != CLIENT_CLOSED_REQUEST:
-                self.status = message["status"]
-            message["headers"] = [
-                *message["headers"],
-                (b"x-request-id", self.id.encode()),
-                (b"x-total-time", b"%.1f" % ((self.answering_s - self.began_s) * 1e3)),
-            ]
+            self.status = message["status"]
+            total_ms = (self.answering_s - self.began_s) * 1e3
+            added = [(b"x-request-id", self.id.encode()), (b"x-total-time", b"%.1f" % total_ms)]
+            if self.serving.is_draining and CLOSE not in message["headers"]:
+                added.append(CLOSE)  # the client's next request goes to another replica
+            message["headers"] = [*message["headers"], *added]
+        elif message["type"] == "http.response.body" and len(body := message["body"]) > MAX_WRITE_BYTES:
+            last = (len(body) - 1) // MAX_WRITE_BYTES * MAX_WRITE_BYTES
+            for start in range(0, last, MAX_WRITE_BYTES):
+                part = body[start : start + MAX_WRITE_BYTES]
+                await self.server_send({"type": "http.response.body", "body": part, "more_body": True})
+            message = {**message, "body": body[last:]}
         await self.server_send(message)
 
     def record(self) -> AccessRecord:
@@ -110,8 +128,9 @@ class AccessLog:
         export: sends each request's span; None without tracing.
     """
 
-    def __init__(self, app: ASGIApp, export: Export | None = None) -> None:
+    def __init__(self, app: ASGIApp, serving: Serving, export: Export | None = None) -> None:
         self._app = app
+        self._serving = serving
         self._export = export
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,9 +138,13 @@ class AccessLog:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        request = LoggedRequest(scope, receive, send, open_request(scope))
+        request = LoggedRequest(scope, receive, send, self._serving, open_request(scope))
         try:
             await self._app(scope, request.receive, request.send)
+        except asyncio.CancelledError:
+            if not request.answering_s:
+                request.status = CLIENT_CLOSED_REQUEST
+            raise
         finally:
             self._finish(scope["path"], request.record())
 

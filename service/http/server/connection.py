@@ -2,7 +2,8 @@
 
 A client that breaks HTTP gets a short answer. Its connection ends then, and when it takes too long over a head, over
 the rest of a body that is not read, or over its answer. Bodies that are read have their time limit in `body.py`.
-Above the limit of connections only the probes are answered.
+A client that goes before it has its answer has its request cancelled: unwinding gives back the request's places in the
+queue, its pixels, and what the engine has not begun. Above the limit of connections only the probes are answered.
 """
 
 import asyncio
@@ -97,6 +98,9 @@ class Connection(H11Protocol):
         self._reading: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
         self._ignores_input = False
+        self._served: ASGIApp = self.app  # type: ignore[assignment]  # uvicorn has a type of its own for the same thing
+        self._answering: asyncio.Task[None] | None = None
+        self.app = self._answer  # type: ignore[assignment]  # uvicorn makes a task of it for each request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Count the connection; above the limit answer only probes, far above it nothing."""
@@ -108,17 +112,38 @@ class Connection(H11Protocol):
             self._refuse(too_many_connections(), 503)
             return
         if num_over > 0:
-            self.app = ProbesOnly(self.app)
+            self._served = ProbesOnly(self._served)
             self._head_timeout_s = min(self._head_timeout_s, SPARE_HEAD_TIMEOUT_S)
         self._watch_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timers."""
+        """Forget the timers, and cancel a request that is not answered yet."""
         for timer in (self._reading, self._writing):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()  # uvicorn leaves it when the connection broke
+        self._cancel_request()
+        self.app = self._served  # type: ignore[assignment]  # `_answer` is of this object, which would keep itself
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the app, in a request's own task, until its client has gone."""
+        cycle, task = self.cycle, asyncio.current_task()
+        assert task is not None
+        self._answering = task
+        if cycle.disconnected:  # before this task began
+            self._cancel_request()
+        try:
+            await self._served(scope, receive, send)
+        except asyncio.CancelledError:
+            if not cycle.disconnected or task.uncancel():
+                raise  # cancelled from outside too: the server is stopping
+
+    def _cancel_request(self) -> None:
+        """Cancel the task of a request that is not answered yet, once: `_answer` takes one cancellation back."""
+        if self._answering is not None and not self.cycle.response_complete:
+            self._answering.cancel()
+            self._answering = None
 
     def data_received(self, data: bytes) -> None:
         """Read, and start or stop the timer; nothing more is read from a client that was refused."""
@@ -133,6 +158,8 @@ class Connection(H11Protocol):
             self._turns.wait(self._go_on)
         if self.conn.is_behind != self.flow.is_held:
             self._hold(is_held=self.conn.is_behind)
+        if self.flow.read_paused and not self.cycle.more_body and not self.conn.trailing_data[0]:
+            self.flow.resume_reading()  # all of a large body has come: whether its client goes is still to be heard
 
     def _go_on(self) -> None:
         if not self._ignores_input and not self.transport.is_closing():
@@ -188,6 +215,7 @@ class Connection(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:  # it is reading the body that broke
             self.cycle.disconnected = True
             self.cycle.message_event.set()
+            self._cancel_request()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             scope = {"headers": [], "path": ""}  # there is no request that anything is known of
             id_ = open_request(scope)
@@ -252,8 +280,8 @@ def too_many_connections() -> UnavailableError:
 class ProbesOnly:
     """ASGI middleware of a connection above the limit: probes pass, so that orchestrators do not kill a busy server."""
 
-    def __init__(self, app: object) -> None:
-        self._app: ASGIApp = app  # type: ignore[assignment]  # uvicorn has a type of its own for the same thing
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
         inner = getattr(app, "app", app)  # uvicorn's middleware for proxies' headers stands around ours
         self._refusing: ASGIApp = inner.around(_refuse_many) if isinstance(inner, AllowedOrigins) else _refuse_many
 

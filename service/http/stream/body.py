@@ -103,7 +103,7 @@ class StreamBody:
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 message = await self.receive()
-                assert message["type"] == "http.request"  # `ClientConnection` handles a disconnect
+                assert message["type"] == "http.request"  # `AccessLog` passes no disconnect on
                 self.is_over = not message.get("more_body")
                 return message["body"]
         return None

@@ -162,8 +162,8 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "a hang-up cancels nothing",
-            "service/http/middleware/client_connection.py",
-            "            self.work.cancel()",
+            "service/http/server/connection.py",
+            "            self._answering.cancel()",
             "            pass",
             300,
         ),

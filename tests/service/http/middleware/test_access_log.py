@@ -5,20 +5,22 @@ import json
 import logging
 import random
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from litestar.types import Receive, Scope, Send
+from litestar.types import ASGIApp, Receive, Scope, Send
 
-from service.http.middleware.access_log import AccessLog
+from service.http.middleware.access_log import CLOSE, MAX_WRITE_BYTES, AccessLog
 from service.http.middleware.access_record import trace_context
 from service.logs import MAX_VALUE_CHARS, HumanFormatter, JsonFormatter
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.raw_socket import say
-from tests.service.http.middleware.access_lines import line_of
+from tests.service.http.middleware.access_lines import access_lines, line_of
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+SERVING: Any = SimpleNamespace(is_draining=False)
 NASTY = ("\r\n{}", "\x1b[31mred", "\x00", "\u2028", "%s{}%(name)s", '"}\n{"level":"error"', "x" * 1_000_000)
 
 
@@ -109,31 +111,64 @@ def test_a_traceparent_is_read_as_the_recommendation_says(came: list[str], is_re
 def test_a_line_below_the_level_is_not_logged_whether_or_not_there_are_spans(
     path: str, level: int, is_logged: bool, is_traced: bool
 ) -> None:
-    lines: list[logging.LogRecord] = []
     exported: list[object] = []
 
     def export(done: object) -> str:
         exported.append(done)
         return TRACE
 
-    async def answers(scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-
-    async def no_message(*_: object) -> Any:
-        return None
-
-    logger, listener = logging.getLogger("cenote.access"), logging.Handler()
-    listener.emit = lines.append  # type: ignore[method-assign]  # not pytest's, which has a level of its own
-    level_before = logger.level
-    logger.addHandler(listener)
-    logger.setLevel(level)
-    try:
-        scope: Any = {"type": "http", "method": "GET", "path": path, "headers": []}
-        asyncio.run(AccessLog(answers, export if is_traced else None)(scope, no_message, no_message))
-    finally:
-        logger.setLevel(level_before)
-        logger.removeHandler(listener)
+    with access_lines(level) as lines:
+        pass_through(path, AccessLog(answers, SERVING, export if is_traced else None))
     assert (len(lines), len(exported)) == (is_logged, is_traced)
+
+
+async def answers(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def pass_through(path: str, app: ASGIApp) -> list[Any]:
+    """The messages that an app sends for a GET."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    scope: Any = {"type": "http", "method": "GET", "path": path, "headers": []}
+    asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]  # it is a coroutine
+    return sent
+
+
+@pytest.mark.parametrize("size", [0, 1, MAX_WRITE_BYTES, MAX_WRITE_BYTES + 1, 3 * MAX_WRITE_BYTES])
+@pytest.mark.parametrize("more_body", [False, True])
+def test_a_large_body_is_written_in_parts_so_that_little_of_it_waits_for_a_slow_client(
+    size: int, more_body: bool
+) -> None:
+    body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+
+    async def document(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": body, "more_body": more_body})
+
+    _, *sent = pass_through("/openapi.json", AccessLog(document, SERVING))
+    assert b"".join(one["body"] for one in sent) == body
+    assert all(len(one["body"]) <= MAX_WRITE_BYTES for one in sent)
+    assert [one["more_body"] for one in sent] == [True] * (len(sent) - 1) + [more_body]
+
+
+@pytest.mark.parametrize("said", [[], [CLOSE]])
+@pytest.mark.parametrize("is_draining", [False, True])
+def test_while_the_service_drains_every_answer_says_once_that_it_ends_the_connection(
+    said: list[tuple[bytes, bytes]], is_draining: bool
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [*said]})
+
+    (start,) = pass_through("/livez", AccessLog(app, SimpleNamespace(is_draining=is_draining)))  # type: ignore[arg-type]
+    assert start["headers"].count(CLOSE) == (is_draining or bool(said))
 
 
 def series(server: LiveServer) -> set[str]:
