@@ -10,14 +10,13 @@ import asyncio
 import socket  # noqa: TID251  # of our own server
 import struct
 import sys
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import h11
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
@@ -27,7 +26,7 @@ from service.errors import InputError, ServiceError, UnavailableError
 from service.http.errors import error_answer, refuse, retry_headers
 from service.http.middleware.allow_lists import AllowedOrigins
 from service.http.request_context import PROBES, open_request
-from service.http.server.pacing import ChunkTurns, Flow, SlowReader, keep_little_unsent, num_in_kernel
+from service.http.server.pacing import ChunkTurns, ConnectionLimits, SlowReader, num_in_kernel
 from service.http.server.strict_h11 import StrictConnection
 
 NUM_SPARE = 64
@@ -35,6 +34,9 @@ NUM_SPARE = 64
 
 SPARE_HEAD_TIMEOUT_S = 2.0
 TOO_MANY_RETRY_S = 2
+
+MAX_UNSENT_BYTES = 1 << 17
+"""Of one connection, in the system's buffer; its own bound is 4 MB, for each of a thousand slow clients."""
 
 RESET = struct.pack("ii", 1, 0)
 """`SO_LINGER` of zero: closing drops what was not sent."""
@@ -49,25 +51,19 @@ REFUSALS: dict[int, tuple[ErrorCode, str]] = {
 Phase = Literal["head", "drain", "write"]
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """Bounds of one connection, and of all.
+class Flow(FlowControl):
+    """uvicorn's flow control, with one more reason not to read: what was read before has not been parsed.
 
     Attributes:
-        max_connections: those served at once.
-        max_head_bytes: request line and headers together.
-        head_timeout_s: from the first byte of a head, or from the connection, to its last.
-        drain_timeout_s: to send the rest of a body that is not read.
-        write_timeout_s: to read anything of an answer at first.
-        min_bytes_per_s: to read of it on average.
+        is_held: there is that reason.
     """
 
-    max_connections: int
-    max_head_bytes: int
-    head_timeout_s: float
-    drain_timeout_s: float
-    write_timeout_s: float
-    min_bytes_per_s: int
+    is_held = False
+
+    def resume_reading(self) -> None:
+        """Read again, unless it is held."""
+        if not self.is_held:
+            super().resume_reading()
 
 
 class Connection(H11Protocol):
@@ -106,7 +102,9 @@ class Connection(H11Protocol):
         """Count the connection; above the limit answer only probes, far above it nothing."""
         super().connection_made(transport)
         self.flow = Flow(transport)  # pyright: ignore[reportIncompatibleVariableOverride]  # set here alone
-        keep_little_unsent(transport.get_extra_info("socket"))
+        if sys.platform == "linux":  # bounds what cannot be sent yet, not what is on its way to the client: tcp(7)
+            sock = transport.get_extra_info("socket")
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
         num_over = len(self.connections) - self._limits.max_connections
         if num_over > NUM_SPARE:
             self._refuse(too_many_connections(), 503)
@@ -205,10 +203,6 @@ class Connection(H11Protocol):
         code, message = REFUSALS[status]
         self._refuse(InputError(code, message), status)
 
-    def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """Never called: `ws="none"`, so the request is answered as any other."""
-        raise AssertionError("the server is configured without websockets")
-
     def _refuse(self, error: ServiceError, status: int) -> None:
         """Answer if nothing has been answered yet, and end the connection either way."""
         metrics.REFUSED_CONNECTIONS.labels(error.code).inc()
@@ -229,7 +223,16 @@ class Connection(H11Protocol):
         self._watch_writing()
 
     def _watch_reading(self) -> None:
-        phase = None if self.transport.is_closing() else self._reading_phase()
+        """Time what the client has to send now; an idle connection between requests has uvicorn's timer."""
+        phase: Phase | None
+        if self.transport.is_closing():
+            phase = None
+        elif self._ignores_input:
+            phase = "drain"
+        elif self.conn.their_state is h11.IDLE:
+            phase = "head" if self.cycle is None or self.conn.trailing_data[0] else None
+        else:
+            phase = "drain" if self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete else None
         if phase == self._phase:
             return
         self._phase = phase
@@ -237,15 +240,6 @@ class Connection(H11Protocol):
             self._reading.cancel()
         timeout_s = self._head_timeout_s if phase == "head" else self._limits.drain_timeout_s
         self._reading = self.loop.call_later(timeout_s, self._give_up, phase) if phase else None
-
-    def _reading_phase(self) -> Phase | None:
-        """What the client has to send now; an idle connection between requests has uvicorn's timer."""
-        if self._ignores_input:
-            return "drain"
-        if self.conn.their_state is h11.IDLE:
-            return "head" if self.cycle is None or self.conn.trailing_data[0] else None
-        is_answered = self.cycle is not None and self.cycle.response_complete
-        return "drain" if is_answered and self.conn.their_state is h11.SEND_BODY else None
 
     def _give_up(self, phase: Phase) -> None:
         metrics.SLOW_CONNECTIONS.labels(phase).inc()

@@ -21,8 +21,8 @@ from litestar.types import ASGIApp
 from service.http.errors import HANDLERS
 from service.http.middleware.head_method import HeadAsGet
 from service.http.routes.health import get_metrics
-from service.http.server.connection import Connection, ConnectionLimits
-from service.http.server.pacing import ChunkTurns
+from service.http.server.connection import Connection
+from service.http.server.pacing import ChunkTurns, ConnectionLimits
 from service.settings import Settings
 
 DRAIN_TIMEOUT_S = 5.0

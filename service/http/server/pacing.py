@@ -1,7 +1,4 @@
-"""Flow control of connections: when a socket is read, how many chunks are parsed at once, how slowly a client may read.
-
-Knows no HTTP.
-"""
+"""Pacing of connections: their limits, how many chunks are parsed at once, how slowly a client may read."""
 
 import asyncio
 import fcntl
@@ -11,8 +8,7 @@ import sys
 import termios
 from collections import deque
 from collections.abc import Callable
-
-from uvicorn.protocols.http.flow_control import FlowControl
+from dataclasses import dataclass
 
 MAX_CHUNKS_A_TURN = 128
 """2 ms. Chunks of honest clients hold kilobytes, and a read of a socket holds few of those."""
@@ -21,26 +17,29 @@ MAX_PAUSE_S = 30.0
 """Longest pause that reading faster than the least rate pays for: a system that reads for a slow program makes room by
 a sixteenth of its buffer at a time, which takes a client of 20 kB/s twenty seconds."""
 
-MAX_UNSENT_BYTES = 1 << 17
-"""Of one connection, in the system's buffer; its own bound is 4 MB, for each of a thousand slow clients."""
-
 MIN_WAIT_S = 1.0
 """Between two checks of a slow reader."""
 
 
-class Flow(FlowControl):
-    """uvicorn's flow control, with one more reason not to read: what was read before has not been parsed.
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Bounds of one connection, and of all.
 
     Attributes:
-        is_held: there is that reason.
+        max_connections: those served at once.
+        max_head_bytes: request line and headers together.
+        head_timeout_s: from the first byte of a head, or from the connection, to its last.
+        drain_timeout_s: to send the rest of a body that is not read.
+        write_timeout_s: to read anything of an answer at first.
+        min_bytes_per_s: to read of it on average.
     """
 
-    is_held = False
-
-    def resume_reading(self) -> None:
-        """Read again, unless it is held."""
-        if not self.is_held:
-            super().resume_reading()
+    max_connections: int
+    max_head_bytes: int
+    head_timeout_s: float
+    drain_timeout_s: float
+    write_timeout_s: float
+    min_bytes_per_s: int
 
 
 class ChunkTurns:
@@ -113,15 +112,6 @@ class SlowReader:
         if num_read >= num_due:  # it had caught up meanwhile, and may have had nothing to read
             self._left_s = max(self._left_s, self._timeout_s)
         return max(MIN_WAIT_S, self._left_s) if self._left_s > 0 else 0.0
-
-
-def keep_little_unsent(sock: socket.socket) -> None:
-    """Bound what the system keeps that cannot be sent yet; what is on its way to the client has no such bound.
-
-    Source: tcp(7), `TCP_NOTSENT_LOWAT`.
-    """
-    if sys.platform == "linux":
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
 
 
 def num_in_kernel(sock: socket.socket) -> int:

@@ -82,11 +82,19 @@ class StrictConnection(h11.Connection):
         if isinstance(event, h11.Request):
             return self._begun(event)
         if isinstance(event, h11.Data):
-            self._count_chunk(len(event.data))
+            if not self._has_lines:
+                self._num_tiny += len(event.data) < TINY_BYTES
+            else:
+                self._num_tiny = max(0, self._num_tiny + (1 if len(event.data) < LINE_BYTES else -1))
+            if self._num_tiny > MAX_TINY_CHUNKS:
+                raise h11.RemoteProtocolError("too many tiny chunks")
         return event
 
     def _begun(self, request: h11.Request) -> h11.Request:
-        request = origin_form(request)
+        if not request.http_version.startswith(b"1."):
+            raise _refused(400, "another version of HTTP")
+        if not request.target.startswith(b"/") and b"://" in request.target:
+            request = origin_form(request)
         fields = {name.lower(): value for name, value in request.headers.raw_items()}
         if b"content-length" in fields and b"transfer-encoding" in fields:
             raise _refused(400, "two lengths")
@@ -97,14 +105,6 @@ class StrictConnection(h11.Connection):
         is_stream = self._is_chunked and request.target.partition(b"?")[0] == STREAM_ROUTE
         self._has_lines = is_stream and fields.get(b"content-type") == NDJSON
         return request
-
-    def _count_chunk(self, num_bytes: int) -> None:
-        if not self._has_lines:
-            self._num_tiny += num_bytes < TINY_BYTES
-        else:
-            self._num_tiny = max(0, self._num_tiny + (1 if num_bytes < LINE_BYTES else -1))
-        if self._num_tiny > MAX_TINY_CHUNKS:
-            raise h11.RemoteProtocolError("too many tiny chunks")
 
     def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
         """The bytes of an event. An answer's head waits for the first of its body: one write, and one wake-up there."""
@@ -141,15 +141,11 @@ def check_head(raw: bytes, max_head_bytes: int) -> None:
 
 
 def origin_form(request: h11.Request) -> h11.Request:
-    """The request with a path as its target. A target that is a whole URL, as proxies are sent it, gives the host too.
+    """The request with a path as its target, where that is a whole URL, as proxies are sent it; it gives the host too.
 
     Raises:
-        h11.RemoteProtocolError: it is of another major version of HTTP, or has a URL that is none of this server's.
+        h11.RemoteProtocolError: the URL is none of this server's.
     """
-    if not request.http_version.startswith(b"1."):
-        raise _refused(400, "another version of HTTP")
-    if request.target.startswith(b"/") or b"://" not in request.target:
-        return request
     found = _ABSOLUTE.fullmatch(request.target)
     if found is None:
         raise _refused(400, "a target that is no URL of an HTTP server")

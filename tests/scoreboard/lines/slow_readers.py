@@ -151,8 +151,8 @@ LINE = Line(
         Sabotage(
             name="the system keeps megabytes unsent",
             file="service/http/server/connection.py",
-            old='        keep_little_unsent(transport.get_extra_info("socket"))\n',
-            new="",
+            old="socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)",
+            new="socket.TCP_NOTSENT_LOWAT, 1 << 30)",
             size=12,
         ),
         Sabotage(
