@@ -18,7 +18,7 @@ from service.http.middleware.access_log import AccessLog
 from service.http.middleware.allow_lists import AllowedHosts, AllowedOrigins
 from service.http.middleware.guard import Guard
 from service.http.middleware.head_method import HeadAsGet
-from service.http.middleware.tracing import open_tracing
+from service.http.middleware.tracing import Tracing
 from service.http.routes.cohere_tokens import check_api_key, detokenize_text, tokenize_text
 from service.http.routes.document import get_docs, get_llms_txt, get_openapi, get_openapi_sdk
 from service.http.routes.embed import embed
@@ -66,7 +66,7 @@ def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[A
         open_host: makes the host that runs prompts; by default the engine process beside this one.
     """
     serving = Serving(settings, open_host)
-    tracing = open_tracing(settings.otlp_endpoint) if settings.otlp_endpoint else None
+    tracing = Tracing(settings.otlp_endpoint) if settings.otlp_endpoint else None
     metrics.show_limits(settings)
 
     @contextlib.asynccontextmanager
@@ -96,7 +96,7 @@ def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[A
     served: ASGIApp = Guard(HeadAsGet(app), serving)
     if settings.allowed_hosts is not None:
         served = AllowedHosts(served, settings.allowed_hosts)
-    served = AccessLog(served, serving, tracing.export if tracing else None)
+    served = AccessLog(served, serving, tracing)
     if settings.allowed_origins is not None:
         served = AllowedOrigins(served, settings.allowed_origins)
     return served, serving

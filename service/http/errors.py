@@ -20,7 +20,7 @@ from schemas.parsing.rule_error import RuleError
 from service import metrics
 from service.errors import CacheMissError, DeadlineError, ModelError, ServiceError, UnavailableError
 from service.http.api_dialect import dialect_of, hint
-from service.http.request_context import METHODS, AnyRequest, log_fields, request_id
+from service.http.request_context import METHODS, AnyRequest, context_of
 from service.openapi.statuses import CODES, RETRY_AFTER
 
 logger = logging.getLogger("cenote.http")
@@ -128,7 +128,7 @@ def with_head(allowed: str) -> str:
 
 def answer_bug(request: AnyRequest, error: Exception) -> Response[bytes]:
     """Log an unexpected failure, and answer with the request id and no detail of it."""
-    logger.error("a request failed", exc_info=error, extra={"request_id": request_id(request.scope)})
+    logger.error("a request failed", exc_info=error, extra={"request_id": context_of(request.scope).id})
     return _answer(request, ModelError("internal_error", BUG))
 
 
@@ -160,9 +160,9 @@ async def refuse(scope: Scope, send: Send, error: ServiceError, headers: Mapping
 
 def error_answer(error: ServiceError | RuleError, scope: Mapping[str, Any]) -> bytes:
     """The body of an answer that is an error, in the dialect of the request's path; its code goes into the log."""
-    log_fields(scope)["code"] = error.code
-    id_, path = request_id(scope), scope["path"]
-    body = report_error(error, id_)
+    context, path = context_of(scope), scope["path"]
+    context.log_fields["code"] = error.code
+    id_, body = context.id, report_error(error, context.id)
     # An unknown path does not say which API its client speaks: Cohere's form holds the fields of both.
     is_cohere = dialect_of(path) == "cohere" or error.code == "route_not_found"
     shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)

@@ -21,7 +21,7 @@ import numpy as np
 from schemas.endpoints.embeddings import EmbeddingData, EmbeddingResponse
 from schemas.fields import EmbedDtype
 from service.front.job import EmbeddedInput, EmbedResult
-from service.http.responses.deferred import SLICE_BYTES, Parts, in_parts
+from service.http.responses.answer import BodyParts, in_parts, slices
 from service.http.responses.vector_format import VectorFormat
 from service.http.routes.embeddings import embedding_response
 from service.ipc.messages import Vector
@@ -62,12 +62,12 @@ def json_way(made: EmbedResult, **wanted: object) -> Way:
 def raw_way(made: EmbedResult, **wanted: object) -> Way:
     """The service's raw answer."""
     vector_format = VectorFormat(**wanted)  # type: ignore[arg-type]
-    return lambda: sent(Parts([vector_format.raw(one.vector.rows[vector_format.dtype]) for one in made.embedded]))
+    return lambda: sent(BodyParts([vector_format.raw(one.vector.rows[vector_format.dtype]) for one in made.embedded]))
 
 
-def sent(parts: Parts) -> int:
+def sent(parts: BodyParts) -> int:
     """Print every slice, and let go of it."""
-    return sum(map(len, parts.slices(SLICE_BYTES)))
+    return sum(map(len, slices(parts)))
 
 
 def plain_response(made: EmbedResult, write: Callable[[bytes], object]) -> EmbeddingResponse:

@@ -7,7 +7,6 @@ client has taken those before.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -17,7 +16,8 @@ from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope,
 from service import metrics
 from service.front.serving.serving import Serving
 from service.http.middleware.access_record import AccessRecord, trace_context
-from service.http.request_context import LINES, METHODS, PROBES, TENANT, log_fields, open_request
+from service.http.middleware.tracing import Tracing
+from service.http.request_context import LINES, METHODS, PROBES, TENANT, RequestContext, open_request
 from service.http.tenant_counts import TENANTS
 from service.openapi.statuses import CODES
 from service.playground.files import FILES, PREFIX
@@ -53,9 +53,6 @@ _requests = cache(metrics.REQUESTS.labels)
 _request_seconds = cache(metrics.REQUEST_SECONDS.labels)
 _stage_seconds = cache(metrics.STAGE_SECONDS.labels)
 
-Export = Callable[[AccessRecord], str]
-"""Sends a span and gives its trace id."""
-
 
 @dataclass(slots=True)
 class LoggedRequest:
@@ -69,7 +66,7 @@ class LoggedRequest:
     server_receive: Receive
     server_send: Send
     serving: Serving
-    id: str
+    context: RequestContext
     stages: Stages = field(default_factory=open_stages)
     status: int = 500
     began_s: float = field(default_factory=time.perf_counter)
@@ -89,7 +86,7 @@ class LoggedRequest:
             self.answering_s = time.perf_counter()
             self.status = message["status"]
             total_ms = (self.answering_s - self.began_s) * 1e3
-            added = [(b"x-request-id", self.id.encode()), (b"x-total-time", b"%.1f" % total_ms)]
+            added = [(b"x-request-id", self.context.id.encode()), (b"x-total-time", b"%.1f" % total_ms)]
             if self.serving.is_draining and CLOSE not in message["headers"]:
                 added.append(CLOSE)  # the client's next request goes to another replica
             message["headers"] = [*message["headers"], *added]
@@ -103,7 +100,7 @@ class LoggedRequest:
 
     def record(self) -> AccessRecord:
         """What is known now that it is over."""
-        scope, ended_s, fields = self.scope, time.perf_counter(), log_fields(self.scope)
+        scope, ended_s, fields = self.scope, time.perf_counter(), self.context.log_fields
         if self.answering_s and LINES not in fields:
             self.stages.intervals.append(("write", self.answering_s, ended_s))
         method, path = str(scope.get("method")), scope["path"]
@@ -114,7 +111,7 @@ class LoggedRequest:
             began_s=self.began_s,
             began_ns=self.began_ns,
             total_s=ended_s - self.began_s,
-            request_id=self.id,
+            request_id=self.context.id,
             trace=trace_context(scope["headers"]),
             stages=self.stages,
             log_fields=fields,
@@ -125,13 +122,13 @@ class AccessLog:
     """ASGI middleware.
 
     Args:
-        export: sends each request's span; None without tracing.
+        tracing: sends each request's span; None without.
     """
 
-    def __init__(self, app: ASGIApp, serving: Serving, export: Export | None = None) -> None:
+    def __init__(self, app: ASGIApp, serving: Serving, tracing: Tracing | None = None) -> None:
         self._app = app
         self._serving = serving
-        self._export = export
+        self._tracing = tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything through; add headers to the answer's start, and log the request when it is over."""
@@ -158,7 +155,7 @@ class AccessLog:
         for name, ms in stages_ms.items():
             _stage_seconds(name).observe(ms / 1e3)
         level = logging.DEBUG if path in PROBES else logging.INFO
-        trace_id = self._export(done) if self._export else done.trace.trace_id if done.trace else None
+        trace_id = self._tracing.export(done) if self._tracing else done.trace.trace_id if done.trace else None
         if logger.isEnabledFor(level):
             extra = done.line(stages_ms, trace_id)
             # `logger.log` would look for its caller's file and line, which no line shows, for every request.

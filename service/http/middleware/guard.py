@@ -16,7 +16,7 @@ from service.front.admission.api_keys import Keyring, LoadedKey
 from service.front.serving.serving import Serving
 from service.front.tenant import Tenant
 from service.http.errors import refuse, retry_headers
-from service.http.request_context import TENANT, header, log_fields, set_tenant
+from service.http.request_context import TENANT, context_of, header
 from service.http.tenant_counts import EVERYONE
 from service.openapi.routes import ROUTES
 from service.playground.files import FILES
@@ -47,10 +47,11 @@ class Guard:
         elif scope["type"] != ScopeType.HTTP:  # the server's start and end
             await self._app(scope, receive, send)
         elif scope["path"] in OPEN_PATHS or keyring is None:
+            context = context_of(scope)
             if scope["path"] not in OPEN_PATHS:
-                log_fields(scope)[TENANT] = EVERYONE
+                context.log_fields[TENANT] = EVERYONE
             open_party("")
-            set_tenant(scope, Tenant.without_key(header(scope, b"authorization")))
+            context.tenant = Tenant.without_key(header(scope, b"authorization"))
             await self._app(scope, receive, send)
         else:
             await self._with_key(keyring, scope, receive, send)
@@ -59,8 +60,9 @@ class Guard:
         try:
             known = _known(keyring, scope)
             open_party(known.tenant.name)
-            log_fields(scope)[TENANT] = known.tenant.name
-            set_tenant(scope, known.tenant, known.meter)
+            context = context_of(scope)
+            context.log_fields[TENANT] = known.tenant.name
+            context.tenant, context.meter = known.tenant, known.meter
             with known.meter.request():
                 await self._app(scope, receive, send)
         except KeyRefusedError as error:

@@ -1,11 +1,9 @@
 """One span per request, with its stages as children, sent by OTLP over HTTP. Needs the extra `otel`.
 
-Spans are sent in batches, from a thread of the SDK's. Nothing of OpenTelemetry is imported before `open_tracing` is
-called, which happens only when `--otlp-endpoint` is set.
+Spans are sent in batches, from a thread of the SDK's. Nothing of OpenTelemetry is imported before there is a `Tracing`,
+which is made only when `--otlp-endpoint` is set.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from service.http.middleware.access_record import AccessRecord
@@ -14,64 +12,59 @@ from service.settings import SettingsError
 FIRST_SERVER_ERROR = 500
 
 
-@dataclass(frozen=True, slots=True)
 class Tracing:
-    """An open exporter of spans.
+    """Sends spans to a collector.
 
-    Attributes:
-        export: makes a finished request a span; gives its trace id.
-        close: sends the spans that wait, and ends.
-    """
-
-    export: Callable[[AccessRecord], str]
-    close: Callable[[], None]
-
-
-def open_tracing(endpoint: str) -> Tracing:
-    """Send spans to a collector, whose URL for traces is `endpoint`.
+    Args:
+        endpoint: the collector's URL for traces.
 
     Raises:
         SettingsError: the extra is not installed.
     """
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        raise SettingsError(
-            "--otlp-endpoint: needs the extra `otel`; in a checkout `pip install -e '.[otel]'`"
-        ) from None
-    resource = Resource.create({"service.name": "cenote"})
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
-    tracer = provider.get_tracer("cenote")
-    return Tracing(lambda done: _export(tracer, done), provider.shutdown)
 
+    def __init__(self, endpoint: str) -> None:
+        try:
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import Resource
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        except ImportError:
+            raise SettingsError(
+                "--otlp-endpoint: needs the extra `otel`; in a checkout `pip install -e '.[otel]'`"
+            ) from None
+        resource = Resource.create({"service.name": "cenote"})
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
+        self._tracer = self._provider.get_tracer("cenote")
 
-def _export(tracer: Any, done: AccessRecord) -> str:
-    from opentelemetry.trace import SpanKind, StatusCode, format_trace_id, set_span_in_context
+    def export(self, done: AccessRecord) -> str:
+        """Make a finished request a span; gives its trace id."""
+        from opentelemetry.trace import SpanKind, StatusCode, format_trace_id, set_span_in_context
 
-    span = tracer.start_span(
-        f"{done.method} {done.route}",
-        context=_parent(done),
-        kind=SpanKind.SERVER,
-        start_time=done.began_ns,
-        attributes={
-            "http.request.method": done.method,
-            "http.route": done.route,
-            "http.response.status_code": done.status,
-            "cenote.request_id": done.request_id,
-        },
-    )
-    inside = set_span_in_context(span)
-    for name, began_s, ended_s in done.stages.intervals:
-        child = tracer.start_span(name, context=inside, start_time=_ns(done, began_s))
-        child.end(_ns(done, ended_s))
-    if done.status >= FIRST_SERVER_ERROR:
-        span.set_status(StatusCode.ERROR)
-    span.end(_ns(done, done.began_s + done.total_s))
-    return str(format_trace_id(span.get_span_context().trace_id))
+        span = self._tracer.start_span(
+            f"{done.method} {done.route}",
+            context=_parent(done),
+            kind=SpanKind.SERVER,
+            start_time=done.began_ns,
+            attributes={
+                "http.request.method": done.method,
+                "http.route": done.route,
+                "http.response.status_code": done.status,
+                "cenote.request_id": done.request_id,
+            },
+        )
+        inside = set_span_in_context(span)
+        for name, began_s, ended_s in done.stages.intervals:
+            child = self._tracer.start_span(name, context=inside, start_time=_ns(done, began_s))
+            child.end(_ns(done, ended_s))
+        if done.status >= FIRST_SERVER_ERROR:
+            span.set_status(StatusCode.ERROR)
+        span.end(_ns(done, done.began_s + done.total_s))
+        return str(format_trace_id(span.get_span_context().trace_id))
+
+    def close(self) -> None:
+        """Send the spans that wait, and end."""
+        self._provider.shutdown()
 
 
 def _parent(done: AccessRecord) -> Any:

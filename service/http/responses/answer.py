@@ -1,98 +1,154 @@
 """Answers with vectors: their headers, and their body, sent in one piece or slice by slice.
 
-A small body is sent whole. Of a large one a slice is printed, sent, and forgotten, so that no answer holds the event
-loop or the memory. Where the length is known beforehand it is announced; else the transfer is chunked. Should a slice
-fail, the error propagates and the server cuts the connection: no client can take half of an answer for all of it.
+A small body is sent whole. A large one is text, and between it values that are each printed when their turn to be sent
+has come: a slice is printed, sent, and forgotten, so that no answer holds the event loop or the memory. Whatever can
+fail has been done before the first byte is sent. Where the length is known beforehand it is announced; else the
+transfer is chunked. Should a slice fail all the same, the error propagates and the server cuts the connection: no
+client can take half of an answer for all of it.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 from litestar import MediaType
-from litestar.types import Receive, Scope, Send
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import metrics
 from service.errors import ServiceError
 from service.front.admission.answer_room import Hold
 from service.front.job import EmbedResult
 from service.front.turns import Turns
-from service.http.request_context import TENANT, AnyRequest, log_fields
-from service.http.responses.deferred import SLICE_BYTES, Parts, in_parts
+from service.http.request_context import TENANT, RequestContext
+from service.http.responses.vector_format import DeferredValue
 from service.http.tenant_counts import TENANTS
 from service.stages import note_inside, stage
 
-FINGERPRINT = "x-model-fingerprint"
+FINGERPRINT = b"x-model-fingerprint"
 MAX_VECTORS_ON_LOOP = 64
 """The entries of more are made in a thread; most of their vectors are printed later and elsewhere."""
 
+SLICE_BYTES = 1 << 17
+"""Printed and sent at once: ten vectors of 1024 numbers, a third of a millisecond. A smaller answer is sent whole."""
 
-class Reply:
-    """A 200: an ASGI app, which Litestar sends as it is. Litestar's own responses build their headers three times."""
+_MARK = b"\0"
+"""Stands for a `DeferredValue` in the text: JSON has this byte nowhere, since strings escape it."""
 
-    def __init__(self, headers: Mapping[str, str], body: bytes = b"") -> None:
-        self._start = {
-            "type": "http.response.start",
-            "status": 200,
-            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        }
-        self._body = body
+_RAW_MARK = msgspec.Raw(_MARK)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer in one piece."""
-        await send(self._start)  # type: ignore[arg-type]  # one of ASGI's messages
-        await send({"type": "http.response.body", "body": self._body, "more_body": False})
+BodyParts = deque[bytes | memoryview | DeferredValue]
+"""The body of an answer, to be read once: text that is there, and values that are not yet printed."""
+
+Headers = list[tuple[bytes, bytes]]
 
 
-class StreamedReply(Reply):
-    """A 200 in slices.
+def in_parts(answer: Any, *, as_lines: bool = False) -> BodyParts:
+    """An answer as JSON, which may hold a `DeferredValue` for any value; the first are printed at once, up to a slice.
 
     Args:
+        as_lines: the answer is a list, and each of its items becomes a line.
+    """
+    deferred: list[DeferredValue] = []
+    num_left = SLICE_BYTES
+
+    def print_or_defer(value: object) -> msgspec.Raw:
+        nonlocal num_left
+        if not isinstance(value, DeferredValue):
+            raise TypeError(f"{type(value).__name__} is no part of an answer. This is a bug.")
+        num_left -= value.num_bytes
+        if num_left >= 0:
+            return msgspec.Raw(b"".join(value.chunks()))
+        deferred.append(value)
+        return _RAW_MARK
+
+    encoder = msgspec.json.Encoder(enc_hook=print_or_defer)  # calls it for each value of a type that it does not know
+    text = encoder.encode_lines(answer) if as_lines else encoder.encode(answer)
+    first, *texts = text.split(_MARK)
+    return deque([first, *(part for pair in zip(deferred, texts, strict=True) for part in pair)])
+
+
+def slices(parts: BodyParts) -> Iterator[bytes]:
+    """A body in slices of at least `SLICE_BYTES`, but for the last; each part is released once it is given."""
+    slice_: list[bytes | memoryview] = []
+    num_bytes = 0
+    while parts:
+        part = parts.popleft()
+        for chunk in part.chunks() if isinstance(part, DeferredValue) else (part,):
+            slice_.append(chunk)
+            num_bytes += len(chunk)
+            if num_bytes >= SLICE_BYTES:
+                yield b"".join(slice_)
+                slice_, num_bytes = [], 0
+    yield b"".join(slice_)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A 200 in one piece: an ASGI app, which Litestar runs as it is. Litestar's own build their headers three times."""
+
+    headers: Headers
+    body: bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer."""
+        await send({"type": "http.response.start", "status": 200, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+
+@dataclass(slots=True)
+class StreamedReply:
+    """A 200 in slices, as an ASGI app.
+
+    Attributes:
+        num_bytes: of the parts, or an estimate.
         hold: on what the answer holds, given back as it is sent.
     """
 
-    def __init__(self, turns: Turns, parts: Parts, headers: Mapping[str, str], hold: Hold | None) -> None:
-        super().__init__(headers)
-        self._turns = turns
-        self._num_bytes = parts.num_bytes
-        self._slices = parts.slices(SLICE_BYTES)
-        self._hold = hold
+    turns: Turns
+    headers: Headers
+    parts: BodyParts
+    num_bytes: int
+    hold: Hold | None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Print and send, a slice a turn; while the client reads none, one waits and no other is printed."""
+        printed = slices(self.parts)
         try:
-            await send(self._start)  # type: ignore[arg-type]  # one of ASGI's messages
-            while (body := await self._turns.take(lambda: next(self._slices, None))) is not None:
+            await send({"type": "http.response.start", "status": 200, "headers": self.headers})
+            while (body := await self.turns.take(lambda: next(printed, None))) is not None:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 self._release(len(body))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            if self._hold is not None:
-                self._hold.close()
+            if self.hold is not None:
+                self.hold.close()
 
     def _release(self, num_sent: int) -> None:
         """Give back the part of the hold that was sent."""
-        if self._hold is not None:
-            num_left = max(0, self._num_bytes - num_sent)
-            self._hold.keep(self._hold.num_bytes * num_left // max(1, self._num_bytes))
-            self._num_bytes = num_left
+        if self.hold is not None:
+            num_left = max(0, self.num_bytes - num_sent)
+            self.hold.keep(self.hold.num_bytes * num_left // max(1, self.num_bytes))
+            self.num_bytes = num_left
 
 
-def reply(turns: Turns, parts: Parts, headers: dict[str, str], media_type: str, hold: Hold | None = None) -> Reply:
+def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, hold: Hold | None = None) -> ASGIApp:
     """An answer in one piece or streamed, whichever suits its size.
 
     Args:
-        headers: beside those of its type and length; ASCII.
+        headers: beside those of its type and length.
         hold: on what the answer holds, given back as it is sent.
     """
-    headers["content-type"] = media_type
-    if parts.num_bytes <= SLICE_BYTES:
-        body = b"".join(parts.slices(SLICE_BYTES))
-        headers["content-length"] = str(len(body))
-        return Reply(headers, body)
-    if parts.is_exact:
-        headers["content-length"] = str(parts.num_bytes)
-    return StreamedReply(turns, parts, headers, hold)
+    headers = [*headers, (b"content-type", media_type.encode())]
+    num_bytes = sum(part.num_bytes if isinstance(part, DeferredValue) else len(part) for part in parts)
+    if num_bytes <= SLICE_BYTES:
+        body = b"".join(slices(parts))
+        return Reply([*headers, (b"content-length", b"%d" % len(body))], body)
+    if all(part.is_exact for part in parts if isinstance(part, DeferredValue)):
+        headers.append((b"content-length", b"%d" % num_bytes))
+    return StreamedReply(turns, headers, parts, num_bytes, hold)
 
 
 async def answer(
@@ -100,10 +156,10 @@ async def answer(
     make: Callable[[], msgspec.Struct],
     result: EmbedResult,
     fingerprint: str,
-    headers: Mapping[str, str] | None = None,
+    headers: Sequence[tuple[bytes, bytes]] = (),
     *,
     in_thread: bool = False,
-) -> Reply:
+) -> ASGIApp:
     """The response that `make` gives, as JSON, with the headers of every answer with vectors.
 
     Args:
@@ -114,23 +170,23 @@ async def answer(
     is_large = in_thread or len(result.inputs) > MAX_VECTORS_ON_LOOP
     with stage("write"):
         parts = await asyncio.to_thread(lambda: in_parts(make())) if is_large else in_parts(make())
-        return reply(turns, parts, {**facts(result, fingerprint), **(headers or {})}, MediaType.JSON, result.hold)
+        return reply(turns, parts, [*facts(result, fingerprint), *headers], MediaType.JSON, result.hold)
 
 
-def facts(result: EmbedResult, fingerprint: str) -> dict[str, str]:
+def facts(result: EmbedResult, fingerprint: str) -> Headers:
     """Headers: the model, the times, and what the encoder cache had."""
-    return {
-        FINGERPRINT: fingerprint,
-        "x-media-time": f"{result.media_ms:.1f}",
-        "x-queue-time": f"{result.queue_ms:.1f}",
-        "x-inference-time": f"{result.inference_ms:.1f}",
-        "x-encoder-cache": f"hit={result.counts.num_hits}, miss={result.counts.num_misses}",
-    }
+    return [
+        (FINGERPRINT, fingerprint.encode()),
+        (b"x-media-time", b"%.1f" % result.media_ms),
+        (b"x-queue-time", b"%.1f" % result.queue_ms),
+        (b"x-inference-time", b"%.1f" % result.inference_ms),
+        (b"x-encoder-cache", b"hit=%d, miss=%d" % (result.counts.num_hits, result.counts.num_misses)),
+    ]
 
 
-def observe(result: EmbedResult, request: AnyRequest) -> None:
+def observe(result: EmbedResult, context: RequestContext) -> None:
     """Put the facts of a request's inputs into its log line, and count them in metrics once it is answered."""
-    fields = log_fields(request.scope)
+    fields = context.log_fields
     fields["inputs"] = len(result.inputs)
     fields.update(result.counts.log_fields(), batch=result.num_batched)
     if num_failed := len(result.inputs) - len(result.embedded):

@@ -5,19 +5,20 @@ Errors are always JSON. Headers hold a few numbers, however many vectors there a
 
 from collections.abc import Iterator, Sequence
 
+from litestar.types import ASGIApp
+
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import InputError
 from service.front.job import EmbedResult
 from service.front.turns import Turns
-from service.http.responses.answer import Reply, facts, reply
-from service.http.responses.deferred import Parts
+from service.http.responses.answer import BodyParts, facts, reply
 from service.http.responses.vector_format import VectorFormat
 from service.stages import stage
 
 JSON = "application/json"
 BYTES = "application/octet-stream"
 
-VARY = {"vary": "Accept"}
+VARY = [(b"vary", b"Accept")]
 """Sent with every answer whose form `Accept` chooses, so that a cache in between keeps both apart."""
 
 NOT_ACCEPTABLE = (0.0, 0)
@@ -28,19 +29,19 @@ Preference = tuple[float, int]
 
 def raw_answer(
     turns: Turns, result: EmbedResult, fingerprint: str, vector_format: VectorFormat, dimensions: int
-) -> Reply:
+) -> ASGIApp:
     """The vectors of a request as bytes; every input has been answered."""
     rows = [one.vector.rows[vector_format.dtype] for one in result.embedded]
-    headers = {
-        **facts(result, fingerprint),
-        "x-embedding-shape": f"{len(rows)},{dimensions}",
-        "x-embedding-dtype": vector_format.dtype,
-        "x-embedding-endianness": "big" if vector_format.is_big_endian else "little",
-        **result.counts.raw_headers(),
-        **VARY,
-    }
+    headers = [
+        *facts(result, fingerprint),
+        (b"x-embedding-shape", b"%d,%d" % (len(rows), dimensions)),
+        (b"x-embedding-dtype", vector_format.dtype.encode()),
+        (b"x-embedding-endianness", b"big" if vector_format.is_big_endian else b"little"),
+        *((name.encode(), value.encode()) for name, value in result.counts.raw_headers().items()),
+        *VARY,
+    ]
     with stage("write"):
-        return reply(turns, Parts(map(vector_format.raw, rows)), headers, BYTES, result.hold)
+        return reply(turns, BodyParts(map(vector_format.raw, rows)), headers, BYTES, result.hold)
 
 
 def is_answered_raw(accept: Sequence[str], request: EmbeddingRequest) -> bool:

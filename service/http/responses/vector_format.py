@@ -3,16 +3,17 @@
 In a response struct a vector is a `DeferredValue`, printed when its turn to be sent has come.
 """
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import orjson
+import pybase64
 from numpy.typing import NDArray
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.fields import EmbedDtype
-from service.http.responses.deferred import BLOCK_BYTES, Base64String, DeferredValue
 from service.ipc.messages import Row
 
 NUMPY = {
@@ -31,6 +32,47 @@ WIDTHS = {name: np.dtype(dtype).itemsize for name, dtype in NUMPY.items()}
 
 NUMBER_BYTES = 13
 """About what a float32 takes in the fewest digits that give it back, its comma included."""
+
+BLOCK_BYTES = 3 << 15
+"""Encoded as base64 at once. 3 bytes become 4 characters, so blocks of whole triples can be put side by side."""
+
+
+class DeferredValue(ABC):
+    """A JSON value of an answer that is printed when it is sent and not before. No dataclass: msgspec encodes those.
+
+    Attributes:
+        num_bytes: its length.
+        is_exact: False where that is an estimate, since digits are not counted before they are printed.
+    """
+
+    num_bytes: int
+    is_exact: bool = True
+
+    @abstractmethod
+    def chunks(self) -> Iterable[bytes | memoryview]:
+        """Print it."""
+
+
+class Base64String(DeferredValue):
+    """Bytes as a JSON string of base64, a block at a time, so that megabytes never exist twice.
+
+    Args:
+        data: the bytes.
+        head: bytes that come before them.
+    """
+
+    def __init__(self, data: bytes | memoryview, head: bytes = b"") -> None:
+        self._data = data
+        self._head = head
+        self.num_bytes = len('""') + -(-(len(head) + len(data)) // 3) * 4
+
+    def chunks(self) -> Iterator[bytes]:
+        """The string in blocks."""
+        begin = -len(self._head) % 3
+        yield b'"' + pybase64.b64encode(self._head + self._data[:begin])
+        for start in range(begin, len(self._data), BLOCK_BYTES):
+            yield pybase64.b64encode(self._data[start : start + BLOCK_BYTES])
+        yield b'"'
 
 
 @dataclass(frozen=True, slots=True)

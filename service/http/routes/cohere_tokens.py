@@ -1,9 +1,8 @@
 """`POST /v1/tokenize`, `/v1/detokenize`, `/v1/check-api-key`, in Cohere's form."""
 
-from collections.abc import Sequence
-
 import msgspec
 from litestar import MediaType, Response, post
+from litestar.types import ASGIApp
 
 from schemas.endpoints.cohere_tokens import (
     CohereCheckApiKeyResponse,
@@ -17,17 +16,16 @@ from service.fairness.threads import Steps
 from service.front.served_model import ServedModel
 from service.http.body import read_call
 from service.http.request_context import AnyRequest
-from service.http.responses.answer import Reply
 from service.http.routes.embed_v1 import V1
-from service.http.routes.tokenize import MAX_DETOKENIZE_BYTES, STR_BYTES, TOKEN_BYTES, answer_in_thread, check_ids
+from service.http.routes.tokenize import MAX_DETOKENIZE_BYTES, STR_BYTES, TOKEN_BYTES, answer_in_thread, answer_text
 
 META = CohereTokenMeta(api_version=V1)
 
 
 @post("/v1/tokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
-async def tokenize_text(request: AnyRequest) -> Reply:
+async def tokenize_text(request: AnyRequest) -> ASGIApp:
     """The tokens of a text alone."""
-    async with read_call(request, CohereTokenizeRequest, MAX_DETOKENIZE_BYTES) as call:
+    async with read_call(request, CohereTokenizeRequest) as call:
         serving, text = call.serving, call.body.text
         model = serving.online().model
         model.check_name(call.body.model)
@@ -36,26 +34,17 @@ async def tokenize_text(request: AnyRequest) -> Reply:
 
 
 @post("/v1/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
-async def detokenize_text(request: AnyRequest) -> Reply:
+async def detokenize_text(request: AnyRequest) -> ASGIApp:
     """The text of token ids."""
-    async with read_call(request, CohereDetokenizeRequest, MAX_DETOKENIZE_BYTES) as call:
-        serving, token_ids = call.serving, call.body.tokens
-        model = serving.online().model
-        model.check_name(call.body.model)
-        check_ids(token_ids, model.tokenizer.num_ids)
-        hold = serving.answers.hold(len(token_ids) * STR_BYTES, call.caller.tenant)
-        return await answer_in_thread(serving, _text(token_ids, model), len(token_ids), hold)
+    return await answer_text(
+        request, CohereDetokenizeRequest, lambda text: CohereDetokenizeResponse(text=text, meta=META)
+    )
 
 
 @post("/v1/check-api-key", status_code=200)
 async def check_api_key(request: AnyRequest) -> Response[bytes]:
     """Confirm the key: a request without a known one does not get here."""
     return Response(msgspec.json.encode(CohereCheckApiKeyResponse()), media_type=MediaType.JSON)
-
-
-def _text(token_ids: Sequence[int], model: ServedModel) -> Steps[CohereDetokenizeResponse]:
-    yield
-    return CohereDetokenizeResponse(text=model.tokenizer.decode(token_ids), meta=META)
 
 
 def _tokens(text: str, model: ServedModel) -> Steps[CohereTokenizeResponse]:

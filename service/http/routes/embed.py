@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from litestar import post
+from litestar.types import ASGIApp
 from msgspec import UNSET
 
 from schemas.endpoints.embed import EmbedImage, EmbedMeta, EmbedRequest, EmbedResponse, EmbedTokens
@@ -16,25 +17,22 @@ from schemas.parsing.rules import check_embed_request
 from service.errors import InputError, ServiceError
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.served_model import ServedModel
-from service.front.serving.serving import Serving
-from service.front.tenant import Caller
-from service.http.body import read_call
+from service.http.body import Call, read_call
 from service.http.errors import report_error
-from service.http.request_context import AnyRequest, request_id
-from service.http.responses.answer import Reply, answer, observe
-from service.http.responses.deferred import Base64String, DeferredValue
-from service.http.responses.vector_format import NumberList, NumberLists
+from service.http.request_context import AnyRequest
+from service.http.responses.answer import answer, observe
+from service.http.responses.vector_format import Base64String, DeferredValue, NumberList, NumberLists
 from service.ipc.messages import NumberFormat, OutputSpec, Row
 
 MULTI = "multi_"
 
 
 @post("/v2/embed", status_code=200)
-async def embed(request: AnyRequest) -> Reply:
+async def embed(request: AnyRequest) -> ASGIApp:
     """One vector for each input, in every number format asked for."""
     async with read_call(request, EmbedRequest) as call:
         check_embed_request(call.body)
-        done = await embed_inputs(request, call.serving, call.caller, call.body)
+        done = await embed_inputs(call, call.body)
         return await answer(call.serving.turns, lambda: embed_response(done), done.result, done.fingerprint)
 
 
@@ -57,13 +55,13 @@ class EmbeddedRequest:
     fingerprint: str
 
 
-async def embed_inputs(request: AnyRequest, serving: Serving, caller: Caller, body: EmbedRequest) -> EmbeddedRequest:
-    """Embed what `body` holds, for this route and `/v1/embed`.
+async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
+    """Embed what `body` holds, which is the call's own or made of it, for this route and `/v1/embed`.
 
     Raises:
         ServiceError: an input is at fault, or the service cannot take it now.
     """
-    online = serving.online()
+    online, caller = call.serving.online(), call.caller
     model = online.model
     model.check_name(body.model)
     types = _types(body.embedding_types, model)
@@ -71,8 +69,8 @@ async def embed_inputs(request: AnyRequest, serving: Serving, caller: Caller, bo
     named = model.instruction_of(body.input_type)  # which Cohere's clients always send: an instruction goes before it
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, output, caller.tenant)
     result = await online.embedder.embed(job, caller)
-    observe(result, request)
-    return EmbeddedRequest(request_id(request.scope), body, types, output.dimensions, result, online.fingerprint)
+    observe(result, call.context)
+    return EmbeddedRequest(call.context.id, body, types, output.dimensions, result, online.fingerprint)
 
 
 def embed_response(done: EmbeddedRequest) -> EmbedResponse:

@@ -4,20 +4,21 @@ from typing import cast
 
 import msgspec
 from litestar import post
+from litestar.types import ASGIApp
 
 from schemas.endpoints.embed import EmbedApiVersion, EmbedRequest, EmbedResponse
 from schemas.endpoints.embed_v1 import EmbedByType, EmbedFloats, EmbedV1Request, EmbedV1Response
 from schemas.parsing.rules import check_embed_v1_request
 from service.http.body import read_call
 from service.http.request_context import AnyRequest
-from service.http.responses.answer import Reply, answer
+from service.http.responses.answer import answer
 from service.http.routes.embed import embed_inputs, embed_response
 
 V1 = EmbedApiVersion(version="1")
 
 
 @post("/v1/embed", status_code=200)
-async def embed_v1(request: AnyRequest) -> Reply:
+async def embed_v1(request: AnyRequest) -> ASGIApp:
     """One vector for each input: a bare list, or by number format when formats are named."""
     async with read_call(request, EmbedV1Request) as call:
         body = call.body
@@ -34,7 +35,7 @@ async def embed_v1(request: AnyRequest) -> Reply:
             truncate=body.truncate,
             image_background=body.image_background,
         )
-        done = await embed_inputs(request, call.serving, call.caller, as_v2)
+        done = await embed_inputs(call, as_v2)
         return await answer(
             call.serving.turns,
             lambda: _response(embed_response(done), is_bare=is_bare),

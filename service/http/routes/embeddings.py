@@ -4,23 +4,24 @@ import time
 from typing import cast
 
 from litestar import post
+from litestar.types import ASGIApp
 
 from schemas.endpoints.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
 from schemas.parsing.rules import check_embedding_request
 from service.errors import ServiceError
-from service.front.job import EmbedResult, InputResult
+from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
 from service.http.body import read_call
 from service.http.errors import report_error
-from service.http.request_context import AnyRequest, header_values, request_id
-from service.http.responses.answer import Reply, answer, observe
+from service.http.request_context import AnyRequest, header_values
+from service.http.responses.answer import answer, observe
 from service.http.responses.raw_answer import VARY, is_answered_raw, raw_answer
 from service.http.responses.vector_format import VectorFormat
 from service.ipc.messages import OutputSpec
 
 
 @post("/v1/embeddings", status_code=200)
-async def create_embedding(request: AnyRequest) -> Reply:
+async def create_embedding(request: AnyRequest) -> ASGIApp:
     """One vector for each input, in OpenAI's form."""
     async with read_call(request, EmbeddingRequest) as call:
         serving, body = call.serving, call.body
@@ -32,13 +33,12 @@ async def create_embedding(request: AnyRequest) -> Reply:
         output = output_spec(body, vector_format, online.model)
         job = online.reader.embedding_job(body, output, call.caller.tenant)
         result = await online.embedder.embed(job, call.caller)
-        observe(result, request)
+        observe(result, call.context)
         if is_raw:
             return raw_answer(serving.turns, result, online.fingerprint, vector_format, output.dimensions)
-        id_ = request_id(request.scope)
         return await answer(
             serving.turns,
-            lambda: embedding_response(id_, name, result, vector_format),
+            lambda: embedding_response(call.context.id, name, result, vector_format),
             result,
             online.fingerprint,
             VARY,
@@ -60,17 +60,13 @@ def output_spec(body: EmbeddingRequest, vector_format: VectorFormat, model: Serv
 
 def embedding_response(id_: str, name: str, result: EmbedResult, vector_format: VectorFormat) -> EmbeddingResponse:
     """The answer in OpenAI's form; `name` is the model's as the request gave it."""
-    return EmbeddingResponse(
-        id=f"embd-{id_}",
-        created=int(time.time()),
-        model=name,
-        data=[_entry(index, one, id_, vector_format) for index, one in enumerate(result.inputs)],
-        usage=result.counts.usage(len(result.inputs)),
-    )
-
-
-def _entry(index: int, one: InputResult, id_: str, vector_format: VectorFormat) -> EmbeddingData:
-    if isinstance(one, ServiceError):
-        return EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
-    embedding = cast(Embedding, vector_format.json(one.vector.rows[vector_format.dtype]))
-    return EmbeddingData(index=index, embedding=embedding, truncated=one.prompt.truncated)
+    data = []
+    for index, one in enumerate(result.inputs):
+        if isinstance(one, ServiceError):
+            entry = EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
+        else:
+            embedding = cast(Embedding, vector_format.json(one.vector.rows[vector_format.dtype]))
+            entry = EmbeddingData(index=index, embedding=embedding, truncated=one.prompt.truncated)
+        data.append(entry)
+    usage = result.counts.usage(len(result.inputs))
+    return EmbeddingResponse(id=f"embd-{id_}", created=int(time.time()), model=name, data=data, usage=usage)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from litestar import post
+from litestar.types import ASGIApp
 
 from schemas.content.parts import ImageEmbeds, ImageEmbedsPart
 from schemas.endpoints.image_embeds import FeaturesFormat, ImageEmbedsData, ImageEmbedsRequest, ImageEmbedsResponse
@@ -15,9 +16,9 @@ from service.front.inputs.uuids import UuidStore
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.http.body import read_call
 from service.http.errors import report_error
-from service.http.request_context import AnyRequest, request_id
-from service.http.responses.answer import Reply, answer, observe
-from service.http.responses.deferred import Base64String
+from service.http.request_context import AnyRequest
+from service.http.responses.answer import answer, observe
+from service.http.responses.vector_format import Base64String
 from service.ipc.messages import FeaturesSpec
 from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import safetensors_head
@@ -29,7 +30,7 @@ HEADS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": safe
 
 
 @post("/v1/image_embeds", status_code=200)
-async def create_image_embeds(request: AnyRequest) -> Reply:
+async def create_image_embeds(request: AnyRequest) -> ASGIApp:
     """The features of each image."""
     async with read_call(request, ImageEmbedsRequest) as call:
         serving, caller, body = call.serving, call.caller, call.body
@@ -45,8 +46,8 @@ async def create_image_embeds(request: AnyRequest) -> Reply:
             background=body.image_background,
         )
         result = await online.embedder.embed(job, caller)
-        observe(result, request)
-        id_, uuids, origin = request_id(request.scope), online.reader.rules.uuids, online.reader.rules.features.origin
+        observe(result, call.context)
+        id_, uuids, origin = call.context.id, online.reader.rules.uuids, online.reader.rules.features.origin
         writer = EntryWriter(body, dtype, id_, caller.tenant.uuid_scope, uuids, origin)
         return await answer(
             serving.turns, lambda: writer.response(name, result), result, online.fingerprint, in_thread=True

@@ -3,11 +3,14 @@
 The prompts are those of `/v1/embeddings`, from the same reader and builder, so their tokens cannot differ.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 from litestar import MediaType, post
+from litestar.types import ASGIApp
 
+from schemas.endpoints.cohere_tokens import CohereDetokenizeRequest
 from schemas.endpoints.tokenize import (
     DetokenizeRequest,
     DetokenizeResponse,
@@ -24,9 +27,8 @@ from service.front.served_model import ServedModel
 from service.front.serving.serving import Serving
 from service.http.body import read_call
 from service.http.errors import report_error
-from service.http.request_context import AnyRequest, request_id
-from service.http.responses.answer import Reply, reply
-from service.http.responses.deferred import Parts
+from service.http.request_context import AnyRequest
+from service.http.responses.answer import BodyParts, reply
 from service.ipc.messages import OutputSpec
 from service.prompt.prompt import Prompt
 from service.stages import stage
@@ -40,9 +42,11 @@ TOKEN_BYTES = 16
 STR_BYTES = 16
 """Of an answer, for the text of a token: those of a whole text are as long as it, but for quotes and escapes."""
 
+D = TypeVar("D", DetokenizeRequest, CohereDetokenizeRequest)
+
 
 @post("/tokenize", status_code=200)
-async def tokenize(request: AnyRequest) -> Reply:
+async def tokenize(request: AnyRequest) -> ASGIApp:
     """The tokens that `/v1/embeddings` would read for the same body."""
     async with read_call(request, TokenizeRequest) as call:
         serving, tenant, body = call.serving, call.caller.tenant, call.body
@@ -64,20 +68,14 @@ async def tokenize(request: AnyRequest) -> Reply:
             if isinstance(one, InputError):
                 _rename(one, body)
         num_tokens = sum(len(prompt.token_ids) for prompt in prepared if isinstance(prompt, Prompt))
-        steps = _tokens(prepared, online.model, request_id(request.scope), with_strs=with_strs)
+        steps = _tokens(prepared, online.model, call.context.id, with_strs=with_strs)
         return await answer_in_thread(serving, steps, num_tokens, hold)
 
 
 @post("/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
-async def detokenize(request: AnyRequest) -> Reply:
+async def detokenize(request: AnyRequest) -> ASGIApp:
     """The text of token ids."""
-    async with read_call(request, DetokenizeRequest, MAX_DETOKENIZE_BYTES) as call:
-        serving, token_ids = call.serving, call.body.tokens
-        model = serving.online().model
-        model.check_name(call.body.model)
-        check_ids(token_ids, model.tokenizer.num_ids)
-        hold = serving.answers.hold(len(token_ids) * STR_BYTES, call.caller.tenant)
-        return await answer_in_thread(serving, _text(token_ids, model), len(token_ids), hold)
+    return await answer_text(request, DetokenizeRequest, lambda text: DetokenizeResponse(prompt=text))
 
 
 def _rename(error: InputError, body: TokenizeRequest) -> None:
@@ -117,12 +115,23 @@ def _entry(index: int, prompt: Prompt | ServiceError, id_: str) -> TokenizeData:
     )
 
 
-def _text(token_ids: Sequence[int], model: ServedModel) -> Steps[DetokenizeResponse]:
-    yield
-    return DetokenizeResponse(prompt=model.tokenizer.decode(token_ids))
+async def answer_text(request: AnyRequest, type_: type[D], respond: Callable[[str], msgspec.Struct]) -> ASGIApp:
+    """The text of a request's token ids, in the form that `respond` gives it, for this route and `/v1/detokenize`."""
+    async with read_call(request, type_) as call:
+        serving, token_ids = call.serving, call.body.tokens
+        model = serving.online().model
+        model.check_name(call.body.model)
+        _check_ids(token_ids, model.tokenizer.num_ids)
+        hold = serving.answers.hold(len(token_ids) * STR_BYTES, call.caller.tenant)
+
+        def decode() -> Steps[msgspec.Struct]:
+            yield
+            return respond(model.tokenizer.decode(token_ids))
+
+        return await answer_in_thread(serving, decode(), len(token_ids), hold)
 
 
-def check_ids(token_ids: Sequence[int], num_ids: int) -> None:
+def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
     """Refuse ids that the vocabulary lacks.
 
     Raises:
@@ -134,7 +143,9 @@ def check_ids(token_ids: Sequence[int], num_ids: int) -> None:
             raise InputError("invalid_request", message, param=f"tokens[{index}]")
 
 
-async def answer_in_thread(serving: Serving, steps: Steps[msgspec.Struct], num_tokens: int, hold: Hold | None) -> Reply:
+async def answer_in_thread(
+    serving: Serving, steps: Steps[msgspec.Struct], num_tokens: int, hold: Hold | None
+) -> ASGIApp:
     """The answer that `steps` make, in a thread: a full batch has a million tokens.
 
     Args:
@@ -149,4 +160,4 @@ async def answer_in_thread(serving: Serving, steps: Steps[msgspec.Struct], num_t
         body = await serving.online().embedder.work(encode(), num_tokens)
     if hold is not None:
         hold.keep(len(body))
-    return reply(serving.turns, Parts([body]), {}, MediaType.JSON, hold)
+    return reply(serving.turns, BodyParts([body]), [], MediaType.JSON, hold)

@@ -94,9 +94,9 @@ class Connection(H11Protocol):
         self._reading: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
         self._ignores_input = False
-        self._served: ASGIApp = self.app  # type: ignore[assignment]  # uvicorn has a type of its own for the same thing
+        self._served: ASGIApp = self.app
         self._answering: asyncio.Task[None] | None = None
-        self.app = self._answer  # type: ignore[assignment]  # uvicorn makes a task of it for each request
+        self.app = self._answer  # uvicorn makes a task of it for each request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Count the connection; above the limit answer only probes, far above it nothing."""
@@ -122,7 +122,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
         self._unset_keepalive_if_required()  # uvicorn leaves it when the connection broke
         self._cancel_request()
-        self.app = self._served  # type: ignore[assignment]  # `_answer` is of this object, which would keep itself
+        self.app = self._served  # `_answer` is of this object, which would keep itself
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the app, in a request's own task, until its client has gone."""
@@ -211,8 +211,8 @@ class Connection(H11Protocol):
             self.cycle.message_event.set()
             self._cancel_request()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            scope = {"headers": [], "path": ""}  # there is no request that anything is known of
-            id_ = open_request(scope)
+            scope: dict[str, Any] = {"headers": [], "path": ""}  # there is no request that anything is known of
+            id_ = open_request(scope).id
             body = error_answer(error, scope)
             headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
             headers += [("x-request-id", id_), ("connection", "close")]
@@ -288,5 +288,5 @@ async def _refuse_many(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == ScopeType.HTTP:
         error = too_many_connections()
         metrics.REFUSED_CONNECTIONS.labels(error.code).inc()
-        headers = {"connection": "close", "x-request-id": open_request(scope)}
+        headers = {"connection": "close", "x-request-id": open_request(scope).id}
         await refuse(scope, send, error, retry_headers(error) | headers)

@@ -5,15 +5,15 @@ is not read: what the client sends then stays in its own buffers.
 """
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from litestar.types import Receive
 
-from service.errors import InputError, ServiceError
+from service.errors import InputError, KeyRefusedError, ServiceError, UnavailableError
+from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
+from service.front.serving.serving import Serving
 from service.http.stream.lines import LineBegun
-from service.settings import Settings
 
 TICK_S = 0.25
 """Between two checks whether to go on while no bytes come."""
@@ -22,23 +22,26 @@ LINGER_S = 2.0
 """After a stream was cut, its body is read for so long: its client may still send, and closing at once would take the
 last line from it (a TCP reset drops what the other side has not read)."""
 
+GOING = "the server is going and reads no more lines; send the rest to another"
+REVOKED = "the API key of this stream is no more one that this server knows"
+DRAINING_RETRY_S = 1
+
 
 @dataclass(slots=True)
 class StreamBody:
     """One request's body.
 
     Attributes:
-        settings: time limits.
-        reason_to_stop: an error while the service wants the stream to end, else None.
-        is_busy: True while lines are under way: a client that sends none may be waiting for their answers.
+        rate_limit: of its key.
+        window: the lines under way: while there are any, a client that sends none may be waiting for their answers.
         is_over: the body has ended.
         is_silent: nothing came of it for too long.
     """
 
     receive: Receive
-    settings: Settings
-    reason_to_stop: Callable[[], ServiceError | None]
-    is_busy: Callable[[], bool]
+    serving: Serving
+    rate_limit: StreamRateLimit
+    window: StreamWindow
     is_over: bool = False
     is_silent: bool = False
     _waited_for: tuple[int, bool] = (0, False)
@@ -48,6 +51,12 @@ class StreamBody:
     async def open(self) -> None:
         """Ask for bytes without waiting for any: a client that sent `Expect: 100-continue` gets its answer."""
         self._early = await self._within(0) or b""
+
+    def reason_to_stop(self) -> ServiceError | None:
+        """An error while the service wants the stream to end, else None."""
+        if self.serving.is_draining:
+            return UnavailableError("server_draining", GOING, retry_after_s=DRAINING_RETRY_S)
+        return KeyRefusedError(REVOKED) if self.rate_limit.is_void else None
 
     async def next_chunk(self, line: LineBegun) -> bytes | None:
         """The next bytes; None at the end of the body.
@@ -70,8 +79,8 @@ class StreamBody:
 
     async def _chunk_until(self, until_s: float, line: LineBegun) -> bytes:
         while (reason := self.reason_to_stop()) is None:
-            if not line.is_inside and self.is_busy():
-                until_s = self._now_s() + self.settings.stream_idle_s
+            if not line.is_inside and self.window.is_used():
+                until_s = self._now_s() + self.serving.settings.stream_idle_s
             left_s = until_s - self._now_s()
             chunk = self._take_early() or await self._within(min(TICK_S, left_s))
             if chunk is not None:
@@ -84,7 +93,7 @@ class StreamBody:
 
     def _limit_s(self, line: LineBegun) -> float:
         """Seconds for the rest of a line that has begun, as for a whole body elsewhere, or for a line to begin."""
-        settings = self.settings
+        settings = self.serving.settings
         fair_s = settings.body_timeout_s + line.num_bytes / settings.min_bytes_per_s
         return min(fair_s, settings.request_timeout_s) if line.is_inside else settings.stream_idle_s
 

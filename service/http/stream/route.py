@@ -9,19 +9,19 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.stream_request import base_request, read_options
 from service import metrics
-from service.errors import KeyRefusedError, ServiceError, UnavailableError
+from service.errors import UnavailableError
 from service.front.admission.admission import QueueLimits
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.inputs.reader import embedding_truncation
 from service.front.serving.serving import Online, Serving, serving_of
 from service.front.tenant import Caller
 from service.http.body import check_kind
-from service.http.request_context import AnyRequest, caller_of, log_fields, meter_of, request_id
+from service.http.request_context import AnyRequest, caller_of, context_of
 from service.http.responses.answer import FINGERPRINT
 from service.http.responses.vector_format import VectorFormat
 from service.http.routes.embeddings import output_spec
 from service.http.stream.answers import Tally
-from service.http.stream.body import StreamBody
+from service.http.stream.body import DRAINING_RETRY_S, GOING, StreamBody
 from service.http.stream.items import ItemReader
 from service.http.stream.lines import LineSplitter
 from service.http.stream.session import StreamSession
@@ -43,10 +43,6 @@ HEADERS = [
 ]
 """A proxy that buffers lines would defeat the stream; the last turns nginx's buffer off."""
 
-GOING = "the server is going and reads no more lines; send the rest to another"
-REVOKED = "the API key of this stream is no more one that this server knows"
-DRAINING_RETRY_S = 1
-
 
 @post("/v1/embeddings/stream", status_code=200)
 async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
@@ -64,7 +60,8 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
     embedding_truncation(base, online.model.profile.max_tokens)
     output = output_spec(base, VectorFormat.of(base), online.model)
     caller = caller_of(request, serving.settings.request_timeout_s)
-    return EmbeddingStream(serving, online, base, output, caller, StreamRateLimit(meter_of(request)), name)
+    rate_limit = StreamRateLimit(context_of(request.scope).meter)
+    return EmbeddingStream(serving, online, base, output, caller, rate_limit, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +86,24 @@ class EmbeddingStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Begin the answer before the body has ended, and end it with a line that says whether it is complete."""
-        tally = Tally(request_id(scope), VectorFormat.of(self.base), self.caller.tenant.name or EVERYONE)
+        context = context_of(scope)
+        tally = Tally(context.id, VectorFormat.of(self.base), self.caller.tenant.name or EVERYONE)
         with self.serving.admission.stream(self.caller.tenant) as reservation, metrics.STREAMS.track_inprogress():
             window = StreamWindow(self._limits(), reservation)
-            body = StreamBody(receive, self.serving.settings, self._reason_to_stop, window.is_used)
+            body = StreamBody(receive, self.serving, self.rate_limit, window)
             await body.open()
-            made_by = (FINGERPRINT.encode(), self.online.fingerprint.encode())
+            made_by = (FINGERPRINT, self.online.fingerprint.encode())
             await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, made_by]})
             await send({"type": "http.response.body", "body": b"", "more_body": True})  # sends the head
             try:
                 end = await self._session(window, body, tally, send).run(self.name)
             finally:
-                log_fields(scope).update(tally.log_fields())
+                context.log_fields.update(tally.log_fields())
             last = msgspec.json.encode(end) + b"\n"
             await send({"type": "http.response.body", "body": last, "more_body": True})
             if not body.is_silent:
                 await body.linger()
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def _reason_to_stop(self) -> ServiceError | None:
-        if self.serving.is_draining:
-            return UnavailableError("server_draining", GOING, retry_after_s=DRAINING_RETRY_S)
-        return KeyRefusedError(REVOKED) if self.rate_limit.is_void else None
 
     def _limits(self) -> QueueLimits:
         settings = self.serving.settings

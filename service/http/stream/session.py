@@ -24,7 +24,7 @@ from service.front.serving.serving import Online
 from service.front.tenant import Caller
 from service.front.turns import Turns
 from service.http.errors import BUG
-from service.http.responses.deferred import SLICE_BYTES, lines_in_parts
+from service.http.responses.answer import in_parts, slices
 from service.http.stream.answers import Tally
 from service.http.stream.body import TICK_S, StreamBody
 from service.http.stream.items import Item, ItemReader, load_of
@@ -148,6 +148,6 @@ class StreamSession:
     async def _write(self, group: Sequence[Item], results: Sequence[InputResult | RuleError]) -> None:
         """Write a group's lines after those that were done before; wait while the client reads none."""
         async with self._writing:
-            slices = lines_in_parts(self.tally.lines(group, results)).slices(SLICE_BYTES)
-            while (body := await self.turns.take(lambda: next(slices, None))) is not None:
+            printed = slices(in_parts(self.tally.lines(group, results), as_lines=True))
+            while (body := await self.turns.take(lambda: next(printed, None))) is not None:
                 await self.send({"type": "http.response.body", "body": body, "more_body": True})

@@ -11,7 +11,7 @@ import torch
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.fields import EmbedDtype, Endianness
-from service.http.responses.deferred import Parts, in_parts
+from service.http.responses.answer import BodyParts, in_parts, slices
 from service.http.responses.vector_format import NumberList, VectorFormat
 
 SIGNS = np.array([0.0, -0.0, 1.0, -1.0, 0.1, -65504.0, 6e-8, 1 / 3], np.float32)
@@ -28,7 +28,7 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def encode(answer: Any) -> bytes:
-    return b"".join(in_parts(answer).slices(1 << 20))
+    return b"".join(slices(in_parts(answer)))
 
 
 def request(**fields: Any) -> EmbeddingRequest:
@@ -47,7 +47,7 @@ def test_base64_and_raw_bytes_are_numpys(dtype: EmbedDtype, endianness: Endianne
     vector_format = VectorFormat.of(request(encoding_format="base64", embed_dtype=dtype, endianness=endianness))
     order = ">" if endianness == "big" else "<"
     want = np.frombuffer(row, f"<{NUMPY[dtype]}").astype(f"{order}{NUMPY[dtype]}").tobytes()
-    assert b"".join(Parts([vector_format.raw(row)]).slices(1 << 20)) == want
+    assert b"".join(slices(BodyParts([vector_format.raw(row)]))) == want
     assert base64.b64decode(msgspec.json.decode(encode(vector_format.json(row)))) == want
 
 

@@ -71,6 +71,12 @@ async def request_of(connection: Connection) -> "asyncio.Task[None]":
     return task
 
 
+async def end_of(task: "asyncio.Task[None]") -> None:
+    """Wait for it; to await it would pass a cancellation on to it, by which it ends too."""
+    await asyncio.wait([task], timeout=5)
+    assert task.done()
+
+
 @pytest.mark.parametrize("deadline_s", [None, 30.0])
 @pytest.mark.parametrize(
     ("sent", "is_whole"),
@@ -94,7 +100,7 @@ def test_a_hang_up_ends_the_request_and_not_the_task_that_it_ran_in(
             await (app.has_read if is_whole else app.has_begun).wait()
             task = await request_of(connection)
             writer.close()
-            await task  # raises nothing
+            await end_of(task)
             assert task.cancelling() == 0
 
     with access_lines() as lines:
@@ -103,16 +109,35 @@ def test_a_hang_up_ends_the_request_and_not_the_task_that_it_ran_in(
     assert "Exception" not in caplog.text
 
 
+def test_a_client_is_heard_to_go_when_the_end_of_its_body_was_more_than_is_read_ahead() -> None:
+    async def story() -> None:
+        app = Works()
+        async with connected(app) as (connection, _, writer):
+            connection.data_received(sized(MIB, 0))
+            await app.has_begun.wait()  # and waits for the body
+            connection.data_received(b" " * MIB)
+            await app.has_read.wait()
+            task = await request_of(connection)
+            writer.close()
+            await end_of(task)
+
+    with access_lines() as lines:
+        asyncio.run(asyncio.wait_for(story(), 10))
+    assert [line.status for line in lines] == [499]
+
+
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_body_that_breaks_is_refused_and_its_request_cancelled(at_once: bool) -> None:
     async def story() -> None:
         app = Works()
-        async with connected(app) as (_, reader, writer):
+        async with connected(app) as (connection, reader, writer):
             writer.write(CHUNKED + BROKEN if at_once else CHUNKED)
             if not at_once:
                 await app.has_begun.wait()
                 writer.write(BROKEN)
             assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+            for task in [*connection.tasks]:
+                await end_of(task)
             assert not app.has_read.is_set()
 
     with access_lines() as lines:
@@ -133,7 +158,7 @@ def test_a_server_that_ends_cancels_whether_or_not_the_client_is_there(
             if has_hung_up:
                 connection.connection_lost(None)
             task.cancel()
-            await asyncio.wait([task])
+            await end_of(task)
 
     with caplog.at_level(logging.ERROR, "uvicorn.error"):
         asyncio.run(asyncio.wait_for(story(), 10))
