@@ -59,25 +59,26 @@ def finish(
     Returns:
         As `epilogue`; with `num_vectors` each tensor is `[num_vectors, ...]`, and a request is None where one of its
         vectors is not valid.
+
+    Raises:
+        ValueError: the requests have more or fewer vectors than `raw`.
     """
+    counts = [1] * len(outputs) if num_vectors is None else num_vectors
+    if sum(counts) != len(raw):
+        raise ValueError(f"finish: got {len(raw)} vectors, expected {sum(counts)}")
     if outputs and num_vectors is None and kernels_run_on(raw.device) and fits(raw):
         return fused_epilogue(raw, torch.arange(len(raw) + 1), outputs, "last_token", ranges)
     groups: dict[OutputSpec, list[int]] = defaultdict(list)
     for index, output in enumerate(outputs):
         groups[output].append(index)
-    bounds = None if num_vectors is None else [0, *accumulate(num_vectors)]
+    bounds = [0, *accumulate(counts)]
     answers: list[dict[NumberFormat, torch.Tensor] | None] = [None] * len(outputs)
     for output, indices in groups.items():
-        if len(groups) == 1:
-            rows = raw
-        elif bounds is None:
-            rows = raw[indices]
-        else:
-            rows = torch.cat([raw[bounds[index] : bounds[index + 1]] for index in indices])
-        made, is_valid = _made(rows, output, ranges)
+        rows = [row for index in indices for row in range(bounds[index], bounds[index + 1])]
+        made, is_valid = _made(raw if len(groups) == 1 else raw[rows], output, ranges)
         start = 0
         for index in indices:
-            stop = start + (1 if num_vectors is None else num_vectors[index])
+            stop = start + counts[index]
             if all(is_valid[start:stop]):
                 place = start if num_vectors is None else slice(start, stop)
                 answers[index] = {dtype: tensor[place] for dtype, tensor in made.items()}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cenote_kernels import OPS, POOL, epilogue, pool, quantize, truncate_normalize
+from cenote_kernels import OPS, POOL, epilogue, finish, pool, quantize, truncate_normalize
 from tests.kernels.on_cpu import output
 
 TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
@@ -155,6 +155,22 @@ def test_axes_that_disagree_are_refused() -> None:
         POOL.check_axes(hidden=hidden, cu_seqlens=cu_seqlens, out=torch.zeros(5, 3))
     with pytest.raises(ValueError, match="expected one of"):
         POOL.check_axes(hidden=hidden.long())
+
+
+def test_requests_of_several_vectors_get_their_own_and_none_where_one_is_not_valid() -> None:
+    raw = torch.randn(6, 8, generator=torch.Generator().manual_seed(2))
+    raw[4] = float("nan")
+    whole, cut = output(8, normalize=False), output(4, normalize=False)
+    first, second, third = finish(raw, [whole, cut, whole], num_vectors=[1, 3, 2])
+    assert torch.equal(first["float32"], raw[:1])
+    assert torch.equal(second["float32"], raw[1:4, :4])
+    assert third is None
+
+
+@pytest.mark.parametrize(("num_rows", "num_vectors"), [(3, None), (5, [1, 3]), (4, [3, 2])])
+def test_more_or_fewer_vectors_than_the_requests_have_are_refused(num_rows: int, num_vectors: list[int] | None) -> None:
+    with pytest.raises(ValueError, match=f"finish: got {num_rows} vectors"):
+        finish(torch.ones(num_rows, 8), [output(8)] * 2, num_vectors=num_vectors)
 
 
 def test_a_vector_that_is_not_of_unit_length_is_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
