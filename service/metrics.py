@@ -190,6 +190,8 @@ for _end in ("embedding", "error"):
     STREAM_LINES.labels(_end)
 for _phase in ("head", "drain", "write"):
     SLOW_CONNECTIONS.labels(_phase)
+for _kind in ("encode", "language"):
+    STEP_SECONDS.labels(_kind)
 for _tier in get_args(TierName):
     for _series in (*TIER_COUNTERS.values(), *TIER_GAUGES.values()):
         _series.labels(_tier)

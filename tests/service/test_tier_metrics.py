@@ -1,5 +1,8 @@
 """Series of the cache's tiers go on when an engine begins to count anew."""
 
+import subprocess
+import sys
+
 import msgspec
 
 from service import metrics
@@ -15,6 +18,13 @@ def value(name: str, tier: str) -> float:
 
 def observe(*tiers: TierReport) -> None:
     metrics.observe_step(StepDone(cache=CacheReport(num_entries=0, num_bytes=0, num_evictions=0, tiers=tiers)))
+
+
+def test_series_with_fixed_label_values_exist_before_the_first_step() -> None:
+    code = "from service import metrics; print(metrics.render().decode())"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    for kind in ("encode", "language"):
+        assert f'cenote_step_seconds_count{{kind="{kind}"}} 0.0' in shown
 
 
 def test_counters_go_on_over_an_engines_end_and_gauges_follow() -> None:
