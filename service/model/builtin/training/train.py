@@ -40,7 +40,7 @@ class TrainingRecord:
     tower_steps: int
     steps: int
     training_s: float
-    images: int
+    pictures: int
     num_parameters: int
     num_threads: int
     machine: str
@@ -72,13 +72,13 @@ def train(out: Path, steps: int, seed: int) -> TrainingRecord:
     Args:
         steps: Contrastive updates; each sees up to 32 new images under five instructions.
     """
-    start, images = time.monotonic(), 0
+    start, num_images = time.monotonic(), 0
     tokenizer = train_tokenizer(seed)
     tower_steps = round(steps * _TOWER_SHARE)
     trainer = Trainer(tokenizer, seed, tower_steps, steps)
     for step, batch in enumerate(_batches(tokenizer, seed, tower_steps, steps), start=-tower_steps):
         loss, right = (trainer.step_tower(batch), []) if step < 0 else trainer.step(batch)
-        images += len(batch.pixels)
+        num_images += len(batch.pixels)
         if step % 20 == 0 or step == steps - 1:
             shares = " ".join(f"{aspect} {share:.2f}" for aspect, share in zip(ASPECTS, right, strict=False))
             print(f"step {step} {time.monotonic() - start:.0f}s loss {loss:.3f} {shares}", flush=True)
@@ -87,7 +87,7 @@ def train(out: Path, steps: int, seed: int) -> TrainingRecord:
         tower_steps=tower_steps,
         steps=steps,
         training_s=round(time.monotonic() - start, 1),
-        images=images,
+        pictures=num_images,
         num_parameters=sum(weight.numel() for weight in trainer.model.parameters()),
         num_threads=torch.get_num_threads(),
         machine=f"{platform.machine()}, {os.cpu_count()} cores, no GPU",

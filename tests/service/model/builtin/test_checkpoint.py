@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 
 from service.checkpoint.hub import CHECKPOINT
+from service.model.builtin.scoring.scorecard import write_scorecard
 from service.model.builtin.tokenizer import SPECIAL
+from service.model.builtin.training.train import TrainingRecord
 
 FILES = [
     "config.json",
@@ -46,6 +49,15 @@ def test_the_folder_has_every_file_of_a_released_checkpoint(name: str) -> None:
 
 def test_the_folder_is_small_enough_to_ship() -> None:
     assert sum(path.stat().st_size for path in CHECKPOINT.rglob("*") if path.is_file()) <= MAX_BYTES
+
+
+def test_the_training_writes_the_record_that_the_score_card_reads() -> None:
+    assert set(read("training.json")) == {field.name for field in fields(TrainingRecord)}
+
+
+def test_the_score_card_is_made_of_its_figures(tmp_path: Path) -> None:
+    figures = json.loads((CHECKPOINT.parent / "scorecard.json").read_text())
+    assert write_scorecard(tmp_path, figures) == (CHECKPOINT.parent / "SCORECARD.md").read_text()
 
 
 def test_the_config_has_the_released_layout() -> None:
