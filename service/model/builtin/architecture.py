@@ -52,11 +52,7 @@ NUM_LEVELS: Final = 1 + len(_VISION["deepstack_visual_indexes"])
 
 
 def build_config(vocab_size: int, special_ids: Mapping[str, int]) -> Qwen3VLConfig:
-    """The configuration for a vocabulary.
-
-    Args:
-        special_ids: Id of each of the tokenizer's special tokens, by its text.
-    """
+    """The configuration for a vocabulary; `special_ids` has the tokenizer's special tokens by their text."""
     text = _TEXT | {
         "vocab_size": vocab_size,
         "bos_token_id": special_ids["<|endoftext|>"],

@@ -33,9 +33,6 @@ Vectors = NDArray[np.float32]
 def calibration_vectors(reference: Reference, num_scenes: int) -> Vectors:
     """Raw vectors of the scenes' images under every instruction, and of a caption of each under every aspect.
 
-    Args:
-        num_scenes: scenes to draw; each gives ten vectors.
-
     Returns:
         `[10 · num_scenes, hidden]`.
     """
@@ -48,10 +45,7 @@ def calibration_vectors(reference: Reference, num_scenes: int) -> Vectors:
 
 
 def ranges(vectors: Vectors, lengths: Sequence[int]) -> dict[str, dict[str, list[float]]]:
-    """The minimum and maximum of each component of the vectors, cut to each length and normalized.
-
-    Args:
-        vectors: `[num_vectors, hidden]` raw vectors.
+    """The minimum and maximum of each component of the raw vectors, cut to each length and normalized.
 
     Source: sentence-transformers `quantize_embeddings`, which takes ranges from a calibration set in this way.
     """

@@ -98,13 +98,7 @@ def _rewrite_config(path: Path) -> None:
 
 
 def write_checkpoint(out: Path, model: Qwen3VLForConditionalGeneration, tokenizer: Tokenizer) -> None:
-    """Write every file of a checkpoint, weights rounded to bfloat16. The model itself is left as it is.
-
-    Args:
-        out: Folder; made where it is missing, its files are replaced.
-        model: Trained float32 weights.
-        tokenizer: The tokenizer that appends `<|endoftext|>`.
-    """
+    """Write every file of a checkpoint, float32 weights rounded to bfloat16. The model itself is left as it is."""
     out.mkdir(parents=True, exist_ok=True)
     stored = Qwen3VLForConditionalGeneration(model.config).bfloat16()
     stored.load_state_dict(model.state_dict())

@@ -20,12 +20,7 @@ SIZE_PIXELS: Final = 128
 
 
 def write_gallery(folder: Path, num: int, seed: int) -> None:
-    """Draw scenes and describe them; the same number and seed give the same files.
-
-    Args:
-        folder: created if missing.
-        seed: of the scenes.
-    """
+    """Draw scenes and describe them; the same number and seed give the same files."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng([seed, 3])
     lines = []
@@ -55,11 +50,7 @@ def _facts(scene: Scene) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the gallery that the command line asks for.
-
-    Args:
-        arguments: words of the command line; those of this process when not given.
-    """
+    """Write the gallery that the command line asks for."""
     parser = argparse.ArgumentParser(description="Drawn scenes with captions, to try things on.")
     parser.add_argument("folder", type=Path, help="where to write the pictures and scenes.jsonl")
     parser.add_argument("--num", type=int, default=60, help="how many pictures (60)")

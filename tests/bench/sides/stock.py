@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import Qwen3VLModel
 
 from service.media.image.image_file import ImageFile
-from service.model.builtin.training.patches import patchify
+from service.model.qwen3_vl.qwen3_vl import patchify
 from service.settings import Settings
 from tests.bench.pipe import answer_forever
 from tests.bench.prompts import PromptReader, pixels_of
@@ -87,7 +87,7 @@ def _padded(rows: Sequence[list[int]]) -> Batch:
 
 
 def _patches(item: ImageFile) -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.from_numpy(patchify(np.asarray(pixels_of(item))[None])), torch.tensor([item.grid_thw])
+    return patchify(torch.tensor(np.asarray(pixels_of(item)))), torch.tensor([item.grid_thw])
 
 
 if __name__ == "__main__":

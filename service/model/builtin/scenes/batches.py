@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from service.model.builtin.scenes import instructions
-from service.model.builtin.scenes.attributes import attributes, cell_attributes
 from service.model.builtin.scenes.captions import caption
 from service.model.builtin.scenes.instructions import render
 from service.model.builtin.scenes.scenes import (
     ASPECTS,
+    COLORS,
     MAX_OBJECTS,
+    NUM_CELLS,
+    SHAPES,
     Aspect,
     Scene,
     draw,
@@ -37,6 +39,23 @@ _TEXT_BUCKETS: Final = 3
 _USER_TURN_TOKENS: Final = 3
 PADDING: Final = -1
 """Fills up the shorter system turns."""
+
+_COLORS: Final = {color: index for index, color in enumerate(COLORS)}
+_SHAPES: Final = {shape: index for index, shape in enumerate(SHAPES)}
+_NUM_SIZES: Final = 2
+
+NUM_CELL_ATTRIBUTES: Final = len(COLORS) + len(SHAPES) + _NUM_SIZES
+"""Attributes of one cell: color, shape, size; all zero where it is empty."""
+
+_BLOCKS: Final[dict[Aspect, int]] = {
+    "whole": NUM_CELLS * NUM_CELL_ATTRIBUTES,
+    "colors": len(COLORS),
+    "shapes": len(SHAPES),
+    "count": MAX_OBJECTS,
+    "positions": NUM_CELLS,
+}
+NUM_ATTRIBUTES: Final = sum(_BLOCKS.values())
+"""Length of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +91,38 @@ class Batch:
     """`[n, attributes]` zeros and ones."""
     asked: NDArray[np.bool_]
     """`[n, attributes]` which of them the row's aspect asks about."""
+
+
+def cell_attributes(scene: Scene) -> NDArray[np.float32]:
+    """Color, shape and size of each cell: zeros and ones, `[9, NUM_CELL_ATTRIBUTES]`."""
+    table = np.zeros((NUM_CELLS, NUM_CELL_ATTRIBUTES), np.float32)
+    for thing in scene.objects:
+        table[thing.cell, _COLORS[thing.color]] = 1
+        table[thing.cell, len(COLORS) + _SHAPES[thing.shape]] = 1
+        table[thing.cell, len(COLORS) + len(SHAPES) + int(thing.large)] = 1
+    return table
+
+
+def _any_of(indices: set[int], length: int) -> NDArray[np.float32]:
+    row = np.zeros(length, np.float32)
+    row[list(indices)] = 1
+    return row
+
+
+def attributes(scene: Scene, aspect: Aspect) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """A scene's meaning under an aspect: zeros and ones `[NUM_ATTRIBUTES]`, and which of them the aspect asks about.
+
+    `whole` asks about every object's properties in its cell, the others about a set or a number.
+    """
+    blocks: dict[Aspect, NDArray[np.float32]] = {
+        "whole": cell_attributes(scene).ravel(),
+        "colors": _any_of({_COLORS[thing.color] for thing in scene.objects}, len(COLORS)),
+        "shapes": _any_of({_SHAPES[thing.shape] for thing in scene.objects}, len(SHAPES)),
+        "count": _any_of({len(scene.objects) - 1}, MAX_OBJECTS),
+        "positions": _any_of({thing.cell for thing in scene.objects}, NUM_CELLS),
+    }
+    asked = [np.full(length, name == aspect) for name, length in _BLOCKS.items()]
+    return np.concatenate([blocks[name] for name in _BLOCKS]), np.concatenate(asked)
 
 
 def instruction_for(aspect: Aspect, rng: np.random.Generator) -> str:
@@ -118,10 +169,9 @@ def _split_heads(tokenizer: Tokenizer, prompts: Sequence[str]) -> tuple[list[tup
 def bucketed(
     tokenizer: Tokenizer, prompts: Sequence[str], images: Sequence[int]
 ) -> tuple[NDArray[np.int64], tuple[Rows, ...]]:
-    """Tokenize prompts; return the distinct system turns, and the rest in groups of similar length.
+    """Tokenize prompts; return the distinct system turns, and the rest in groups of similar length, padded with `END`.
 
     Args:
-        tokenizer: Appends `<|endoftext|>`, which is also the padding.
         images: Index of each prompt's image, or -1.
     """
     heads, tails = _split_heads(tokenizer, prompts)
@@ -149,10 +199,9 @@ def _meaning_ids(keys: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def make_batch(tokenizer: Tokenizer, seed: int, step: int, max_objects: int = MAX_OBJECTS) -> Batch:
-    """The batch of one step: every image under all five aspects, so that its own other captions are negatives.
+    """The batch of one step; the same seed, step and limit give the same batch.
 
-    Args:
-        step: Number of the step; the same seed, step and limit give the same batch.
+    Every image stands in it under all five aspects, so that its own other captions are negatives.
     """
     rng = np.random.default_rng([seed, 1, step])
     side, num_scenes, _ = _SIZES[int(rng.choice(len(_SIZES), p=[share for *_, share in _SIZES]))]

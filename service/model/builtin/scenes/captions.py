@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from service.model.builtin.scenes.outlines import SHAPES
-from service.model.builtin.scenes.scenes import COLORS, Aspect, Scene, SceneObject
+from service.model.builtin.scenes.scenes import COLORS, SHAPES, Aspect, Scene, SceneObject
 
 COLOR_WORDS: Final = {name: (name,) for name in COLORS} | {
     "cyan": ("cyan", "turquoise"),
@@ -130,9 +129,5 @@ _WRITERS: Final[dict[Aspect, Callable[[Scene, np.random.Generator], str]]] = {
 
 
 def caption(scene: Scene, aspect: Aspect, rng: np.random.Generator) -> str:
-    """One wording, drawn at random, of what the scene says under the aspect.
-
-    Args:
-        aspect: What to describe; nothing else is described.
-    """
+    """One wording, drawn at random, of what the scene says under the aspect, and of nothing else."""
     return _WRITERS[aspect](scene, rng)

@@ -85,11 +85,7 @@ UNSEEN: Final[dict[Aspect, tuple[str, ...]]] = {
 
 
 def render(instruction: str, text: str = "", num_image_tokens: int = 0) -> str:
-    """The rendered prompt of one item with at most one image.
-
-    Args:
-        text: The user's text; it stands after the image.
-        num_image_tokens: Visual tokens of the image, 0 for none.
+    """The rendered prompt of one item: an image of `num_image_tokens` visual tokens, or none, and then the text.
 
     Source: QwenLM/Qwen3-VL-Embedding, `src/models/qwen3_vl_embedding.py`.
     """

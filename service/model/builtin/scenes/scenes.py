@@ -1,15 +1,16 @@
 """Scenes of colored shapes on a 3x3 grid: what they are, what they mean under an aspect, and how they are drawn."""
 
 import hashlib
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from service.model.builtin.scenes.outlines import SHAPES, Polygon, outline
-
+Polygon: TypeAlias = tuple[tuple[float, float], ...]
 Aspect: TypeAlias = Literal["whole", "colors", "shapes", "count", "positions"]
 
 ASPECTS: Final[tuple[Aspect, ...]] = get_args(Aspect)
@@ -24,6 +25,8 @@ COLORS: Final = {
     "black": (25, 25, 25),
 }
 """Name to RGB; every object's color is moved a little from these values."""
+SHAPES: Final = ("circle", "square", "triangle", "star", "cross", "ring")
+"""Names of the shapes, in the order in which captions were designed; the order carries no meaning."""
 NUM_CELLS: Final = 9
 MAX_OBJECTS: Final = 4
 HELD_OUT_EVERY: Final = 10
@@ -31,6 +34,10 @@ HELD_OUT_EVERY: Final = 10
 
 _RADIUS: Final = {"large": 0.46, "small": 0.3}  # of a cell's side
 _OVERSAMPLING: Final = 3
+_CIRCLE_POINTS: Final = 48
+_STAR_INNER_RADIUS: Final = 0.42
+_CROSS_HALF_WIDTH: Final = 0.3
+_RING_HOLE_RADIUS: Final = 0.55
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +62,7 @@ class Scene:
 
 
 def random_scene(rng: np.random.Generator, max_objects: int = MAX_OBJECTS) -> Scene:
-    """A scene with 1 to `max_objects` objects, every count equally likely.
-
-    Args:
-        rng: Source of all choices; the same state gives the same scene.
-        max_objects: At most 4.
-    """
+    """A scene with 1 to `max_objects` objects, every count equally likely."""
     count = int(rng.integers(1, max_objects + 1))
     cells = sorted(int(cell) for cell in rng.choice(NUM_CELLS, count, replace=False))
     colors, shapes = list(COLORS), SHAPES
@@ -79,8 +81,7 @@ def random_scene(rng: np.random.Generator, max_objects: int = MAX_OBJECTS) -> Sc
 def meaning(scene: Scene, aspect: Aspect) -> Hashable:
     """The meaning of a scene under one aspect: two captions of an aspect mean the same iff their keys are equal.
 
-    Args:
-        aspect: `whole` counts every object with cell, shape, color and size; the others one property alone.
+    `whole` counts every object with cell, shape, color and size; the others one property alone.
     """
     match aspect:
         case "whole":
@@ -106,6 +107,40 @@ def sample_scene(rng: np.random.Generator, *, held_out: bool, max_objects: int =
     while is_held_out(scene := random_scene(rng, max_objects)) is not held_out:
         pass
     return scene
+
+
+def _regular(points: int, radius: float = 1.0, start: float = -math.pi / 2) -> Polygon:
+    angles = (start + 2 * math.pi * index / points for index in range(points))
+    return tuple((radius * math.cos(angle), radius * math.sin(angle)) for angle in angles)
+
+
+def _star() -> Polygon:
+    outer, inner = _regular(5), _regular(5, _STAR_INNER_RADIUS, -math.pi / 2 + math.pi / 5)
+    return tuple(point for pair in zip(outer, inner, strict=True) for point in pair)
+
+
+def _cross() -> Polygon:
+    arm, end = _CROSS_HALF_WIDTH, 0.92
+    quarter: Polygon = ((arm, -end), (arm, -arm), (end, -arm))
+    turned: list[Polygon] = [quarter]
+    for _ in range(3):
+        turned.append(tuple((-y, x) for x, y in turned[-1]))
+    return tuple(point for corner in turned for point in corner)
+
+
+@cache
+def outline(shape: str) -> tuple[Polygon, Polygon | None]:
+    """The polygon of a shape and its hole, in the unit circle around (0, 0), y pointing down; only a ring has one."""
+    if shape == "ring":
+        return _regular(_CIRCLE_POINTS), _regular(_CIRCLE_POINTS, _RING_HOLE_RADIUS)
+    outers = {
+        "circle": _regular(_CIRCLE_POINTS, 0.96),
+        "square": _regular(4, 1.12, math.pi / 4),
+        "triangle": _regular(3, 1.04),
+        "star": _star(),
+        "cross": _cross(),
+    }
+    return outers[shape], None
 
 
 def _background(rng: np.random.Generator, size_pixels: int) -> Image.Image:
@@ -142,14 +177,7 @@ def _paint(
 
 
 def draw(scene: Scene, size_pixels: int) -> Image.Image:
-    """Draw a scene; the same scene and size give the same bytes.
-
-    Args:
-        scene: What to draw; `scene.look` seeds the background, the noise and the jitter.
-
-    Returns:
-        RGB image of `size_pixels` x `size_pixels`.
-    """
+    """Draw a scene, RGB and square; the same scene and size give the same bytes."""
     rng = np.random.default_rng(scene.look)
     canvas_pixels = size_pixels * _OVERSAMPLING
     background = _background(rng, canvas_pixels)

@@ -20,7 +20,7 @@ from transformers import Qwen3VLModel
 from service.model.builtin.architecture import MAX_PIXELS
 from service.model.builtin.scenes import instructions
 from service.model.builtin.scenes.instructions import render
-from service.model.builtin.training.patches import patchify
+from service.model.qwen3_vl.qwen3_vl import patchify
 
 _IMAGES_PER_CALL: Final = 20
 _TEXTS_PER_CALL: Final = 50
@@ -71,9 +71,9 @@ class Reference:
         attention_mask = pad_sequence([torch.ones_like(row) for row in ids], batch_first=True)
         visual = {}
         if images:
-            rows = [patchify(np.asarray(image.convert("RGB"))[None]) for image in images]
+            patches = [patchify(torch.tensor(np.asarray(image.convert("RGB")))) for image in images]
             visual = {
-                "pixel_values": torch.from_numpy(np.concatenate(rows)),
+                "pixel_values": torch.cat(patches),
                 "image_grid_thw": torch.tensor([[1, image.height // 16, image.width // 16] for image in images]),
                 "mm_token_type_ids": (input_ids == self.model.config.image_token_id).int(),
             }

@@ -6,25 +6,72 @@ captions, prompts and patches, so that a fault of the training forward shows her
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from cenote_kernels import Ranges, quantize
 from service.checkpoint.hub import CALIBRATION_FILE, CHECKPOINT
 from service.model.builtin.architecture import MATRYOSHKA_DIMENSIONS
 from service.model.builtin.scenes import instructions
-from service.model.builtin.scenes.draws import NUM_CANDIDATES, SEED, Draw, Vectors, cut, embed_draw, hits
-from service.model.builtin.scenes.scenes import ASPECTS, Aspect
+from service.model.builtin.scenes.captions import caption
+from service.model.builtin.scenes.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
 from service.model.builtin.scoring.reference import Reference
 from service.model.builtin.scoring.scorecard import write_scorecard
 
+NUM_CANDIDATES: Final = 200
+_SEED: Final = 77
 _FEWER_DRAWS: Final = 2
 _SIZE_PIXELS: Final = 128
 _OTHER_SIZES: Final = (96, 192, 256, 512)
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One draw of held-out scenes: their images' vectors under each instruction, and their captions'."""
+
+    scenes: list[Scene]
+    images: dict[Aspect, Vectors]
+    captions: dict[Aspect, Vectors]
+
+    def keys(self, aspect: Aspect) -> list[Hashable]:
+        """Meaning of each scene under the aspect."""
+        return [meaning(scene, aspect) for scene in self.scenes]
+
+
+def cut(vectors: Vectors, length: int) -> Vectors:
+    """The first `length` components, of unit length again."""
+    short = vectors[:, :length]
+    unit: Vectors = short / np.linalg.norm(short, axis=1, keepdims=True)
+    return unit
+
+
+def hits(queries: Vectors, candidates: Vectors, keys: Sequence[Hashable], length: int) -> NDArray[np.bool_]:
+    """Per query, whether the candidate of highest cosine means the same.
+
+    Queries and candidates are raw vectors, `[n, hidden]` each; row i of both has the meaning `keys[i]`.
+    """
+    best = (cut(queries, length) @ cut(candidates, length).T).argmax(axis=1)
+    return np.array([keys[row] == keys[found] for row, found in enumerate(best)])
+
+
+def embed_draw(reference: Reference, number: int, size_pixels: int, wording: dict[Aspect, str]) -> Draw:
+    """Embed the held-out scenes of draw `number` under every instruction, and a caption of each under every aspect."""
+    rng = np.random.default_rng([_SEED, 2, number])
+    scenes = [sample_scene(rng, held_out=True) for _ in range(NUM_CANDIDATES)]
+    drawn = [draw(scene, size_pixels) for scene in scenes]
+    return Draw(
+        scenes,
+        {aspect: reference.embed_images(drawn, wording[aspect]) for aspect in ASPECTS},
+        {aspect: reference.embed_texts([caption(scene, aspect, rng) for scene in scenes]) for aspect in ASPECTS},
+    )
 
 
 def _recall(draws: Sequence[Draw], aspect: Aspect, length: int, *, from_text: bool = False) -> float:
@@ -83,11 +130,9 @@ def _at_size(reference: Reference, size_pixels: int) -> dict[str, float]:
 
 
 def measure(checkpoint: Path, num_draws: int) -> dict[str, Any]:
-    """All figures of the score card, as plain JSON values.
+    """All figures of the score card, means over `num_draws` draws, as plain JSON values.
 
-    Args:
-        checkpoint: Folder of the stored bfloat16 weights; they are computed with in float32.
-        num_draws: Draws of 200 scenes to average over.
+    The stored weights are bfloat16, and are computed with in float32.
     """
     reference, full = Reference(checkpoint), MATRYOSHKA_DIMENSIONS[-1]
     draws = [embed_draw(reference, number, _SIZE_PIXELS, instructions.CANONICAL) for number in range(num_draws)]
@@ -125,7 +170,7 @@ def cosine_error(vectors: Vectors, length: int, ranges: Ranges | None) -> float:
 
     Args:
         vectors: `[n, hidden]` raw vectors, shuffled.
-        ranges: Calibrated ranges for the length; None for the fixed range.
+        ranges: Calibrated; None for the fixed range.
     """
     exact, near = cut(vectors, length), cut(_in_int8(vectors, length, ranges), length)
     change = (near[1:] * near[:-1] - exact[1:] * exact[:-1]).sum(axis=1)
@@ -136,7 +181,7 @@ def _int8(draws: Sequence[Draw], ranges: Mapping[int, Ranges]) -> dict[str, Any]
     """Recall of images and error of cosines in int8, with the given ranges where there are any."""
     found: dict[str, Any] = {"recall": {aspect: {} for aspect in ASPECTS}, "cosine_error": {}}
     everything = np.concatenate([side[aspect] for d in draws for side in (d.images, d.captions) for aspect in ASPECTS])
-    np.random.default_rng(SEED).shuffle(everything)
+    np.random.default_rng(_SEED).shuffle(everything)
     for length in MATRYOSHKA_DIMENSIONS:
         own = ranges.get(length)
         for aspect in ASPECTS:

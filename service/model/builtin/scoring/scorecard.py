@@ -79,11 +79,7 @@ def _render(figures: Mapping[str, Any]) -> str:
 
 
 def write_scorecard(out: Path, figures: Mapping[str, Any]) -> str:
-    """Write both files and return the readable one.
-
-    Args:
-        figures: What `score.measure` returns.
-    """
+    """Write both files of what `score.measure` returns, and return the readable one."""
     text = _render(figures)
     (out / "scorecard.json").write_text(json.dumps(figures, indent=1) + "\n")
     (out / "SCORECARD.md").write_text(text)

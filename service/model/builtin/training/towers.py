@@ -12,7 +12,7 @@ from transformers.cache_utils import DynamicLayer
 
 from service.model.builtin.architecture import MERGE, PATCH_PIXELS
 from service.model.builtin.scenes.batches import PADDING, Batch, Rows
-from service.model.builtin.training.patches import patchify
+from service.model.qwen3_vl.qwen3_vl import patchify
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Features:
 def encode_images(model: Qwen3VLModel, pixels: np.ndarray) -> Features:
     """Run the vision tower over square images `[images, side, side, 3]` of RGB bytes."""
     num_images, side = pixels.shape[:2]
-    patches = side // PATCH_PIXELS
-    grid_thw = torch.tensor([[1, patches, patches]]).repeat(num_images, 1)
-    out = model.visual(torch.from_numpy(patchify(pixels)), grid_thw=grid_thw)
+    per_side = side // PATCH_PIXELS
+    grid_thw = torch.tensor([[1, per_side, per_side]]).repeat(num_images, 1)
+    out = model.visual(torch.cat([patchify(image) for image in torch.from_numpy(pixels)]), grid_thw=grid_thw)
     levels = [out.pooler_output, *out.deepstack_features]
-    return Features([level.view(num_images, -1, level.shape[-1]) for level in levels], patches // MERGE)
+    return Features([level.view(num_images, -1, level.shape[-1]) for level in levels], per_side // MERGE)
 
 
 def _positions(seen: torch.Tensor, side_tokens: int) -> torch.Tensor:

@@ -67,11 +67,7 @@ def _batches(tokenizer: Tokenizer, seed: int, tower_steps: int, steps: int) -> I
 
 
 def train(out: Path, steps: int, seed: int) -> TrainingRecord:
-    """Make tokenizer, weights and every other file of the checkpoint.
-
-    Args:
-        steps: Contrastive updates; each sees up to 32 new images under five instructions.
-    """
+    """Make tokenizer, weights and every other file of the checkpoint, in `steps` contrastive updates."""
     start, num_images = time.monotonic(), 0
     tokenizer = train_tokenizer(seed)
     tower_steps = round(steps * _TOWER_SHARE)

@@ -6,9 +6,9 @@ import pytest
 from service.checkpoint.hub import CHECKPOINT
 from service.model.builtin.scenes import instructions
 from service.model.builtin.scenes.captions import caption
-from service.model.builtin.scenes.draws import hits
 from service.model.builtin.scenes.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
 from service.model.builtin.scoring.reference import Reference
+from service.model.builtin.scoring.score import hits
 
 NUM_SCENES = 50
 FLOOR = {256: 0.85, 64: 0.8}

@@ -5,11 +5,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from service.model.builtin.scenes.attributes import NUM_ATTRIBUTES, attributes, cell_attributes
+from service.model.builtin.scenes.batches import NUM_ATTRIBUTES, attributes, cell_attributes
 from service.model.builtin.scenes.scenes import ASPECTS, meaning, random_scene
-from service.model.builtin.training.objective import attribute_loss, matryoshka_info_nce
-from service.model.builtin.training.patches import patchify
-from service.model.builtin.training.tower_lesson import cell_weights
+from service.model.builtin.training.objective import attribute_loss, cell_weights, matryoshka_info_nce
 
 
 def test_the_loss_is_info_nce_written_out_for_one_length() -> None:
@@ -59,15 +57,3 @@ def test_every_cell_is_a_mean_over_the_tokens_that_lie_in_it(side: int) -> None:
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(9))
     if side == 3:
         torch.testing.assert_close(weights, torch.eye(9))
-
-
-def test_patches_match_the_stock_image_processor() -> None:
-    from PIL import Image
-    from transformers import AutoImageProcessor
-
-    from service.checkpoint.hub import CHECKPOINT
-
-    pixels = np.random.default_rng(10).integers(0, 256, (96, 160, 3), dtype=np.uint8)
-    stock = AutoImageProcessor.from_pretrained(CHECKPOINT)(images=Image.fromarray(pixels), return_tensors="np")
-    np.testing.assert_allclose(patchify(pixels[None]), stock["pixel_values"], atol=1e-6)
-    assert stock["image_grid_thw"].tolist() == [[1, 6, 10]]
