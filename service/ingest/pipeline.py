@@ -7,6 +7,7 @@ A slow stage holds up the stages before it, so nothing accumulates.
 """
 
 import asyncio
+from dataclasses import dataclass, field
 
 from service.ingest.ledger.choosing import Chooser
 from service.ingest.ledger.writing import Writer
@@ -21,25 +22,17 @@ LINGER_S = 0.2
 TELL_EVERY_S = 1.0
 
 
+@dataclass(frozen=True)
 class Pipeline:
     """The stages of one run."""
 
-    def __init__(
-        self,
-        reading: SourceReader,
-        chooser: Chooser,
-        batcher: Batcher,
-        sender: Sender,
-        writer: Writer,
-        window: Window,
-    ) -> None:
-        self._reading = reading
-        self._chooser = chooser
-        self._batcher = batcher
-        self._sender = sender
-        self._writer = writer
-        self._window = window
-        self._batches: asyncio.Queue[Batch | None] = asyncio.Queue(1)
+    reading: SourceReader
+    chooser: Chooser
+    batcher: Batcher
+    sender: Sender
+    writer: Writer
+    window: Window
+    _batches: asyncio.Queue[Batch | None] = field(default_factory=lambda: asyncio.Queue(1))
 
     async def run(self, num_senders: int) -> None:
         """Embed and write every item of the source that is not in the ledger, by `num_senders` concurrent requests.
@@ -49,9 +42,9 @@ class Pipeline:
         """
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._writer.run())
+                tasks.create_task(self.writer.run())
                 await self._send_all(num_senders)
-                await self._writer.end()
+                await self.writer.end()
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
 
@@ -66,27 +59,27 @@ class Pipeline:
     async def _feed(self) -> None:
         """Turn items into batches until the source ends."""
         wait_s = None
-        while (read := await self._reading.take(wait_s)) is not None:
-            chosen, failures = await self._chooser.choose(read)
+        while (read := await self.reading.take(wait_s)) is not None:
+            chosen, failures = await self.chooser.choose(read)
             if failures:
-                await self._writer.put(failures)
+                await self.writer.put(failures)
             for asks in chosen:
-                await self._queue(self._batcher.add(asks))
+                await self._queue(self.batcher.add(asks))
             if not read:
-                await self._queue(self._batcher.flush())
+                await self._queue(self.batcher.flush())
             wait_s = LINGER_S if read else None
-        await self._queue(self._batcher.flush())
+        await self._queue(self.batcher.flush())
 
     async def _queue(self, batch: Batch | None) -> None:
         if batch is not None:
-            await self._window.enter(batch.num_bytes)
+            await self.window.enter(batch.num_bytes)
             await self._batches.put(batch)
 
     async def _send(self) -> None:
         while (batch := await self._batches.get()) is not None:
-            outcomes = await self._sender.embed(batch.asks)
-            await self._writer.put(outcomes)
-            await self._window.leave(batch.num_bytes)
+            outcomes = await self.sender.embed(batch.asks)
+            await self.writer.put(outcomes)
+            await self.window.leave(batch.num_bytes)
 
 
 async def report_progress(progress: Progress, counts: Counts, pause: Pause) -> None:

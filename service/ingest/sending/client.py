@@ -100,7 +100,9 @@ class Client:
         answer = await self._ask("POST", "/v1/embeddings", body, may_blame=True)
         made_by = answer.headers.get("x-model-fingerprint")
         if self.fingerprint is not None and made_by not in (None, self.fingerprint):
-            raise IngestError(f"the model has changed since the run began: {was(self.fingerprint, made_by)}")
+            raise IngestError(
+                f"the model has changed since the run began: its fingerprint was {self.fingerprint} and is {made_by}"
+            )
         return read_answer(answer.content, num_inputs)
 
     async def until_healthy(self) -> None:
@@ -159,11 +161,6 @@ class Client:
             return (await self._http.post("/v1/embeddings", content=self.known_good, headers=JSON)).status_code == 200
         except httpx.TransportError:
             return False
-
-
-def was(before: str, now: str) -> str:
-    """A phrase for two fingerprints that differ."""
-    return f"its fingerprint was {before} and is {now}"
 
 
 def _is_loopback(host: str) -> bool:

@@ -17,19 +17,12 @@ from service.ingest.sinks.target import Target
 class JsonlFile(Sink):
     """`point`, `id`, `instruction`, `text`, `metadata`, `vector`; floats with the fewest digits that round-trip."""
 
-    batch_points = 512
-    max_wait_s: float | None = 1.0
-
     def __init__(self, target: Target) -> None:
         self._path = Path(target.place)
         self._file: BinaryIO | None = None
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Truncate the file to `position`: a killed run may have left lines that the ledger does not have.
-
-        Raises:
-            IngestError: the file does not match the ledger.
-        """
+        """Truncate the file to `position`: a killed run may have left lines that the ledger does not have."""
         try:
             num_bytes = self._path.stat().st_size if self._path.exists() else 0
             if num_bytes and position is None:
@@ -45,11 +38,7 @@ class JsonlFile(Sink):
             raise IngestError(f"--to {self._path}: {error.strerror}") from None
 
     def write(self, points: Sequence[Point]) -> int:
-        """Append lines and sync them to disk.
-
-        Raises:
-            IngestError: the disk is full, for instance.
-        """
+        """Append lines and sync them to disk."""
         assert self._file is not None
         try:
             self._file.write(b"".join(_line(point) for point in points))

@@ -29,11 +29,7 @@ class LanceTable(Sink):
         self._num_writes = 0
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Open or create the table.
-
-        Raises:
-            IngestError: it has other columns, or is gone.
-        """
+        """Open or create the table."""
         self._dimensions, self._num_writes = dimensions, position or 0
         self._schema = arrow_schema(self._arrow, dimensions)
         where = self._target.described
@@ -52,11 +48,7 @@ class LanceTable(Sink):
             raise IngestError(f"--to {where}: {error}") from error
 
     def write(self, points: Sequence[Point]) -> int:
-        """Merge rows by point, one commit.
-
-        Raises:
-            IngestError: LanceDB refused.
-        """
+        """Merge rows by point, one commit. The position counts commits."""
         rows = arrow_table(self._arrow, self._schema, points, self._dimensions)
         try:
             merge = self._table.merge_insert("point").when_matched_update_all().when_not_matched_insert_all()

@@ -23,7 +23,6 @@ class MilvusCollection(Sink):
     """`point`, `id`, `instruction`, `text`, `metadata`, `vector`; absent values are empty. `MILVUS_TOKEN` for a URL."""
 
     batch_points = 256
-    max_wait_s: float | None = 1.0
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -31,15 +30,9 @@ class MilvusCollection(Sink):
         if not target.is_url:
             load("milvus_lite", "milvus")
         self._client: Any = None
-        self._num_written = 0
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Open the collection, or create it with an index.
-
-        Raises:
-            IngestError: it has vectors of another length, or is gone.
-        """
-        self._num_written = num_done
+        """Open the collection, or create it with an index."""
         name, where = self._target.name, self._target.described
         try:
             token = os.environ.get("MILVUS_TOKEN", "") if self._target.is_url else ""
@@ -56,17 +49,12 @@ class MilvusCollection(Sink):
             raise IngestError(f"--to {where}: `vector` has {found} components, expected {dimensions}")
 
     def write(self, points: Sequence[Point]) -> int:
-        """Upsert points.
-
-        Raises:
-            IngestError: Milvus refused, or is unreachable.
-        """
+        """Upsert points."""
         try:
             self._client.upsert(self._target.name, [_row(point) for point in points])
         except self._milvus.MilvusException as error:
             raise IngestError(f"--to {self._target.described}: {error.message}") from error
-        self._num_written += len(points)
-        return self._num_written
+        return 0
 
     def refuses(self, point: Point) -> str | None:
         """Refuse texts longer than Milvus's fields."""

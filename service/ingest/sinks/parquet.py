@@ -83,9 +83,6 @@ class Spool:
 class ParquetFolder(Sink):
     """`part-00000.parquet` and so on, and `.part-00001.spool`; a position covers both."""
 
-    batch_points = 512
-    max_wait_s: float | None = 1.0
-
     def __init__(self, target: Target) -> None:
         self._folder = Path(target.place)
         self._arrow: Any = load("pyarrow", "parquet")
@@ -95,11 +92,7 @@ class ParquetFolder(Sink):
         self._spool = Spool(self._folder)
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Resume the part that was not full, and delete what is after `position`.
-
-        Raises:
-            IngestError: the folder does not match the ledger.
-        """
+        """Resume the part that was not full, and delete what is after `position`."""
         self._dimensions = dimensions
         num_bytes, self._number = divmod(position or 0, 1 << PART_BITS)
         self._spool = Spool(self._spool_path(self._number))
@@ -122,11 +115,7 @@ class ParquetFolder(Sink):
             raise IngestError(f"--to {self._folder}: {error}") from None
 
     def write(self, points: Sequence[Point]) -> int:
-        """Append to the spool, and write a part when it is full.
-
-        Raises:
-            IngestError: the disk is full, for instance.
-        """
+        """Append to the spool, and write a part when it is full."""
         schema = arrow_schema(self._arrow, self._dimensions)
         try:
             self._clean_up()  # the ledger has the last position by now

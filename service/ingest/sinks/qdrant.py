@@ -21,22 +21,15 @@ class QdrantCollection(Sink):
     """Payload: `id`, `instruction`, `text`, `metadata`. The key for a URL is `QDRANT_API_KEY`."""
 
     batch_points = 256
-    max_wait_s: float | None = 1.0
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._qdrant: Any = load("qdrant_client", "qdrant")
         self._client: Any = None
-        self._num_written = 0
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Open or create the collection.
-
-        Raises:
-            IngestError: it has vectors of another length, is gone, or another program has the folder open.
-        """
+        """Open or create the collection."""
         models, name = self._qdrant.models, self._target.name
-        self._num_written = num_done
         try:
             self._client = self._connect()
             if self._client.collection_exists(name):
@@ -54,11 +47,7 @@ class QdrantCollection(Sink):
             raise IngestError(f"--to {self._target.described}: {_first_line(error)}") from error
 
     def write(self, points: Sequence[Point]) -> int:
-        """Upsert points, and wait until they are applied.
-
-        Raises:
-            IngestError: Qdrant refused, or is unreachable.
-        """
+        """Upsert points, and wait until they are applied."""
         structs = [
             self._qdrant.models.PointStruct(
                 id=str(point.ask.point), vector=np.frombuffer(point.vector, "<f4").tolist(), payload=fields(point)
@@ -69,8 +58,7 @@ class QdrantCollection(Sink):
             self._client.upsert(self._target.name, structs, wait=True)
         except Exception as error:  # as above
             raise IngestError(f"--to {self._target.described}: {_first_line(error)}") from error
-        self._num_written += len(points)
-        return self._num_written
+        return 0
 
     def close(self) -> None:
         """Close the folder for other programs."""

@@ -14,26 +14,27 @@ class Sink(Protocol):
         max_wait_s: longest wait for a full write; None waits until it is full.
     """
 
-    batch_points: int
-    max_wait_s: float | None
+    batch_points: int = 512
+    max_wait_s: float | None = 1.0
 
     def open(self, dimensions: int, position: int | None, num_done: int) -> None:
         """Prepare to write vectors of `dimensions` components after what the ledger has.
 
         Args:
+            num_done: points that the ledger has.
             position: returned by the last recorded `write`, 0 if there was none; what is after it is discarded. None if
                 no run has written here: existing data belongs to someone else.
 
         Raises:
-            IngestError: what exists does not match the ledger or the dimensions.
+            IngestError: what exists does not match the ledger or the dimensions, is gone, or cannot be opened.
         """
         ...
 
     def write(self, points: Sequence[Point]) -> int:
-        """Write points durably, replacing those with the same ids, and return the new position.
+        """Write points durably, replacing those with the same ids, and return the new position; 0 if it needs none.
 
         Raises:
-            IngestError: the write failed; none or some of the points may be written.
+            IngestError: the write failed, on a full disk for instance; none or some of the points may be written.
         """
         ...
 

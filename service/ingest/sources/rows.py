@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,19 +18,18 @@ MAX_LINE_BYTES = 64 << 20
 BLOCK_BYTES = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
 class JsonLines:
-    """One JSON object a line, of a file or a stream; empty lines are skipped."""
+    """One JSON object a line, of the file `path`, or of `stream` if that is None; empty lines are skipped."""
 
-    def __init__(self, path: Path | None, fields: Fields, images: ImageFolder, stream: BinaryIO | None = None) -> None:
-        """Read `path`, or `stream` if it is None."""
-        self._path = path
-        self._images = images
-        self._fields = fields
-        self._stream = stream
+    path: Path | None
+    fields: Fields
+    images: ImageFolder
+    stream: BinaryIO | None = None
 
     def items(self) -> Iterator[Item | BadRecord]:
         """Yield an item for each line."""
-        file = self._stream if self._path is None else self._path.open("rb")
+        file = self.stream if self.path is None else self.path.open("rb")
         assert file is not None
         with file:
             for number, line in enumerate(_lines(file), 1):
@@ -38,7 +38,7 @@ class JsonLines:
 
     def count(self) -> int | None:
         """Number of lines of the file; None for a stream."""
-        return None if self._path is None else _count_lines(self._path)
+        return None if self.path is None else _count_lines(self.path)
 
     def _item(self, line: bytes, place: str) -> Item | BadRecord:
         if not line:
@@ -49,22 +49,22 @@ class JsonLines:
             return BadRecord(place, Reason("invalid_record", f"{place}: not a JSON object: {error}"))
         except RecursionError:
             return BadRecord(place, Reason("invalid_record", f"{place}: nested deeper than {MAX_DEPTH}"))
-        return read_record(record, self._fields, self._images, place)
+        return read_record(record, self.fields, self.images, place)
 
 
+@dataclass(frozen=True, slots=True)
 class CsvRows:
     """One record a row, with a header; separated by commas, or by tabs in `.tsv`. UTF-8, with or without a BOM."""
 
-    def __init__(self, path: Path, fields: Fields, images: ImageFolder) -> None:
-        self._path = path
-        self._images = images
-        self._fields = fields
+    path: Path
+    fields: Fields
+    images: ImageFolder
 
     def items(self) -> Iterator[Item | BadRecord]:
         """Yield an item for each row."""
         csv.field_size_limit(min(MAX_LINE_BYTES, sys.maxsize))
-        delimiter = "\t" if self._path.suffix.lower() == ".tsv" else ","
-        with self._path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        delimiter = "\t" if self.path.suffix.lower() == ".tsv" else ","
+        with self.path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
             rows = csv.DictReader(file, delimiter=delimiter)
             for number, row in enumerate(_rows(rows), 1):
                 place = f"row {number}"
@@ -74,11 +74,11 @@ class CsvRows:
                     count = len(rows.fieldnames or ())
                     yield BadRecord(place, Reason("invalid_record", f"{place}: not the header's {count} fields"))
                 else:
-                    yield read_record(row, self._fields, self._images, place)
+                    yield read_record(row, self.fields, self.images, place)
 
     def count(self) -> int:
         """Approximate number of rows: lines after the header, though a field may contain several."""
-        return max(0, _count_lines(self._path) - 1)
+        return max(0, _count_lines(self.path) - 1)
 
 
 def _rows(rows: "csv.DictReader[str]") -> Iterator[dict[Any, Any] | str]:
