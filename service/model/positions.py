@@ -32,7 +32,10 @@ def mrope_positions(
     positions[0] = np.arange(num_tokens)
     index = position = 0
     for offset, grid in placeholders:
-        rows, columns = _merged(grid, merge_size)
+        frames, *sides = grid
+        if frames != 1 or min(sides) < 1 or any(side % merge_size for side in sides):
+            raise ValueError(f"grid {grid} is not one frame of whole {merge_size} x {merge_size} blocks")
+        rows, columns = (side // merge_size for side in sides)
         if not index <= offset <= num_tokens - rows * columns:
             raise ValueError(f"an image of {rows * columns} tokens at {offset} does not fit {index}..{num_tokens}")
         positions[1:, index:offset] = np.arange(position, position + offset - index)
@@ -60,10 +63,3 @@ def plain_positions(num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -
 def rope_positions(num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
     """Temporal, height and width, as transformers numbers them for images."""
     return mrope_positions(num_tokens, placeholders)[1:]
-
-
-def _merged(grid: Grid, merge_size: int) -> tuple[int, int]:
-    frames, rows, columns = grid
-    if frames != 1 or rows < 1 or columns < 1 or rows % merge_size or columns % merge_size:
-        raise ValueError(f"grid {grid} is not one frame of whole {merge_size} x {merge_size} blocks")
-    return rows // merge_size, columns // merge_size

@@ -30,10 +30,6 @@ class AttentionWindow:
     is_causal: bool = True
     window: int | None = None
 
-    def is_bounded(self, num_tokens: int) -> bool:
-        """True where the window hides tokens of a prompt of this length."""
-        return self.window is not None and num_tokens > self.window
-
     def sides(self) -> tuple[int, int]:
         """Visible tokens before and behind, -1 for all: the form of variable-length kernels."""
         left = -1 if self.window is None else self.window - 1
@@ -88,7 +84,7 @@ def attend(
 def _mixed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scaling: float, window: AttentionWindow) -> torch.Tensor:
     """Attention of prompts of one length, all `[num_segments, heads, num_tokens, head_dim]`."""
     is_grouped, num_tokens = q.shape[1] != k.shape[1], q.shape[2]
-    if not window.is_bounded(num_tokens):
+    if window.window is None or num_tokens <= window.window:
         return scaled_dot_product_attention(q, k, v, is_causal=window.is_causal, scale=scaling, enable_gqa=is_grouped)
     blocks = []
     for start in range(0, num_tokens, BLOCK_TOKENS):

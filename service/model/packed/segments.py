@@ -30,19 +30,16 @@ class Group:
     Attributes:
         first: number of the first prompt, in attention's order.
         start: place of its first token.
+        stop: place behind its last token.
         num_segments: prompts in the group.
         num_tokens: length of each.
     """
 
     first: int
     start: int
+    stop: int
     num_segments: int
     num_tokens: int
-
-    @property
-    def stop(self) -> int:
-        """Place behind the group's last token."""
-        return self.start + self.num_segments * self.num_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +130,8 @@ def _rows(starts: Index, order: Index, by_text: Sequence[int], shared: Index) ->
 def _groups(lengths: Sequence[int]) -> tuple[Group, ...]:
     groups, first, start = [], 0, 0
     for num_tokens, equal in groupby(lengths):
-        groups.append(Group(first, start, len(list(equal)), num_tokens))
-        first, start = first + groups[-1].num_segments, groups[-1].stop
+        num_segments = len(list(equal))
+        stop = start + num_segments * num_tokens
+        groups.append(Group(first, start, stop, num_segments, num_tokens))
+        first, start = first + num_segments, stop
     return tuple(groups)

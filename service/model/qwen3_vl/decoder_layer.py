@@ -5,13 +5,11 @@ Rows go through projections and feed-forward a block at a time, so that what lie
 cache and needs no new memory.
 """
 
-from collections.abc import Iterator
-
 import torch
 from torch.nn.functional import silu
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
-from service.model.linear.linear import MakeProduct, fuse
+from service.model.linear.linear import MakeProduct, Product, fuse
 
 BLOCK_ROWS = 1024
 """Rows of a block, about: with 256 the matrix product is 10 % slower, with all at once the fresh pages cost 15 %."""
@@ -56,53 +54,48 @@ class DecoderLayer:
 
     def project(self, states: torch.Tensor, angles: Angles) -> torch.Tensor:
         """Queries, keys and values of all rows, `[rows, heads + 2 kv_heads, head_dim]`, turned by their positions."""
-        out = states.new_empty(len(states), self._qkv.num_outputs)
-        heads = out.view(len(out), -1, self._head_dim)
-        for rows, normed in _normed_blocks(states, *self._attention_norm):
-            self._qkv.write(normed, out[rows])
-            self._turn(heads[rows], angles, rows, 0)
-        return heads
+        return self._heads(self._qkv, states, angles, self._head_weight)
 
     def project_last(
         self, states: torch.Tensor, angles: Angles, last: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Queries of the rows `last`, `[num_last, heads, head_dim]`; keys and values of all rows. Last layer only."""
-        out = states.new_empty(len(states), self._kv.num_outputs)
-        heads = out.view(len(out), -1, self._head_dim)
-        for rows, normed in _normed_blocks(states, *self._attention_norm):
-            self._kv.write(normed, out[rows])
-            self._turn(heads[rows], angles, rows, self.num_heads)
-        few = states[last]
-        normed = rms_norm(few, *self._attention_norm, torch.empty_like(few))
-        query = self._query.write(normed, few.new_empty(len(few), self._query.num_outputs))
-        query = query.view(len(few), -1, self._head_dim)
-        self._turn(query, (angles[0][last], angles[1][last]), slice(None), 0)
-        return query, heads
+        own_angles = angles[0][last], angles[1][last]
+        query = self._heads(self._query, states[last], own_angles, self._head_weight[: self.num_heads])
+        return query, self._heads(self._kv, states, angles, self._head_weight[self.num_heads :])
 
     def finish(self, states: torch.Tensor, mixed: torch.Tensor) -> None:
         """Add to `states` what attention mixed, `[rows, heads, head_dim]`, and then what the feed-forward gives."""
         mixed = mixed.flatten(1)
         blocks = _blocks(len(states))
+        memory = torch.empty_like(states[blocks[0]])
+        both = states.new_empty(len(memory), self._gate_up.num_outputs)
         for rows in blocks:
-            self._out.add(mixed[rows], states[rows])
-        both = states.new_empty(blocks[0].stop, self._gate_up.num_outputs)
-        for rows, normed in _normed_blocks(states, *self._mlp_norm):
-            gate, up = self._gate_up.write(normed, both[: len(normed)]).chunk(2, dim=-1)
+            block = states[rows]
+            self._out.add(mixed[rows], block)
+            normed = rms_norm(block, *self._mlp_norm, memory[: len(block)])
+            gate, up = self._gate_up.write(normed, both[: len(block)]).chunk(2, dim=-1)
             silu(gate, inplace=True).mul_(up)
-            self._down.add(gate, states[rows])
+            self._down.add(gate, block)
 
-    def _turn(self, heads: torch.Tensor, angles: Angles, rows: slice, first_head: int) -> None:
-        """Norm and rotation of those heads that are queries or keys, in place; values stay.
+    def _heads(self, product: Product, states: torch.Tensor, angles: Angles, weight: torch.Tensor) -> torch.Tensor:
+        """Heads of all rows, `[rows, heads, head_dim]`: queries and keys normed and turned, values as they are.
 
         Args:
-            heads: `[rows, heads, head_dim]`; the first is number `first_head` of the layer's.
-            first_head: 0, or the number of query heads where there are keys and values only.
+            product: from normed rows to the heads.
+            weight: of the norms of queries and keys, `[heads, head_dim]`; the heads behind them are values.
         """
-        weight = self._head_weight[first_head:]
-        turned = heads[:, : len(weight)]
-        weight = weight[: turned.shape[1]]
-        normed = rms_norm(turned, weight, self._head_epsilon, turned.new_empty(turned.shape))
-        rotate(normed, angles[0][rows], angles[1][rows], turned)
+        out = states.new_empty(len(states), product.num_outputs)
+        heads = out.view(len(out), -1, self._head_dim)
+        blocks = _blocks(len(states))
+        memory = torch.empty_like(states[blocks[0]])
+        for rows in blocks:
+            block = states[rows]
+            product.write(rms_norm(block, *self._attention_norm, memory[: len(block)]), out[rows])
+            turned = heads[rows, : len(weight)]
+            normed = rms_norm(turned, weight, self._head_epsilon, turned.new_empty(turned.shape))
+            rotate(normed, angles[0][rows], angles[1][rows], turned)
+        return heads
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, epsilon: float, out: torch.Tensor) -> torch.Tensor:
@@ -129,26 +122,18 @@ def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Ten
     """Turn each pair (x_i, x_{i + head_dim / 2}) by its angle.
 
     Args:
-        x: `[rows, heads, head_dim]`.
-        cos: `[rows, 1, head_dim / 2]`.
-        sin: `[rows, 1, head_dim / 2]`.
+        x: `[..., head_dim]`.
+        cos: `[..., head_dim / 2]`, broadcasts against a half of `x`.
+        sin: likewise.
         out: as `x`, written; other memory.
 
-    Source: transformers `apply_rotary_pos_emb` of Qwen3-VL; Su et al. 2021 (arXiv 2104.09864).
+    Source: transformers `apply_rotary_pos_emb` and `apply_rotary_pos_emb_vision` of Qwen3-VL; Su et al. 2021
+    (arXiv 2104.09864).
     """
     (first, second), (to_first, to_second) = x.chunk(2, dim=-1), out.chunk(2, dim=-1)
     torch.mul(first, cos, out=to_first).addcmul_(second, sin, value=-1)
     torch.mul(second, cos, out=to_second).addcmul_(first, sin)
     return out
-
-
-def _normed_blocks(states: torch.Tensor, weight: torch.Tensor, epsilon: float) -> Iterator[tuple[slice, torch.Tensor]]:
-    """Blocks of rows, each with its norm; the norm's memory is used again for the next."""
-    blocks = _blocks(len(states))
-    normed = torch.empty_like(states[blocks[0]])
-    for rows in blocks:
-        block = states[rows]
-        yield rows, rms_norm(block, weight, epsilon, normed[: len(block)])
 
 
 def _blocks(num_rows: int) -> list[slice]:

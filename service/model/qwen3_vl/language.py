@@ -33,14 +33,6 @@ class Placement:
     row_of_place: torch.Tensor | None
     place_of_row: torch.Tensor | None
 
-    def unfold(self, rows: torch.Tensor) -> torch.Tensor:
-        """Rows to places; the same memory where nothing is shared."""
-        return rows if self.row_of_place is None else rows.index_select(0, self.row_of_place)
-
-    def fold(self, places: torch.Tensor) -> torch.Tensor:
-        """Places to rows; the same memory where nothing is shared."""
-        return places if self.place_of_row is None else places.index_select(0, self.place_of_row)
-
 
 class LanguageModel:
     """Our forward on the weights of the stock module's layers.
@@ -123,10 +115,10 @@ class LanguageModel:
 
 
 def _run(layer: DecoderLayer, states: torch.Tensor, angles: Angles, placement: Placement) -> None:
-    places = placement.unfold(layer.project(states, angles))
+    places = _take(layer.project(states, angles), placement.row_of_place)
     query, key, value = torch.split(places, [layer.num_heads, layer.num_kv_heads, layer.num_kv_heads], dim=1)
     mixed = attend(query, key, value, placement.groups, layer.scaling, query.new_empty(query.shape))
-    layer.finish(states, placement.fold(mixed))
+    layer.finish(states, _take(mixed, placement.place_of_row))
 
 
 def _run_last(
@@ -137,7 +129,12 @@ def _run_last(
     A prompt's last token needs the keys and values of all tokens, but queries, projection and feed-forward of itself.
     """
     query, both = layer.project_last(states, angles, last)
-    key, value = placement.unfold(both).chunk(2, dim=1)
+    key, value = _take(both, placement.row_of_place).chunk(2, dim=1)
     few = states[last]
     layer.finish(few, attend_last(query, key, value, placement.groups, layer.scaling))
     return few
+
+
+def _take(rows: torch.Tensor, index: torch.Tensor | None) -> torch.Tensor:
+    """``rows[index]``; the same memory where there is no index, since nothing is shared."""
+    return rows if index is None else rows.index_select(0, index)

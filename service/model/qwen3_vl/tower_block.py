@@ -12,6 +12,7 @@ from torch.nn import functional
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Qwen3VLVisionPatchMerger
 
 from service.model.linear.linear import MakeProduct, fuse
+from service.model.qwen3_vl.decoder_layer import rotate
 from service.model.qwen3_vl.tower_tables import GridTables
 
 CHUNK_ROWS = 2048
@@ -78,13 +79,16 @@ class TowerBlock:
             self._finish(states[rows], attended[rows], space)
 
     def _project(self, states: torch.Tensor, tables: GridTables, rows: slice, space: Workspace) -> None:
-        """Queries, keys and values of some rows, the first two rotated, to where attention reads them."""
+        """Queries, keys and values of some rows, the first two turned in float32, to where attention reads them."""
         projected = self._qkv.write(self._norms[0](states), space.projected[: len(states)])
-        query, key, value = projected.view(len(states), 3, self._num_heads, -1).unbind(1)
+        heads = projected.view(len(states), 3, self._num_heads, -1).permute(1, 2, 0, 3)
         into = space.query_key_value[:, 0, :, rows]
-        _rotate(query, tables.cos[rows], tables.sin[rows], into[0])
-        _rotate(key, tables.cos[rows], tables.sin[rows], into[1])
-        into[2].copy_(value.transpose(0, 1))
+        is_exact = into.dtype == torch.float32
+        turned = into[:2] if is_exact else torch.empty_like(into[:2], dtype=torch.float32)
+        rotate(heads[:2].float(), tables.cos[rows], tables.sin[rows], turned)
+        if not is_exact:
+            into[:2].copy_(turned)
+        into[2].copy_(heads[2])
 
     def _finish(self, states: torch.Tensor, attended: torch.Tensor, space: Workspace) -> None:
         """Projection, residual and MLP behind attention, for some rows."""
@@ -95,7 +99,7 @@ class TowerBlock:
 
 
 class TowerMerger:
-    """``W₂ functional.gelu(W₁ x)`` with x the norm of four patches, or of each of them before they stand side by side.
+    """``W₂ gelu(W₁ x)`` with x the norm of four patches, or of each of them before they stand side by side.
 
     Args:
         merger: the stock one, whose weights these are.
@@ -115,22 +119,3 @@ class TowerMerger:
         normed = self._norm(four) if self._norms_four else self._norm(states).view_as(four)
         wide = functional.gelu(self._widen.write(normed, torch.empty_like(normed)))
         return self._narrow.write(wide, wide.new_empty(len(wide), self._narrow.num_outputs))
-
-
-def _rotate(vectors: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Tensor) -> None:
-    """``(a, b) -> (a cos - b sin, b cos + a sin)`` with a and b the halves of each head, in float32.
-
-    Args:
-        vectors: `[rows, heads, head_dim]`.
-        cos: `[rows, head_dim / 2]`, float32.
-        out: `[heads, rows, head_dim]`, written over.
-
-    Source: transformers `apply_rotary_pos_emb_vision`.
-    """
-    first, second = vectors.transpose(0, 1).float().chunk(2, dim=-1)
-    rotated = out if out.dtype == torch.float32 else torch.empty_like(out, dtype=torch.float32)
-    above, below = rotated.chunk(2, dim=-1)
-    torch.mul(first, cos, out=above).addcmul_(second, sin, value=-1)
-    torch.mul(second, cos, out=below).addcmul_(first, sin)
-    if rotated is not out:
-        out.copy_(rotated)

@@ -1,7 +1,7 @@
 """The vision tower's positions and rotary angles of a grid, which depend on no pixel, kept per grid."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from transformers import Qwen3VLVisionModel
@@ -14,8 +14,7 @@ MAX_BYTES = 64 << 20
 """Of all tables that are kept: those of the true 2B shape at 1024 × 1024 pixels take 18 MB in float32."""
 
 
-@dataclass(frozen=True, slots=True)
-class GridTables:
+class GridTables(NamedTuple):
     """Of one grid, rows in merge order.
 
     Attributes:
@@ -27,11 +26,6 @@ class GridTables:
     position: torch.Tensor
     cos: torch.Tensor
     sin: torch.Tensor
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables."""
-        return self.position.nbytes + self.cos.nbytes + self.sin.nbytes
 
 
 class TowerTables:
@@ -61,13 +55,16 @@ class TowerTables:
             self._kept.move_to_end(grid)
             return self._kept[grid]
         made = self._kept[grid] = self._make(height, width)
-        self.num_bytes += made.nbytes
+        self.num_bytes += sum(table.nbytes for table in made)
         while self.num_bytes > MAX_BYTES and len(self._kept) > 1:
-            self.num_bytes -= self._kept.popitem(last=False)[1].nbytes
+            _, oldest = self._kept.popitem(last=False)
+            self.num_bytes -= sum(table.nbytes for table in oldest)
         return made
 
     def _make(self, height: int, width: int) -> GridTables:
-        row, column = _merge_order(height, width, self._learned.device)
+        index = torch.arange(height * width, device=self._learned.device)
+        walk = index.view(height // MERGE, MERGE, width // MERGE, MERGE).transpose(1, 2).flatten()
+        row, column = walk // width, walk % width
         angles = torch.cat([row[:, None] * self._frequencies, column[:, None] * self._frequencies], dim=-1)
         position = self._resampled(height, width, row, column).to(self._learned.dtype) + self._bias
         return GridTables(position, angles.cos(), angles.sin())
@@ -84,13 +81,6 @@ class TowerTables:
             for beside, horizontal in ((left, 1 - along), (right, along)):
                 total += self._learned[at * side + beside] * (vertical * horizontal)[:, None]
         return total
-
-
-def _merge_order(height: int, width: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Row and column of each patch, `[patches]`, walking 2 × 2 merge blocks."""
-    index = torch.arange(height * width, device=device).view(height // MERGE, MERGE, width // MERGE, MERGE)
-    flat = index.transpose(1, 2).flatten()
-    return flat // width, flat % width
 
 
 def _taps(length: int, side: int, index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

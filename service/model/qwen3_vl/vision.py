@@ -25,9 +25,6 @@ class VisionTower:
     def __init__(self, model: Qwen3VLModel, *, make: MakeProduct = as_it_is) -> None:
         """Keep the stock tower, and what is made of its weights once.
 
-        Args:
-            make: how matrix products are run; as the checkpoint has them when not given.
-
         Raises:
             ModelError: the tower's activation is not the one that is built in.
         """
@@ -63,7 +60,12 @@ class VisionTower:
         """
         height, width = pixels.shape[-3:-1]
         tables = self._tables.of(height // PATCH, width // PATCH)
-        states = self._projected(pixels.to(self.device), tables.position)
+        pixels = pixels.to(self.device)
+        if pixels.ndim == 3:
+            patches, weight = patchify(pixels, self.dtype), self._patch_weight
+        else:
+            patches, weight = torch.cat([patchify(frame, self.dtype) for frame in pixels], dim=-1), self._pair_weight
+        states = torch.addmm(tables.position, patches, weight)
         config = self.visual.config
         space = Workspace.for_patches(states, config.num_heads, config.intermediate_size)
         levels = []
@@ -75,12 +77,6 @@ class VisionTower:
         if features.shape[0] != height * width // (PATCH * MERGE) ** 2:
             raise RuntimeError("the vision tower gave another number of tokens than the grid says. This is a bug.")
         return features
-
-    def _projected(self, pixels: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-        if pixels.ndim == 3:
-            return torch.addmm(position, patchify(pixels, self.dtype), self._patch_weight)
-        patches = torch.cat([patchify(frame, self.dtype) for frame in pixels], dim=-1)
-        return torch.addmm(position, patches, self._pair_weight)
 
 
 def fold_still(weight: torch.Tensor) -> torch.Tensor:
