@@ -7,7 +7,6 @@ makes one item of each batch `is_longer` at random, and so of one item always th
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +22,7 @@ from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
 from service.model.two_tower.clap_check import ClapCheck
 from service.model.two_tower.clap_mel import ClapMel
-from service.model.two_tower.single_items import by_length, embed_single_items
+from service.model.two_tower.single_items import by_length, split_items
 
 
 class Clap:
@@ -83,9 +82,12 @@ class Clap:
     @torch.inference_mode()
     def embed(self, batch: PackedBatch) -> torch.Tensor:
         """Audio files' vectors as they came; texts through their tower, equal lengths together."""
-        return embed_single_items(
-            batch, self.hidden_size, self.device, partial(by_length, device=self.device, embed=self._embed_texts)
-        )
+        vectors, texts, rows = split_items(batch, self.hidden_size, self.device)
+        if texts:
+            groups, places = by_length(texts)
+            found = [self.stock.get_text_features(input_ids=ids.to(self.device)).pooler_output for ids in groups]
+            vectors[rows] = torch.cat(found)[places].float()
+        return vectors
 
     def probes(self) -> Sequence[Probe]:
         """An audio file, and texts of two lengths."""
@@ -95,7 +97,3 @@ class Clap:
     def stock_vector(self, probe: Probe) -> torch.Tensor:
         """See `ClapCheck.vector`."""
         return self._check.vector(probe)
-
-    def _embed_texts(self, token_ids: torch.Tensor) -> torch.Tensor:
-        vectors: torch.Tensor = self.stock.get_text_features(input_ids=token_ids).pooler_output
-        return vectors

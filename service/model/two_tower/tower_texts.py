@@ -9,25 +9,18 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from service.model.packed.packed_attention import PACKED
 from service.model.packed.segments import Segments, plan_segments
-from service.model.two_tower.single_items import by_length
+from service.model.two_tower.single_items import Index, by_length
 
 OLD_END = 2
 """End token of configurations of old, which is none: there the token with the largest number is pooled."""
 
-Index = NDArray[np.int64]
-
 
 class TowerTexts:
-    """A text tower with its projection.
-
-    Args:
-        is_padded: all texts have one length.
-    """
+    """A text tower with its projection; all texts have one length where it `is_padded`."""
 
     def __init__(self, stock: PreTrainedModel, *, is_padded: bool) -> None:
         self._stock: Any = stock
@@ -41,9 +34,9 @@ class TowerTexts:
     def vectors(self, texts: list[Index]) -> torch.Tensor:
         """Raw vectors, `[texts, hidden]`, in the model's dtype, on the device."""
         if self._is_padded:
-            return by_length(
-                texts, self._stock.device, self._as_they_are
-            )  # several only where a client sends token ids
+            groups, places = by_length(texts)  # several groups only where a client sends token ids
+            embed, device = self._stock.get_text_features, self._stock.device
+            return torch.cat([embed(input_ids=ids.to(device)).pooler_output for ids in groups])[places]
         lengths = [len(text) for text in texts]
         token_ids = np.concatenate(texts)
         plan = plan_segments(token_ids, lengths, np.zeros(0, np.int64), may_share=False)
@@ -56,10 +49,6 @@ class TowerTexts:
             chosen = self._tower.final_layer_norm(chosen)
         projected: torch.Tensor = self._stock.text_projection(chosen)
         return projected
-
-    def _as_they_are(self, token_ids: torch.Tensor) -> torch.Tensor:
-        vectors: torch.Tensor = self._stock.get_text_features(input_ids=token_ids).pooler_output
-        return vectors
 
     def _states(self, token_ids: Index, plan: Segments) -> torch.Tensor:
         """All texts through the layers, `[total_tokens, width]`."""

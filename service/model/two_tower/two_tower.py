@@ -18,7 +18,7 @@ from service.checkpoint.image_processor import Scaling, read_scaling
 from service.model.embedding_model import Grid, Probe, Tower
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
-from service.model.two_tower.single_items import embed_single_items
+from service.model.two_tower.single_items import split_items
 from service.model.two_tower.tower_texts import TowerTexts
 from service.model.two_tower.two_tower_check import TwoTowerCheck
 
@@ -82,7 +82,10 @@ class TwoTower:
     @torch.inference_mode()
     def embed(self, batch: PackedBatch) -> torch.Tensor:
         """Images' vectors as they came; texts through their tower."""
-        return embed_single_items(batch, self.hidden_size, self.device, self._texts.vectors)
+        vectors, texts, rows = split_items(batch, self.hidden_size, self.device)
+        if texts:
+            vectors[rows] = self._texts.vectors(texts).float()
+        return vectors
 
     def probes(self) -> Sequence[Probe]:
         """Texts of two lengths, one of them twice, and an image."""
