@@ -1,5 +1,6 @@
 """Prometheus series of the service; series whose label values are fixed exist from the start."""
 
+from collections.abc import Sequence
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
@@ -21,130 +22,91 @@ LAGS = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 2,
 AGES = (1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600)
 TOKENS = (16, 64, 256, 1024, 4096, 16384, 65536)
 
-REQUESTS = Counter(
-    "cenote_requests_total", "Requests answered, by route and status", ["route", "status"], registry=REGISTRY
-)
-REQUEST_SECONDS = Histogram(
-    "cenote_request_seconds",
-    "Time from a request's first byte to its answer",
-    ["route"],
-    buckets=SECONDS,
-    registry=REGISTRY,
-)
-STAGE_SECONDS = Histogram(
-    "cenote_stage_seconds",
-    "Time of a request in each stage",
-    ["stage"],
-    buckets=SECONDS,
-    registry=REGISTRY,
-)
-INPUTS = Histogram("cenote_inputs_per_request", "Inputs of a request", buckets=SIZES, registry=REGISTRY)
-TRUNCATED = Counter("cenote_truncated_inputs_total", "Inputs whose text was truncated", registry=REGISTRY)
-ERRORS = Counter(
-    "cenote_errors_total", "Errors sent, by code; items of per_item answers included", ["code"], registry=REGISTRY
-)
-STREAMS = Gauge("cenote_streams", "Open streams of lines", registry=REGISTRY)
-STREAM_LINES = Counter("cenote_stream_lines_total", "Stream lines answered", ["end"], registry=REGISTRY)
 
-REFUSED_CONNECTIONS = Counter(
-    "cenote_refused_connections_total", "Connections refused before a request was read", ["code"], registry=REGISTRY
-)
-SLOW_CONNECTIONS = Counter(
-    "cenote_slow_connections_total", "Connections closed because the client was slow", ["phase"], registry=REGISTRY
-)
-LIMIT = Gauge("cenote_limit", "Value of every numeric setting", ["name"], registry=REGISTRY)
+def _counter(name: str, about: str, *labels: str) -> Counter:
+    return Counter(name, about, labels, registry=REGISTRY)
 
-LOOP_LAG = Histogram(
-    "cenote_event_loop_lag_seconds", "Delay of a timer on the front's event loop", buckets=LAGS, registry=REGISTRY
-)
-LOOP_HELD = Histogram(
-    "cenote_event_loop_held_seconds",
-    "The same delay without time spent waiting for a core",
-    buckets=LAGS,
-    registry=REGISTRY,
-)
 
-QUEUE_INPUTS = Gauge("cenote_queue_inputs", "Inputs admitted and not yet answered", registry=REGISTRY)
-QUEUE_TOKENS = Gauge("cenote_queue_tokens", "Tokens admitted and not yet answered", registry=REGISTRY)
-QUEUE_BYTES = Gauge("cenote_queue_bytes", "Bytes of request bodies and large answers in memory", registry=REGISTRY)
-ANSWER_BYTES = Gauge("cenote_answer_bytes", "Bytes of large answers until they are sent", registry=REGISTRY)
-ENGINE_READY = Gauge("cenote_engine_ready", "1 while the last health probe matched", registry=REGISTRY)
-ENGINE_RESTARTS = Counter("cenote_engine_restarts_total", "Engine processes that ended unexpectedly", registry=REGISTRY)
-ENGINE_STUCK = Counter("cenote_engine_stuck_total", "Engine processes killed by the watchdog", registry=REGISTRY)
-WRONG_ANSWERS = Counter("cenote_known_answer_mismatches_total", "Health probes with a wrong vector", registry=REGISTRY)
-BREAKER_OPEN = Gauge(
-    "cenote_engine_breaker_open", "1 while engines are not restarted, since too many died", registry=REGISTRY
+def _gauge(name: str, about: str, *labels: str) -> Gauge:
+    return Gauge(name, about, labels, registry=REGISTRY)
+
+
+def _histogram(name: str, about: str, buckets: Sequence[float], *labels: str) -> Histogram:
+    return Histogram(name, about, labels, registry=REGISTRY, buckets=buckets)
+
+
+REQUESTS = _counter("cenote_requests_total", "Requests answered, by route and status", "route", "status")
+REQUEST_SECONDS = _histogram(
+    "cenote_request_seconds", "Time from a request's first byte to its answer", SECONDS, "route"
 )
-REQUESTS_SENT_AGAIN = Counter(
-    "cenote_inputs_sent_again_total",
-    "Inputs not yet started that were retried on the next engine",
-    registry=REGISTRY,
+STAGE_SECONDS = _histogram("cenote_stage_seconds", "Time of a request in each stage", SECONDS, "stage")
+INPUTS = _histogram("cenote_inputs_per_request", "Inputs of a request", SIZES)
+TRUNCATED = _counter("cenote_truncated_inputs_total", "Inputs whose text was truncated")
+ERRORS = _counter("cenote_errors_total", "Errors sent, by code; items of per_item answers included", "code")
+STREAMS = _gauge("cenote_streams", "Open streams of lines")
+STREAM_LINES = _counter("cenote_stream_lines_total", "Stream lines answered", "end")
+
+REFUSED_CONNECTIONS = _counter(
+    "cenote_refused_connections_total", "Connections refused before a request was read", "code"
+)
+SLOW_CONNECTIONS = _counter("cenote_slow_connections_total", "Connections closed because the client was slow", "phase")
+LIMIT = _gauge("cenote_limit", "Value of every numeric setting", "name")
+
+LOOP_LAG = _histogram("cenote_event_loop_lag_seconds", "Delay of a timer on the front's event loop", LAGS)
+LOOP_HELD = _histogram("cenote_event_loop_held_seconds", "The same delay without time spent waiting for a core", LAGS)
+
+QUEUE_INPUTS = _gauge("cenote_queue_inputs", "Inputs admitted and not yet answered")
+QUEUE_TOKENS = _gauge("cenote_queue_tokens", "Tokens admitted and not yet answered")
+QUEUE_BYTES = _gauge("cenote_queue_bytes", "Bytes of request bodies and large answers in memory")
+ANSWER_BYTES = _gauge("cenote_answer_bytes", "Bytes of large answers until they are sent")
+ENGINE_READY = _gauge("cenote_engine_ready", "1 while the last health probe matched")
+ENGINE_RESTARTS = _counter("cenote_engine_restarts_total", "Engine processes that ended unexpectedly")
+ENGINE_STUCK = _counter("cenote_engine_stuck_total", "Engine processes killed by the watchdog")
+WRONG_ANSWERS = _counter("cenote_known_answer_mismatches_total", "Health probes with a wrong vector")
+BREAKER_OPEN = _gauge("cenote_engine_breaker_open", "1 while engines are not restarted, since too many died")
+REQUESTS_SENT_AGAIN = _counter(
+    "cenote_inputs_sent_again_total", "Inputs not yet started that were retried on the next engine"
 )
 
-BATCH_REQUESTS = Histogram("cenote_batch_inputs", "Inputs of a forward", buckets=SIZES, registry=REGISTRY)
-BATCH_TOKENS = Histogram("cenote_batch_tokens", "Tokens of a forward", buckets=TOKENS, registry=REGISTRY)
-STEP_SECONDS = Histogram(
-    "cenote_step_seconds",
-    "Time of an engine step: encoding of images, or forward",
-    ["kind"],
-    buckets=SECONDS,
-    registry=REGISTRY,
+BATCH_REQUESTS = _histogram("cenote_batch_inputs", "Inputs of a forward", SIZES)
+BATCH_TOKENS = _histogram("cenote_batch_tokens", "Tokens of a forward", TOKENS)
+STEP_SECONDS = _histogram(
+    "cenote_step_seconds", "Time of an engine step: encoding of images, or forward", SECONDS, "kind"
 )
-VISION_ENCODES = Counter("cenote_vision_encodes_total", "Images encoded by the vision tower", registry=REGISTRY)
-ARENA_BYTES = Gauge("cenote_pixel_arena_bytes", "Shared memory in use for pixels", registry=REGISTRY)
-UUID_STORE_BYTES = Gauge("cenote_uuid_store_bytes", "Bytes of images kept under clients' uuids", registry=REGISTRY)
-IMAGES_DECODED = Counter("cenote_pictures_decoded_total", "Images and pairs of video frames decoded", registry=REGISTRY)
-VIDEOS_DECODED = Counter("cenote_videos_decoded_total", "Video files decoded", registry=REGISTRY)
-AUDIOS_DECODED = Counter("cenote_sounds_decoded_total", "Audio files decoded", registry=REGISTRY)
-DECODE_BYTES = Gauge("cenote_decode_bytes", "Memory of running decodes", registry=REGISTRY)
-DECODE_WORKERS_REPLACED = Counter(
-    "cenote_decode_workers_replaced_total",
-    "Decoder processes replaced after they were killed or ended",
-    ["reason"],
-    registry=REGISTRY,
+VISION_ENCODES = _counter("cenote_vision_encodes_total", "Images encoded by the vision tower")
+ARENA_BYTES = _gauge("cenote_pixel_arena_bytes", "Shared memory in use for pixels")
+UUID_STORE_BYTES = _gauge("cenote_uuid_store_bytes", "Bytes of images kept under clients' uuids")
+IMAGES_DECODED = _counter("cenote_pictures_decoded_total", "Images and pairs of video frames decoded")
+VIDEOS_DECODED = _counter("cenote_videos_decoded_total", "Video files decoded")
+AUDIOS_DECODED = _counter("cenote_sounds_decoded_total", "Audio files decoded")
+DECODE_BYTES = _gauge("cenote_decode_bytes", "Memory of running decodes")
+DECODE_WORKERS_REPLACED = _counter(
+    "cenote_decode_workers_replaced_total", "Decoder processes replaced after they were killed or ended", "reason"
 )
-DECODE_STDERR_BYTES = Counter(
-    "cenote_decode_stderr_bytes_total", "Bytes that codecs wrote to stderr", registry=REGISTRY
+DECODE_STDERR_BYTES = _counter("cenote_decode_stderr_bytes_total", "Bytes that codecs wrote to stderr")
+PRECOMPUTED = _counter("cenote_precomputed_images_total", "Images sent as features")
+MEDIA_FETCHES = _counter("cenote_media_fetches_total", "Media fetched by URL, by outcome", "outcome")
+MEDIA_FETCHED_BYTES = _counter("cenote_media_fetched_bytes_total", "Bytes of media fetched by URL")
+MEDIA_MEMORY_BYTES = _gauge("cenote_media_memory_bytes", "Bytes of fetched images kept for revalidation")
+CACHE_HITS = _counter("cenote_encoder_cache_hits_total", "Images whose features were cached")
+CACHE_MISSES = _counter("cenote_encoder_cache_misses_total", "Images that had to be encoded")
+CACHE_BYTES = _gauge("cenote_encoder_cache_bytes", "Bytes of features on the device")
+CACHE_ENTRIES = _gauge("cenote_encoder_cache_entries", "Images with features on the device")
+CACHE_EVICTIONS = _counter("cenote_encoder_cache_evictions_total", "Features evicted from the device")
+CACHE_SAVED_SECONDS = _counter("cenote_encoder_cache_saved_seconds_total", "Seconds of encoding that cache hits saved")
+EVICTION_AGE = _histogram(
+    "cenote_encoder_cache_eviction_age_seconds", "Age of features evicted from a tier", AGES, "tier"
 )
-PRECOMPUTED = Counter("cenote_precomputed_images_total", "Images sent as features", registry=REGISTRY)
-MEDIA_FETCHES = Counter(
-    "cenote_media_fetches_total", "Media fetched by URL, by outcome", ["outcome"], registry=REGISTRY
-)
-MEDIA_FETCHED_BYTES = Counter("cenote_media_fetched_bytes_total", "Bytes of media fetched by URL", registry=REGISTRY)
-MEDIA_MEMORY_BYTES = Gauge(
-    "cenote_media_memory_bytes", "Bytes of fetched images kept for revalidation", registry=REGISTRY
-)
-CACHE_HITS = Counter("cenote_encoder_cache_hits_total", "Images whose features were cached", registry=REGISTRY)
-CACHE_MISSES = Counter("cenote_encoder_cache_misses_total", "Images that had to be encoded", registry=REGISTRY)
-CACHE_BYTES = Gauge("cenote_encoder_cache_bytes", "Bytes of features on the device", registry=REGISTRY)
-CACHE_ENTRIES = Gauge("cenote_encoder_cache_entries", "Images with features on the device", registry=REGISTRY)
-CACHE_EVICTIONS = Counter("cenote_encoder_cache_evictions_total", "Features evicted from the device", registry=REGISTRY)
-CACHE_SAVED_SECONDS = Counter(
-    "cenote_encoder_cache_saved_seconds_total", "Seconds of encoding that cache hits saved", registry=REGISTRY
-)
-EVICTION_AGE = Histogram(
-    "cenote_encoder_cache_eviction_age_seconds",
-    "Age of features evicted from a tier",
-    ["tier"],
-    buckets=AGES,
-    registry=REGISTRY,
-)
-RESULT_HITS = Counter("cenote_result_cache_hits_total", "Inputs whose vector was cached", registry=REGISTRY)
-RESULT_MISSES = Counter("cenote_result_cache_misses_total", "Inputs whose vector was not cached", registry=REGISTRY)
-RESULT_BYTES = Gauge("cenote_result_cache_bytes", "Bytes of cached vectors, overhead included", registry=REGISTRY)
-RESULT_ENTRIES = Gauge("cenote_result_cache_entries", "Prompts with a cached vector", registry=REGISTRY)
-RESULT_EVICTIONS = Counter("cenote_result_cache_evictions_total", "Cached vectors evicted", registry=REGISTRY)
-DEDUPLICATED = Counter(
-    "cenote_requests_deduplicated_total", "Inputs answered by the forward of an identical one", registry=REGISTRY
-)
-SHARED_VECTOR_HITS = Counter(
-    "cenote_shared_vector_hits_total", "Inputs whose vector was on the shared server", registry=REGISTRY
-)
-SHARED_VECTOR_MISSES = Counter(
-    "cenote_shared_vector_misses_total", "Inputs whose vector was not on the shared server", registry=REGISTRY
-)
+RESULT_HITS = _counter("cenote_result_cache_hits_total", "Inputs whose vector was cached")
+RESULT_MISSES = _counter("cenote_result_cache_misses_total", "Inputs whose vector was not cached")
+RESULT_BYTES = _gauge("cenote_result_cache_bytes", "Bytes of cached vectors, overhead included")
+RESULT_ENTRIES = _gauge("cenote_result_cache_entries", "Prompts with a cached vector")
+RESULT_EVICTIONS = _counter("cenote_result_cache_evictions_total", "Cached vectors evicted")
+DEDUPLICATED = _counter("cenote_requests_deduplicated_total", "Inputs answered by the forward of an identical one")
+SHARED_VECTOR_HITS = _counter("cenote_shared_vector_hits_total", "Inputs whose vector was on the shared server")
+SHARED_VECTOR_MISSES = _counter("cenote_shared_vector_misses_total", "Inputs whose vector was not on the shared server")
 TIER_COUNTERS = {
-    f"num_{name}": Counter(f"cenote_encoder_cache_tier_{name}_total", about, ["tier"], registry=REGISTRY)
+    f"num_{name}": _counter(f"cenote_encoder_cache_tier_{name}_total", about, "tier")
     for name, about in (
         ("hits", "Features found in a tier"),
         ("misses", "Features not found in a tier"),
@@ -153,23 +115,18 @@ TIER_COUNTERS = {
     )
 }
 TIER_GAUGES = {
-    f"num_{name}": Gauge(f"cenote_encoder_cache_tier_{name}", about, ["tier"], registry=REGISTRY)
+    f"num_{name}": _gauge(f"cenote_encoder_cache_tier_{name}", about, "tier")
     for name, about in (
         ("bytes", "Bytes in a tier; not known of Valkey"),
         ("entries", "Images in a tier; not known of Valkey"),
     )
 }
-TIER_CORRUPT = Counter(
-    "cenote_encoder_cache_tier_corrupt_total", "Damaged values found in a shared tier", ["tier"], registry=REGISTRY
-)
-TIER_UP = Gauge(
-    "cenote_encoder_cache_tier_up", "1 while the last use of a shared tier succeeded", ["tier"], registry=REGISTRY
-)
-TIER_LAST_SUCCESS = Gauge(
+TIER_CORRUPT = _counter("cenote_encoder_cache_tier_corrupt_total", "Damaged values found in a shared tier", "tier")
+TIER_UP = _gauge("cenote_encoder_cache_tier_up", "1 while the last use of a shared tier succeeded", "tier")
+TIER_LAST_SUCCESS = _gauge(
     "cenote_encoder_cache_tier_last_success_timestamp_seconds",
     "When a use of a shared tier last succeeded; 0 before",
-    ["tier"],
-    registry=REGISTRY,
+    "tier",
 )
 SHARED_TIERS = ("disk", "valkey")
 """Tiers that several processes use. Their health series exist once an engine has reported them."""
