@@ -29,12 +29,10 @@ ARCHITECTURES: dict[str, Loader] = {
 def load_model(
     architecture: str, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode
 ) -> EmbeddingModel:
-    """Load a checkpoint.
+    """Load a checkpoint; a `dtype` of None is its own.
 
     Args:
         architecture: a profile's; `text_encoder:NAME` has the class of transformers that loads the weights.
-        device: where to put the weights.
-        dtype: of the weights; None: the checkpoint's own.
     """
     kind, _, model_class = architecture.partition(":")
     if model_class:

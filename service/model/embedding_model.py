@@ -85,11 +85,7 @@ class EmbeddingModel(Protocol):
     def patch_size(self) -> int: ...  # noqa: D102
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
-        """Position ids of one prompt, `[rows, num_tokens]`.
-
-        Args:
-            placeholders: offset and grid of each image, in order.
-        """
+        """Position ids of one prompt, `[rows, num_tokens]`, from the offset and grid of each image, in order."""
         ...
 
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:

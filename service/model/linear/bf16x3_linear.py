@@ -56,13 +56,7 @@ def _at_least(numbers: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
 class Bf16x3Linear:
     """``x Wᵀ + b = x₀ Wᵀ + x₁ Wᵀ + x₂ Wᵀ + b`` where ``x = x₀ + x₁ + x₂`` and all four factors are bfloat16.
 
-    Args:
-        linear: its weight in bfloat16; its bias, if any, in float32.
-        gemm: a product of bfloat16 that adds up in float32.
-        scratch: shared with the model's other products.
-
-    Attributes:
-        num_outputs: width of what comes out.
+    The bias, if any, is float32. `scratch` is shared with the model's other products.
     """
 
     def __init__(self, linear: Linear, gemm: Gemm, scratch: Scratch) -> None:
@@ -73,11 +67,11 @@ class Bf16x3Linear:
         self._scratch = scratch
 
     def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """Write the product; `x` is `[rows, inputs]`, `out` `[rows, outputs]`, both float32."""
+        """See `Product`; both tensors are float32."""
         return self._multiply(x, out, 0.0)
 
     def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """Add the product to `out`."""
+        """See `Product`."""
         return self._multiply(x, out, 1.0)
 
     def _multiply(self, x: torch.Tensor, out: torch.Tensor, beta: float) -> torch.Tensor:
@@ -125,11 +119,7 @@ def is_bfloat16(weight: torch.Tensor) -> bool:
 
 
 class MakeBf16x3:
-    """A `MakeProduct`: three products for a weight in bfloat16, torch's one for any other.
-
-    Args:
-        gemm: a product of bfloat16 that adds up in float32.
-    """
+    """A `MakeProduct`: three products for a weight in bfloat16, torch's one for any other."""
 
     def __init__(self, gemm: Gemm) -> None:
         self._gemm = gemm

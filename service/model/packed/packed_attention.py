@@ -7,7 +7,9 @@ Out: the mixtures. transformers builds no mask for an implementation that it has
 Source: transformers 5.23 `AttentionInterface`, `masking_utils._preprocess_mask_arguments`, `sdpa_attention_forward`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from transformers import AttentionInterface
@@ -59,6 +61,19 @@ def attend_packed(
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     window = AttentionWindow(is_causal is True or calls_itself_causal(module), sliding_window)
     return attend(q, k, v, packing, q.shape[-1] ** -0.5 if scaling is None else scaling, out, window)[None], None
+
+
+@contextmanager
+def stock_attention(implementation: str, *configs: Any) -> Iterator[None]:
+    """One of transformers' own implementations in the place of these configurations', for the known-answer check."""
+    ours = [config._attn_implementation for config in configs]
+    try:
+        for config in configs:
+            config._attn_implementation = implementation
+        yield
+    finally:
+        for config, own in zip(configs, ours, strict=True):
+            config._attn_implementation = own
 
 
 def calls_itself_causal(module: torch.nn.Module) -> bool:

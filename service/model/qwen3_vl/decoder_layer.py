@@ -19,14 +19,10 @@ Angles = tuple[torch.Tensor, torch.Tensor]
 
 
 class DecoderLayer:
-    """One layer.
-
-    Args:
-        is_last: queries are also computed apart from keys and values.
+    """One layer; of the last one queries are also computed apart from keys and values.
 
     Attributes:
         num_heads: query heads.
-        num_kv_heads: heads of keys and values.
         scaling: factor of the attention scores.
     """
 

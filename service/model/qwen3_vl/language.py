@@ -101,11 +101,7 @@ class LanguageModel:
         return normed[self._on_device(np.argsort(segments.order) if last_only else segments.row)]
 
     def _angles(self, states: torch.Tensor, position_ids: torch.Tensor) -> Angles:
-        """Cosine and sine of each row and frequency, once per batch; the stock module holds each twice.
-
-        Args:
-            position_ids: `[3, num_rows]`: temporal, height, width.
-        """
+        """Cosine and sine at positions `[3, num_rows]`, once per batch; the stock module holds each twice."""
         cos, sin = self._rotary(states, position_ids.unsqueeze(1))
         half = cos.shape[-1] // 2
         return cos[0, :, None, :half].contiguous(), sin[0, :, None, :half].contiguous()

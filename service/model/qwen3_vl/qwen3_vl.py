@@ -165,10 +165,6 @@ def patchify(pixels: torch.Tensor) -> torch.Tensor:
 
 
 def patchify_pair(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """The same for two frames of a video: each patch has one after the other where a still image stands twice.
-
-    Args:
-        first: `[height, width, 3]`, uint8, the earlier frame.
-    """
+    """The same for two frames of a video: each patch has one after the other where a still image stands twice."""
     halves = [patchify(frame).view(-1, 3, TEMPORAL, PATCH * PATCH) for frame in (first, second)]
     return torch.stack([halves[0][:, :, 0], halves[1][:, :, 1]], dim=2).flatten(1)

@@ -50,10 +50,7 @@ class Workspace:
 
 
 class TowerBlock:
-    """``states += attention(norm(states)); states += mlp(norm(states))``.
-
-    Args:
-        block: of the stock tower, whose weights these are.
+    """``states += attention(norm(states)); states += mlp(norm(states))``, on the weights of the stock block.
 
     Source: transformers `Qwen3VLVisionBlock.forward`.
     """
@@ -65,11 +62,7 @@ class TowerBlock:
         self._widen, self._narrow = make(fuse([block.mlp.linear_fc1])), make(fuse([block.mlp.linear_fc2]))
 
     def run(self, states: torch.Tensor, tables: GridTables, space: Workspace) -> None:
-        """Change `states` in place.
-
-        Args:
-            states: `[patches, hidden]`.
-        """
+        """Change `states`, `[patches, hidden]`, in place."""
         chunks = [slice(start, start + space.chunk) for start in range(0, len(states), space.chunk)]
         for rows in chunks:
             self._project(states[rows], tables, rows, space)
@@ -100,9 +93,6 @@ class TowerBlock:
 
 class TowerMerger:
     """``W₂ gelu(W₁ x)`` with x the norm of four patches, or of each of them before they stand side by side.
-
-    Args:
-        merger: the stock one, whose weights these are.
 
     Source: transformers `Qwen3VLVisionPatchMerger.forward`.
     """

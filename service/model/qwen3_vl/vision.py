@@ -86,10 +86,7 @@ def fold_still(weight: torch.Tensor) -> torch.Tensor:
     halves, applied once, gives the same.
 
     Args:
-        weight: `[hidden, 3, 2, 16, 16]`, of the stock tower's convolution.
-
-    Returns:
-        `[hidden, 768]`, in the dtype of `weight`.
+        weight: `[hidden, 3, 2, 16, 16]`, of the stock tower's convolution; becomes `[hidden, 768]`.
 
     Source: vllm-project/vllm#44787, which does so before its tower.
     """
@@ -97,12 +94,8 @@ def fold_still(weight: torch.Tensor) -> torch.Tensor:
 
 
 def lay_halves(weight: torch.Tensor) -> torch.Tensor:
-    """The patch projection for patches of two frames, laid side by side: frame, channel, y, x.
+    """The patch projection for patches of two frames, laid side by side: `[hidden, 1536]`; frame, channel, y, x.
 
-    Args:
-        weight: `[hidden, 3, 2, 16, 16]`, of the stock tower's convolution, which has the frame after the channel.
-
-    Returns:
-        `[hidden, 1536]`, in the dtype of `weight`.
+    The stock tower's convolution, `[hidden, 3, 2, 16, 16]`, has the frame after the channel.
     """
     return weight.transpose(1, 2).flatten(1)

@@ -13,7 +13,7 @@ from transformers import ColQwen2ForRetrieval, PreTrainedModel
 from cenote_kernels import PoolingMode
 from service.model.embedding_model import Probe
 from service.model.load import load_stock
-from service.model.packed.packed_attention import PACKED
+from service.model.packed.packed_attention import stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import plan_segments
 from service.model.positions import plain_positions
@@ -22,11 +22,7 @@ from service.model.stock.stock_vlm import StockVlm
 
 
 class ColQwen2(StockVlm):
-    """An `EmbeddingModel` whose profile's pooling is `multi_vector`.
-
-    Args:
-        patches: how the tower takes pixels.
-    """
+    """An `EmbeddingModel` whose profile's pooling is `multi_vector`."""
 
     def __init__(self, retrieval: PreTrainedModel, patches: StillPatches) -> None:
         self._retrieval = cast(Any, retrieval)
@@ -64,9 +60,6 @@ class ColQwen2(StockVlm):
                 "pixel_values": patches[None],
                 "image_grid_thw": torch.tensor([probe.grid_thw], device=self.device),
             }
-        try:
-            self._language.config._attn_implementation = "sdpa"
+        with stock_attention("sdpa", self._language.config):
             vectors: torch.Tensor = self._retrieval(**inputs, use_cache=False).embeddings[0]
-        finally:
-            self._language.config._attn_implementation = PACKED
         return vectors

@@ -61,9 +61,6 @@ class DenseHead:
     def load(cls, folder: Path, device: torch.device, width: int) -> "DenseHead":
         """From the folders that `modules.json` names.
 
-        Args:
-            device: where to put the weights.
-
         Raises:
             ModelError: weights are missing, have other shapes, or do not follow each other.
         """

@@ -18,7 +18,7 @@ from transformers import AutoModel, PreTrainedModel
 from cenote_kernels import PoolingMode, pool, scatter
 from service.model.embedding_model import Grid, Probe, Tower
 from service.model.load import load_stock
-from service.model.packed.packed_attention import PACKED
+from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Segments, plan_segments
 from service.model.positions import plain_positions, rope_positions
@@ -35,11 +35,7 @@ class StockVlm:
 
     Args:
         stock: a module with `visual`, `language_model` and `get_image_features`.
-        patches: how the tower takes pixels.
         of_image: in a prompt with an image, pool from `<|vision_start|>` to `<|vision_end|>` alone.
-
-    Attributes:
-        stock: the module whose layers run.
     """
 
     def __init__(
@@ -160,10 +156,9 @@ class StockVlm:
         if self._number is plain_positions:
             inputs["position_ids"] = torch.arange(ids.shape[1], device=self.device).expand(3, 1, -1)
         try:
-            self._language.config._attn_implementation = "sdpa"
-            states: torch.Tensor = self.stock(**inputs, use_cache=False).last_hidden_state[0]
+            with stock_attention("sdpa", self._language.config):
+                states: torch.Tensor = self.stock(**inputs, use_cache=False).last_hidden_state[0]
         finally:
-            self._language.config._attn_implementation = PACKED
             self.stock.rope_deltas = None
         start, stop = self._span(0, len(states), np.arange(probe.offset, probe.offset + probe.num_tokens))
         return pool(states[start:stop], torch.tensor([0, stop - start], device=self.device), self._pooling)[0]

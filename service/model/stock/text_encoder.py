@@ -21,7 +21,7 @@ from service.checkpoint.config_files import STEADY_ROPES
 from service.errors import ModelError
 from service.model.embedding_model import Grid, Probe
 from service.model.load import load_stock
-from service.model.packed.packed_attention import PACKED
+from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Segments, plan_segments
 from service.model.stock.dense_head import DenseHead
@@ -37,13 +37,9 @@ NUM_PADS = 3
 
 
 class TextEncoder:
-    """An `EmbeddingModel` without images.
-
-    Args:
-        stock: the stock module, with its own attention.
+    """An `EmbeddingModel` without images, on the layers of a stock module.
 
     Attributes:
-        stock: the module whose layers run.
         is_packed: whether prompts of different lengths go through it together.
     """
 
@@ -155,12 +151,8 @@ class TextEncoder:
         num_tokens = len(probe.token_ids)
         ids = torch.tensor([[*probe.token_ids, *[self._pad_id] * NUM_PADS]], device=self.device)
         mask = torch.arange(ids.shape[1], device=self.device)[None] < num_tokens
-        ours = self._config._attn_implementation
-        self._config._attn_implementation = "eager"
-        try:
+        with stock_attention("eager", self._config):
             states = self.stock(input_ids=ids, attention_mask=mask.long(), use_cache=False).last_hidden_state
-        finally:
-            self._config._attn_implementation = ours
         hidden = states[0, :num_tokens]
         return self._head(pool(hidden, torch.tensor([0, num_tokens], device=self.device), self._pooling))[0]
 

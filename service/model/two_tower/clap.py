@@ -26,22 +26,14 @@ from service.model.two_tower.single_items import by_length, split_items
 
 
 class Clap:
-    """An `EmbeddingModel`.
-
-    Args:
-        stock: `ClapModel`.
-
-    Attributes:
-        stock: both towers.
-        patch_size: 1: an audio file has no sides.
-    """
+    """An `EmbeddingModel` on a `ClapModel`."""
 
     def __init__(self, stock: PreTrainedModel, numbers: ClapFeatures) -> None:
         self.stock: Any = stock
         self.device = stock.device
         self.dtype = stock.dtype
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters())
-        self.patch_size = 1
+        self.patch_size = 1  # an audio file has no sides
         self.placeholder_ids = {"audio": int(self.stock.config.text_config.vocab_size)}
         self.hidden_size = int(self.stock.config.projection_dim)
         self._numbers = numbers
@@ -67,11 +59,7 @@ class Clap:
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
-        """The audio's vector, `[1, hidden]`.
-
-        Args:
-            pixels: samples, float32 `[num_samples]`.
-        """
+        """The audio's vector, `[1, hidden]`, from its samples, `[num_samples]`, float32."""
         features = torch.from_numpy(self._mel.features(pixels.numpy()))[None]
         is_longer = torch.tensor([[True]], device=self.device)
         vector: torch.Tensor = self.stock.get_audio_features(

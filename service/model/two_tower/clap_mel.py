@@ -82,7 +82,6 @@ def mel_filters(numbers: ClapFeatures, *, is_slaney: bool) -> NDArray[np.float64
     """Triangles over the bins of a spectrum, their corners at equal steps on the mel scale.
 
     Args:
-        numbers: how many, from where to where.
         is_slaney: on Slaney's scale, each divided by its width; else HTK's, each of height 1.
 
     Returns:

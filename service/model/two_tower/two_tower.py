@@ -27,14 +27,9 @@ NAFLEX = "siglip2"
 
 
 class TwoTower:
-    """An `EmbeddingModel`.
-
-    Args:
-        stock: `CLIPModel`, `MetaClip2Model`, `ChineseCLIPModel`, `SiglipModel` or `Siglip2Model`.
-        scaling: how pixels become numbers.
+    """An `EmbeddingModel` on a `CLIPModel`, `MetaClip2Model`, `ChineseCLIPModel`, `SiglipModel` or `Siglip2Model`.
 
     Attributes:
-        stock: both towers.
         patch_size: pixels along one side of a unit of the grid: a patch of NaFlex, or the whole image.
     """
 

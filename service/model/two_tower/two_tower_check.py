@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 
 from service.checkpoint.image_processor import Scaling
 from service.model.embedding_model import Probe
+from service.model.packed.packed_attention import stock_attention
 
 NUM_PADS = 3
 """Padding of texts and of patches."""
@@ -24,7 +25,6 @@ class TwoTowerCheck:
     """Probes, and their vectors by the stock module.
 
     Args:
-        scaling: how pixels become numbers.
         patch_size: of a unit of the grid, pixels.
         is_padded: texts have one length, and padding is attended to.
     """
@@ -49,15 +49,8 @@ class TwoTowerCheck:
 
     def vector(self, probe: Probe) -> torch.Tensor:
         """The raw vector of a probe, `[hidden]`."""
-        configs = [self._stock.text_model.config, self._stock.vision_model.config]
-        ours = [config._attn_implementation for config in configs]
-        for config in configs:
-            config._attn_implementation = "eager"
-        try:
+        with stock_attention("eager", self._stock.text_model.config, self._stock.vision_model.config):
             found = self._text_output(probe.token_ids) if probe.pixels is None else self._image_output(probe.pixels)
-        finally:
-            for config, implementation in zip(configs, ours, strict=True):
-                config._attn_implementation = implementation
         vector: torch.Tensor = found.pooler_output[0]
         return vector
 
