@@ -56,7 +56,7 @@ class Tower:
 class EmbeddingModel(Protocol):
     """Media to features, packed prompts to raw vectors.
 
-    `architectures.ARCHITECTURES` binds it: from the architecture of a profile to the class that loads the checkpoint.
+    `architectures.load_model` binds it: from the architecture of a profile to the class that loads the checkpoint.
 
     Attributes:
         hidden_size: numbers of a raw vector.

@@ -1,7 +1,7 @@
 """Runs the model: media to features, packed requests to raw vectors, raw vectors to bytes.
 
-Knows the `EmbeddingModel` protocol and no family. `worker.load` binds the model: `ARCHITECTURES` maps the profile's
-architecture to its class (`model/architectures.py`), whose `embed` runs the forward and pools.
+Knows the `EmbeddingModel` protocol and no family. `worker.load` binds the model: `load_model` in
+`model/architectures.py` chooses the class by the profile's architecture, and its `embed` runs the forward and pools.
 """
 
 import gc

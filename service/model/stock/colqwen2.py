@@ -16,7 +16,6 @@ from service.model.load import load_stock
 from service.model.packed.packed_attention import stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import plan_segments
-from service.model.positions import plain_positions
 from service.model.stock.still_patches import StillPatches
 from service.model.stock.stock_vlm import StockVlm
 
@@ -26,7 +25,7 @@ class ColQwen2(StockVlm):
 
     def __init__(self, retrieval: PreTrainedModel, patches: StillPatches) -> None:
         self._retrieval = cast(Any, retrieval)
-        super().__init__(self._retrieval.vlm, patches, plain_positions)
+        super().__init__(self._retrieval.vlm, patches, counts_plainly=True)
         self.hidden_size = self._retrieval.embedding_dim
         self.num_parameters = sum(parameter.numel() for parameter in retrieval.parameters())
 

@@ -5,8 +5,7 @@ the other without padding, sorted by length; features take the places of their p
 (`packed_attention.py`). How positions are numbered is the family's choice, not the architecture's: references differ.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,8 +23,6 @@ from service.model.packed.segments import Segments, plan_segments
 from service.model.positions import plain_positions, rope_positions
 from service.model.stock.still_patches import StillPatches
 
-Positions = Callable[[int, Iterable[tuple[int, Grid]]], NDArray[np.int64]]
-"""Length of a prompt, and offset and grid of each image, to `[3, num_tokens]`: temporal, height, width."""
 BLOCK_ROWS, BLOCK_COLUMNS = 2, 3
 """Visual tokens of the known image."""
 
@@ -35,6 +32,7 @@ class StockVlm:
 
     Args:
         stock: a module with `visual`, `language_model` and `get_image_features`.
+        counts_plainly: positions count 0, 1, 2, ... also through an image; see `plain_positions`.
         of_image: in a prompt with an image, pool from `<|vision_start|>` to `<|vision_end|>` alone.
     """
 
@@ -42,9 +40,9 @@ class StockVlm:
         self,
         stock: PreTrainedModel,
         patches: StillPatches,
-        number: Positions,
         pooling: PoolingMode = "last_token",
         *,
+        counts_plainly: bool = False,
         of_image: bool = False,
     ) -> None:
         self.stock = cast(Any, stock)  # Qwen2VLModel or Qwen2_5_VLModel, which have no common type
@@ -52,7 +50,7 @@ class StockVlm:
         self._language.config._attn_implementation = PACKED
         self._patches = patches
         self.patch_size = patches.patch
-        self._number = number
+        self._counts_plainly = counts_plainly
         self._pooling: PoolingMode = pooling
         self._of_image = of_image
         self.hidden_size: int = self._language.config.hidden_size
@@ -69,13 +67,13 @@ class StockVlm:
         dtype: torch.dtype | None,
         pooling: PoolingMode,
         *,
-        number: Positions,
+        counts_plainly: bool = False,
         of_image: bool = False,
     ) -> "StockVlm":
         """From a checkpoint's folder; see `load_stock`."""
         stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
         patches = StillPatches.of_checkpoint(folder, cast(Any, stock.config).vision_config)
-        return cls(stock, patches, number, pooling, of_image=of_image)
+        return cls(stock, patches, pooling, counts_plainly=counts_plainly, of_image=of_image)
 
     @property
     def tower(self) -> Tower:
@@ -85,7 +83,9 @@ class StockVlm:
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """`[3, num_tokens]`: temporal, height, width."""
-        return self._number(num_tokens, placeholders)
+        if self._counts_plainly:
+            return plain_positions(num_tokens, placeholders)
+        return rope_positions(num_tokens, placeholders)
 
     @torch.inference_mode()
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -153,7 +153,7 @@ class StockVlm:
             inputs["pixel_values"] = self._patches(torch.from_numpy(probe.pixels)).to(self.device, self.dtype)
             inputs["image_grid_thw"] = torch.tensor([probe.grid_thw], device=self.device)
             inputs["mm_token_type_ids"] = (ids == self.stock.config.image_token_id).int()
-        if self._number is plain_positions:
+        if self._counts_plainly:
             inputs["position_ids"] = torch.arange(ids.shape[1], device=self.device).expand(3, 1, -1)
         try:
             with stock_attention("sdpa", self._language.config):
@@ -162,11 +162,3 @@ class StockVlm:
             self.stock.rope_deltas = None
         start, stop = self._span(0, len(states), np.arange(probe.offset, probe.offset + probe.num_tokens))
         return pool(states[start:stop], torch.tensor([0, stop - start], device=self.device), self._pooling)[0]
-
-
-LOADERS = {
-    "stock_vlm_plain": partial(StockVlm.load, number=plain_positions),
-    "stock_vlm_mrope": partial(StockVlm.load, number=rope_positions),
-    "stock_vlm_mrope_of_image": partial(StockVlm.load, number=rope_positions, of_image=True),
-}
-"""By how positions are numbered and what is pooled; a profile's `architecture` is one of these names."""

@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModel, PreTrainedModel
 
-from cenote_kernels import PoolingMode
 from service.checkpoint.clap_features import ClapFeatures, read_clap_features
 from service.model.embedding_model import Grid, Probe, Tower
 from service.model.load import load_stock
@@ -41,7 +40,7 @@ class Clap:
         self._check = ClapCheck(stock, numbers)
 
     @classmethod
-    def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode) -> "Clap":
+    def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None) -> "Clap":
         """From a checkpoint's folder; see `load_stock`. How texts are pooled is the stock module's own."""
         stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype, attention=None)
         return cls(stock, read_clap_features(folder))

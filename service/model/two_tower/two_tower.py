@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModel, PreTrainedModel
 
-from cenote_kernels import PoolingMode
 from service.checkpoint.image_processor import Scaling, read_scaling
 from service.model.embedding_model import Grid, Probe, Tower
 from service.model.load import load_stock
@@ -50,7 +49,7 @@ class TwoTower:
         self._check = TwoTowerCheck(stock, scaling, patch_size=self.patch_size, is_padded=self._is_padded)
 
     @classmethod
-    def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None, pooling: PoolingMode) -> "TwoTower":
+    def load(cls, folder: Path, device: torch.device, dtype: torch.dtype | None) -> "TwoTower":
         """From a checkpoint's folder; see `load_stock`. How texts are pooled is the stock module's own."""
         stock = load_stock(cast(type[PreTrainedModel], AutoModel), folder, device, dtype)
         return cls(stock, read_scaling(folder, stock.config.model_type))

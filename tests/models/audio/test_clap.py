@@ -12,7 +12,7 @@ from transformers import ClapFeatureExtractor
 from service.checkpoint.clap_features import ClapFeatures, check_towers, read_clap_features
 from service.checkpoint.errors import CheckpointError
 from service.engine.startup.self_check import check_forward
-from service.model.architectures import ARCHITECTURES
+from service.model.architectures import load_model
 from service.model.packed.packed_batch import PackedBatch
 from service.model.two_tower.clap import Clap
 from service.model.two_tower.clap_mel import ClapMel
@@ -33,7 +33,7 @@ class Loaded:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.profile = load_profile(folder)
-        loaded = ARCHITECTURES[self.profile.architecture](folder, torch.device("cpu"), torch.float32, "cls")
+        loaded = load_model(self.profile.architecture, folder, torch.device("cpu"), torch.float32, "cls")
         assert isinstance(loaded, Clap)
         self.model = loaded
         self.reference = Reference(folder)

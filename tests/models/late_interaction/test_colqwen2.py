@@ -17,7 +17,6 @@ from service.engine.startup.self_check import check_forward
 from service.errors import InputError, ModelError
 from service.ipc.announcements import Announcer
 from service.ipc.messages import Failure, OutputSpec, Request
-from service.model.positions import rope_positions
 from service.prompt.prompt import Prompt
 from tests.conftest import TOLERANCE
 from tests.models.late_interaction.checkpoints import MAX_PAGE_TOKENS, colqwen2
@@ -111,7 +110,7 @@ def test_the_processors_limit_of_a_page_holds(served: ServedVectors) -> None:
 def test_positions_that_see_the_image_would_give_other_vectors(
     served: ServedVectors, reference: ColQwen2Reference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served.model, "_number", rope_positions)
+    monkeypatch.setattr(served.model, "_counts_plainly", False)
     assert difference(served([TALL]), [reference(TALL)]) > 100 * TOLERANCE
 
 

@@ -13,7 +13,7 @@ from cenote_kernels import finish
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.messages import OutputSpec, Request
-from service.model.architectures import ARCHITECTURES
+from service.model.architectures import load_model
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.profile.detect import load_profile
@@ -72,6 +72,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Served]:
 def serve(folder: Path) -> Served:
     profile = load_profile(folder)
     tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)
-    model = ARCHITECTURES[profile.architecture](folder, torch.device("cpu"), torch.float32, profile.pooling)
+    model = load_model(profile.architecture, folder, torch.device("cpu"), torch.float32, profile.pooling)
     runner = ModelRunner(model, memoryview(b""))
     return Served(folder, profile, tokenizer, PromptBuilder(profile, tokenizer), runner, reference(folder))

@@ -19,7 +19,7 @@ from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.image.read_options import ImageReadOptions
-from service.model.architectures import ARCHITECTURES
+from service.model.architectures import load_model
 from service.model.embedding_model import EmbeddingModel
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
@@ -115,7 +115,7 @@ def two_towers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Serv
 def serve(name: str, folder: Path) -> Served:
     profile, recipe = load_profile(folder), RECIPES[name]
     tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)
-    model = ARCHITECTURES[profile.architecture](folder, torch.device("cpu"), torch.float32, profile.pooling)
+    model = load_model(profile.architecture, folder, torch.device("cpu"), torch.float32, profile.pooling)
     reference = Reference(
         recipe,
         AutoTokenizer.from_pretrained(folder),

@@ -15,7 +15,7 @@ from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.image.read_options import ImageReadOptions
-from service.model.architectures import ARCHITECTURES
+from service.model.architectures import load_model
 from service.model.two_tower.two_tower import TwoTower, image_inputs
 from tests.conftest import TOLERANCE
 from tests.models.two_tower.captions import CAPTIONS, LONG
@@ -99,14 +99,14 @@ def test_the_check_at_start_passes(family: Served) -> None:
 
 
 def test_the_check_at_start_passes_in_half_precision(family: Served) -> None:
-    half = ARCHITECTURES["two_tower"](family.folder, torch.device("cpu"), torch.bfloat16, family.profile.pooling)
+    half = load_model("two_tower", family.folder, torch.device("cpu"), torch.bfloat16, family.profile.pooling)
     check_forward(half)
     assert half.encode(torch.zeros(half.patch_size, half.patch_size, 3, dtype=torch.uint8)).dtype == torch.bfloat16
 
 
 def test_a_check_that_the_forward_fails_stops_the_start(two_towers: Callable[[str], Served]) -> None:
     folder = two_towers("clip").folder
-    model = ARCHITECTURES["two_tower"](folder, torch.device("cpu"), torch.float32, "last_token")
+    model = load_model("two_tower", folder, torch.device("cpu"), torch.float32, "last_token")
     assert isinstance(model, TwoTower)
     model._scaling = Scaling(1 / 255, (0.0, 0.0, 0.0), (0.1, 1.0, 1.0))
     with pytest.raises(ModelError, match="known-answer check"):

@@ -17,7 +17,7 @@ from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
 from service.media.image.read_options import ImageReadOptions
-from service.model.architectures import ARCHITECTURES
+from service.model.architectures import load_model
 from service.model.stock.stock_vlm import StockVlm
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
@@ -36,8 +36,8 @@ class Served:
     def __init__(self, folder: Path, family: str | None = None) -> None:
         self.profile = load_profile(folder, family)
         self.builder = PromptBuilder(self.profile, PromptTokenizer(folder))
-        load = ARCHITECTURES[self.profile.architecture]
-        self.model: Any = load(folder, torch.device("cpu"), torch.float32, self.profile.pooling)
+        device, profile = torch.device("cpu"), self.profile
+        self.model: Any = load_model(profile.architecture, folder, device, torch.float32, profile.pooling)
         self._arena = memoryview(bytearray(ARENA_BYTES))
         self.runner = ModelRunner(self.model, self._arena, is_multi_vector=self.profile.pooling == MULTI_VECTOR)
 

@@ -8,7 +8,6 @@ import torch
 
 from service.engine.startup.self_check import check_forward
 from service.errors import ModelError
-from service.model.positions import rope_positions
 from service.model.stock.stock_vlm import StockVlm
 from tests.conftest import TOLERANCE
 from tests.models.vlm.checkpoints import qwen2_vl
@@ -63,7 +62,7 @@ def test_a_batch_of_all_cases_gives_what_each_gives_alone(served: Served, script
 
 def test_positions_that_see_the_image_would_give_another_vector(served: Served, script: GmeScript) -> None:
     case = CASES["image and text"]
-    other = StockVlm(served.model.stock, served.model._patches, rope_positions)
+    other = StockVlm(served.model.stock, served.model._patches)
     prompt = served.prompt(*case)
     with served.running(other):
         got = served.vectors([prompt])[0]
@@ -83,7 +82,7 @@ def test_the_known_answer_check_sees_a_packed_forward_that_differs(folder: Path)
     model = Served(folder).model
     check_forward(model)
     model._language.layers[0].self_attn.scaling *= 1.5
-    model.stock_vector = StockVlm(Served(folder).model.stock, model._patches, model._number).stock_vector
+    model.stock_vector = StockVlm(Served(folder).model.stock, model._patches, counts_plainly=True).stock_vector
     with pytest.raises(ModelError, match="known-answer check"):
         check_forward(model)
 

@@ -8,7 +8,6 @@ from PIL import Image
 
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError
-from service.model.positions import rope_positions
 from service.model.stock.stock_vlm import StockVlm
 from tests.conftest import TOLERANCE
 from tests.models.vlm.checkpoints import qwen2_5_vl
@@ -59,7 +58,7 @@ def test_a_batch_of_all_cases_gives_what_each_gives_alone(served: Served, script
 
 
 def test_the_mean_of_the_whole_prompt_would_be_another_vector(served: Served, script: JinaScript) -> None:
-    other = StockVlm(served.model.stock, served.model._patches, rope_positions, "mean")
+    other = StockVlm(served.model.stock, served.model._patches, "mean")
     prompt = served.prompt(*CASES["picture"])
     with served.running(other):
         got = served.vectors([prompt])[0]

@@ -9,7 +9,6 @@ from PIL import Image
 
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError
-from service.model.positions import plain_positions
 from service.model.stock.stock_vlm import StockVlm
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.truncation import Truncation
@@ -66,7 +65,7 @@ def test_a_batch_of_all_cases_gives_what_each_gives_alone(served: Served, script
 
 
 def test_positions_that_do_not_see_the_image_would_give_another_vector(served: Served, script: BiQwenScript) -> None:
-    other = StockVlm(served.model.stock, served.model._patches, plain_positions)
+    other = StockVlm(served.model.stock, served.model._patches, counts_plainly=True)
     prompt = served.prompt(*CASES["page"])
     with served.running(other):
         got = served.vectors([prompt])[0]
