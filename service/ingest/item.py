@@ -11,7 +11,7 @@ from service.ingest.errors import Reason
 Metadata = dict[str, Any]
 """Other fields of an item, stored with its vectors; plain JSON values."""
 
-MediaItem = Path | bytes | str
+ImageInput = Path | bytes | str
 """A file that is read when it is sent, encoded bytes, or a URL or data URI that the server reads."""
 
 
@@ -33,7 +33,7 @@ class Item:
     version: bytes
     num_bytes: int
     text: str | None = None
-    image: MediaItem | None = None
+    image: ImageInput | None = None
     metadata: Metadata = field(default_factory=dict)
     stamp: bytes = b""
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from service.ingest.errors import Reason
-from service.ingest.item import VERSION_BYTES, BadRecord, Item, MediaItem
+from service.ingest.item import VERSION_BYTES, BadRecord, ImageInput, Item
 from service.ingest.sending.version import stamp_of
 
 FIELDS = {"id": "id", "text": "text", "image": "image"}
@@ -79,7 +79,7 @@ class ImageFolder:
 class _Image:
     """Image of a record, with the stat result of a file."""
 
-    image: MediaItem | None
+    image: ImageInput | None
     file: os.stat_result | None = None
 
 
