@@ -44,10 +44,10 @@ def say(server: LiveServer, sent: bytes, timeout_s: float = 5.0) -> Heard:
     with connect(server) as client:
         with contextlib.suppress(OSError):  # it may have answered and ended already
             client.sendall(sent)
-        return encode_audio(client, timeout_s)
+        return receive(client, timeout_s)
 
 
-def encode_audio(client: socket.socket, timeout_s: float = 5.0) -> Heard:
+def receive(client: socket.socket, timeout_s: float = 5.0) -> Heard:
     """Read until one answer is whole, the connection ends, or the time is over."""
     began_s = time.monotonic()
     raw, is_closed = b"", False

@@ -17,8 +17,8 @@ MAX_LINES = 300
 OUR_PACKAGES = ("schemas", "service", "kernels/cenote_kernels", "deploy/ray/cenote_ray")
 WITH_TORCH = ("service.engine", "service.model", "cenote_kernels")
 """What only the engine process imports, but for the folders in `WITHOUT_TORCH`."""
-WITHOUT_TORCH = ("service.engine.encoder_cache", "service.engine.scheduling")
-"""Folders of the engine that are plain Python."""
+WITHOUT_TORCH = ("service.engine.encoder_cache", "service.engine.scheduling", "service.engine.loop")
+"""Parts of the engine that are plain Python."""
 
 
 def sources(*folders: str) -> Iterator[Path]:

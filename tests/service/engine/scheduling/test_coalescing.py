@@ -225,7 +225,7 @@ def test_what_is_kept_belongs_to_its_tenant_and_what_must_be_fresh_is_run() -> N
     assert [waiting.request.id for waiting, _ in one.coalescing.take_kept(8)] == [5]
 
 
-def test_neither_an_unaudio_vector_nor_one_of_a_fresh_run_is_kept() -> None:
+def test_neither_a_vector_that_is_not_finite_nor_one_of_a_fresh_run_is_kept() -> None:
     one = scheduler(1 << 20)
     plain: Waiting[str] = Waiting(request(1), 0.0, [])
     fresh: Waiting[str] = Waiting(msgspec.structs.replace(request(1), is_fresh=True), 0.0, [])

@@ -43,7 +43,7 @@ class Line:
         step = StepStarted(number=number, kind="forward", num_tokens=100, ids=[], began_s=began_s)
         os.write(self.announcements.theirs, frame(step))
 
-    async def encode_audio(self, message: Pong) -> None:
+    async def receive(self, message: Pong) -> None:
         self.listening.take(message)
         await asyncio.sleep(0)
 
@@ -59,7 +59,7 @@ def line() -> Iterator[Line]:
 def test_who_waits_for_an_answer_has_it_before_its_step_is_noted_and_the_step_is_over(line: Line) -> None:
     line.announce(1, 100.0)
     done = Pong(after=1, said_s=103.0)
-    asyncio.run(line.encode_audio(done))
+    asyncio.run(line.receive(done))
     assert line.client.told == [done, 1]
     assert line.watchdog.limit_s == FLOOR_S
     assert line.times.expected_s("forward", 100) == 8.0
@@ -70,9 +70,9 @@ def test_a_step_is_known_at_a_look_and_what_was_said_before_it_does_not_end_it(l
     line.announce(2, 101.0)
     line.listening.look()
     assert line.watchdog.limit_s == 5 * 8.0
-    asyncio.run(line.encode_audio(Pong(after=1, said_s=101.0)))
+    asyncio.run(line.receive(Pong(after=1, said_s=101.0)))
     assert line.watchdog.limit_s == 5 * 8.0
-    asyncio.run(line.encode_audio(Pong(after=2, said_s=113.0)))  # heard much later, and learned as what it was
+    asyncio.run(line.receive(Pong(after=2, said_s=113.0)))  # heard much later, and learned as what it was
     assert line.watchdog.limit_s == FLOOR_S
     assert line.times.expected_s("forward", 100) == 12.0
 
@@ -82,7 +82,7 @@ def test_an_engine_that_announces_nonsense_is_out_of_step_and_its_answers_still_
 ) -> None:
     os.write(line.announcements.theirs, b"\x03\0\0\0abc")
     pong = Pong(after=0)
-    asyncio.run(line.encode_audio(pong))
+    asyncio.run(line.receive(pong))
     assert line.client.told == [pong]
     assert line.listening.is_out_of_step
     assert "This is a bug" in caplog.text
