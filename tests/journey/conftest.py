@@ -1,12 +1,15 @@
-"""A refusal as the tests of this folder state it: a request, and what must be said of it."""
+"""Refusals as the tests of this folder state them: a request, and what must be said of it."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+import pytest
 
 from service.http.api_dialect import dialect_of
+from tests.conftest import LiveServer
 
 V1, V2 = "/v1/embeddings", "/v2/embed"
 JSON = {"content-type": "application/json"}
@@ -56,9 +59,20 @@ def assert_refused(answer: httpx.Response, refusal: Refusal) -> None:
         assert (body["id"], body["message"]) == (error["request_id"], error["message"])
 
 
-def faults(metrics: str) -> list[str]:
-    """The series of a `/metrics` page that count answers for which the server is to blame, once it was ready."""
-    counted = [line for line in metrics.splitlines() if line.startswith("cenote_requests_total{")]
+@pytest.fixture(scope="module")
+def no_server_fault(server: LiveServer) -> Iterator[None]:
+    """Fails the file whose tests made the shared server count a 5xx or log a traceback."""
+    before, log_bytes = _server_faults(server), len(server.log.read_bytes())
+    yield
+    assert _server_faults(server) == before
+    assert b"Traceback" not in server.log.read_bytes()[log_bytes:]
+
+
+def _server_faults(server: LiveServer) -> list[str]:
+    """The series that count answers with a 5xx, except those of a server that was not ready yet."""
+    counted = [
+        line for line in server.http.get("/metrics").text.splitlines() if line.startswith("cenote_requests_total{")
+    ]
     assert counted
     return [
         line for line in counted if 'status="5' in line and 'route="/readyz"' not in line and not line.endswith(" 0.0")

@@ -23,7 +23,7 @@ def own(start_server: Callable[..., LiveServer]) -> LiveServer:
 
 
 def wait_for(server: LiveServer, **values: float) -> None:
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 30
     while any(server.metric(f"cenote_{name}") != value for name, value in values.items()):
         assert time.monotonic() < deadline_s, server.http.get("/metrics").text
         time.sleep(0.02)
@@ -79,8 +79,7 @@ def sent(server: LiveServer, body: dict[str, object], cut: int | None = None) ->
 def test_a_client_that_hangs_up_is_499_and_its_work_is_not_done(own: LiveServer) -> None:
     before, gone = own.metric("cenote_batch_inputs_sum"), counted(own, 499)
     connection = sent(own, MANY)
-    while own.metric("cenote_queue_inputs") < len(MANY["input"]):
-        time.sleep(0.01)
+    wait_for(own, queue_inputs=len(MANY["input"]))
     connection.close()
     wait_for(own, queue_inputs=0, queue_tokens=0, queue_bytes=0)
     assert counted(own, 499) == gone + 1
@@ -92,7 +91,7 @@ def test_a_client_that_hangs_up_is_499_and_its_work_is_not_done(own: LiveServer)
 def test_a_client_that_hangs_up_in_its_body_is_499_too(own: LiveServer) -> None:
     gone, wrong = counted(own, 499), counted(own, 400)
     sent(own, GOOD, cut=5).close()
-    deadline_s = time.monotonic() + 5
+    deadline_s = time.monotonic() + 30
     while counted(own, 499) != gone + 1:
         assert time.monotonic() < deadline_s
         time.sleep(0.02)

@@ -25,7 +25,7 @@ def line(key: str, tenant: str, **limits: float) -> str:
     return msgspec.json.encode(msgspec.convert(values, ApiKey)).decode() + "\n"
 
 
-LINES = line(A, "a") + line(B, "b") + line(SLOW, "slow", max_requests_per_s=2.0, max_concurrent_requests=1)
+LINES = line(A, "a") + line(B, "b") + line(SLOW, "slow", max_requests_per_s=0.5, max_concurrent_requests=1)
 
 
 @pytest.fixture(scope="module")
@@ -141,18 +141,15 @@ def test_a_name_belongs_to_its_tenant(locked: LiveServer) -> None:
     assert ask(locked, B, other).status_code == 200
 
 
-def test_a_key_over_its_rate_is_told_when_to_come_back(locked: LiveServer) -> None:
-    answers = [ask(locked, SLOW, GOOD) for _ in range(6)]
-    refused = [answer for answer in answers if answer.status_code == 429]
-    assert refused
-    assert {answer.status_code for answer in answers} == {200, 429}
-    for answer in refused:
-        assert answer.json()["error"]["code"] == "rate_limit_exceeded"
-        assert answer.headers["retry-after"] == "1"
-        assert 0 < int(answer.headers["retry-after-ms"]) <= 625
-    assert len({answer.headers["retry-after-ms"] for answer in refused}) == len(refused)  # they come back apart
+def test_a_key_over_its_rate_gets_429_with_the_time_to_retry(locked: LiveServer) -> None:
+    deadline_s = time.monotonic() + 60
+    while (refused := ask(locked, SLOW, GOOD)).status_code == 200:
+        assert time.monotonic() < deadline_s
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limit_exceeded")
+    assert refused.headers["retry-after"] in ("1", "2")
+    assert 0 < int(refused.headers["retry-after-ms"]) <= 2500
     assert ask(locked, A, GOOD).status_code == 200  # nobody else is held up
-    time.sleep(int(refused[-1].headers["retry-after-ms"]) / 1e3 + 0.01)
+    time.sleep(int(refused.headers["retry-after-ms"]) / 1e3 + 0.01)
     assert ask(locked, SLOW, GOOD).status_code == 200
 
 

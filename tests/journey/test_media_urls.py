@@ -153,7 +153,7 @@ def test_the_requests_own_deadline_ends_its_fetches(start_server: Callable[..., 
     hurried = start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
     host.pages["/slow"] = slowly
     assert error_of(hurried, host.url("/slow"), 504)["code"] == "deadline_exceeded"
-    deadline_s = time.monotonic() + 2
+    deadline_s = time.monotonic() + 20
     while host.num_open:
         assert time.monotonic() < deadline_s
         time.sleep(0.01)

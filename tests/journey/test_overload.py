@@ -18,6 +18,13 @@ def small(start_server: Callable[..., LiveServer]) -> LiveServer:
     return start_server("--model", str(CHECKPOINT), "--max-queue-bytes", "1MiB").wait_until_ready()
 
 
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
 def stalled(server: LiveServer, num_bytes: int, num_sent: int = 11) -> socket.socket:
     """A client that announces a body and sends only so much of it."""
     host, port = server.url.removeprefix("http://").split(":")
@@ -29,10 +36,10 @@ def stalled(server: LiveServer, num_bytes: int, num_sent: int = 11) -> socket.so
 
 def test_bodies_on_their_way_are_bounded_and_the_refusal_says_when_to_come_back(small: LiveServer) -> None:
     with stalled(small, 1 << 20):
-        time.sleep(0.3)  # until the server has read what came
+        wait_until(lambda: small.metric("cenote_queue_bytes") > 0)
         small.ask("/v1/embeddings", {"input": "who announces much and sends little holds little"})
     with stalled(small, 1 << 20, (1 << 20) - 8):
-        time.sleep(0.3)
+        wait_until(lambda: small.metric("cenote_queue_bytes") >= (1 << 20) - 8)
         answer = small.http.post("/v1/embeddings", json={"input": "a"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "overloaded")
         assert int(answer.headers["retry-after"]) >= 1

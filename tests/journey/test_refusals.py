@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import LiveServer, image, image_part, text_part
-from tests.journey.conftest import GOOD, V1, V2, Refusal, assert_refused, faults, v1, v2
+from tests.journey.conftest import GOOD, V1, V2, Refusal, assert_refused, v1, v2
 
+pytestmark = pytest.mark.usefixtures("no_server_fault")
 FINE = {"content": "fine"}
 BROKEN = {"content": [text_part("see"), image_part("data:image/png;base64,aGVsbG8gd29ybGQ=")]}
 LONG = "long " * 9000
@@ -165,9 +166,3 @@ def test_an_unknown_model_card_is_not_found(server: LiveServer) -> None:
 
 def test_an_empty_text_is_embedded(server: LiveServer) -> None:
     assert server.vectors({"input": ["", "x"]}).shape == (2, 128)
-
-
-def test_none_of_this_was_the_servers_fault(server: LiveServer) -> None:
-    """The last test of this file: whatever came above, no 5xx was counted and nothing was raised."""
-    assert faults(server.http.get("/metrics").text) == []
-    assert "Traceback" not in server.log.read_text()

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import LiveServer
-from tests.journey.conftest import GOOD, JSON, V1, V2, Refusal, assert_refused, faults, v1, v2
+from tests.journey.conftest import GOOD, JSON, V1, V2, Refusal, assert_refused, v1, v2
 
+pytestmark = pytest.mark.usefixtures("no_server_fault")
 MAX_BODY_BYTES = 32 << 20
 
 BYTES = (
@@ -100,9 +101,3 @@ def test_a_client_that_hangs_up_in_the_middle_of_its_body_leaves_no_trace(server
             client.sendall(head.encode() + b'{"input": "x')
             time.sleep(0.05)
     assert server.http.post(V1, json=GOOD).status_code == 200
-
-
-def test_none_of_this_was_the_servers_fault(server: LiveServer) -> None:
-    """The last test of this file: whatever came above, no 5xx was counted and nothing was raised."""
-    assert faults(server.http.get("/metrics").text) == []
-    assert "Traceback" not in server.log.read_text()

@@ -8,6 +8,7 @@ import io
 import os
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from PIL import Image
 
 from service import metrics
+from service.decode import image_decoder
 from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
 from service.decode.worker_process import WorkerProcess
 from service.errors import MediaError, ModelError, UnavailableError
@@ -231,7 +233,10 @@ def _files(pid: int) -> list[str]:
     return sorted(path.name for path in Path(f"/proc/{pid}/fd").iterdir())
 
 
-def test_a_thread_that_is_overdue_keeps_its_room_until_it_ends() -> None:
+def test_a_thread_that_is_overdue_keeps_its_room_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+    monkeypatch.setattr(image_decoder, "load_pixels", lambda _: goes_on.wait(30))
+
     async def story() -> None:
         decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=0.001)
         large = item(1500)
@@ -239,6 +244,7 @@ def test_a_thread_that_is_overdue_keeps_its_room_until_it_ends() -> None:
             await decoder.pixels(large)
         assert (caught.value.code, caught.value.index) == ("media_undecodable", 1500)
         assert decoder.room.num_bytes_taken == large.header.num_decode_bytes
+        goes_on.set()
         async with asyncio.timeout(10):
             while decoder.room.num_bytes_taken:
                 await asyncio.sleep(0.005)

@@ -180,9 +180,9 @@ def test_who_asks_for_no_cut_is_told_how_to(builder: PromptBuilder) -> None:
 
 @pytest.mark.parametrize("text", ["a" * 30_000_000, "東" * 10_000_000, " " * 30_000_000, "<|image_pad|>" * 2_000_000])
 def test_a_huge_text_is_refused_without_tokenizing_it(builder: PromptBuilder, text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     error = refusal(builder, user(text), Truncation(8192))
-    assert time.perf_counter() - began < 1  # tokenizing takes more than ten
+    assert time.process_time() - began < 1  # tokenizing takes more than ten
     assert "contains at least" in error.message
     error = refusal(builder, Conversation(f"x{text}x", (Turn("user", (), "x"),)), Truncation(8192, "right"))
     assert "contains at least" in error.message
@@ -198,7 +198,7 @@ def test_the_cheap_refusal_never_refuses_what_fits(builder: PromptBuilder, token
 
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_cutting_a_huge_text_costs_no_more_than_its_kept_characters(builder: PromptBuilder, side: Side) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     prompt = builder.build(user("lorem ipsum " * 2_500_000), Truncation(128, side))
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     assert len(prompt.token_ids) == 128

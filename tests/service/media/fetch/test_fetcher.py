@@ -151,7 +151,7 @@ def test_a_host_that_drips_is_left_by_the_wall_clock_and_its_socket_is_free(benc
     bench.host.pages["/"] = drip
     began_s, before = time.monotonic(), num_descriptors()
     bench.failure(bench.host.url("/", "host.test"), timeout_s=0.3)
-    assert 0.3 <= time.monotonic() - began_s < 3
+    assert 0.3 <= time.monotonic() - began_s < 10
     assert reasons() == ["timed_out"]
     wait_for(lambda: num_descriptors() <= before)
 

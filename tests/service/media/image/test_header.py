@@ -109,9 +109,9 @@ def test_everything_else_is_refused_by_its_first_bytes(encoded: bytes) -> None:
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_bomb_is_refused_by_its_header_alone_with_both_numbers(kind: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     error = refusal(MAKERS[kind](60_000, 60_000))
-    assert time.perf_counter() - began < 0.05
+    assert time.process_time() - began < 0.05
     assert error.code == "media_too_large"
     assert "60000 x 60000" in error.message
     assert "16384" in error.message
