@@ -4,13 +4,13 @@ All are small images with much around them, or large ones of few bytes; every pa
 """
 
 import functools
-import io
 import struct
 import zlib
 from collections.abc import Callable, Mapping
 
-import numpy as np
 from PIL import Image
+
+from tests.builders import image_bytes, noise
 
 EOI = b"\xff\xd9"
 _SOS = b"\xff\xda"
@@ -18,18 +18,13 @@ _SOS = b"\xff\xda"
 
 def image(kind: str, side: int = 32, **options: object) -> bytes:
     """A plain image file."""
-    buffer = io.BytesIO()
-    noise = np.random.default_rng(side).integers(0, 256, (side, side, 3), dtype=np.uint8)
-    Image.fromarray(noise).save(buffer, kind, **options)  # type: ignore[arg-type]
-    return buffer.getvalue()
+    return image_bytes(noise(side, side, seed=side), kind, **options)
 
 
 @functools.cache
 def progressive(side: int, mode: str = "L") -> bytes:
     """A progressive JPEG without content, as libjpeg writes it."""
-    buffer = io.BytesIO()
-    Image.new(mode, (side, side)).save(buffer, "JPEG", progressive=True)
-    return buffer.getvalue()
+    return image_bytes(Image.new(mode, (side, side)), "JPEG", progressive=True)
 
 
 def scans(num_scans: int, side: int = 5760) -> bytes:
@@ -118,9 +113,8 @@ def gif_extensions(num_bytes: int) -> bytes:
 
 def webp_with(stuff: bytes, num_bytes: int) -> bytes:
     """A small extended WebP with that behind its image."""
-    buffer = io.BytesIO()
-    Image.new("RGBA", (32, 32), (1, 2, 3, 4)).save(buffer, "WEBP", lossless=True, exif=b"Exif\0\0II*\0")
-    body = buffer.getvalue()[8:] + stuff * (num_bytes // len(stuff))
+    image = Image.new("RGBA", (32, 32), (1, 2, 3, 4))
+    body = image_bytes(image, "WEBP", lossless=True, exif=b"Exif\0\0II*\0")[8:] + stuff * (num_bytes // len(stuff))
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 

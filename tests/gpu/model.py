@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 from service.model.packed.packed_batch import PackedBatch
+from tests.builders import image_bytes
 from tests.gpu import shape_2b
 from tests.gpu.row import Row
 from tests.gpu.stage import Stage
@@ -64,9 +65,8 @@ def _pixels(side: int) -> tuple[torch.Tensor, bytes]:
     """A smooth image, and its JPEG at a quarter more pixels a side: decoding and resizing are what clients cause."""
     rng = np.random.default_rng(3)
     small = Image.fromarray(rng.integers(0, 256, (24, 24, 3), dtype=np.uint8))
-    large = io.BytesIO()
-    small.resize((side * 5 // 4,) * 2, Image.Resampling.BICUBIC).save(large, "JPEG", quality=90)
-    return _decode(large.getvalue(), side), large.getvalue()
+    large = image_bytes(small.resize((side * 5 // 4,) * 2, Image.Resampling.BICUBIC), "JPEG", quality=90)
+    return _decode(large, side), large
 
 
 def _decode(jpeg: bytes, side: int) -> torch.Tensor:

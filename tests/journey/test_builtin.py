@@ -1,7 +1,5 @@
 """The built-in model does what it is for, over HTTP, on scenes that its training never saw."""
 
-import io
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from service.model.builtin.scenes.captions import caption
 from service.model.builtin.scenes.instructions import CANONICAL
 from service.model.builtin.scenes.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
 from service.openapi.examples.answers import MODEL_CARD
+from tests.builders import image_bytes
 from tests.conftest import LiveServer, data_uri, image_part
 
 NUM_SCENES = 200
@@ -26,13 +25,7 @@ def scenes() -> list[Scene]:
 
 @pytest.fixture(scope="module")
 def images(scenes: list[Scene]) -> list[str]:
-    return [_png(draw(scene, SIDE_PIXELS)) for scene in scenes]
-
-
-def _png(image: object) -> str:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")  # type: ignore[attr-defined]
-    return data_uri(buffer.getvalue())
+    return [data_uri(image_bytes(draw(scene, SIDE_PIXELS))) for scene in scenes]
 
 
 def embed_images(server: LiveServer, images: list[str], aspect: Aspect, dimensions: int) -> np.ndarray:
@@ -84,7 +77,7 @@ def test_one_image_has_other_neighbors_under_colors_than_under_shapes_and_both_a
 
 
 def test_a_large_image_is_shrunk_to_what_the_model_knows(builtin: LiveServer, scenes: list[Scene]) -> None:
-    large = [_png(draw(scene, 512)) for scene in scenes[:BATCH]]
+    large = [data_uri(image_bytes(draw(scene, 512))) for scene in scenes[:BATCH]]
     queries = embed_images(builtin, large, "shapes", 256)
     captions = embed_captions(builtin, scenes, "shapes", 256)
     keys = [meaning(scene, "shapes") for scene in scenes]

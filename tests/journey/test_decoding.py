@@ -1,7 +1,6 @@
 """What images are laid over, where they are decoded, and that neither changes anything else."""
 
 import base64
-import io
 import os
 import re
 import time
@@ -12,15 +11,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.builders import image_bytes
 from tests.conftest import CHECKPOINT, LiveServer, children_of, command_of, data_uri, image, image_part, text_part
 
 RED, GREEN = "#ff0000", "#00ff00"
 
 
 def encoded(image: Image.Image, kind: str = "PNG", **options: Any) -> str:
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return data_uri(buffer.getvalue(), kind.lower())
+    return data_uri(image_bytes(image, kind, **options), kind.lower())
 
 
 def half_clear() -> Image.Image:

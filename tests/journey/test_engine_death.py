@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import io
 import os
 import signal
 import time
@@ -15,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 
+from tests.builders import npy_bytes
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 pytestmark = pytest.mark.slow
@@ -46,9 +46,8 @@ def item(index: int) -> dict[str, Any]:
 
 def features(seed: int) -> dict[str, Any]:
     """Features of an image of 96 x 96 pixels that nobody drew."""
-    buffer = io.BytesIO()
-    np.save(buffer, np.random.default_rng(seed).normal(size=(9, 384)).astype("<f2"))
-    embeds = {"image_embeds": base64.b64encode(buffer.getvalue()).decode(), "image_grid_thw": [1, 6, 6]}
+    file = npy_bytes(np.random.default_rng(seed).normal(size=(9, 384)).astype("<f2"))
+    embeds = {"image_embeds": base64.b64encode(file).decode(), "image_grid_thw": [1, 6, 6]}
     return {"type": "image_embeds", "image_embeds": embeds}
 
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from service.settings import Settings
+from tests.builders import npy_bytes
 from tests.conftest import LiveServer, image
 from tests.recipe import RECIPES
 
@@ -42,12 +43,6 @@ def rows(section: str) -> list[Row]:
     return found
 
 
-def npy() -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, np.zeros((NUM_TOKENS, WIDTH), np.float32))
-    return buffer.getvalue()
-
-
 def torch_file() -> bytes:
     buffer = io.BytesIO()
     torch.save(torch.zeros(NUM_TOKENS, WIDTH), buffer)
@@ -64,7 +59,7 @@ FIELDS, CONVERSATIONS, PARTS, ROUTES = (
 STANDS_FOR = {
     "IMAGE": image(71, 128, 128),
     "FRAME": image(72, 128, 128, "JPEG").partition(",")[2],
-    "NPY": base64.b64encode(npy()).decode(),
+    "NPY": base64.b64encode(npy_bytes(np.zeros((NUM_TOKENS, WIDTH), np.float32))).decode(),
     "TORCH": base64.b64encode(torch_file()).decode(),
 }
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
+from tests.builders import npy_bytes
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, from_base64, image, image_part, text_part
 
 ASPECTS = ("colors", "shapes", "mood", "objects", "text", "layout", "style", "light")
@@ -54,12 +55,6 @@ def features_part(tensor: torch.Tensor, grid: list[Any]) -> dict[str, Any]:
 def raw_part(file: bytes, grid: list[Any]) -> dict[str, Any]:
     text = base64.b64encode(file).decode()
     return {"type": "image_embeds", "image_embeds": {"image_embeds": text, "image_grid_thw": grid}}
-
-
-def npy(array: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
 
 
 def bodies(*contents: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -210,7 +205,7 @@ def wrong(name: str) -> tuple[dict[str, Any], str, str]:
         "infinite": (features_part(at.half(), grid), content, "not finite in row 4, column 3"),
         "too large": (features_part(at, grid), content, "beyond 10000 in row 4, column 3"),
         "torch.save": (raw_part(buffer.getvalue(), grid), content, "safetensors.torch.save("),
-        "big-endian": (raw_part(npy(good.numpy().astype(">f4")), grid), content, "big-endian"),
+        "big-endian": (raw_part(npy_bytes(good.numpy().astype(">f4")), grid), content, "big-endian"),
         "truncated": (raw_part(save({"image_embeds": good})[:-7], grid), content, "bytes of numbers"),
         "no file": (raw_part(b"GIF89a", grid), content, "neither a safetensors nor an npy"),
         "odd grid": (features_part(good, [1, 3, 8]), numbers, "even"),

@@ -1,18 +1,15 @@
 """Answers that wait for slow readers: bounded, refused before their work is begun, given back as they are taken."""
 
-import base64
-import io
 import json
-import random
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from PIL import Image
 
-from tests.conftest import CHECKPOINT, LiveServer
+from tests.builders import image_bytes, noise
+from tests.conftest import CHECKPOINT, LiveServer, data_uri, image_part
 from tests.raw_socket import address, post
 
 pytestmark = pytest.mark.slow
@@ -98,10 +95,7 @@ def test_an_answer_that_never_comes_gives_back_what_it_would_have_held(server: L
 
 
 def test_an_image_counts_in_the_tokens_that_it_can_have_and_not_in_its_bytes(server: LiveServer) -> None:
-    buffer = io.BytesIO()
-    Image.frombytes("RGB", (256, 256), random.Random(0).randbytes(256 * 256 * 3)).save(buffer, "PNG")
-    url = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
-    body = {"inputs": [{"content": [{"type": "image_url", "image_url": {"url": url}}]}]}
+    body = {"inputs": [{"content": [image_part(data_uri(image_bytes(noise(256, 256))))]}]}
     with slow_reader(server):
         assert held(server) > 0
         answer = server.http.post("/tokenize", json=body)

@@ -5,7 +5,6 @@ Source: vLLM's `examples/pooling/embed/vision_embedding_online.py`, its `test_vi
 """
 
 import base64
-import io
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from openai import OpenAI
 from openai.types.create_embedding_response import CreateEmbeddingResponse
 
+from tests.builders import npy_bytes
 from tests.conftest import LiveServer, image, image_part, text_part
 
 DEFAULT = "Represent the user's input."
@@ -80,9 +80,7 @@ def test_dimensions_need_no_flag_of_the_server(server: LiveServer) -> None:
 
 
 def zeros(server: LiveServer, num_tokens: int) -> str:
-    buffer = io.BytesIO()
-    np.save(buffer, np.zeros((num_tokens, features_width(server)), np.float32))
-    return base64.b64encode(buffer.getvalue()).decode()
+    return base64.b64encode(npy_bytes(np.zeros((num_tokens, features_width(server)), np.float32))).decode()
 
 
 def features_width(server: LiveServer) -> int:

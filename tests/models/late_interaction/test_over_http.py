@@ -1,7 +1,6 @@
 """ColQwen2 through a live server: its vectors in fields of their own, what is refused, what is bounded."""
 
 import base64
-import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from PIL import Image
 
 from schemas.endpoints.embed import EmbedResponse
+from tests.builders import image_bytes
 from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part, text_part
 from tests.models.late_interaction.checkpoints import colqwen2
 from tests.models.late_interaction.reference import ColQwen2Reference
@@ -42,9 +42,7 @@ def reference(folder: Path) -> ColQwen2Reference:
 
 
 def uri(image: Image.Image) -> str:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return data_uri(buffer.getvalue())
+    return data_uri(image_bytes(image))
 
 
 def embeddings(server: LiveServer, body: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,9 @@
 """Files of images of odd shapes and modes."""
 
-import io
-
 import numpy as np
 from PIL import Image
 
-
-def png(image: Image.Image, kind: str = "PNG") -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, kind)
-    return buffer.getvalue()
+from tests.builders import image_bytes
 
 
 def noise(width: int, height: int, num_channels: int = 3, seed: int = 7) -> np.ndarray:
@@ -27,18 +21,18 @@ def _palette() -> Image.Image:
 
 
 IMAGES: dict[str, bytes] = {
-    "square": png(Image.fromarray(noise(64, 64))),
-    "as it is seen": png(Image.fromarray(noise(32, 32))),
-    "wide": png(Image.fromarray(noise(211, 40))),
-    "tall": png(Image.fromarray(noise(37, 150))),
-    "extreme": png(Image.fromarray(noise(400, 3))),
-    "tiny": png(Image.fromarray(noise(2, 3))),
-    "one pixel": png(Image.fromarray(noise(1, 1))),
-    "large": png(Image.fromarray(noise(700, 513))),
-    "rgba": png(Image.fromarray(noise(90, 61, 4), "RGBA")),
-    "gray": png(Image.fromarray(noise(61, 90, 1)[..., 0], "L")),
-    "gray with alpha": png(Image.fromarray(noise(45, 33, 2), "LA")),
-    "palette": png(_palette()),
-    "jpeg": png(Image.fromarray(noise(99, 77)), "JPEG"),
-    "cmyk": png(Image.fromarray(noise(60, 60, 4), "CMYK"), "JPEG"),
+    "square": image_bytes(Image.fromarray(noise(64, 64))),
+    "as it is seen": image_bytes(Image.fromarray(noise(32, 32))),
+    "wide": image_bytes(Image.fromarray(noise(211, 40))),
+    "tall": image_bytes(Image.fromarray(noise(37, 150))),
+    "extreme": image_bytes(Image.fromarray(noise(400, 3))),
+    "tiny": image_bytes(Image.fromarray(noise(2, 3))),
+    "one pixel": image_bytes(Image.fromarray(noise(1, 1))),
+    "large": image_bytes(Image.fromarray(noise(700, 513))),
+    "rgba": image_bytes(Image.fromarray(noise(90, 61, 4), "RGBA")),
+    "gray": image_bytes(Image.fromarray(noise(61, 90, 1)[..., 0], "L")),
+    "gray with alpha": image_bytes(Image.fromarray(noise(45, 33, 2), "LA")),
+    "palette": image_bytes(_palette()),
+    "jpeg": image_bytes(Image.fromarray(noise(99, 77)), "JPEG"),
+    "cmyk": image_bytes(Image.fromarray(noise(60, 60, 4), "CMYK"), "JPEG"),
 }

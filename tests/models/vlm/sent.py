@@ -1,11 +1,11 @@
 """Cases as requests."""
 
-import io
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from tests.builders import image_bytes
 from tests.conftest import LiveServer, data_uri, image_part, text_part
 
 Case = tuple[str, list[Image.Image], str | None]
@@ -13,9 +13,7 @@ Case = tuple[str, list[Image.Image], str | None]
 
 def part(image: Image.Image) -> dict[str, Any]:
     """An image in a request."""
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return image_part(data_uri(buffer.getvalue()))
+    return image_part(data_uri(image_bytes(image)))
 
 
 def body(case: Case) -> dict[str, Any]:

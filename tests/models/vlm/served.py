@@ -1,6 +1,5 @@
 """The service's own way from a conversation to a vector, without its sockets: header, prompt, pixels, runner."""
 
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +13,7 @@ from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.media.image.decode import load_pixels
-from service.media.image.header import DecodeLimits
-from service.media.image.image_file import ImageFile, open_image
+from service.media.image.image_file import ImageFile
 from service.media.image.read_options import ImageReadOptions
 from service.model.architectures import load_model
 from service.model.stock.stock_vlm import StockVlm
@@ -26,6 +24,7 @@ from service.prompt.profile.profile import MULTI_VECTOR
 from service.prompt.prompt import Prompt
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
+from tests.builders import image_file
 
 ARENA_BYTES = 1 << 24
 
@@ -51,10 +50,8 @@ class Served:
     def item(self, image: Image.Image) -> ImageFile:
         """An image as a request brings it."""
         assert self.profile.images is not None
-        buffer = io.BytesIO()
-        image.save(buffer, "PNG")
         options = ImageReadOptions(self.profile.images.background)
-        return open_image(buffer.getvalue(), DecodeLimits(), self.profile.images.pixel_rule, options=options)
+        return image_file(image, self.profile.images.pixel_rule, options=options)
 
     def prompt(self, text: str, images: Sequence[Image.Image] = (), instruction: str | None = None) -> Prompt:
         """The prompt of one user turn."""

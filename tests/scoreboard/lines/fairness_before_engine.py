@@ -6,7 +6,6 @@ small passes what is large. The flood is never answered in this time: it is ther
 
 import asyncio
 import base64
-import io
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ import msgspec
 from PIL import Image
 
 from service.front.admission.api_keys import ApiKey, hash_key, new_key
+from tests.builders import image_bytes
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
@@ -133,9 +133,7 @@ def _post(path: str, body: dict[str, Any], key: str) -> bytes:
 
 
 def _encoded(side: int) -> bytes:
-    file = io.BytesIO()
-    Image.linear_gradient("L").resize((side, side)).convert("RGB").save(file, "JPEG", quality=60)
-    return file.getvalue()
+    return image_bytes(Image.linear_gradient("L").resize((side, side)).convert("RGB"), "JPEG", quality=60)
 
 
 def _others(jpeg: bytes) -> Iterator[str]:

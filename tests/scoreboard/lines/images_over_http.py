@@ -16,10 +16,11 @@ from typing import Any
 
 import httpx
 
+from tests.builders import image_bytes
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
+from tests.huge_images import BOMBS
 from tests.scoreboard.line import Line, Result, Sabotage
-from tests.scoreboard.lines.mutants.bombs import BOMBS
-from tests.scoreboard.lines.mutants.image_seeds import encoded, noise, seeds
+from tests.scoreboard.lines.mutants.image_seeds import noise, seeds
 from tests.scoreboard.lines.mutants.mutation import mutate
 
 NUM_CLIENTS = 8
@@ -48,14 +49,14 @@ def _certain(draw: random.Random) -> bytes:
     """A file that no decoder may take."""
     match draw.randrange(5):
         case 0:
-            file = encoded(noise("RGB", draw.randrange(100)), draw.choice(("PNG", "JPEG", "WEBP", "GIF", "BMP")))
+            file = image_bytes(noise("RGB", draw.randrange(100)), draw.choice(("PNG", "JPEG", "WEBP", "GIF", "BMP")))
             return file[: draw.randrange(len(file) * 9 // 10)]
         case 1:
             return draw.choice(list(BOMBS.values()))(draw.randrange(17_000, 65_000), draw.randrange(17_000, 65_000))
         case 2:
             return bytes([draw.choice(b"\x00ZI%<8")]) + draw.randbytes(draw.randrange(400))
         case 3:
-            return encoded(noise("RGB"), draw.choice(("TIFF", "PPM", "TGA", "PCX", "ICO", "SGI", "JPEG2000")))
+            return image_bytes(noise("RGB"), draw.choice(("TIFF", "PPM", "TGA", "PCX", "ICO", "SGI", "JPEG2000")))
         case _:
             name = draw.choice(("png", "gif", "bmp", "jpeg"))
             return BOMBS[name](draw.randrange(1, 40), draw.randrange(8_500, 16_000))

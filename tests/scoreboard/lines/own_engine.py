@@ -5,7 +5,6 @@ Contents are drawn from a pool whose solo vectors are taken first, so that any b
 
 import gc
 import logging
-import queue
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,11 @@ import torch
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.execution.runner import ModelRunner
-from service.engine.loop import EngineLoop
 from service.engine.scheduling.scheduler import Scheduler
-from service.ipc.messages import Failure, Media, OutputSpec, PixelSlot, Request, StepDone, Submit, Vector
+from service.ipc.messages import Failure, Media, OutputSpec, PixelSlot, Request, Vector
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 from tests.conftest import CHECKPOINT, TOLERANCE
-from tests.service.engine.troubled_runner import RecordingAnnouncer
+from tests.service.engine.loop_rig import LoopRig
 
 SIDES = ((64, 64), (64, 96), (96, 96), (128, 64))
 NUM_IMAGES = 16
@@ -66,11 +64,7 @@ class OwnEngine:
         self.scheduler: Scheduler[torch.Tensor] = Scheduler(
             EncoderCache(1 << 28), max_batch_tokens=8192, max_batch_requests=64, max_encoder_tokens=2048
         )
-        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._sent: list[msgspec.Struct] = []
-        self._loop = EngineLoop(
-            self._sent.append, RecordingAnnouncer(self._sent), self._inbox, self.scheduler, wrap(self.runner)
-        )
+        self._rig = LoopRig(self.scheduler, wrap(self.runner))
         self._next_id = 1
         gc.freeze()  # as the worker does
 
@@ -89,16 +83,15 @@ class OwnEngine:
         """The answers to contents that come together, in order."""
         requests = [one.request(self._next_id + i, self.runner.hidden) for i, one in enumerate(contents)]
         self._next_id += len(requests)
-        self._inbox.put(Submit(requests=requests))
+        self._rig.submit(*requests)
         answers: dict[int, Answer] = {}
         while len(answers) < len(requests):
-            self._sent.clear()
-            self._loop.turn()
-            for step in self._sent:
-                if isinstance(step, StepDone):
-                    found: list[Answer] = [*step.vectors, *step.failures]
-                    assert not {one.id for one in found} & answers.keys(), "a request was answered twice"
-                    answers.update((one.id, one) for one in found)
+            self._rig.sent.clear()
+            self._rig.turn()
+            for step in self._rig.steps:
+                found: list[Answer] = [*step.vectors, *step.failures]
+                assert not {one.id for one in found} & answers.keys(), "a request was answered twice"
+                answers.update((one.id, one) for one in found)
         return [answers[request.id] for request in requests]
 
     def vector(self, content: Content) -> np.ndarray:

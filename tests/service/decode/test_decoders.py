@@ -4,7 +4,6 @@ The broken processes are programs of this test in the place of the worker's: the
 """
 
 import asyncio
-import io
 import os
 import sys
 import textwrap
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from service import metrics
 from service.decode import image_decoder
@@ -28,6 +26,7 @@ from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
 from service.media.image.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
+from tests.builders import image_file, noise
 from tests.conftest import children_of
 
 MEDIA = Path(__file__).parents[2] / "models" / "golden" / "oracle" / "media"
@@ -75,10 +74,7 @@ def misbehaving(tmp_path: Path, what: str) -> list[str]:
 
 
 def item(side: int, seed: int = 0) -> ImageFile:
-    buffer = io.BytesIO()
-    noise = np.random.default_rng(seed).integers(0, 256, (side, side, 3), dtype=np.uint8)
-    Image.fromarray(noise).save(buffer, "PNG")
-    return open_image(buffer.getvalue(), DecodeLimits(), PixelRule(), ErrorLocation(f"images[{side}]", side))
+    return image_file(noise(side, side, seed), location=ErrorLocation(f"images[{side}]", side))
 
 
 def replaced(reason: str) -> float:

@@ -1,40 +1,15 @@
-"""A runner that can be told to fail, for the tests of the engine's loop; and what they send and read."""
+"""A runner that fails on demand, for the tests of the engine's loop."""
 
-import time
 from typing import Any
 
 import numpy as np
 import torch
 
-from service.ipc.announcements import Announcer
-from service.ipc.messages import (
-    NUM_BITS,
-    Media,
-    OutputSpec,
-    PixelSlot,
-    Request,
-    StepDone,
-    StepKind,
-    StepStarted,
-    Submit,
-)
+from service.ipc.messages import NUM_BITS, Media, OutputSpec, PixelSlot, Request
 
 POISON, NOT_FINITE, SHORT = 666, 667, 668
 UNFINISHED = OutputSpec(dimensions=24)
 NO_MEMORY = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.", "out of memory")
-
-
-class RecordingAnnouncer(Announcer):
-    """Announces into a list, and not to a front."""
-
-    def __init__(self, sent: list[Any]) -> None:
-        super().__init__(-1)
-        self._sent = sent
-
-    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
-        self.num_steps += 1
-        now_s = time.monotonic()
-        self._sent.append(StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=now_s))
 
 
 class TroubledRunner:
@@ -99,30 +74,3 @@ class TroubledRunner:
         if first == NOT_FINITE or "float16" in dtypes:  # as if the raw vector were more than float16 can hold
             return None
         return {dtype: bytes([first % 256]) * (dimensions * NUM_BITS[dtype] // 8) for dtype in dtypes}
-
-
-def steps(sent: list[Any]) -> list[StepDone]:
-    return [message for message in sent if isinstance(message, StepDone)]
-
-
-def request(id_: int, token: int, *media: Media) -> Request:
-    return Request(id=id_, token_ids=[token], media=media, output=OutputSpec(dimensions=8))
-
-
-def image(key: bytes, start: int | None) -> Media:
-    slot = None if start is None else PixelSlot(start, 1)
-    return Media(key=key, grid_thw=(1, 2, 2), offset=0, num_tokens=1, slot=slot)
-
-
-def wants(id_: int, token: int, **output: Any) -> Request:
-    return Request(id=id_, token_ids=[token], output=OutputSpec(**({"dimensions": 8} | output)))
-
-
-def submit(engine: Any, *requests: Request) -> StepDone:
-    """What the engine answers to requests that come together and have no images."""
-    loop, inbox, sent, _ = engine
-    sent.clear()
-    inbox.put(Submit(requests=list(requests)))
-    loop.turn()
-    (step,) = steps(sent)
-    return step

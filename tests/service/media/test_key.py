@@ -9,6 +9,7 @@ from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.key import content_key, file_digest, source_digest
 from service.media.resize.image_rule import PixelRule
+from tests.builders import image_bytes
 
 RULE = PixelRule()
 
@@ -45,9 +46,9 @@ def test_bytes_and_a_view_of_the_same_pixels_share_a_key() -> None:
     assert content_key(memoryview(pixels), (2, 4), b"m") == content_key(pixels, (2, 4), b"m")
 
 
-def test_the_same_image_in_another_container_has_another_digest_and_the_same_key(encode) -> None:
+def test_the_same_image_in_another_container_has_another_digest_and_the_same_key() -> None:
     image = Image.effect_noise((64, 96), 90).convert("RGB")
-    items = [open_image(encode(image, kind), DecodeLimits(), RULE) for kind in ("PNG", "BMP")]
+    items = [open_image(image_bytes(image, kind), DecodeLimits(), RULE) for kind in ("PNG", "BMP")]
     assert items[0].digest != items[1].digest
     keys = {content_key(load_pixels(item).tobytes(), item.size, b"m") for item in items}
     assert len(keys) == 1

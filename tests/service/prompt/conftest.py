@@ -1,6 +1,5 @@
 """The oracle's tokenizer and config, and images known by header only."""
 
-import io
 import json
 import shutil
 from collections.abc import Callable
@@ -9,13 +8,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from service.media.image.header import DecodeLimits
-from service.media.image.image_file import ImageFile, open_image
-from service.media.resize.image_rule import PixelRule
+from service.media.image.image_file import ImageFile
 from service.prompt.build import PromptBuilder
 from service.prompt.profile.detect import load_profile
 from service.prompt.profile.profile import Profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from tests.builders import image_file
 
 CHECKPOINT = Path(__file__).parents[2] / "models" / "golden" / "oracle" / "checkpoint"
 
@@ -65,8 +63,6 @@ def strict_builder(profile: Profile, tokenizer: PromptTokenizer) -> PromptBuilde
 @pytest.fixture(scope="session")
 def image() -> Callable[..., ImageFile]:
     def image(width: int = 64, height: int = 64) -> ImageFile:
-        buffer = io.BytesIO()
-        Image.new("RGB", (width, height), (width % 256, height % 256, 7)).save(buffer, "PNG")
-        return open_image(buffer.getvalue(), DecodeLimits(), PixelRule())
+        return image_file(Image.new("RGB", (width, height), (width % 256, height % 256, 7)))
 
     return image

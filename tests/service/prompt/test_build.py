@@ -16,6 +16,7 @@ from service.prompt.prompt import Prompt
 from service.prompt.templates.piece import Piece, TokenPiece
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
+from tests.builders import user
 
 MediaItem = Callable[..., ImageFile]
 WHOLE = Truncation(8192)
@@ -50,10 +51,6 @@ SNIPPETS = [
     ],
     *["<", "|", ">", "<|", "|>", "im_end", "<|im_", "_", "assistant", "user\n", "system", "\x00", "\x7f", "\ufffd"],
 ]
-
-
-def user(text: str, *images: ImageFile, instruction: str | None = None, **flags: bool | None) -> Conversation:
-    return Conversation(instruction, (Turn("user", images, text),), **flags)
 
 
 def media(*images: ImageFile) -> str:

@@ -11,13 +11,10 @@ from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Side, Truncation
+from tests.builders import user
 
 MediaItem = Callable[..., ImageFile]
 WORDS = re.split(" ", "the quick brown fox jumps over lazy dogs naïve 東京 🗼 \n\t  … don't 12345 #### import self")
-
-
-def user(text: str, *images: ImageFile) -> Conversation:
-    return Conversation(None, (Turn("user", images, text),))
 
 
 def refusal(builder: PromptBuilder, conversation: Conversation, truncation: Truncation) -> InputError:

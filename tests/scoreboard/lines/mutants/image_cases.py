@@ -14,8 +14,9 @@ import numpy as np
 from PIL import Image
 
 from service.media.image.read_options import AS_REFERENCE, ImageReadOptions
-from tests.scoreboard.lines.mutants.bombs import BOMBS
-from tests.scoreboard.lines.mutants.image_seeds import encoded, noise
+from tests.builders import image_bytes
+from tests.huge_images import BOMBS
+from tests.scoreboard.lines.mutants.image_seeds import noise
 
 ACCEPTED = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 SIZE = (96, 64)
@@ -64,7 +65,7 @@ def formats() -> Iterator[Case]:
                 warnings.catch_warnings(),
             ):
                 warnings.simplefilter("ignore")
-                file = encoded(noise(mode, size=(64, 64)), kind)
+                file = image_bytes(noise(mode, size=(64, 64)), kind)
                 yield Case(f"{kind} of {mode}", file, None if kind in ACCEPTED else "media_undecodable")
                 break
     others = {
@@ -96,7 +97,7 @@ def _bombs() -> Iterator[Case]:
     large = noise("RGB", size=(1_200, 20))
     for kind in ACCEPTED:
         yield Case(
-            f"{kind} followed by 20 MiB", encoded(large, kind) + bytes(20 << 20), "media_too_large", is_bomb=True
+            f"{kind} followed by 20 MiB", image_bytes(large, kind) + bytes(20 << 20), "media_too_large", is_bomb=True
         )
 
 
@@ -104,10 +105,10 @@ def _sizes() -> Iterator[Case]:
     for kind in ("PNG", "BMP"):
         for size in ((32, 32), (64, 32), (32, 6_400), (6_400, 32), (96, 160)):
             image = noise("RGB", size=size)
-            yield Case(f"{kind} of {size[0]} x {size[1]}", encoded(image, kind), np.asarray(image))
+            yield Case(f"{kind} of {size[0]} x {size[1]}", image_bytes(image, kind), np.asarray(image))
     for size in ((1, 1), (1, 200), (200, 1), (33, 65), (2, 3), (31, 31)):
         for kind in ACCEPTED:
-            yield Case(f"{kind} of {size[0]} x {size[1]}", encoded(noise("RGB", size=size), kind), None)
+            yield Case(f"{kind} of {size[0]} x {size[1]}", image_bytes(noise("RGB", size=size), kind), None)
 
 
 def _modes() -> Iterator[Case]:
@@ -116,26 +117,28 @@ def _modes() -> Iterator[Case]:
     for mode in ("RGB", "RGBA", "LA", "L", "1", "P"):
         image = noise(mode, size=SIZE)
         for reading in (AS_REFERENCE, ImageReadOptions(color)):
-            yield Case(f"png of {mode} {reading}", encoded(image, "PNG"), _over(image, reading), reading)
+            yield Case(f"png of {mode} {reading}", image_bytes(image, "PNG"), _over(image, reading), reading)
     for mode in ("RGB", "RGBA"):
         image = noise(mode, size=SIZE)
-        file = encoded(image, "WEBP", lossless=True, exact=True)
+        file = image_bytes(image, "WEBP", lossless=True, exact=True)
         for reading in (AS_REFERENCE, ImageReadOptions(color)):
             yield Case(f"webp of {mode} {reading}", file, _over(image, reading), reading)
     for mode in ("RGB", "L", "1", "P"):
         image = noise(mode, size=SIZE)
-        yield Case(f"bmp of {mode}", encoded(image, "BMP"), np.asarray(image.convert("RGB")))
+        yield Case(f"bmp of {mode}", image_bytes(image, "BMP"), np.asarray(image.convert("RGB")))
     for options, kinds in (({"transparency": 7}, ("PNG", "GIF")), ({"transparency": bytes(range(256))}, ("PNG",))):
         for kind in kinds:
-            file = encoded(noise("P", size=SIZE), kind, **options)
+            file = image_bytes(noise("P", size=SIZE), kind, **options)
             for reading in (AS_REFERENCE, ImageReadOptions(color)):
                 yield Case(
                     f"{kind} with {options} {reading}", file, _over(Image.open(io.BytesIO(file)), reading), reading
                 )
     gray = Image.new("I;16", SIZE, 40_000)
-    yield Case("16-bit gray is clipped as in the reference", encoded(gray, "PNG"), np.full((64, 96, 3), 255, np.uint8))
+    yield Case(
+        "16-bit gray is clipped as in the reference", image_bytes(gray, "PNG"), np.full((64, 96, 3), 255, np.uint8)
+    )
     for image in (noise("CMYK", size=SIZE), noise("L", size=SIZE), noise("RGB", size=SIZE)):
-        file = encoded(image, "JPEG", icc_profile=bytes(range(128)))
+        file = image_bytes(image, "JPEG", icc_profile=bytes(range(128)))
         yield Case(f"jpeg of {image.mode}, ICC ignored", file, np.asarray(Image.open(io.BytesIO(file)).convert("RGB")))
 
 
@@ -165,19 +168,19 @@ def _orientations() -> Iterator[Case]:
     for value in (*shown, 0, 9, 99, 65_535):
         for order in ("II", "MM"):
             for kind, options in (("PNG", {}), ("WEBP", {"lossless": True})):
-                file = encoded(image, kind, exif=_exif(value, order), **options)
+                file = image_bytes(image, kind, exif=_exif(value, order), **options)
                 name = f"{kind} of orientation {value} {order}"
                 yield Case(name, file, shown.get(value, stored), ImageReadOptions(upright=True))
                 yield Case(f"{name}, as stored", file, stored)
-    jpeg = encoded(image, "JPEG")
+    jpeg = image_bytes(image, "JPEG")
     pixels = np.asarray(Image.open(io.BytesIO(jpeg)).convert("RGB"))
     for name, data in {"XXXX": b"Exif\0\0XXXX" + bytes(60), "a loop": _exif(6, "II")[:-4] + b"\x08\0\0\0"}.items():
-        file = encoded(image, "JPEG", exif=data)
+        file = image_bytes(image, "JPEG", exif=data)
         expected = np.rot90(pixels, -1) if name == "a loop" else pixels
         yield Case(f"EXIF with {name}", file, expected, ImageReadOptions(upright=True))
     yield Case(
         "64 kB of EXIF",
-        encoded(image, "JPEG", exif=b"Exif\0\0II*\0" + b"\xff" * 65_000),
+        image_bytes(image, "JPEG", exif=b"Exif\0\0II*\0" + b"\xff" * 65_000),
         pixels,
         ImageReadOptions(None, True),
     )
@@ -191,7 +194,7 @@ def _exif(value: int, order: str) -> bytes:
 
 def _cuts() -> Iterator[Case]:
     for kind in ACCEPTED:
-        file = encoded(noise("RGB", size=SIZE), kind)
+        file = image_bytes(noise("RGB", size=SIZE), kind)
         for percent in (1, 5, 20, 40, 60, 80, 90, 95, 99):
             yield Case(f"{kind} cut at {percent} %", file[: len(file) * percent // 100], "media_undecodable")
 
@@ -200,17 +203,17 @@ def _frames() -> Iterator[Case]:
     """The first frame, whatever follows it."""
     first, rest = noise("P", size=SIZE), [noise("P", seed, size=SIZE) for seed in range(2, 40)]
     expected = np.asarray(first.convert("RGB"))
-    yield Case("GIF of 39 frames", encoded(first, "GIF", save_all=True, append_images=rest), expected)
+    yield Case("GIF of 39 frames", image_bytes(first, "GIF", save_all=True, append_images=rest), expected)
     frames = [frame.convert("RGB") for frame in rest]
     options = {"save_all": True, "append_images": frames}
-    yield Case("APNG of 39 frames", encoded(first.convert("RGB"), "PNG", **options), expected)
-    yield Case("WebP of 39 frames", encoded(first.convert("RGB"), "WEBP", lossless=True, **options), expected)
+    yield Case("APNG of 39 frames", image_bytes(first.convert("RGB"), "PNG", **options), expected)
+    yield Case("WebP of 39 frames", image_bytes(first.convert("RGB"), "WEBP", lossless=True, **options), expected)
 
 
 def _metadata() -> Iterator[Case]:
     """It is never read, so its damage and its size cost nothing."""
     image = noise("RGB", size=SIZE)
-    file, pixels = encoded(image, "PNG"), np.asarray(image)
+    file, pixels = image_bytes(image, "PNG"), np.asarray(image)
     for name in (b"zTXt", b"iTXt", b"tEXt", b"iCCP", b"gAMA", b"cHRM", b"sRGB", b"vpAg"):
         body = name + (b"\0\0\xb1\x8f" if name == b"gAMA" else b"x" * 40)
         yield Case(f"PNG with a damaged {name.decode()}", _with_chunk(file, body), pixels)

@@ -1,11 +1,12 @@
 """Small valid images of the five formats, in every mode and with every ornament that Pillow writes."""
 
-import io
 import random
 from functools import cache
 from typing import Any
 
 from PIL import Image, PngImagePlugin
+
+from tests.builders import image_bytes
 
 SIZE = (24, 16)
 ORIENTED = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
@@ -24,13 +25,6 @@ def noise(mode: str, seed: int = 1, size: tuple[int, int] = SIZE) -> Image.Image
     return image
 
 
-def encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
-    """The file of an image."""
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return buffer.getvalue()
-
-
 @cache
 def seeds() -> tuple[bytes, ...]:
     """All of them."""
@@ -41,20 +35,20 @@ def seeds() -> tuple[bytes, ...]:
     text.add_itxt("Title", "y" * 30, zip=True)
     moving: dict[str, Any] = {"save_all": True, "append_images": frames}
     return (
-        *(encoded(noise(mode), "PNG") for mode in ("RGB", "RGBA", "LA", "L", "1", "I;16", "P")),
-        encoded(noise("P"), "PNG", transparency=bytes(range(0, 256, 8))),
-        encoded(noise("RGB"), "PNG", transparency=(1, 2, 3)),
-        encoded(noise("RGB"), "PNG", pnginfo=text, exif=ORIENTED, icc_profile=bytes(128)),
-        encoded(noise("RGB"), "PNG", **moving),
-        encoded(noise("RGB"), "JPEG", quality=90),
-        encoded(noise("RGB"), "JPEG", progressive=True, exif=ORIENTED),
-        encoded(noise("L"), "JPEG"),
-        encoded(noise("CMYK"), "JPEG", icc_profile=bytes(128)),
-        encoded(noise("RGB"), "WEBP"),
-        encoded(noise("RGBA"), "WEBP", lossless=True),
-        encoded(noise("RGB"), "WEBP", exif=ORIENTED, **moving),
-        encoded(noise("P"), "GIF"),
-        encoded(noise("P"), "GIF", transparency=3, comment=b"c" * 40),
-        encoded(noise("P"), "GIF", save_all=True, append_images=palette_frames, disposal=2),
-        *(encoded(noise(mode), "BMP") for mode in ("RGB", "RGBA", "L", "1", "P")),
+        *(image_bytes(noise(mode), "PNG") for mode in ("RGB", "RGBA", "LA", "L", "1", "I;16", "P")),
+        image_bytes(noise("P"), "PNG", transparency=bytes(range(0, 256, 8))),
+        image_bytes(noise("RGB"), "PNG", transparency=(1, 2, 3)),
+        image_bytes(noise("RGB"), "PNG", pnginfo=text, exif=ORIENTED, icc_profile=bytes(128)),
+        image_bytes(noise("RGB"), "PNG", **moving),
+        image_bytes(noise("RGB"), "JPEG", quality=90),
+        image_bytes(noise("RGB"), "JPEG", progressive=True, exif=ORIENTED),
+        image_bytes(noise("L"), "JPEG"),
+        image_bytes(noise("CMYK"), "JPEG", icc_profile=bytes(128)),
+        image_bytes(noise("RGB"), "WEBP"),
+        image_bytes(noise("RGBA"), "WEBP", lossless=True),
+        image_bytes(noise("RGB"), "WEBP", exif=ORIENTED, **moving),
+        image_bytes(noise("P"), "GIF"),
+        image_bytes(noise("P"), "GIF", transparency=3, comment=b"c" * 40),
+        image_bytes(noise("P"), "GIF", save_all=True, append_images=palette_frames, disposal=2),
+        *(image_bytes(noise(mode), "BMP") for mode in ("RGB", "RGBA", "L", "1", "P")),
     )

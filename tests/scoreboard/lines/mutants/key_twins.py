@@ -25,7 +25,8 @@ from service.media.key import (
     file_digest,
 )
 from service.media.resize.image_rule import PixelRule
-from tests.scoreboard.lines.mutants.image_seeds import ORIENTED, encoded, noise
+from tests.builders import image_bytes
+from tests.scoreboard.lines.mutants.image_seeds import ORIENTED, noise
 
 RULE = PixelRule()
 SAME_SIZE = PixelRule(min_pixels=1)
@@ -33,7 +34,7 @@ SAME_SIZE = PixelRule(min_pixels=1)
 
 def twins() -> Iterator[tuple[str, bool]]:
     """Crafted pairs, each with whether it is told apart (or, where it says so, recognized as one)."""
-    wide, high = (encoded(noise("L", size=size), "PNG") for size in ((150, 30), (30, 150)))
+    wide, high = (image_bytes(noise("L", size=size), "PNG") for size in ((150, 30), (30, 150)))
     yield "30 x 150 and 150 x 30", _differ(wide, high)
     flat = bytes(150 * 30 * 3)
     yield (
@@ -43,28 +44,28 @@ def twins() -> Iterator[tuple[str, bool]]:
     palettes = [Image.new("P", (64, 64), 1) for _ in range(2)]
     for place, one in enumerate(palettes):
         one.putpalette([0, 0, 0, 200 * place, 10, 10])
-    yield "one index, two palettes", _differ(*(encoded(one, "PNG") for one in palettes))
-    yield "one index, two palettes, as GIF", _differ(*(encoded(one, "GIF") for one in palettes))
+    yield "one index, two palettes", _differ(*(image_bytes(one, "PNG") for one in palettes))
+    yield "one index, two palettes, as GIF", _differ(*(image_bytes(one, "GIF") for one in palettes))
     opaque = noise("RGB", size=(64, 64))
     yield (
         "RGB and opaque RGBA are one image",
-        _equal_pixels(encoded(opaque, "PNG"), encoded(opaque.convert("RGBA"), "PNG")),
+        _equal_pixels(image_bytes(opaque, "PNG"), image_bytes(opaque.convert("RGBA"), "PNG")),
     )
-    yield "PNG and BMP are one image", _equal_pixels(encoded(opaque, "PNG"), encoded(opaque, "BMP"))
+    yield "PNG and BMP are one image", _equal_pixels(image_bytes(opaque, "PNG"), image_bytes(opaque, "BMP"))
     clear = opaque.convert("RGBA")
     clear.putalpha(0)
-    yield "RGB and clear RGBA", _differ(encoded(opaque, "PNG"), encoded(clear, "PNG"))
-    turned = encoded(opaque, "PNG", exif=ORIENTED)
+    yield "RGB and clear RGBA", _differ(image_bytes(opaque, "PNG"), image_bytes(clear, "PNG"))
+    turned = image_bytes(opaque, "PNG", exif=ORIENTED)
     yield (
         "EXIF differs, and is applied",
-        _differ(encoded(opaque, "PNG"), turned, options=ImageReadOptions(upright=True)),
+        _differ(image_bytes(opaque, "PNG"), turned, options=ImageReadOptions(upright=True)),
     )
-    yield "EXIF differs, and is ignored", _equal_pixels(encoded(opaque, "PNG"), turned)
+    yield "EXIF differs, and is ignored", _equal_pixels(image_bytes(opaque, "PNG"), turned)
     yield "upright and as stored", _key(turned) != _key(turned, options=ImageReadOptions(upright=True))
-    yield from _readings(encoded(noise("RGBA", size=(64, 64)), "PNG"))
-    yield from _rules(encoded(opaque, "PNG"))
+    yield from _readings(image_bytes(noise("RGBA", size=(64, 64)), "PNG"))
+    yield from _rules(image_bytes(opaque, "PNG"))
     yield from _tensors()
-    yield from _tenants(encoded(opaque, "PNG"))
+    yield from _tenants(image_bytes(opaque, "PNG"))
 
 
 def _readings(file: bytes) -> Iterator[tuple[str, bool]]:

@@ -7,8 +7,9 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.encoder_cache.entry import encode_cost
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Request
 from service.ipc.reports import TierReport
+from tests.builders import engine_request, media
 from tests.service.engine.encoder_cache.test_cache import CountedMemory
 
 
@@ -20,10 +21,7 @@ class Clock:
 
 
 def request(id_: int, key: str, num_tokens: int = 100) -> Request:
-    media = Media(
-        key=key.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=num_tokens, slot=PixelSlot(start=id_, num_bytes=1)
-    )
-    return Request(id=id_, token_ids=[id_] * num_tokens, media=(media,), output=OutputSpec(dimensions=8))
+    return engine_request(id_, [id_] * num_tokens, media(key, id_, num_tokens))
 
 
 def scheduler(cache: EncoderCache[Any], **more: Any) -> Scheduler[Any]:

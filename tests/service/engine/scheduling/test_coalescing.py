@@ -11,7 +11,8 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep, Waiting
-from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request, prompt_digest
+from service.ipc.messages import FeaturesSpec, Media, OutputSpec, Request, prompt_digest
+from tests.builders import engine_request, media
 
 VECTOR = b"raw vector"
 
@@ -22,14 +23,8 @@ def scheduler(result_bytes: int = 0, **more: Any) -> Scheduler[str]:
     return Scheduler(EncoderCache(1000), results, **limits, **more)
 
 
-def request(id_: int, *media: Media, token: int = 5, num_tokens: int = 10, **more: Any) -> Request:
-    output = more.pop("output", OutputSpec(dimensions=8))
-    return Request(id=id_, token_ids=[token] * num_tokens, media=media, output=output, **more)
-
-
-def image(name: str, start: int | None = 0) -> Media:
-    slot = None if start is None else PixelSlot(start, 1)
-    return Media(key=name.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=10, slot=slot)
+def request(id_: int, *images: Media, token: int = 5, num_tokens: int = 10, **more: Any) -> Request:
+    return engine_request(id_, [token] * num_tokens, *images, **more)
 
 
 def add(one: Scheduler[str], *requests: Request) -> list[int]:
@@ -78,7 +73,7 @@ def test_who_comes_when_the_prompt_runs_already_runs_it_again_without_a_result_c
     [
         request(2, token=6),
         request(2, tenant="acme"),
-        request(2, image("a", start=None)),
+        request(2, media("a", start=None)),
         request(2, output=FeaturesSpec(dtype="float32")),
         request(2, alone=True),
         request(2, is_fresh=True),
@@ -102,7 +97,7 @@ def test_nobody_joins_a_run_that_is_not_his(other: Request) -> None:
 
 def test_who_joins_a_prompt_that_waits_for_its_image_waits_with_it() -> None:
     one = scheduler()
-    assert add(one, request(1, image("a", 11)), request(2, image("a", 22)), request(3, image("a", None))) == [22]
+    assert add(one, request(1, media("a", 11)), request(2, media("a", 22)), request(3, media("a", None))) == [22]
     encode_all(one)
     step = one.next_step()
     assert isinstance(step, ForwardStep)
@@ -113,18 +108,18 @@ def test_who_joins_a_prompt_that_waits_for_its_image_waits_with_it() -> None:
 
 def test_a_coalesced_request_may_bring_the_pixels_that_the_first_one_lacks() -> None:
     one = scheduler()
-    assert add(one, request(1, image("a", None)), request(2, image("a", 7))) == []
+    assert add(one, request(1, media("a", None)), request(2, media("a", 7))) == []
     encode_all(one)
     assert ran(one) == [[1, 2]]
 
 
 def test_when_the_first_one_leaves_the_next_stands_in_his_place() -> None:
     one = scheduler()
-    add(one, request(1, image("a", 11)), request(2, image("a", 22)), request(3, image("a", 33)))
+    add(one, request(1, media("a", 11)), request(2, media("a", 22)), request(3, media("a", 33)))
     assert one.abandon([1]) == []  # its pixels are needed
     encode_all(one)
     assert one.abandon([2]) == []
-    add(one, request(4, image("a", 44)))  # features are cached, and still one run
+    add(one, request(4, media("a", 44)))  # features are cached, and still one run
     step = one.next_step()
     assert isinstance(step, ForwardStep)
     (waiting,) = step.batch
@@ -134,7 +129,7 @@ def test_when_the_first_one_leaves_the_next_stands_in_his_place() -> None:
 
 def test_who_takes_the_first_ones_place_counts_an_image_once() -> None:
     one = scheduler(look_ups=SimpleNamespace(ask=lambda _: True))
-    add(one, request(1, image("a", 11)), request(2, image("a", 22)))
+    add(one, request(1, media("a", 11)), request(2, media("a", 22)))
     one.abandon([1])
     one.found(b"a", "features", 1)
     step = one.next_step()
@@ -145,7 +140,7 @@ def test_who_takes_the_first_ones_place_counts_an_image_once() -> None:
 
 def test_a_prompt_that_everybody_has_left_is_not_run_and_can_come_again() -> None:
     one = scheduler()
-    add(one, request(1, image("a", 11)), request(2, image("a", 22)), request(3, token=6), request(4, token=6))
+    add(one, request(1, media("a", 11)), request(2, media("a", 22)), request(3, token=6), request(4, token=6))
     assert one.abandon([2, 1]) == [11]
     assert one.abandon([3, 4]) == []
     assert one.next_step() is None
@@ -165,20 +160,20 @@ def test_each_expires_at_his_own_time() -> None:
 
 def test_an_image_that_fails_fails_all_who_wait_and_nobody_else() -> None:
     one = scheduler()
-    add(one, request(1, image("bad", 1)), request(2, image("bad", 2)), request(3))
+    add(one, request(1, media("bad", 1)), request(2, media("bad", 2)), request(3))
     step = one.next_step()
     assert isinstance(step, EncodeStep)
     (bad,) = step.encodes
     failed, released = one.encode_failed(bad)
     assert ([waiting.request.id for waiting in failed], released) == ([1, 2], [1])
     assert ran(one) == [[3]]
-    add(one, request(4, image("bad", 4)))
+    add(one, request(4, media("bad", 4)))
     assert isinstance(one.next_step(), EncodeStep)  # not coalesced with those who have gone
 
 
 def test_a_kept_vector_needs_neither_queue_nor_image_and_its_pixels_come_back() -> None:
     one = scheduler(1 << 20)
-    first = request(1, image("a", 11), image("b", 12))
+    first = request(1, media("a", 11), media("b", 12))
     add(one, first)
     encode_all(one)
     step = one.next_step()
@@ -187,7 +182,7 @@ def test_a_kept_vector_needs_neither_queue_nor_image_and_its_pixels_come_back() 
     one.cache.clear()
     assert counts(one) == (0, 1, 0)
 
-    assert add(one, request(2, image("a", 21), image("b", 22), output=OutputSpec(dimensions=2))) == [21, 22]
+    assert add(one, request(2, media("a", 21), media("b", 22), output=OutputSpec(dimensions=2))) == [21, 22]
     assert one.images.ask_for_pixels() == []
     assert one.next_step() is None
     ((known, vector),) = one.coalescing.take_kept(8)
@@ -198,9 +193,9 @@ def test_a_kept_vector_needs_neither_queue_nor_image_and_its_pixels_come_back() 
 
 def test_pixels_of_a_known_prompt_go_to_another_who_lacks_them() -> None:
     one = scheduler(1 << 20)
-    one.coalescing.results.put(prompt_digest(request(0, image("a"))), VECTOR)
-    add(one, request(1, image("a", None), token=6))
-    assert add(one, request(2, image("a", 7))) == []
+    one.coalescing.results.put(prompt_digest(request(0, media("a"))), VECTOR)
+    add(one, request(1, media("a", None), token=6))
+    assert add(one, request(2, media("a", 7))) == []
     encode_all(one)
     assert ran(one) == [[1]]
 

@@ -1,45 +1,36 @@
 """The engine's loop with prompts that are asked for more than once: coalesced in a batch, and vectors that are kept."""
 
-from typing import Any
-
 import pytest
 
-from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.loop import EngineLoop
-from service.engine.scheduling.result_cache import ResultCache
-from service.engine.scheduling.scheduler import Scheduler
-from service.ipc.messages import StepStarted, Submit
-from tests.service.engine.troubled_runner import (
-    NOT_FINITE,
-    POISON,
-    UNFINISHED,
-    RecordingAnnouncer,
-    steps,
-    submit,
-    wants,
-)
+from service.ipc.messages import StepStarted
+from tests.service.engine.loop_rig import LoopRig, make_scheduler, request
+from tests.service.engine.troubled_runner import NOT_FINITE, POISON, UNFINISHED
 
 PAIRS = ((1, 5), (2, 5), (3, 6), (4, 6))
 """Ids and tokens of four requests, of which each two are coalesced."""
 
 
-def test_coalesced_requests_run_once_and_each_gets_what_he_asked_for(engine: Any) -> None:
-    runner, sent = engine[3], engine[2]
+def test_coalesced_requests_run_once_and_each_gets_what_he_asked_for(engine: LoopRig) -> None:
     formats = ("bfloat16", "float32")
-    step = submit(engine, wants(1, 5), wants(2, 5, dimensions=16), wants(3, 5, output_dtypes=formats), wants(4, 6))
+    step = engine.run(request(1, 5), request(2, 5, dimensions=16), request(3, 5, output_dtypes=formats), request(4, 6))
     assert {vector.id: {kind: len(row) for kind, row in vector.rows.items()} for vector in step.vectors} == {
         1: {"float32": 32}, 2: {"float32": 64}, 3: {"bfloat16": 16, "float32": 32}, 4: {"float32": 32}
     }  # fmt: skip
     assert [vector.rows["float32"][0] for vector in step.vectors] == [5, 5, 5, 6]
-    assert (runner.num_batches, step.num_tokens, step.results.num_deduplicated) == (1, 2, 2)
-    announced = sent[0]
+    assert (engine.runner.num_batches, step.num_tokens, step.results.num_deduplicated) == (1, 2, 2)
+    announced = engine.sent[0]
     assert isinstance(announced, StepStarted)
     assert (announced.kind, announced.num_tokens, announced.ids) == ("forward", 2, [1, 2, 3, 4])
 
 
-def test_a_prompt_that_fails_fails_all_who_asked_for_it_and_a_format_that_fails_fails_one(engine: Any) -> None:
-    asked = [wants(1, 5), wants(2, 5, output_dtypes=("float16",)), wants(3, POISON), wants(4, POISON, dimensions=16)]
-    step = submit(engine, *asked, wants(5, NOT_FINITE), wants(6, NOT_FINITE), wants(7, 6))
+def test_a_prompt_that_fails_fails_all_who_asked_for_it_and_a_format_that_fails_fails_one(engine: LoopRig) -> None:
+    asked = [
+        request(1, 5),
+        request(2, 5, output_dtypes=("float16",)),
+        request(3, POISON),
+        request(4, POISON, dimensions=16),
+    ]
+    step = engine.run(*asked, request(5, NOT_FINITE), request(6, NOT_FINITE), request(7, 6))
     assert [vector.id for vector in step.vectors] == [1, 7]
     assert {failure.id: failure.code for failure in step.failures} == {
         2: "non_finite_embedding",
@@ -52,64 +43,55 @@ def test_a_prompt_that_fails_fails_all_who_asked_for_it_and_a_format_that_fails_
 
 @pytest.mark.parametrize("at_fault", [1, 2])
 def test_an_epilogue_that_raises_for_one_request_leaves_its_group_and_the_batch_alone(
-    engine: Any, at_fault: int
+    engine: LoopRig, at_fault: int
 ) -> None:
-    runner = engine[3]
     unfinished = {at_fault: {"dimensions": UNFINISHED.dimensions}}
-    step = submit(engine, *[wants(id_, token, **unfinished.get(id_, {})) for id_, token in PAIRS])
+    step = engine.run(*[request(id_, token, **unfinished.get(id_, {})) for id_, token in PAIRS])
     assert [(failure.id, failure.code) for failure in step.failures] == [(at_fault, "internal_error")]
     assert [(vector.id, vector.rows["float32"][0]) for vector in step.vectors] == [
         pair for pair in PAIRS if pair[0] != at_fault
     ]
     assert {vector.num_batched for vector in step.vectors} == {len(PAIRS)}
-    assert runner.num_batches == 1  # the model did its part
-    assert [vector.id for vector in submit(engine, wants(5, 5)).vectors] == [5]  # and the prompt is not to blame
+    assert engine.runner.num_batches == 1  # the model did its part
+    assert [vector.id for vector in engine.run(request(5, 5)).vectors] == [5]  # and the prompt is not to blame
 
 
 @pytest.fixture
-def keeping(engine: Any) -> Any:
+def keeping() -> LoopRig:
     """The same with a result cache."""
-    _, inbox, sent, runner = engine
-    results = ResultCache(1 << 20)
-    scheduler: Scheduler[Any] = Scheduler(
-        EncoderCache(1000), results, max_batch_tokens=1000, max_batch_requests=64, max_encoder_tokens=100
-    )
-    return EngineLoop(sent.append, RecordingAnnouncer(sent), inbox, scheduler, runner), inbox, sent, runner
+    return LoopRig(make_scheduler(1 << 20))
 
 
-def test_a_prompt_that_comes_again_is_answered_without_the_model(keeping: Any) -> None:
-    loop, inbox, sent, runner = keeping
-    first = submit(keeping, wants(1, 5), wants(2, 6))
+def test_a_prompt_that_comes_again_is_answered_without_the_model(keeping: LoopRig) -> None:
+    first = keeping.run(request(1, 5), request(2, 6))
     assert (first.results.num_misses, first.results.num_entries) == (2, 2)
-    sent.clear()
-    inbox.put(
-        Submit(requests=[wants(3, 5, dimensions=16), wants(4, 7), wants(5, 6), wants(6, 5, output_dtypes=("float16",))])
+    keeping.sent.clear()
+    keeping.submit(
+        request(3, 5, dimensions=16), request(4, 7), request(5, 6), request(6, 5, output_dtypes=("float16",))
     )
-    loop.turn()
-    known, language = steps(sent)
+    keeping.turn()
+    known, language = keeping.steps
     assert {vector.id: vector.rows["float32"] for vector in known.vectors} == {3: b"\5" * 64, 5: b"\6" * 32}
     assert [(failure.id, failure.code) for failure in known.failures] == [(6, "non_finite_embedding")]
     assert (known.num_tokens, known.results.num_hits, known.results.num_misses) == (0, 3, 1)
     assert [vector.id for vector in language.vectors] == [4]
-    assert (runner.num_batches, language.results.num_hits) == (2, 0)  # each is reported once
+    assert (keeping.runner.num_batches, language.results.num_hits) == (2, 0)  # each is reported once
 
 
-def test_a_failure_is_never_kept(keeping: Any) -> None:
-    runner = keeping[3]
-    submit(keeping, wants(1, NOT_FINITE), wants(2, POISON), wants(3, 5))
-    num_batches = runner.num_batches
-    again = submit(keeping, wants(4, NOT_FINITE))
+def test_a_failure_is_never_kept(keeping: LoopRig) -> None:
+    keeping.run(request(1, NOT_FINITE), request(2, POISON), request(3, 5))
+    num_batches = keeping.runner.num_batches
+    again = keeping.run(request(4, NOT_FINITE))
     assert [failure.id for failure in again.failures] == [4]
-    assert runner.num_batches == num_batches + 1
+    assert keeping.runner.num_batches == num_batches + 1
     assert again.results.num_entries == 1
 
 
-def test_more_known_prompts_than_a_step_takes_are_all_answered_before_the_next_step(keeping: Any) -> None:
-    loop, inbox, sent, _ = keeping
-    submit(keeping, wants(0, 5))
-    sent.clear()
-    inbox.put(Submit(requests=[wants(i, 5) for i in range(1, 151)]))
-    inbox.put(Submit(requests=[wants(200, 6)]))
-    loop.turn()
-    assert [len(step.vectors) for step in steps(sent)] == [64, 64, 22, 1]
-    assert [vector.id for step in steps(sent) for vector in step.vectors] == [*range(1, 151), 200]
+def test_more_known_prompts_than_a_step_takes_are_all_answered_before_the_next_step(keeping: LoopRig) -> None:
+    keeping.run(request(0, 5))
+    keeping.sent.clear()
+    keeping.submit(*[request(i, 5) for i in range(1, 151)])
+    keeping.submit(request(200, 6))
+    keeping.turn()
+    assert [len(step.vectors) for step in keeping.steps] == [64, 64, 22, 1]
+    assert keeping.answered == [*range(1, 151), 200]

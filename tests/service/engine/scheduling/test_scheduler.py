@@ -7,7 +7,8 @@ import msgspec
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep
-from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import FeaturesSpec, Media, PixelSlot, Request
+from tests.builders import engine_request, media
 
 
 def scheduler(max_bytes: int = 1000, **budgets: int) -> Scheduler[str]:
@@ -15,14 +16,9 @@ def scheduler(max_bytes: int = 1000, **budgets: int) -> Scheduler[str]:
     return Scheduler(EncoderCache(max_bytes), **(defaults | budgets))
 
 
-def request(id_: int, num_tokens: int = 10, *media: Media) -> Request:
+def request(id_: int, num_tokens: int = 10, *images: Media) -> Request:
     """No two ids have the same prompt: those that do are of `test_coalescing.py`."""
-    return Request(id=id_, token_ids=[id_] * num_tokens, media=media, output=OutputSpec(dimensions=8))
-
-
-def image(name: str, start: int | None = 0, num_tokens: int = 10) -> Media:
-    slot = None if start is None else PixelSlot(start, 1)
-    return Media(key=name.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=num_tokens, slot=slot)
+    return engine_request(id_, [id_] * num_tokens, *images)
 
 
 def ids(step: object) -> list[int]:
@@ -67,7 +63,7 @@ def test_the_request_budget_holds_too() -> None:
 
 def test_an_image_is_encoded_before_its_request_runs_and_kept() -> None:
     one = scheduler()
-    assert one.add(request(1, 20, image("a")), 0.0) == []
+    assert one.add(request(1, 20, media("a")), 0.0) == []
     step = one.next_step()
     assert keys(step) == [b"a"]
     encode_all(one, step)
@@ -75,14 +71,14 @@ def test_an_image_is_encoded_before_its_request_runs_and_kept() -> None:
     assert ids(batch) == [1]
     assert batch.batch[0].features == ["features of a"]
     assert (batch.batch[0].num_hits, batch.batch[0].num_misses) == (0, 1)
-    assert one.add(request(2, 20, image("a", start=64)), 0.0) == [64]  # its pixels are not needed
+    assert one.add(request(2, 20, media("a", start=64)), 0.0) == [64]  # its pixels are not needed
     again = one.next_step()
     assert (again.batch[0].num_hits, again.batch[0].num_misses) == (1, 0)
 
 
 def test_one_image_asked_for_by_many_is_encoded_once() -> None:
     one = scheduler()
-    unneeded = [start for id_ in range(8) for start in one.add(request(id_, 5, image("a", start=id_)), 0.0)]
+    unneeded = [start for id_ in range(8) for start in one.add(request(id_, 5, media("a", start=id_)), 0.0)]
     assert unneeded == list(range(1, 8))
     step = one.next_step()
     assert keys(step) == [b"a"]
@@ -95,7 +91,7 @@ def test_one_image_asked_for_by_many_is_encoded_once() -> None:
 
 def test_an_image_twice_in_one_request_is_encoded_once() -> None:
     one = scheduler()
-    one.add(request(1, 30, image("a"), image("b", start=5), image("a", start=None)), 0.0)
+    one.add(request(1, 30, media("a"), media("b", start=5), media("a", start=None)), 0.0)
     step = one.next_step()
     assert keys(step) == [b"a", b"b"]
     encode_all(one, step)
@@ -105,7 +101,7 @@ def test_an_image_twice_in_one_request_is_encoded_once() -> None:
 def test_the_encoder_budget_holds_and_a_large_image_runs_alone() -> None:
     one = scheduler()
     for id_, num_tokens in enumerate([30, 30, 200]):
-        one.add(request(id_, 5, image(str(id_), num_tokens=num_tokens)), 0.0)
+        one.add(request(id_, 5, media(str(id_), num_tokens=num_tokens)), 0.0)
     taken = []
     while (step := one.next_step()) is not None:
         if isinstance(step, EncodeStep):
@@ -117,7 +113,7 @@ def test_the_encoder_budget_holds_and_a_large_image_runs_alone() -> None:
 def test_text_waits_for_at_most_one_round_of_images_and_images_do_not_starve() -> None:
     one = scheduler(max_encoder_tokens=10)
     for id_ in range(4):
-        one.add(request(id_, 5, image(str(id_))), 0.0)
+        one.add(request(id_, 5, media(str(id_))), 0.0)
     kinds = []
     for turn in range(6):
         one.add(request(100 + turn, 5), 0.0)  # text keeps coming
@@ -130,8 +126,8 @@ def test_text_waits_for_at_most_one_round_of_images_and_images_do_not_starve() -
 
 def test_an_eviction_never_takes_features_from_a_waiting_request() -> None:
     one = scheduler(max_bytes=100, max_encoder_tokens=10)
-    one.add(request(1, 20, image("a"), image("b", start=1)), 0.0)
-    one.add(request(2, 20, image("b", start=2)), 0.0)
+    one.add(request(1, 20, media("a"), media("b", start=1)), 0.0)
+    one.add(request(2, 20, media("b", start=2)), 0.0)
     encode_all(one, one.next_step())
     encode_all(one, one.next_step())  # two want b: it pushes a out of the cache
     assert (b"a" in one.cache, b"b" in one.cache) == (False, True)
@@ -140,7 +136,7 @@ def test_an_eviction_never_takes_features_from_a_waiting_request() -> None:
 
 def test_missing_pixels_are_asked_for_once_and_supplied_later() -> None:
     one = scheduler()
-    one.add(request(1, 5, image("a", start=None)), 0.0)
+    one.add(request(1, 5, media("a", start=None)), 0.0)
     assert one.images.ask_for_pixels() == [b"a"]
     assert one.images.ask_for_pixels() == []
     assert one.next_step() is None
@@ -151,17 +147,17 @@ def test_missing_pixels_are_asked_for_once_and_supplied_later() -> None:
 
 def test_a_later_request_may_bring_the_pixels_that_are_missing() -> None:
     one = scheduler()
-    one.add(request(1, 5, image("a", start=None)), 0.0)
-    assert one.add(request(2, 5, image("a", start=3)), 0.0) == []
+    one.add(request(1, 5, media("a", start=None)), 0.0)
+    assert one.add(request(2, 5, media("a", start=3)), 0.0) == []
     encode_all(one, one.next_step())
     assert ids(one.next_step()) == [1, 2]
 
 
 def test_an_image_that_fails_fails_its_requests_only() -> None:
     one = scheduler()
-    one.add(request(1, 5, image("bad"), image("good", start=1)), 0.0)
-    one.add(request(2, 5, image("bad", start=2)), 0.0)
-    one.add(request(3, 5, image("good", start=3)), 0.0)
+    one.add(request(1, 5, media("bad"), media("good", start=1)), 0.0)
+    one.add(request(2, 5, media("bad", start=2)), 0.0)
+    one.add(request(3, 5, media("good", start=3)), 0.0)
     step = one.next_step()
     bad, good = step.encodes
     failed, released = one.encode_failed(bad)
@@ -174,9 +170,9 @@ def test_an_image_that_fails_fails_its_requests_only() -> None:
 
 def test_the_abandoned_are_forgotten_and_their_pixels_given_back() -> None:
     one = scheduler()
-    one.add(request(1, 5, image("a", start=11)), 0.0)
-    one.add(request(2, 5, image("b", start=22)), 0.0)
-    one.add(request(3, 5, image("b", start=33)), 0.0)
+    one.add(request(1, 5, media("a", start=11)), 0.0)
+    one.add(request(2, 5, media("b", start=22)), 0.0)
+    one.add(request(3, 5, media("b", start=33)), 0.0)
     one.add(request(4, 5), 0.0)
     assert one.abandon([1, 2, 4, 99]) == [11]
     assert keys(one.next_step()) == [b"b"]  # the third still waits for it
@@ -184,17 +180,17 @@ def test_the_abandoned_are_forgotten_and_their_pixels_given_back() -> None:
 
 def test_no_cache_still_encodes_once_for_those_who_wait_together() -> None:
     one = scheduler(max_bytes=0)
-    one.add(request(1, 5, image("a")), 0.0)
-    one.add(request(2, 5, image("a", start=1)), 0.0)
+    one.add(request(1, 5, media("a")), 0.0)
+    one.add(request(2, 5, media("a", start=1)), 0.0)
     encode_all(one, one.next_step())
     assert ids(one.next_step()) == [1, 2]
-    one.add(request(3, 5, image("a", start=2)), 0.0)
+    one.add(request(3, 5, media("a", start=2)), 0.0)
     assert keys(one.next_step()) == [b"a"]
 
 
 def test_a_failed_image_takes_the_other_images_of_its_request_along() -> None:
     one = scheduler()
-    one.add(request(1, 5, image("bad", start=1), image("other", start=2)), 0.0)
+    one.add(request(1, 5, media("bad", start=1), media("other", start=2)), 0.0)
     bad, other = one.next_step().encodes
     failed, released = one.encode_failed(bad)
     assert [waiting.request.id for waiting in failed] == [1]
@@ -209,7 +205,7 @@ def test_features_that_wait_behind_text_are_bounded() -> None:
     for id_ in range(50):
         one.add(request(id_, 5), 0.0)
     for id_ in range(50, 70):
-        one.add(request(id_, 15, image(str(id_), start=id_)), 0.0)
+        one.add(request(id_, 15, media(str(id_), start=id_)), 0.0)
     most = 0
     while (step := one.next_step()) is not None:
         if isinstance(step, EncodeStep):
@@ -219,13 +215,8 @@ def test_features_that_wait_behind_text_are_bounded() -> None:
     assert most == 30  # two rounds, and the one that passed the limit
 
 
-def features_request(id_: int, media: Media) -> Request:
-    return Request(id=id_, token_ids=[0] * media.num_tokens, media=(media,), output=FeaturesSpec(dtype="float32"))
-
-
-def sent_features(name: str, start: int | None = 0) -> Media:
-    slot = None if start is None else PixelSlot(start, 1)
-    return Media(key=name.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=10, dtype="float16", slot=slot)
+def features_request(id_: int, image: Media) -> Request:
+    return engine_request(id_, [0] * image.num_tokens, image, output=FeaturesSpec(dtype="float32"))
 
 
 def answered(one: Scheduler[str]) -> int:
@@ -236,24 +227,24 @@ def answered(one: Scheduler[str]) -> int:
 
 def test_features_are_answered_without_a_forward_and_shared_with_vectors() -> None:
     one = scheduler()
-    one.add(features_request(1, image("a")), 0.0)
-    assert one.add(request(2, 20, image("a", start=7)), 0.0) == [7]
+    one.add(features_request(1, media("a")), 0.0)
+    assert one.add(request(2, 20, media("a", start=7)), 0.0) == [7]
     encode_all(one, one.next_step())
     step = one.next_step()
     assert isinstance(step, FeaturesStep)
     assert (step.waiting.features, step.waiting.num_hits, step.waiting.num_misses) == (["features of a"], 0, 1)
     assert ids(one.next_step()) == [2]
-    one.add(features_request(3, image("a", start=None)), 0.0)  # from the cache
+    one.add(features_request(3, media("a", start=None)), 0.0)  # from the cache
     assert answered(one) == 3
     assert one.next_step() is None
 
 
 def test_features_that_were_sent_are_neither_hit_nor_miss() -> None:
     one = scheduler()
-    one.add(request(1, 20, sent_features("f"), image("a", start=1)), 0.0)
-    one.add(request(2, 20, sent_features("f", start=2)), 0.0)
+    one.add(request(1, 20, media("f", dtype="float16"), media("a", start=1)), 0.0)
+    one.add(request(2, 20, media("f", start=2, dtype="float16")), 0.0)
     encode_all(one, one.next_step())
-    one.add(request(3, 20, sent_features("f", start=3)), 0.0)
+    one.add(request(3, 20, media("f", start=3, dtype="float16")), 0.0)
     batch = {waiting.request.id: waiting for waiting in one.next_step().batch}
     counts = {id_: (waiting.num_hits, waiting.num_misses) for id_, waiting in batch.items()}
     assert counts == {1: (0, 1), 2: (0, 0), 3: (0, 0)}
@@ -264,7 +255,7 @@ def test_answers_of_features_take_turns_with_model_steps() -> None:
     one = scheduler(max_batch_requests=1)
     one.cache.put(b"a", "features of a", 1)
     for id_ in range(3):
-        one.add(features_request(id_, image("a", start=None)), 0.0)
+        one.add(features_request(id_, media("a", start=None)), 0.0)
         one.add(request(10 + id_, 5), 0.0)
     kinds = [type(one.next_step()).__name__ for _ in range(6)]
     assert kinds == ["FeaturesStep", "ForwardStep"] * 3
@@ -275,7 +266,7 @@ def test_features_to_answer_do_not_pile_up_while_images_are_encoded() -> None:
     """An encode round gives many features at once; they leave before more rounds are run."""
     one = scheduler(max_encoder_tokens=100)
     for id_ in range(100):
-        one.add(features_request(id_, image(str(id_), start=id_)), 0.0)
+        one.add(features_request(id_, media(str(id_), start=id_)), 0.0)
     held, most, num_answered = 0, 0, 0
     while (step := one.next_step()) is not None:
         if isinstance(step, EncodeStep):
@@ -292,14 +283,14 @@ def test_features_to_answer_do_not_pile_up_while_images_are_encoded() -> None:
 def test_abandoned_features_are_forgotten() -> None:
     one = scheduler()
     one.cache.put(b"a", "features of a", 1)
-    one.add(features_request(1, image("a", start=None)), 0.0)
-    one.add(features_request(2, image("b", start=5)), 0.0)
+    one.add(features_request(1, media("a", start=None)), 0.0)
+    one.add(features_request(2, media("b", start=5)), 0.0)
     assert one.abandon([1, 2]) == [5]
     assert one.next_step() is None
 
 
-def of(tenant: str, id_: int, num_tokens: int = 10, *media: Media, deadline_s: float = math.inf) -> Request:
-    plain = request(id_, num_tokens, *media)
+def of(tenant: str, id_: int, num_tokens: int = 10, *images: Media, deadline_s: float = math.inf) -> Request:
+    plain = request(id_, num_tokens, *images)
     return msgspec.structs.replace(plain, tenant=tenant, deadline_s=deadline_s)
 
 
@@ -329,8 +320,8 @@ def test_tenants_share_forwards_however_much_one_has_queued() -> None:
 def test_tenants_share_encode_steps_too() -> None:
     one = scheduler(max_encoder_tokens=10)
     for id_ in range(20):
-        one.add(of("greedy", id_, 5, image(f"g{id_}", start=id_)), 0.0)
-    one.add(of("modest", 100, 5, image("m", start=99)), 0.0)
+        one.add(of("greedy", id_, 5, media(f"g{id_}", start=id_)), 0.0)
+    one.add(of("modest", 100, 5, media("m", start=99)), 0.0)
     taken = []
     while b"m" not in taken:
         step = one.next_step()
@@ -343,9 +334,9 @@ def test_tenants_share_encode_steps_too() -> None:
 def test_the_expired_are_dropped_before_they_cost_a_step_and_their_pixels_given_back() -> None:
     one = scheduler()
     one.add(of("", 1, 5, deadline_s=7.0), 0.0)
-    one.add(of("", 2, 5, image("a", start=11), deadline_s=7.0), 0.0)
-    one.add(of("", 3, 5, image("b", start=22), deadline_s=7.0), 0.0)
-    one.add(of("", 4, 5, image("b", start=33), deadline_s=9.0), 0.0)
+    one.add(of("", 2, 5, media("a", start=11), deadline_s=7.0), 0.0)
+    one.add(of("", 3, 5, media("b", start=22), deadline_s=7.0), 0.0)
+    one.add(of("", 4, 5, media("b", start=33), deadline_s=9.0), 0.0)
     one.add(of("", 5, 5), 0.0)
     assert one.expire(6.9) == []
     assert one.expire(7.0) == [11]

@@ -1,17 +1,16 @@
 """Ten thousand distinct images through the engine's loop, features being real tensors: the cache ends at its cap."""
 
-import queue
 import random
 from typing import Any
 
 import torch
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.loop import EngineLoop
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.shared_tiers.host_pages import HostPages
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request, StepDone, Submit
-from tests.service.engine.troubled_runner import RecordingAnnouncer
+from service.ipc.messages import Media, PixelSlot, Request
+from tests.builders import engine_request
+from tests.service.engine.loop_rig import LoopRig
 
 NUM_IMAGES = 10_000
 WIDTH = 64
@@ -65,26 +64,19 @@ def test_ten_thousand_distinct_images_leave_both_tiers_at_their_caps_and_never_a
     scheduler: Scheduler[torch.Tensor] = Scheduler(
         cache, max_batch_tokens=512, max_batch_requests=64, max_encoder_tokens=256
     )
-    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    sent: list[Any] = []
-    runner = TensorRunner()
-    loop = EngineLoop(sent.append, RecordingAnnouncer(sent), inbox, scheduler, runner)  # type: ignore[arg-type]
+    rig = LoopRig(scheduler, TensorRunner())
     draw, most, released = random.Random(2), 0, 0
     for first in range(0, NUM_IMAGES, 20):
         numbers = [*range(first, first + 20), *draw.choices(HOT, k=5)]
-        wanted = OutputSpec(dimensions=8)
-        requests = [
-            Request(id=25 * first + place, token_ids=[0] * 16, media=(media(number),), output=wanted)
-            for place, number in enumerate(numbers)
-        ]
-        inbox.put(Submit(requests=requests))
+        rig.submit(
+            *[engine_request(25 * first + place, [0] * 16, media(number)) for place, number in enumerate(numbers)]
+        )
         num_answered = 0
-        while num_answered < len(requests):
-            sent.clear()
-            loop.turn()
-            steps = [message for message in sent if isinstance(message, StepDone)]
-            num_answered += sum(len(step.vectors) for step in steps)
-            released += sum(len(step.released) for step in steps)
+        while num_answered < len(numbers):
+            rig.sent.clear()
+            rig.turn()
+            num_answered += len(rig.answered)
+            released += sum(len(step.released) for step in rig.steps)
             held = sum(entry.kept.untyped_storage().nbytes() for entry in cache.device.entries.values())
             most = max(most, held)
             assert held == cache.device.num_bytes <= MAX_BYTES
@@ -92,5 +84,5 @@ def test_ten_thousand_distinct_images_leave_both_tiers_at_their_caps_and_never_a
     assert most > 0.95 * MAX_BYTES
     assert cache.host.num_bytes > 0.95 * MAX_HOST_BYTES
     assert all(media(number).key in cache for number in HOT)  # the scan has flushed none of them
-    assert NUM_IMAGES <= runner.num_encoded < NUM_IMAGES + 2 * len(HOT)
+    assert NUM_IMAGES <= rig.runner.num_encoded < NUM_IMAGES + 2 * len(HOT)
     assert released >= NUM_IMAGES

@@ -5,7 +5,8 @@ import random
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, ForwardStep
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, PixelSlot
+from tests.builders import engine_request, media
 
 
 class Rig:
@@ -22,23 +23,16 @@ class Rig:
             look_ups=self,
         )
 
-    def ask(self, media: Media) -> bool:
+    def ask(self, image: Media) -> bool:
         if self.is_asking:
-            self.asked.append(media.key)
+            self.asked.append(image.key)
         return self.is_asking
 
     def add(self, id_: int, *names: str, start: int | None = None) -> list[int]:
-        media = tuple(image(name, start) for name in names)
-        wanted = OutputSpec(dimensions=8)
-        return self.scheduler.add(Request(id=id_, token_ids=[0] * 10, media=media, output=wanted), 0.0)
+        return self.scheduler.add(engine_request(id_, [0] * 10, *(media(name, start) for name in names)), 0.0)
 
     def found(self, name: str) -> list[int]:
         return self.scheduler.found(name.encode(), f"stored {name}", 100)
-
-
-def image(name: str, start: int | None) -> Media:
-    slot = None if start is None else PixelSlot(start, 1)
-    return Media(key=name.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=10, slot=slot)
 
 
 def test_a_round_counts_an_image_of_one_token_by_its_pixels() -> None:
@@ -47,8 +41,8 @@ def test_a_round_counts_an_image_of_one_token_by_its_pixels() -> None:
     tokens = [20, 0, 20, 20, 0]  # that the pixels are worth, of 50 in a round
     for id_, worth in enumerate(tokens):
         slot = PixelSlot(id_, worth * 6_144 + 3_072)
-        media = Media(key=b"%d" % id_, grid_thw=(1, 1, 1), offset=0, num_tokens=1, slot=slot)
-        rig.scheduler.add(Request(id=id_, token_ids=[0], media=(media,), output=OutputSpec(dimensions=8)), 0.0)
+        image = Media(key=b"%d" % id_, grid_thw=(1, 1, 1), offset=0, num_tokens=1, slot=slot)
+        rig.scheduler.add(engine_request(id_, [0], image), 0.0)
     step = rig.scheduler.next_step()
     assert isinstance(step, EncodeStep)
     assert [encode.media.key for encode in step.encodes] == [b"0", b"1", b"2"]  # 20 + 1 + 20, and 20 more are too many

@@ -8,6 +8,7 @@ from safetensors.torch import load as load_safetensors
 
 from service.engine.shared_tiers.codec import FeaturesCodec, stored_name, tower_digest
 from service.ipc.messages import Media
+from tests import builders
 
 WIDTH = 24
 NAMESPACE = bytes(32)
@@ -19,7 +20,7 @@ def codec(dtype: torch.dtype = torch.float32, namespace: bytes = NAMESPACE, widt
 
 
 def media(num_tokens: int = 5, key: bytes = KEY) -> Media:
-    return Media(key=key, grid_thw=(1, 2, 2), offset=0, num_tokens=num_tokens)
+    return builders.media(key, num_tokens=num_tokens)
 
 
 def features(dtype: torch.dtype = torch.float32, num_tokens: int = 5) -> torch.Tensor:

@@ -2,10 +2,7 @@
 
 from service.engine.shared_tiers.look_ups import MAX_LATE, REST_S, TIMEOUT_S, LookUps
 from service.ipc.messages import Media
-
-
-def media(name: str, num_tokens: int = 10) -> Media:
-    return Media(key=name.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=num_tokens)
+from tests.builders import media
 
 
 class Asked:
@@ -37,7 +34,7 @@ def test_as_many_start_as_there_is_room_to_hold_and_the_rest_when_there_is() -> 
 
 def test_one_that_is_larger_than_all_room_runs_alone() -> None:
     asked = Asked(max_held_tokens=25)
-    asked.look_ups.ask(media("large", 1000))
+    asked.look_ups.ask(media("large", num_tokens=1000))
     asked.look_ups.ask(media("b"))
     asked.look_ups.turn(0, 0.0)
     assert asked.begun == ["large"]

@@ -10,6 +10,7 @@ from service.engine.shared_tiers import shared as shared_module
 from service.engine.shared_tiers.shared import LookedUp, SharedTiers
 from service.ipc.messages import Media
 from service.ipc.reports import TierReport
+from tests.builders import media
 
 MANY_S = 10.0
 
@@ -62,10 +63,6 @@ class TextCodec:
         if blob == b"bug":
             raise RuntimeError("a bug")
         return None if blob == b"broken" else blob.decode()
-
-
-def media(name: str) -> Media:
-    return Media(key=name.encode(), grid_thw=(1, 2, 2), offset=0, num_tokens=1)
 
 
 class Rig:

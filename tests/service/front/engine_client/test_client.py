@@ -1,15 +1,12 @@
 """Slots and futures between front and engine: the other end of a real socket pair is played step by step."""
 
 import asyncio
-import io
 import socket
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from service.decode.image_decoder import ThreadDecoder
 from service.errors import ModelError, UnavailableError
@@ -34,10 +31,10 @@ from service.ipc.messages import (
 )
 from service.ipc.reports import CacheReport
 from service.media.image.decode import load_pixels
-from service.media.image.header import DecodeLimits
-from service.media.image.image_file import ImageFile, open_image
+from service.media.image.image_file import ImageFile
 from service.media.resize.image_rule import PixelRule
 from service.prompt.prompt import Placeholder, Prompt
+from tests.builders import image_file, noise
 
 RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
 OUTPUT = OutputSpec(dimensions=8)
@@ -45,10 +42,7 @@ CACHE = CacheReport(num_entries=0, num_bytes=0, num_evictions=0)
 
 
 def item(seed: int) -> ImageFile:
-    pixels = np.random.default_rng(seed).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return open_image(buffer.getvalue(), DecodeLimits(), RULE)
+    return image_file(noise(64, 64, seed), RULE)
 
 
 def prompt(*items: ImageFile) -> Prompt:

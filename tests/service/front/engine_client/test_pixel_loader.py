@@ -1,11 +1,8 @@
 """Pixels in shared memory: decoded once however many ask, nothing left behind by an image that fails."""
 
 import asyncio
-import io
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from service import metrics
 from service.decode.image_decoder import ThreadDecoder
@@ -15,21 +12,18 @@ from service.front.tenant import Tenant
 from service.ipc.arena import PixelArena
 from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
-from service.media.image.header import DecodeLimits
-from service.media.image.image_file import ImageFile, open_image
+from service.media.image.image_file import ImageFile
 from service.media.resize.image_rule import PixelRule
+from tests.builders import image_bytes, image_file, noise
 
 EVERYBODY = Tenant.without_key()
 RULE = PixelRule(factor=32, min_pixels=4096, max_pixels=1_843_200, max_aspect=200)
 
 
 def item(seed: int, form: str = "PNG", *, broken: bool = False, tenant: Tenant = EVERYBODY) -> ImageFile:
-    pixels = np.random.default_rng(seed).integers(0, 256, (80, 120, 3), dtype=np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, form)
-    encoded = buffer.getvalue()
+    encoded = image_bytes(noise(120, 80, seed), form)
     cut = encoded[: len(encoded) // 2] if broken else encoded
-    return open_image(cut, DecodeLimits(), RULE, ErrorLocation(f"images[{seed}]", seed), salt=tenant.salt)
+    return image_file(cut, RULE, location=ErrorLocation(f"images[{seed}]", seed), salt=tenant.salt)
 
 
 def num_decoded() -> float:

@@ -9,6 +9,7 @@ from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.image.decode import decode_rgb
 from service.media.image.header import DecodeLimits, read_header
+from tests.builders import image_bytes
 
 LIMITS = DecodeLimits()
 STILLS = [
@@ -64,8 +65,8 @@ def test_every_image_of_the_oracle_gets_the_references_colors(media: Path, name:
         ("RGB", (1, 2, 3), (1, 2, 3)),
     ],
 )
-def test_each_mode_has_its_rule(encode, mode: str, color: object, expected: tuple[int, int, int]) -> None:
-    image = decode(encode(Image.new(mode, (5, 4), color)))
+def test_each_mode_has_its_rule(mode: str, color: object, expected: tuple[int, int, int]) -> None:
+    image = decode(image_bytes(Image.new(mode, (5, 4), color)))
     assert image.size == (5, 4)
     assert set(image.get_flattened_data()) == {expected}
 
@@ -80,19 +81,19 @@ def test_each_mode_has_its_rule(encode, mode: str, color: object, expected: tupl
     ],
 )
 def test_what_is_stored_shows_in_every_mode_where_that_is_asked_for(
-    encode, mode: str, color: object, expected: tuple[int, int, int]
+    mode: str, color: object, expected: tuple[int, int, int]
 ) -> None:
-    encoded = encode(Image.new(mode, (5, 4), color))
+    encoded = image_bytes(Image.new(mode, (5, 4), color))
     image = decode_rgb(encoded, read_header(encoded, DecodeLimits()), background="stored")
     assert set(image.get_flattened_data()) == {expected}
 
 
 @pytest.mark.filterwarnings("error")
-def test_transparent_pixels_of_a_palette_show_their_stored_color_without_a_warning(encode) -> None:
+def test_transparent_pixels_of_a_palette_show_their_stored_color_without_a_warning() -> None:
     image = Image.new("P", (3, 3), 1)
     image.putpalette([1, 2, 3, 200, 100, 50])
     for transparency in (1, bytes([10, 0])):
-        decoded = decode(encode(image, transparency=transparency))
+        decoded = decode(image_bytes(image, transparency=transparency))
         assert set(decoded.get_flattened_data()) == {(200, 100, 50)}
 
 
@@ -105,16 +106,16 @@ def test_the_orientation_tag_is_ignored(media: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP"])
-def test_an_animation_gives_its_first_frame(encode, kind: str) -> None:
+def test_an_animation_gives_its_first_frame(kind: str) -> None:
     frames = [Image.new("RGB", (16, 16), color) for color in ("red", "blue", "green")]
-    image = decode(encode(frames[0], kind, save_all=True, append_images=frames[1:], lossless=True))
+    image = decode(image_bytes(frames[0], kind, save_all=True, append_images=frames[1:], lossless=True))
     assert image.getpixel((8, 8)) in {(255, 0, 0), (254, 0, 0)}
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP"])
-def test_a_file_cut_at_any_percent_is_an_error(encode, kind: str) -> None:
+def test_a_file_cut_at_any_percent_is_an_error(kind: str) -> None:
     noise = random.Random(5).randbytes(64 * 48 * 3)
-    encoded = encode(Image.frombytes("RGB", (64, 48), noise), kind)
+    encoded = image_bytes(Image.frombytes("RGB", (64, 48), noise), kind)
     assert decode(encoded).size == (64, 48)
     for percent in range(100):
         with pytest.raises(MediaError) as caught:
@@ -124,19 +125,19 @@ def test_a_file_cut_at_any_percent_is_an_error(encode, kind: str) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_damaged_exif_is_not_read_at_all(media: Path, encode) -> None:
+def test_damaged_exif_is_not_read_at_all(media: Path) -> None:
     with Image.open(media / "exif.jpg") as image:
         image = image.convert("RGB")
     tag = b"\x12\x01\x03\x00\xff\xff\xff\x7f\x06\x00\x00\x00"  # orientation, two billion values
     broken = b"Exif\0\0II*\0\x08\0\0\0\x01\0" + tag
-    assert decode(encode(image, "JPEG", exif=broken)).size == image.size
+    assert decode(image_bytes(image, "JPEG", exif=broken)).size == image.size
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP"])
 @pytest.mark.filterwarnings("error")
-def test_mutated_files_give_an_image_or_our_error_and_write_nothing_to_stderr(encode, kind: str, capfd) -> None:
+def test_mutated_files_give_an_image_or_our_error_and_write_nothing_to_stderr(kind: str, capfd) -> None:
     source = random.Random(11)
-    seed = encode(Image.frombytes("RGB", (24, 16), source.randbytes(24 * 16 * 3)), kind)
+    seed = image_bytes(Image.frombytes("RGB", (24, 16), source.randbytes(24 * 16 * 3)), kind)
     limits = DecodeLimits(max_pixels=1_000_000)
     errors: list[MediaError] = []
     for _ in range(1_500):
@@ -154,9 +155,9 @@ def test_mutated_files_give_an_image_or_our_error_and_write_nothing_to_stderr(en
     assert capfd.readouterr().err == ""
 
 
-def test_an_image_whose_pixels_are_not_of_the_headers_size_is_refused(encode) -> None:
-    encoded = encode(Image.new("RGB", (10, 10)))
-    other = read_header(encode(Image.new("RGB", (10, 11))), LIMITS)
+def test_an_image_whose_pixels_are_not_of_the_headers_size_is_refused() -> None:
+    encoded = image_bytes(Image.new("RGB", (10, 10)))
+    other = read_header(image_bytes(Image.new("RGB", (10, 11))), LIMITS)
     with pytest.raises(MediaError) as caught:
         decode_rgb(encoded, other)
     assert caught.value.code == "media_undecodable"

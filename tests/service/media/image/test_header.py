@@ -1,5 +1,4 @@
 import contextlib
-import io
 import struct
 import time
 import warnings
@@ -12,6 +11,8 @@ from PIL import Image
 from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits, Header, read_header
+from tests.builders import image_bytes
+from tests.huge_images import bmp, jpeg, webp
 
 LIMITS = DecodeLimits()
 
@@ -25,31 +26,12 @@ def gif_header(width: int, height: int) -> bytes:
     return b"GIF89a" + struct.pack("<HHBBB", width, height, 0, 0, 0) + b";"
 
 
-def bmp_header(width: int, height: int) -> bytes:
-    return b"BM" + struct.pack("<IIIIiiHHIIIIII", 54, 0, 54, 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0)
-
-
-def webp_header(width: int, height: int) -> bytes:
-    size = struct.pack("<I", width - 1)[:3] + struct.pack("<I", height - 1)[:3]
-    body = b"WEBPVP8X" + struct.pack("<I", 10) + b"\0\0\0\0" + size
-    return b"RIFF" + struct.pack("<I", len(body)) + body
-
-
-def jpeg_header(width: int, height: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(buffer, "JPEG")
-    file = bytearray(buffer.getvalue())
-    start = file.index(b"\xff\xc0") + 5
-    file[start : start + 4] = struct.pack(">HH", height, width)
-    return bytes(file)
-
-
 MAKERS = {
     "PNG": png_header,
     "GIF": gif_header,
-    "BMP": bmp_header,
-    "WEBP": webp_header,
-    "JPEG": jpeg_header,
+    "BMP": bmp,
+    "WEBP": webp,
+    "JPEG": jpeg,
 }
 
 
@@ -71,12 +53,12 @@ def test_the_header_of_the_oracles_images(media: Path, name: str, kind: str) -> 
 
 
 @pytest.mark.filterwarnings("ignore:IM image format")
-def test_of_all_formats_that_pillow_writes_five_are_accepted(encode) -> None:
+def test_of_all_formats_that_pillow_writes_five_are_accepted() -> None:
     Image.init()
     accepted, refused = set(), []
     for kind in sorted(Image.SAVE):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # some write no such image
-            encoded = encode(Image.new("RGB", (64, 64), (1, 2, 3)), kind)
+            encoded = image_bytes(Image.new("RGB", (64, 64), (1, 2, 3)), kind)
             try:
                 accepted.add(read_header(encoded, LIMITS).format)
             except MediaError as error:
@@ -144,7 +126,7 @@ def test_an_extreme_shape_is_refused_with_both_numbers(width: int, height: int, 
 
 @pytest.mark.parametrize("size", [(0, 0), (0, 5), (5, 0)])
 def test_an_image_without_pixels_is_refused(size: tuple[int, int]) -> None:
-    for maker in (png_header, gif_header, bmp_header):
+    for maker in (png_header, gif_header, bmp):
         assert refusal(maker(*size)).code == "media_undecodable"
 
 
@@ -167,7 +149,7 @@ def test_pillows_own_limit_neither_interferes_nor_is_changed(media: Path, monkey
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read_header(png_header(9_000, 3_000), LIMITS).width == 9_000
-        assert read_header(jpeg_header(9_000, 3_000), LIMITS).width == 9_000
+        assert read_header(jpeg(9_000, 3_000), LIMITS).width == 9_000
 
 
 def test_a_damaged_header_gives_the_fixed_sentence(media: Path) -> None:

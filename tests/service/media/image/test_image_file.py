@@ -11,12 +11,13 @@ from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.image.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
+from tests.builders import image_bytes
 
 LIMITS, RULE = DecodeLimits(), PixelRule()
 
 
-def test_an_item_knows_its_size_grid_and_tokens_from_the_header(encode) -> None:
-    item = open_image(encode(Image.new("RGB", (1920, 1080))), LIMITS, RULE, ErrorLocation("images[0]", 4))
+def test_an_item_knows_its_size_grid_and_tokens_from_the_header() -> None:
+    item = open_image(image_bytes(Image.new("RGB", (1920, 1080))), LIMITS, RULE, ErrorLocation("images[0]", 4))
     assert item.size == (992, 1792)
     assert item.grid_thw == (1, 62, 112)
     assert item.num_tokens == 1736
@@ -25,8 +26,8 @@ def test_an_item_knows_its_size_grid_and_tokens_from_the_header(encode) -> None:
     assert len(item.digest) == 32
 
 
-def test_opening_decodes_nothing(encode) -> None:
-    encoded = encode(Image.effect_noise((320, 320), 50))
+def test_opening_decodes_nothing() -> None:
+    encoded = image_bytes(Image.effect_noise((320, 320), 50))
     damaged = encoded[: len(encoded) // 2]
     item = open_image(damaged, LIMITS, RULE, ErrorLocation("images[3]", 3))
     assert item.size == (320, 320)

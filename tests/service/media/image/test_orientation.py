@@ -1,7 +1,5 @@
 """Which way is up: only when asked for, once, and never an error."""
 
-import io
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -11,6 +9,7 @@ from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
 from service.media.image.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
+from tests.builders import image_bytes
 
 UPRIGHT = ImageReadOptions(upright=True)
 SAME_SIZE = PixelRule(min_pixels=1)
@@ -35,9 +34,7 @@ def exif(value: int, form: int = 3, count: int = 1, order: str = "little") -> by
 
 
 def encoded(kind: str, data: bytes) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(NOISE).save(buffer, kind, exif=data, **({"lossless": True} if kind == "WEBP" else {}))
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(NOISE), kind, exif=data, **({"lossless": True} if kind == "WEBP" else {}))
 
 
 def opened(kind: str, data: bytes, options: ImageReadOptions = UPRIGHT) -> ImageFile:

@@ -13,6 +13,7 @@ from service.media.image.decode import decode_rgb
 from service.media.image.format import needed_bytes, walk
 from service.media.image.header import DecodeLimits, read_header
 from service.media.image.jpeg import MAX_SCANS
+from tests.builders import image_bytes
 from tests.media_bombs import (
     BOMBS,
     EOI,
@@ -178,9 +179,8 @@ def test_honest_files_give_the_pixels_that_pillow_gives(name: str) -> None:
 @pytest.mark.parametrize("is_progressive", [False, True])
 def test_every_mode_of_jpeg_gives_the_pixels_that_pillow_gives(mode: str, is_progressive: bool) -> None:
     noise = np.random.default_rng(1).integers(0, 256, (40, 56, 3), dtype=np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(noise).convert(mode).save(buffer, "JPEG", progressive=is_progressive, exif=b"Exif\0\0II*\0")
-    encoded = buffer.getvalue()
+    image = Image.fromarray(noise).convert(mode)
+    encoded = image_bytes(image, "JPEG", progressive=is_progressive, exif=b"Exif\0\0II*\0")
     assert np.array_equal(np.asarray(decode_rgb(encoded, read_header(encoded, LIMITS))), _as_pillow(encoded))
 
 
@@ -188,9 +188,7 @@ def test_every_mode_of_jpeg_gives_the_pixels_that_pillow_gives(mode: str, is_pro
 @pytest.mark.parametrize("kind", ["PNG", "GIF", "WEBP"])
 def test_of_an_animation_it_is_the_first_frame(kind: str, options: dict[str, object]) -> None:
     frames = [Image.new("RGBA", (32, 32), (n, 200 - n, 30, 255 - n)) for n in (0, 100, 200)]
-    buffer = io.BytesIO()
-    frames[0].save(buffer, kind, save_all=True, append_images=frames[1:], **options)
-    encoded = buffer.getvalue()
+    encoded = image_bytes(frames[0], kind, save_all=True, append_images=frames[1:], **options)
     with Image.open(io.BytesIO(encoded)) as image:
         first = next(iter(ImageSequence.Iterator(image))).convert("RGB")
     assert decode_rgb(encoded, read_header(encoded, LIMITS), background="stored") == first
@@ -229,10 +227,8 @@ def test_of_two_frames_in_one_jpeg_neither_is_taken() -> None:
 
 @pytest.mark.parametrize("mode", ["RGB", "CMYK"])
 def test_a_segment_of_adobes_number_with_something_else_in_it_is_metadata(mode: str) -> None:
-    buffer = io.BytesIO()
     noise = np.random.default_rng(0).integers(0, 256, (40, 60, len(mode)), dtype=np.uint8)
-    Image.frombytes(mode, (60, 40), noise.tobytes()).save(buffer, "JPEG")
-    encoded = buffer.getvalue()
+    encoded = image_bytes(Image.frombytes(mode, (60, 40), noise.tobytes()), "JPEG")
     other = b"\xff\xee\xff\xffMaker\0" + bytes(0xFFFF - 8)
     padded = encoded[:2] + other * 100 + encoded[2:]
     assert np.array_equal(_as_pillow(padded), _as_pillow(encoded))

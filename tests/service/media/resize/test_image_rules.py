@@ -1,6 +1,5 @@
 """Rules of two-tower models: sizes from headers alone, keys that tell rules apart, and the cost of a resize."""
 
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from service.media.key import source_digest
 from service.media.resize.image_rule import PixelRule
 from service.media.resize.resize import Framing, frame
 from service.media.resize.tower_rule import NaflexRule, SquareRule
+from tests.builders import image_bytes
 
 CROP = SquareRule(side=32, edge=40, is_squashed=False, resample=3)
 SQUASH = SquareRule(side=32, edge=32, is_squashed=True, resample=3)
@@ -22,9 +22,7 @@ NAFLEX = NaflexRule(patch_size=16, max_num_patches=256, resample=2)
 
 
 def png(width: int, height: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (width, height), (9, 99, 199)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.new("RGB", (width, height), (9, 99, 199)))
 
 
 @pytest.mark.parametrize(

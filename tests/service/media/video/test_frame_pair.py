@@ -1,6 +1,5 @@
 """Frames of a list become pairs of one size; no two different pairs share a key, and none is an image's."""
 
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +20,7 @@ from service.media.video.frame_list import open_frames
 from service.media.video.frame_pair import FramePair
 from service.media.video.video_file import OpenVideo, VideoFile, VideoInfo, video_frame_pairs
 from service.media.video.video_rule import VideoRule
+from tests.builders import image_bytes
 
 RULE = VideoRule()
 
@@ -28,9 +28,7 @@ RULE = VideoRule()
 def png(seed: int, width: int = 100, height: int = 80, mode: str = "RGB") -> bytes:
     bands = len(mode)
     pixels = np.random.default_rng(seed).integers(0, 256, (height, width, bands), dtype=np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels, mode).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.fromarray(pixels, mode))
 
 
 def paired(*encoded: bytes, options: ImageReadOptions = ImageReadOptions(), salt: bytes = b"") -> tuple[FramePair, ...]:  # noqa: B008

@@ -1,4 +1,3 @@
-import io
 import random
 from pathlib import Path
 
@@ -6,15 +5,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from service.media.image.header import DecodeLimits
-from service.media.image.image_file import ImageFile, open_image
-from service.media.resize.image_rule import PixelRule
 from service.model.positions import mrope_positions
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.profile.detect import load_profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Truncation
+from tests.builders import image_file
 
 
 def test_text_counts_up_in_all_four_rows() -> None:
@@ -55,12 +52,6 @@ def test_images_that_do_not_fit_are_a_fault_of_ours(
 CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
 
 
-def image(width: int, height: int) -> ImageFile:
-    buffer = io.BytesIO()
-    Image.new("RGB", (width, height)).save(buffer, "PNG")
-    return open_image(buffer.getvalue(), DecodeLimits(), PixelRule())
-
-
 def test_positions_equal_transformers_own() -> None:
     builder = PromptBuilder(load_profile(CHECKPOINT), PromptTokenizer(CHECKPOINT))
     torch = pytest.importorskip("torch")
@@ -71,7 +62,7 @@ def test_positions_equal_transformers_own() -> None:
     source = random.Random(9)
     for num_images in (0, 1, 1, 2, 3, 5):
         sizes = [(source.randint(20, 700), source.randint(20, 700)) for _ in range(num_images)]
-        images = tuple(image(*size) for size in sizes)
+        images = tuple(image_file(Image.new("RGB", size)) for size in sizes)
         text = "some words " * source.randint(0, 9)
         prompt = builder.build(Conversation(None, (Turn("user", images, text),)), Truncation(8192))
         token_ids = torch.tensor([prompt.token_ids])

@@ -1,11 +1,12 @@
 """Files of a few bytes that announce huge images, by format."""
 
-import io
 import struct
 import zlib
 from collections.abc import Callable
 
 from PIL import Image
+
+from tests.builders import image_bytes
 
 
 def png(width: int, height: int) -> bytes:
@@ -41,9 +42,7 @@ def webp(width: int, height: int) -> bytes:
 
 def jpeg(width: int, height: int) -> bytes:
     """A JPEG that claims that size."""
-    buffer = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(buffer, "JPEG")
-    file = bytearray(buffer.getvalue())
+    file = bytearray(image_bytes(Image.new("RGB", (8, 8)), "JPEG"))
     start = file.index(b"\xff\xc0") + 5
     file[start : start + 4] = struct.pack(">HH", height, width)
     return bytes(file)

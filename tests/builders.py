@@ -1,0 +1,60 @@
+"""Image files, conversations and engine requests that tests of several folders build."""
+
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
+from service.media.image.header import DecodeLimits
+from service.media.image.image_file import ImageFile, open_image
+from service.media.resize.image_rule import ImageRule, PixelRule
+from service.prompt.conversation import Conversation, Turn
+
+OUTPUT = OutputSpec(dimensions=8)
+
+
+def image_bytes(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
+    """The file of an image."""
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def npy_bytes(array: NDArray[Any]) -> bytes:
+    """The `.npy` file of an array."""
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def noise(width: int, height: int, seed: int = 0) -> Image.Image:
+    """An RGB image of random pixels."""
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+def image_file(encoded: bytes | Image.Image, rule: ImageRule | None = None, **options: Any) -> ImageFile:
+    """An image as the front opens it, with the reference's limits; `options` are those of `open_image`."""
+    file = encoded if isinstance(encoded, bytes) else image_bytes(encoded)
+    return open_image(file, DecodeLimits(), rule or PixelRule(), **options)
+
+
+def user(text: str, *images: ImageFile, instruction: str | None = None, **flags: bool | None) -> Conversation:
+    """A conversation of one user turn."""
+    return Conversation(instruction, (Turn("user", images, text),), **flags)
+
+
+def media(key: str | bytes, start: int | None = 0, num_tokens: int = 10, **options: Any) -> Media:
+    """An image of a request; its pixels lie in the slot at `start`, or are not sent where that is None."""
+    slot = None if start is None else PixelSlot(start, 1)
+    name = key.encode() if isinstance(key, str) else key
+    return Media(key=name, grid_thw=(1, 2, 2), offset=0, num_tokens=num_tokens, slot=slot, **options)
+
+
+def engine_request(
+    id_: int, token_ids: list[int], *images: Media, output: OutputSpec | FeaturesSpec = OUTPUT, **options: Any
+) -> Request:
+    """A prompt as the engine gets it, with 8 numbers asked for unless `output` says otherwise."""
+    return Request(id=id_, token_ids=token_ids, media=images, output=output, **options)
