@@ -6,23 +6,18 @@ The fetcher is the product's, over real sockets; its resolver is an argument. A 
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from ipaddress import ip_address
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
-from service.errors import MediaError
-from service.media.fetch.address import Address
-from service.media.fetch.connection import FetchError
 from service.media.fetch.fetcher import Fetcher
 from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy, HostList
-from service.media.fetch.url import UrlError, parse_url
 from tests.conftest import LiveServer, image_part
 from tests.media_host import MediaHost, redirect, reply
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.ssrf_corpus import ELSEWHERE, Case, corpus
+from tests.scoreboard.lines.ssrf_trial import Names, Trial
 from tests.scoreboard.lines.ssrf_witness import Witness
 
 FLIPS_PER_CASE = 2.5
@@ -30,59 +25,6 @@ HTTP_SHARE = 4
 MAX_HTTP_CASES = 400
 PUBLIC = (ELSEWHERE, "2606:4700::1111")
 HIDDEN = ("127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fd00:ec2::254", "64:ff9b::a9fe:a9fe")
-
-
-@dataclass
-class Names:
-    """What a name leads to; asked twice, an answer of two may differ."""
-
-    table: dict[str, Iterator[Sequence[str]]] = field(default_factory=dict)
-    num_asked: int = 0
-
-    async def resolve(self, name: str) -> Sequence[Address]:
-        self.num_asked += 1
-        if name not in self.table:
-            raise FetchError("name_not_resolved")
-        return [ip_address(text) for text in next(self.table[name])]
-
-
-@dataclass
-class Trial:
-    """Everything between a case and its verdict.
-
-    Attributes:
-        front: a host that is allowed, and redirects.
-        canary: what must hear nothing.
-    """
-
-    front: MediaHost
-    canary: MediaHost
-    witness: Witness
-    names: Names
-    fetcher: Fetcher
-    num_tried: int = 0
-    failures: list[str] = field(default_factory=list)
-    told: set[tuple[str, str]] = field(default_factory=set)
-
-    async def fetch(self, url: str) -> str:
-        """The code of the refusal; what was told for reasons behind the text is kept."""
-        try:
-            parsed = parse_url(url)
-            self.fetcher.policy.check(parsed)
-        except UrlError:
-            return "media_source_refused"
-        try:
-            await self.fetcher.fetch(parsed, b"tenant", lambda _: None)
-        except MediaError as error:
-            self.told.add((error.code, error.message))
-            return error.code
-        return "fetched"
-
-    async def expect(self, what: str, fetch: Awaitable[str], *codes: str) -> None:
-        before, self.num_tried = self.witness.num_packets, self.num_tried + 1
-        code = await fetch
-        if code not in codes or self.witness.num_packets != before:
-            self.failures.append(f"{what}: {code}, packets {self.witness.num_packets - before}")
 
 
 def run(size: int, folder: Path) -> Result:
