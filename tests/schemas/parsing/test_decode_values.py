@@ -1,0 +1,219 @@
+"""A wrong value or an unknown field is refused with its path and what is allowed; clients' texts are not repeated."""
+
+import json
+
+import pytest
+
+from schemas.endpoints.embed import EmbedRequest
+from schemas.endpoints.embeddings import EmbeddingRequest
+from schemas.parsing.decode import decode
+from tests.schemas.parsing.refused import TEXT, refused, with_content
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "message"),
+    [
+        ([], None, "the body: expected an object, got an array"),
+        ({"model": 1}, "model", "`model`: expected a string, got an integer"),
+        (
+            {"messages": [{"role": None, "content": "a"}]},
+            "messages[0].role",
+            "`messages[0].role`: expected one of assistant, system, user, got null",
+        ),
+        ({"messages": [{"role": "user"}]}, "messages[0].content", "`messages[0].content`: required, got nothing"),
+        (
+            {"model": "m", "dimensions": "64"},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a string",
+        ),
+        (
+            {"model": "m", "dimensions": 0},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a smaller one",
+        ),
+        (
+            {"model": "m", "dimensions": 2**31},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a larger one",
+        ),
+        (
+            {"model": "m", "dimensions": 1.5},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a number",
+        ),
+        (
+            {"model": "m", "dimensions": True},
+            "dimensions",
+            "`dimensions`: expected an integer from 1 to 2147483647, got a boolean",
+        ),
+        (
+            {"model": "m", "truncate_prompt_tokens": -2},
+            "truncate_prompt_tokens",
+            "`truncate_prompt_tokens`: expected an integer from -1 to 2147483647, got a smaller one",
+        ),
+        (
+            {"model": "m", "encoding_format": "bytes"},
+            "encoding_format",
+            "`encoding_format`: expected one of base64, float, got 'bytes'",
+        ),
+        ({"model": "m", "stream": 1}, "stream", "`stream`: expected true or false, got an integer"),
+        ({"model": "m", "messages": "a"}, "messages", "`messages`: expected an array, got a string"),
+        (
+            {"model": "m", "messages": [3]},
+            "messages[0]",
+            "`messages[0]`: expected an object or an array, got an integer",
+        ),
+        (
+            {"model": "m", "messages": [{"role": "tool", "content": "a"}]},
+            "messages[0].role",
+            "`messages[0].role`: expected one of assistant, system, user, got 'tool'",
+        ),
+        (
+            {"model": "m", "messages": [{"role": "user", "content": [TEXT, {"type": "image_url", "image_url": 7}]}]},
+            "messages[0].content[1].image_url",
+            "`messages[0].content[1].image_url`: expected an object or a string, got an integer",
+        ),
+        ({"model": "m", "input": 3}, "input", "`input`: expected a string or an array of strings, got an integer"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_path_and_what_is_allowed(
+    body: object, param: str | None, message: str
+) -> None:
+    error = refused(body)
+    assert (error.code, error.param, error.index, error.message) == ("invalid_request", param, None, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "index", "message"),
+    [
+        (
+            with_content([{"type": "image", "image": "x"}]),
+            "inputs[1].content[0].type",
+            1,
+            (
+                "`inputs[1].content[0].type`: expected one of text, image_url, image_embeds, video_frames, video_url, "
+                "input_audio, audio_url, got 'image'; did you mean `image_url`?"
+            ),
+        ),
+        (
+            with_content([{"text": "a"}]),
+            "inputs[1].content[0].type",
+            1,
+            "`inputs[1].content[0].type`: required, got nothing",
+        ),
+        (with_content(None), "inputs[1].content", 1, "`inputs[1].content`: expected a string or an array, got null"),
+        (
+            {"model": "m", "input": ["a", {"content": "a"}]},
+            "input[1]",
+            1,
+            "`input[1]`: expected a string, got an object; items with images go into `inputs`",
+        ),
+        ({"model": "m", "input": [["a"]]}, "input[0]", 0, "`input[0]`: expected a string, got an array"),
+        (
+            {"model": "m", "messages": [[{"role": "user", "content": "a"}], [{"role": "user", "content": 3}]]},
+            "messages[1][0].content",
+            1,
+            "`messages[1][0].content`: expected a string or an array, got an integer",
+        ),
+    ],
+)
+def test_a_wrong_item_is_refused_with_its_index(body: object, param: str, index: int, message: str) -> None:
+    error = refused(body)
+    assert (error.code, error.param, error.index, error.message) == ("invalid_request", param, index, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "words"),
+    [
+        ({"model": "m", "dimension": 3}, "dimension", "did you mean `dimensions`?"),
+        ({"model": "m", "zzzz": 3}, "zzzz", "known here: model, input, messages"),
+        (with_content([{"type": "text", "txt": "a"}]), "inputs[1].content[0].txt", "did you mean `text`?"),
+        (
+            with_content([{"type": "image_url", "url": "a"}]),
+            "inputs[1].content[0].url",
+            "known here: type, text, image_url",
+        ),
+        ({"model": "m", "x` - at `$.model`": 1}, "…", "known here"),
+        ({"model": "m", "x` - at `$.<script>": 1}, "…", "known here"),
+        ({"model": "m", "x" * 1000: 1}, "…", "known here"),
+        (with_content([{"type": "text", "x" * 5_000_000: 1}]), "inputs[1].content[0].…", "known here: type"),
+        ({"model": "m", "a\nb": 1}, "…", "known here"),
+    ],
+)
+def test_an_unknown_field_is_refused_by_name_with_the_nearest_known_one(body: object, param: str, words: str) -> None:
+    error = refused(body)
+    assert (error.code, error.param) == ("unknown_field", param)
+    assert error.message.startswith(f"`{param}`: unknown field; ")
+    assert words in error.message
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("embedding_types", []),
+        ("embedding_types", ["float64"]),
+        ("truncate", "end"),
+        ("max_tokens", 0),
+        ("output_dimension", 0),
+        ("priority", 1000),
+        ("priority", -1),
+        ("input_type", 3),
+        ("images", [{"url": "x"}]),
+    ],
+)
+def test_a_wrong_cohere_value_is_refused(field: str, value: object) -> None:
+    error = refused({"model": "m", "texts": ["a"], field: value}, EmbedRequest)
+    assert error.code == "invalid_request"
+    assert error.param.startswith(field)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "q` - at `$.model",
+        "'; DROP",
+        "my secret",
+        "https://u:p@h/",
+        "sk-proj-abc123",
+        "cen_abc",
+        "x" * 65,
+        "",
+        "\u202ea",
+        "é",
+    ],
+)
+@pytest.mark.parametrize("field", ["encoding_format", "truncation_side", "dimensions", "add_special_tokens"])
+def test_no_text_url_or_key_of_the_client_is_repeated(field: str, secret: str) -> None:
+    error = refused({"model": "m", "input": "a", field: secret})
+    assert not secret or secret not in error.message
+    assert error.param == field
+    assert error.message.endswith(("got another value", "got a string"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("encoding_format", "base46", "got 'base46'; did you mean `base64`?"),
+        ("encoding_format", "FLOAT", "got 'FLOAT'; did you mean `float`?"),
+        ("encoding_format", "hex", "got 'hex'"),
+    ],
+)
+def test_a_short_name_among_few_is_repeated_with_the_nearest(field: str, value: str, words: str) -> None:
+    assert refused({"model": "m", "input": "a", field: value}).message.endswith(words)
+
+
+def with_uuid(uuid: object) -> dict:
+    return with_content([TEXT, {"type": "image_url", "uuid": uuid}])
+
+
+@pytest.mark.parametrize("uuid", ["", "a b", "a\n", "\na", "a/b", "\u00e4", "a" * 129])
+def test_a_name_of_other_signs_is_refused_and_told_which_are_allowed(uuid: str) -> None:
+    error = refused(with_uuid(uuid))
+    assert (error.code, error.param, error.index) == ("invalid_request", "inputs[1].content[1].uuid", 1)
+    assert "a string of 1 to 128 letters, digits and the signs . _ : -, got another value" in error.message
+
+
+@pytest.mark.parametrize("uuid", ["a", "SKU:12.3_front-2", "a" * 128, None])
+def test_a_name_of_the_allowed_signs_is_taken(uuid: str | None) -> None:
+    (part,) = decode(json.dumps(with_uuid(uuid)).encode(), EmbeddingRequest).inputs[1].content[1:]
+    assert part.uuid == uuid
