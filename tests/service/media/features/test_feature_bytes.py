@@ -1,0 +1,111 @@
+"""Features as base64: text that is no file, files that libraries read, and mutated files."""
+
+import base64
+import io
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load as load_safetensors
+
+from service.errors import MediaError
+from service.media.features.npy_file import write_npy
+from service.media.features.safetensors_file import write_safetensors
+from service.media.features.tensor import Tensor
+from service.media.item import ITEM_BYTES, TensorDtype
+from tests.builders import npy_bytes
+from tests.service.media.features.sent_features import (
+    PARAM,
+    ROWS,
+    WIDTH,
+    numbers,
+    opened,
+    refusal,
+    safetensors,
+)
+
+Mutation = Callable[[np.random.Generator, bytes], bytes]
+
+
+def test_text_that_is_no_file_is_refused() -> None:
+    good = base64.b64encode(npy_bytes(numbers())).decode()
+    for text in (
+        "",
+        "AAAA",
+        "not base64!",
+        good[:-4] + "\n" + good[-4:],
+        "data:x;base64," + good,
+        good + "====",
+        good + "=",
+    ):
+        assert refusal(text).param == f"{PARAM}.image_embeds"
+
+
+def test_base64_in_any_spelling_is_the_same_features() -> None:
+    text = base64.b64encode(npy_bytes(numbers())).decode()
+    spellings = [text.rstrip("="), base64.urlsafe_b64encode(npy_bytes(numbers())).decode(), text + "\n"]
+    assert [opened(one) for one in spellings] == [opened(text)] * 3
+
+
+def test_a_file_far_too_large_for_its_grid_is_refused_before_it_is_decoded() -> None:
+    message = refusal("!" * 200_000).message  # not base64 at all, and nobody looked
+    assert "got 150000 bytes" in message
+    assert str(ROWS * WIDTH * 8 + (1 << 16) + 8) in message
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_what_we_write_the_libraries_read(dtype: TensorDtype) -> None:
+    want = torch.from_numpy(numbers()).to(getattr(torch, dtype))
+    data = memoryview(want.view(torch.uint8).numpy().tobytes())
+    assert len(data) == ROWS * WIDTH * ITEM_BYTES[dtype]
+    tensor = Tensor(dtype, (ROWS, WIDTH), data)
+    (got,) = load_safetensors(write_safetensors(tensor)).values()
+    assert torch.equal(got, want)
+    if dtype != "bfloat16":
+        np.testing.assert_array_equal(np.load(io.BytesIO(write_npy(tensor)), allow_pickle=False), want.numpy())
+        assert bytes(opened(write_npy(tensor))[0].data) == bytes(data)
+    assert bytes(opened(write_safetensors(tensor))[0].data) == bytes(data)
+
+
+def flip(draw: np.random.Generator, file: bytes) -> bytes:
+    mutated = bytearray(file)
+    for _ in range(draw.integers(1, 4)):
+        mutated[draw.integers(min(len(file), 200))] = draw.integers(256)
+    return bytes(mutated)
+
+
+def cut(draw: np.random.Generator, file: bytes) -> bytes:
+    return file[: draw.integers(len(file))]
+
+
+def repeat(draw: np.random.Generator, file: bytes) -> bytes:
+    start, stop = sorted(draw.integers(0, 200, 2))
+    return file[:stop] + file[start:stop] * int(draw.integers(1, 40)) + file[stop:]
+
+
+def swap_digits(draw: np.random.Generator, file: bytes) -> bytes:
+    places = [i for i, byte in enumerate(file[:200]) if 48 <= byte < 58]
+    mutated = bytearray(file)
+    mutated[places[draw.integers(len(places))]] = 48 + draw.integers(10)
+    return bytes(mutated)
+
+
+@pytest.mark.parametrize(
+    "seed", [npy_bytes(numbers()), safetensors(torch.from_numpy(numbers()))], ids=["npy", "safetensors"]
+)
+@pytest.mark.parametrize("mutation", [flip, cut, repeat, swap_digits])
+def test_a_mutated_file_is_refused_or_gives_its_own_bytes(seed: bytes, mutation: Mutation) -> None:
+    """3,000 files each: only MediaError comes out, and what is accepted is the file's own tail."""
+    draw = np.random.default_rng(0)
+    num_refused = 0
+    for _ in range(3_000):
+        file = mutation(draw, seed)
+        try:
+            (item,) = opened(file)
+        except MediaError:
+            num_refused += 1
+        else:
+            assert file.endswith(bytes(item.data))
+            assert item.num_slot_bytes == ROWS * WIDTH * ITEM_BYTES[item.dtype]
+    assert num_refused > 500
