@@ -32,7 +32,7 @@ def test_a_quantile_is_one_of_the_values() -> None:
     assert quantile([5, 1, 3, 2, 4], 0.99) == 5
 
 
-def test_a_line_is_found_and_what_is_none_is_told() -> None:
+def test_a_line_is_fitted_and_a_bad_fit_is_reported() -> None:
     x = [1.0, 2.0, 4.0, 8.0]
     fit = fit_line(x, [2 * value + 1 for value in x])
     assert (fit.slope, fit.offset, fit.r2) == pytest.approx((2, 1, 1))

@@ -10,7 +10,7 @@ from tests.conftest import ROOT, LiveServer, image_part
 PAGE = (ROOT / "docs" / "ingest.md").read_text()
 
 
-def test_a_dead_letter_tells_the_reason_without_the_place_in_the_batch(builtin: LiveServer) -> None:
+def test_a_dead_letter_has_the_reason_without_the_place_in_the_batch(builtin: LiveServer) -> None:
     (sample,) = re.findall(r'^(\{"id":"b/text\.jpg".*\})$', PAGE, re.MULTILINE)
     broken = image_part("data:image/jpeg;base64," + base64.b64encode(b"no picture").decode())
     body = {"inputs": [{"content": "x"}, {"content": [broken]}]}

@@ -114,7 +114,7 @@ def test_a_reader_disturbs_no_run_and_a_second_run_is_refused(tmp_path: Path, fo
             assert ledger.num_done() == 3
 
 
-def test_damage_is_told_in_a_sentence(tmp_path: Path, folder: Path) -> None:
+def test_a_damaged_ledger_ends_with_one_sentence(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "ledger"
     for number in range(400):
         (folder / f"{number}.png").write_bytes(b"x" * number)
@@ -135,7 +135,7 @@ def test_damage_is_told_in_a_sentence(tmp_path: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["plan", "position"])
-def test_facts_that_are_none_are_told(tmp_path: Path, folder: Path, name: str) -> None:
+def test_a_ledger_with_damaged_facts_is_refused(tmp_path: Path, folder: Path, name: str) -> None:
     path = tmp_path / "ledger"
     Run(path, folder)
     with closing(sqlite3.connect(path)) as database, database:

@@ -73,7 +73,7 @@ def test_a_kill_between_a_part_and_its_mark_doubles_nothing(tmp_path: Path, monk
     assert ids(folder) == [1, 2, 3, 4]
 
 
-def test_a_folder_of_the_version_before_goes_on_and_a_spool_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_folder_of_the_version_before_goes_on_and_a_lost_spool_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "out.parquet"
     folder.mkdir()
     old = opened(tmp_path / "old", None)

@@ -23,7 +23,7 @@ def test_seconds_milliseconds_and_dates_are_understood_and_nonsense_is_not() -> 
     assert retry_after_s({}) is None
 
 
-def test_one_who_is_told_to_wait_holds_up_all() -> None:
+def test_one_retry_after_holds_up_all_senders() -> None:
     async def ask(pause: Pause) -> None:
         async with pause.turn():
             pass

@@ -64,7 +64,7 @@ def test_parquet_columns_come_as_json_holds_them_and_images_as_bytes(tmp_path: P
         items(tmp_path)
 
 
-def test_a_line_longer_than_any_request_is_told_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_longer_than_any_request_is_an_error_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.ingest.sources.rows.MAX_LINE_BYTES", 100)
     stream = io.BytesIO(b'{"id":1,"text":"' + b"x" * 5000 + b'"}\n{"id":2,"text":"y"}\n')
     long, after = JsonLines(None, Fields(), ImageFolder(Path(), Path()), stream).items()
@@ -85,7 +85,7 @@ def test_a_folder_takes_images_by_suffix_in_the_order_of_names_or_by_pattern(tmp
 
 
 @pytest.mark.parametrize("depth", [400, 100_000])
-def test_a_record_nested_deeper_than_stores_take_is_told_and_the_next_is_read(tmp_path: Path, depth: int) -> None:
+def test_a_record_nested_deeper_than_stores_take_is_an_error_and_the_next_is_read(tmp_path: Path, depth: int) -> None:
     path = tmp_path / "in.jsonl"
     deep = ["[" * number + "]" * number for number in (depth, 150)]
     path.write_text("".join(f'{{"id":{len(one)},"text":"a","deep":{one}}}\n' for one in deep))
@@ -96,7 +96,7 @@ def test_a_record_nested_deeper_than_stores_take_is_told_and_the_next_is_read(tm
     orjson.dumps({"metadata": good.metadata})
 
 
-def test_a_pipe_named_like_an_image_is_told_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_named_like_an_image_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     (bad,) = items(tmp_path)
     assert isinstance(bad, BadRecord)
@@ -131,7 +131,7 @@ def test_a_record_leads_to_no_file_outside_the_root(tmp_path: Path, way: str) ->
 
 
 @pytest.mark.parametrize("name", ["in.txt", "in", "nowhere.jsonl"])
-def test_what_is_no_source_is_told(tmp_path: Path, name: str) -> None:
+def test_what_is_no_source_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "in.txt").touch()
     (tmp_path / "in").touch()
     with pytest.raises(IngestError, match="SOURCE"):

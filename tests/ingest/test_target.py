@@ -26,7 +26,7 @@ def test_each_kind_and_what_lies_beside_it(written: str, target: Target, beside:
 
 
 @pytest.mark.parametrize("written", ["", "out", "out.csv", "redis:db", "qdrant:", "qdrant:db#a b", "pgvector:x#t;drop"])
-def test_what_is_no_sink_is_told(written: str) -> None:
+def test_what_is_no_sink_is_refused(written: str) -> None:
     with pytest.raises(IngestError, match="--to"):
         parse_target(written)
 

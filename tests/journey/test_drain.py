@@ -109,7 +109,7 @@ def test_who_was_accepted_is_answered(going: Going) -> None:
 
 
 @pytest.mark.parametrize("going", [("--drain-timeout-s", "0.5")], indirect=True)
-def test_who_takes_longer_than_the_drain_is_told_so(going: Going) -> None:
+def test_requests_longer_than_the_drain_get_server_draining(going: Going) -> None:
     asking = going.ask_slowly(60.0)
     going.term()
     answer = asking.answer()

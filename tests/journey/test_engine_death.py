@@ -120,7 +120,7 @@ def load(mortal: LiveServer) -> Load:
     return load
 
 
-def test_who_waits_is_told_to_come_back(load: Load) -> None:
+def test_waiting_requests_get_a_retry_after(load: Load) -> None:
     refused = [answer for _, answer in load.answers if answer.status_code != 200]
     assert {answer.status_code for answer in refused} == {503}
     assert {answer.json()["error"]["code"] for answer in refused} == {"engine_restarting"}
@@ -133,7 +133,7 @@ def test_every_answer_has_an_id_of_its_own(load: Load) -> None:
     assert len(set(ids)) == len(ids)
 
 
-def test_the_probes_tell_the_truth_throughout(load: Load, mortal: LiveServer) -> None:
+def test_the_probes_match_the_state_throughout(load: Load, mortal: LiveServer) -> None:
     assert {live for live, _ in load.health} == {200}
     ready = [status for _, status in load.health]
     turns = [b for a, b in zip([200, *ready], ready, strict=False) if a != b]

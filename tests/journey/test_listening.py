@@ -83,7 +83,7 @@ def test_a_listener_that_waits_refuses_connections_until_the_model_answers(tmp_p
         assert process.wait(60) == 0
 
 
-def test_a_listener_that_waits_can_be_told_to_go(tmp_path: Path) -> None:
+def test_a_waiting_listener_can_be_stopped(tmp_path: Path) -> None:
     process = started(tmp_path / "log", "--port", "0", "--listen", "when-ready")
     log, deadline_s = tmp_path / "log", time.monotonic() + READY_S
     while "loading" not in log.read_text():

@@ -31,7 +31,7 @@ def asked(server: LiveServer, origin: str) -> dict[str, str]:
     return dict(answer.headers)
 
 
-def test_a_browser_that_asks_first_is_told_yes_without_a_key(allowing: LiveServer) -> None:
+def test_a_browsers_preflight_is_allowed_without_a_key(allowing: LiveServer) -> None:
     told = asked(allowing, PAGE)
     assert told["access-control-allow-origin"] == PAGE
     assert "POST" in told["access-control-allow-methods"]

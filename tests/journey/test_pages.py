@@ -99,7 +99,7 @@ def test_the_access_log_has_the_fields_of_its_page(start_server: Callable[..., L
 STAGES = ("body_ms", "decode_ms", "prepare_ms", "media_ms", "engine_ms", "write_ms")
 
 
-def test_a_folder_is_ingested_and_its_failures_are_told_as_the_page_says(tmp_path: Path) -> None:
+def test_a_folder_is_ingested_and_its_dead_letters_are_as_on_the_page(tmp_path: Path) -> None:
     (block,) = blocks("docs/ingest.md", "sh")
     dead_letter, progress = (json.loads(block) for block in blocks("docs/ingest.md", "json"))
     install, gallery, ingest = block.split("\n", 2)

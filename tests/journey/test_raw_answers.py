@@ -45,7 +45,7 @@ def test_the_bytes_are_those_of_base64_one_vector_after_another(
     assert answer.headers["x-embedding-endianness"] == ("big" if endianness == "big" else "little")
 
 
-def test_headers_tell_what_json_told(server: LiveServer) -> None:
+def test_headers_have_what_json_has(server: LiveServer) -> None:
     body = {"input": ["word " * 40, "short", "word " * 50], "truncate_prompt_tokens": 30}
     told = server.ask(V1, body).json()
     headers = ask_raw(server, body).headers
@@ -107,7 +107,7 @@ def test_several_accept_headers_are_one_list(server: LiveServer) -> None:
     assert answer.headers["content-type"] == "application/octet-stream"
 
 
-def test_caches_are_told_that_accept_matters(server: LiveServer) -> None:
+def test_vary_names_accept(server: LiveServer) -> None:
     assert server.ask(V1, {"input": "x"}).headers["vary"] == "Accept"
     assert ask_raw(server, {"input": "x"}).headers["vary"] == "Accept"
 

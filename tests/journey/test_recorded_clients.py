@@ -115,7 +115,7 @@ def test_weaviate_finds_the_cause_of_a_refusal(server: LiveServer) -> None:
     assert MODEL in cohere["message"]
 
 
-def test_n8n_lists_the_model_and_its_menu_is_told_the_length(server: LiveServer) -> None:
+def test_n8n_lists_the_model_and_its_menus_lengths_are_refused_with_ours(server: LiveServer) -> None:
     """It keeps the ids that contain `embed` in lower case, and LangChain JS asks with what was picked."""
     listed = [card["id"] for card in server.http.get("/v1/models").json()["data"]]
     kept = [name for name in listed if "embed" in name]
@@ -138,7 +138,7 @@ def test_pgai_reads_the_limit_out_of_the_message(server: LiveServer) -> None:
     assert int(found[1]) == 8192
 
 
-def test_open_webui_is_told_the_name_of_a_field_that_nobody_knows(server: LiveServer) -> None:
+def test_open_webui_gets_the_name_of_an_unknown_field(server: LiveServer) -> None:
     refused = server.http.post(V1, json={"input": TEXTS, "model": MODEL, "prefix": "query: "})
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "unknown_field")
     assert refused.json()["error"]["param"] == "prefix"

@@ -31,7 +31,7 @@ def test_tokens_and_back(client: cohere.Client, server: LiveServer) -> None:
     assert client.tokenize(text="", model=MODEL, offline=False).tokens == []
 
 
-def test_what_is_wrong_is_told_in_coheres_form(client: cohere.Client, server: LiveServer) -> None:
+def test_errors_have_coheres_form(client: cohere.Client, server: LiveServer) -> None:
     with pytest.raises(NotFoundError):
         client.tokenize(text="x", model="embed-v4.0", offline=False)
     with pytest.raises(BadRequestError) as bad:

@@ -240,7 +240,7 @@ def test_hundreds_of_distinct_images_leave_the_cache_at_its_cap_and_never_above(
     assert tier(server, "rejected_total", "device") > 300
 
 
-def test_a_setting_that_cannot_be_meant_stops_the_start_and_no_password_is_told() -> None:
+def test_a_wrong_setting_stops_the_start_and_no_password_is_printed() -> None:
     flags = ("--valkey-url", "http://user:secret-word@host")
     command = [sys.executable, "-m", "service", "serve", "--port", "0", *flags]
     ended = subprocess.run(command, env=plain_environ(), capture_output=True, text=True, timeout=60, check=False)

@@ -52,7 +52,7 @@ def slow_reader(server: LiveServer, request: bytes = ASK) -> Iterator[socket.soc
         yield client
 
 
-def test_answers_that_are_not_taken_are_bounded_and_others_are_told_before_their_work(server: LiveServer) -> None:
+def test_answers_that_are_not_read_are_bounded_and_others_are_refused_before_their_work(server: LiveServer) -> None:
     with slow_reader(server), slow_reader(server):
         assert ANSWER_BYTES < held(server) <= MAX_BYTES
         refused = server.http.post("/v1/embeddings", json={"input": ["a"] * NUM_INPUTS})

@@ -115,7 +115,7 @@ def test_inputs_that_failed_cost_nothing(keeping: LiveServer) -> None:
     assert set(details_of(keeping, broken, on_error="per_item").values()) == {0}
 
 
-def test_a_streams_end_tells_what_a_request_of_its_lines_tells(keeping: LiveServer) -> None:
+def test_a_streams_end_has_the_usage_of_a_request_of_its_lines(keeping: LiveServer) -> None:
     items = [item(new_text()), item(new_image(), new_text()), item(new_video())]
     bad = item(image_part(data_uri(b"no image")))
     answers, end = exchange(keeping, [*items, bad])
@@ -130,7 +130,7 @@ def test_a_streams_end_tells_what_a_request_of_its_lines_tells(keeping: LiveServ
     assert end["usage"] == asked
 
 
-def test_cohere_and_raw_answers_tell_the_same_counts(keeping: LiveServer) -> None:
+def test_cohere_and_raw_answers_have_the_same_counts(keeping: LiveServer) -> None:
     items = [item(new_text()), item(new_image(), new_text(), new_image()), item(new_video())]
     usage = usage_of(keeping, *items)
     raw = keeping.http.post(V1, json={"inputs": items}, headers={"accept": "application/octet-stream"})

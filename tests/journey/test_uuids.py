@@ -51,7 +51,7 @@ def test_within_a_request_one_upload_serves_many_instructions(bare_server: LiveS
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5)
 
 
-def test_names_that_are_not_known_are_all_told_with_their_places(server: LiveServer) -> None:
+def test_unknown_names_are_all_listed_with_their_places(server: LiveServer) -> None:
     server.vectors({"inputs": [item(named("u-4", image(204)))]})
     inputs = [item(named("gone-1")), item(named("u-4")), item(text_part("x"), named("gone-2"), named("gone-1"))]
     error = refused(server, {"inputs": inputs})
@@ -66,7 +66,7 @@ def test_names_that_are_not_known_are_all_told_with_their_places(server: LiveSer
     assert (cohere["status"], cohere["missing"]) == (400, error["missing"])
 
 
-def test_with_per_item_each_input_tells_its_own_missing_names(server: LiveServer) -> None:
+def test_with_per_item_each_input_lists_its_own_missing_names(server: LiveServer) -> None:
     inputs = [item(named("gone-1")), item(text_part("x")), item(named("gone-2"), named("gone-3"))]
     data = server.ask("/v1/embeddings", {"inputs": inputs, "on_error": "per_item"}).json()["data"]
     assert [[m["uuid"] for m in d["error"]["missing"]] if "error" in d else None for d in data] == [

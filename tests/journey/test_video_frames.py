@@ -90,7 +90,7 @@ def test_vllms_comma_separated_form_is_a_list_of_frames(server: LiveServer) -> N
     assert np.array_equal(fewer, ask(server, frames_part([urls[0], urls[2]])))
 
 
-def test_tokens_are_counted_and_cohere_is_told_of_no_image(server: LiveServer) -> None:
+def test_tokens_are_counted_and_coheres_units_have_no_image(server: LiveServer) -> None:
     part = frames_part(frames(2, width=384, height=352))
     body = {"inputs": [{"content": [part]}]}
     usage = server.ask("/v1/embeddings", body).json()["usage"]
@@ -198,5 +198,5 @@ CASES = [
 
 
 @pytest.mark.parametrize("refusal", [pytest.param(one, id=one.name) for one in CASES])
-def test_what_is_wrong_is_told_by_its_place(server: LiveServer, refusal: Refusal) -> None:
+def test_errors_name_the_place(server: LiveServer, refusal: Refusal) -> None:
     assert_refused(server.http.post(refusal.path, content=refusal.raw, headers=refusal.headers), refusal)

@@ -74,9 +74,7 @@ def test_a_file_by_url_by_file_and_as_data_give_the_same_vector(
         assert np.array_equal(vector(fetching, {"type": "video_url", "video_url": url}), want)
 
 
-def test_a_frame_that_is_not_there_and_one_that_is_none_are_told_by_their_places(
-    fetching: LiveServer, host: MediaHost
-) -> None:
+def test_a_missing_and_a_broken_frame_are_named_by_their_places(fetching: LiveServer, host: MediaHost) -> None:
     gone = error_of(fetching, frames_part([FRAMES[0], host.url("/gone.png")]), 502)
     assert (gone["code"], gone["param"]) == ("media_fetch_failed", "inputs[0].content[0].frames[1].url")
     text = error_of(fetching, frames_part([host.url("/text"), FRAMES[0]]), 422)

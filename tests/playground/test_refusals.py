@@ -94,7 +94,7 @@ def test_with_keys_the_page_opens_and_asks_for_one_that_it_never_shows(
         page.wait_for_selector("#key-form:not([hidden])")
 
 
-def test_a_late_interaction_model_is_told_where_to_go(
+def test_a_late_interaction_model_is_refused_with_the_type_to_ask_for(
     visitor: Visitor, start_server: Callable[..., LiveServer], tmp_path: Path
 ) -> None:
     server = start_server("--model", str(colqwen2(tmp_path / "colqwen2-small"))).wait_until_ready()

@@ -55,7 +55,7 @@ def test_the_async_client_gets_the_same(plain: Plain) -> None:
     assert_same(asyncio.run(model.aembed_documents(TEXTS)), plain.vectors({"input": TEXTS}))
 
 
-def test_the_default_that_sends_token_ids_is_told_what_to_switch_off(
+def test_the_default_that_sends_token_ids_is_refused_with_the_setting_to_switch_off(
     relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real encoding is a download; this one has the 256 bytes as its tokens, and its ids are ids all the same."""

@@ -89,7 +89,7 @@ def test_an_unknown_model_and_a_broken_image_have_classes_of_their_own(client: O
     assert (broken.value.code, broken.value.body["index"]) == ("media_undecodable", 1)  # type: ignore[index]
 
 
-def test_a_base_url_without_v1_is_told_the_route(plain: Plain) -> None:
+def test_a_base_url_without_v1_gets_the_right_route_in_the_error(plain: Plain) -> None:
     with OpenAI(base_url=plain.url, api_key="unused") as client, pytest.raises(openai.NotFoundError) as caught:
         client.embeddings.create(model=MODEL, input="x")
     assert caught.value.code == "route_not_found"

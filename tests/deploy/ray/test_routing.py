@@ -56,7 +56,7 @@ def test_repeated_images_land_where_they_are_cached(cluster: Cluster) -> None:
     assert rate >= 0.95
 
 
-def test_each_replica_tells_its_own_hits_and_misses(cluster: Cluster) -> None:
+def test_each_replica_counts_its_own_hits_and_misses(cluster: Cluster) -> None:
     series = ("cenote_encoder_cache_misses_total", "cenote_encoder_cache_hits_total")
     before = {one: cluster.by_replica(one) for one in series}
     hit_rate_of_repeats(cluster)

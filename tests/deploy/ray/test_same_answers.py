@@ -88,7 +88,7 @@ def test_an_error_is_word_for_word_that_of_a_plain_server(
     assert ours.headers["content-type"] == theirs.headers["content-type"]
 
 
-def test_a_deadline_is_told_as_without_ray(cluster: Cluster, plain: LiveServer) -> None:
+def test_a_deadline_gives_the_same_error_as_without_ray(cluster: Cluster, plain: LiveServer) -> None:
     body = {"input": [f"{number} " * 200 for number in range(64)]}
     headers = {"x-request-timeout": "0.02"}
     ours, theirs = (server.http.post("/v1/embeddings", json=body, headers=headers) for server in (cluster, plain))

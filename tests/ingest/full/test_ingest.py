@@ -114,7 +114,7 @@ def test_parquet_parts_are_whole_or_not_there(slow: str, folder: Path, tmp_path:
     assert len(set(table["point"].to_pylist())) == WANTED
 
 
-def test_what_waits_and_what_is_too_large_is_asked_again_as_it_is_told(
+def test_refused_and_too_large_batches_are_retried_as_the_server_asks(
     builtin: LiveServer, folder: Path, tmp_path: Path
 ) -> None:
     """Behind a proxy with a small limit for bodies, which the server knows nothing of, and with a temper."""

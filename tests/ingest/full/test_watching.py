@@ -74,7 +74,7 @@ def test_a_run_without_the_program_s_extra_says_so(tmp_path: Path) -> None:
     assert ran.stderr.count("\n") == 1
 
 
-def test_json_tells_what_is_done_and_what_there_is_to_do(live: LiveServer, tmp_path: Path) -> None:
+def test_json_progress_has_points_done_and_total(live: LiveServer, tmp_path: Path) -> None:
     fill(tmp_path / "in", NUM_IMAGES, seed=4)
     run = Program(tmp_path / "in", "--to", tmp_path / "out.jsonl", "--server", live.url, *asked())
     end = run.end(3)

@@ -67,7 +67,7 @@ def test_an_image_processor_inside_the_processors_file_comes_first(changed: Chan
     assert rule_of(folder).resample == 1
 
 
-def test_families_of_one_model_type_are_told_apart_by_their_tokenizer(changed: Changed) -> None:
+def test_families_of_one_model_type_are_distinguished_by_their_tokenizer(changed: Changed) -> None:
     assert load_profile(changed("siglip")).name == "siglip"
     gemma = load_profile(changed("siglip", tokenizer_config={"tokenizer_class": "GemmaTokenizerFast"}))
     assert (gemma.name, gemma.lower_case) == ("siglip2", True)

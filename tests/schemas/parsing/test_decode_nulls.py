@@ -56,7 +56,7 @@ def without_nulls(value: object) -> object:
         ({"x": None, "messages": [{"role": "user"}]}, "invalid_request", "messages[0].content", "required"),
     ],
 )  # fmt: skip
-def test_what_else_is_wrong_beside_a_null_is_told(body: dict, code: str, param: str, words: str) -> None:
+def test_other_errors_beside_a_null_are_reported(body: dict, code: str, param: str, words: str) -> None:
     error = refused(body)
     assert (error.code, error.param) == (code, param)
     assert words in error.message

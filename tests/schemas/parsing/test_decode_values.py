@@ -207,13 +207,13 @@ def with_uuid(uuid: object) -> dict:
 
 
 @pytest.mark.parametrize("uuid", ["", "a b", "a\n", "\na", "a/b", "\u00e4", "a" * 129])
-def test_a_name_of_other_signs_is_refused_and_told_which_are_allowed(uuid: str) -> None:
+def test_a_uuid_of_other_signs_is_refused_with_those_allowed(uuid: str) -> None:
     error = refused(with_uuid(uuid))
     assert (error.code, error.param, error.index) == ("invalid_request", "inputs[1].content[1].uuid", 1)
     assert "a string of 1 to 128 letters, digits and the signs . _ : -, got another value" in error.message
 
 
 @pytest.mark.parametrize("uuid", ["a", "SKU:12.3_front-2", "a" * 128, None])
-def test_a_name_of_the_allowed_signs_is_taken(uuid: str | None) -> None:
+def test_a_uuid_of_the_allowed_signs_is_taken(uuid: str | None) -> None:
     (part,) = decode(json.dumps(with_uuid(uuid)).encode(), EmbeddingRequest).inputs[1].content[1:]
     assert part.uuid == uuid

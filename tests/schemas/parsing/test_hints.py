@@ -29,7 +29,7 @@ STREAM = StreamOptions.__struct_fields__
         ("mm_processor_kwargs", V1, None),
     ],
 )
-def test_a_field_of_another_server_is_told_its_name_here(name: str, known: tuple[str, ...], meant: str | None) -> None:
+def test_a_field_of_another_server_gets_a_hint_to_ours(name: str, known: tuple[str, ...], meant: str | None) -> None:
     assert meant_by(name, known) == meant
 
 

@@ -49,7 +49,7 @@ def counted(raw: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("slice_bytes", [1, 2, 3, 7, 64])
-def test_strings_are_told_apart_wherever_a_slice_ends(slice_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strings_are_recognized_wherever_a_slice_ends(slice_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structure, "_SLICE_BYTES", slice_bytes)
     dice = random.Random(slice_bytes)
     for _ in range(500):

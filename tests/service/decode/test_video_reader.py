@@ -44,7 +44,7 @@ def test_frames_are_resized_once() -> None:
     assert np.array_equal(found[0], resize_antialiased(decoded(encoded)[2], (320, 416)))
 
 
-def test_a_frames_color_tells_its_number() -> None:
+def test_a_frames_color_is_its_number() -> None:
     found = read_frames(video(), "mp4", [3, 20, 33], SIZE, max_pixels=LARGE)
     for number, frame in zip([3, 20, 33], found, strict=True):
         assert np.abs(frame[:, -8:].astype(int) - drawn(number)[:, -8:]).max() < 12

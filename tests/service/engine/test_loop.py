@@ -139,7 +139,7 @@ def test_after_a_batch_without_memory_the_next_ones_are_smaller_from_the_start(e
     assert [len(step.vectors) for step in engine.steps] == [16, 16]
 
 
-def test_what_has_no_memory_even_alone_is_told_to_come_again(engine: LoopRig) -> None:
+def test_a_request_without_memory_even_alone_fails_with_out_of_memory(engine: LoopRig) -> None:
     engine.runner.max_tokens = 0
     step = engine.run(request(1, 1))
     assert [(failure.id, failure.code) for failure in step.failures] == [(1, "out_of_memory")]

@@ -53,7 +53,7 @@ def test_the_end_of_a_path_decides_its_family(path: str, family: str) -> None:
         ("/api/tokenize", "/tokenize", UNVERSIONED),
     ],
 )
-def test_a_wrong_base_url_is_told_the_right_one(path: str, meant: str, advice: str) -> None:
+def test_a_wrong_base_url_gets_a_hint_to_the_right_one(path: str, meant: str, advice: str) -> None:
     said = hint(path)
     assert said is not None
     assert said.startswith(f"did you mean {meant}")
@@ -61,7 +61,7 @@ def test_a_wrong_base_url_is_told_the_right_one(path: str, meant: str, advice: s
 
 
 @pytest.mark.parametrize("path", ["/pooling", "/invocations", "/pooling/"])
-def test_vllms_other_routes_are_told_where_their_bodies_go(path: str) -> None:
+def test_vllms_other_routes_get_a_hint_to_ours(path: str) -> None:
     assert hint(path) == "did you mean /v1/embeddings? It takes the same body"
 
 

@@ -1,3 +1,5 @@
+"""Digests and content keys: everything that decides the pixels is part of them."""
+
 import itertools
 from dataclasses import replace
 

@@ -1,3 +1,5 @@
+"""Data URIs and base64 as clients write them; every other source is refused and never opened."""
+
 import base64
 
 import pytest

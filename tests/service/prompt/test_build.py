@@ -1,3 +1,5 @@
+"""Tokens of a prompt, against the rendered string tokenized in one go."""
+
 import random
 from collections.abc import Callable
 from dataclasses import replace

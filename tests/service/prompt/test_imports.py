@@ -1,3 +1,5 @@
+"""Media and prompt pull in neither torch nor transformers."""
+
 import subprocess
 import sys
 

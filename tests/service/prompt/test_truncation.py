@@ -1,3 +1,5 @@
+"""Prompts that are too long: cut in the user's text, or refused with both numbers, at little cost."""
+
 import random
 import re
 import time
@@ -153,7 +155,7 @@ def test_what_cannot_be_cut_is_counted_apart(builder: PromptBuilder) -> None:
 
 @pytest.mark.parametrize("side", ["right", "left", None])
 @pytest.mark.parametrize("limit", [1, 9, 20])
-def test_a_limit_below_the_template_is_told_what_template_and_instruction_take(
+def test_a_limit_below_the_template_is_refused_with_what_template_and_instruction_take(
     builder: PromptBuilder, image: MediaItem, side: Side | None, limit: int
 ) -> None:
     instruction = "Represent the colors of the image."
@@ -169,7 +171,7 @@ def test_a_limit_below_the_template_is_told_what_template_and_instruction_take(
     assert f"take {num_fixed + 2} tokens, images {image.num_tokens}" in error.message
 
 
-def test_who_asks_for_no_cut_is_told_how_to(builder: PromptBuilder) -> None:
+def test_a_refusal_for_length_says_how_to_truncate(builder: PromptBuilder) -> None:
     assert "cut off with `truncate_prompt_tokens: -1`" in refusal(builder, user("7" * 9_000), Truncation(8192)).message
     asked = Truncation(100, how_to_cut="`truncate: END`")
     assert "cut off with `truncate: END`" in refusal(builder, user("7" * 9_000), asked).message

@@ -88,7 +88,7 @@ def ages(cache: EncoderCache[Any], tier: str) -> tuple[float, ...]:
     return next(report.evicted_after_s for report in cache.report().tiers if report.tier == tier)
 
 
-def test_what_is_pushed_out_tells_its_age_once() -> None:
+def test_an_evicted_entrys_age_is_reported_once() -> None:
     clock = Clock()
     cache: EncoderCache[Any] = EncoderCache(20, clock=clock)
     cache.put(b"a", "a", 10)

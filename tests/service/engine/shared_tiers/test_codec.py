@@ -80,7 +80,7 @@ def test_every_part_of_a_name_counts() -> None:
     assert all(len(name) == 64 and set(name) <= set("0123456789abcdef") for name in names)
 
 
-def test_a_tower_is_told_by_its_weights_their_format_and_its_configuration() -> None:
+def test_a_towers_digest_depends_on_weights_format_and_configuration() -> None:
     def tower(change: float = 0.0, dtype: torch.dtype = torch.float32) -> torch.nn.Module:
         torch.manual_seed(0)
         made = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.LayerNorm(8)).to(dtype)

@@ -39,7 +39,7 @@ def test_something_else_in_the_folders_place_is_not_written_to(tmp_path: Path) -
     assert not (tmp_path / "gone").exists()
 
 
-def test_a_disk_tells_its_last_success_and_what_was_broken(tmp_path: Path) -> None:
+def test_a_disk_reports_its_last_success_and_what_was_broken(tmp_path: Path) -> None:
     before_s = time.time()
     tier = DiskTier(tmp_path, CAP)
     assert tier.report().last_success_s == 0

@@ -112,7 +112,7 @@ def test_whoever_leaves_by_an_error_leaves_whole() -> None:
         place.add_tokens(100)
 
 
-def test_a_tenant_over_its_share_is_told_so_and_the_others_get_in() -> None:
+def test_a_tenant_over_its_share_is_refused_and_the_others_get_in() -> None:
     queue = Admission(QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000), tenant_share=0.5)
     greedy, modest = Tenant.named("greedy"), Tenant.named("modest")
     with queue.place(4, greedy) as place:

@@ -221,7 +221,7 @@ async def next_submit(engine: AsyncChannel[FrontMessage]) -> Submit:
 
 
 @played
-async def test_who_was_running_is_told_and_who_was_not_is_sent_to_the_next_engine_once(stage: Stage) -> None:
+async def test_running_requests_fail_and_waiting_ones_are_sent_to_the_next_engine_once(stage: Stage) -> None:
     await stage.connect()
     running, waiting = await stage.submit(item(1)), await stage.submit(item(2))
     stage.client.announced(entered(1, running))
@@ -260,7 +260,7 @@ async def test_who_was_in_a_step_that_is_over_was_not_running(stage: Stage) -> N
 
 
 @played
-async def test_who_waits_for_the_next_engine_is_told_when_none_comes(stage: Stage) -> None:
+async def test_requests_that_wait_for_the_next_engine_fail_when_none_comes(stage: Stage) -> None:
     await stage.connect()
     pending = await stage.submit()
     stage.client.detach()

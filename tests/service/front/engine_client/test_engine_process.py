@@ -1,3 +1,5 @@
+"""The engine's environment: its OpenMP threads spin for a short while unless the operator says otherwise."""
+
 from service.front.engine_client.engine_process import NUM_SPINS, engine_environ
 
 

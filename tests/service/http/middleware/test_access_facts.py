@@ -33,7 +33,7 @@ def inputs(*parts: dict[str, Any]) -> dict[str, Any]:
     return {"inputs": [{"content": [part]} for part in parts]}
 
 
-def test_a_line_tells_tenant_inputs_tokens_cache_and_batch(keyed: LiveServer) -> None:
+def test_a_line_has_tenant_inputs_tokens_cache_and_batch(keyed: LiveServer) -> None:
     same, other = image_part(image(901)), image_part(image(902))
     usage = ask(keyed, "facts", inputs(same, other, same))["usage"]
     line = line_of(keyed, "facts")
@@ -49,7 +49,7 @@ def test_what_no_batch_ran_for_says_so(keyed: LiveServer) -> None:
     assert (line_of(keyed, "first")["batch"], line_of(keyed, "again")["batch"]) == (1, 0)
 
 
-def test_a_refusal_tells_its_code_and_whose_it_was(keyed: LiveServer) -> None:
+def test_a_refusals_line_has_its_code_and_tenant(keyed: LiveServer) -> None:
     for id_, body in {"rule": {"input": []}, "length": {"input": "a", "dimensions": 7}}.items():
         error = ask(keyed, id_, body, "cen_quiet")["error"]
         line = line_of(keyed, id_)
@@ -65,7 +65,7 @@ def test_a_key_that_nobody_has_is_no_tenant(keyed: LiveServer) -> None:
     assert "cen_" not in keyed.log.read_text()
 
 
-def test_items_that_failed_by_themselves_are_told_of(keyed: LiveServer) -> None:
+def test_items_that_failed_by_themselves_are_counted(keyed: LiveServer) -> None:
     body = inputs(image_part(data_uri(b"no picture")), image_part(image(903))) | {"on_error": "per_item"}
     answered = ask(keyed, "items", body)
     line = line_of(keyed, "items")
@@ -73,7 +73,7 @@ def test_items_that_failed_by_themselves_are_told_of(keyed: LiveServer) -> None:
     assert line["code"] == answered["data"][0]["error"]["code"]
 
 
-def test_a_stream_tells_the_same_when_it_ends(keyed: LiveServer) -> None:
+def test_a_streams_line_has_the_same_when_it_ends(keyed: LiveServer) -> None:
     before = counted(keyed, "inputs")["quiet"]
     headers = {"x-request-id": "lines", "authorization": "Bearer cen_quiet", "content-type": "application/x-ndjson"}
     body = b'{"input":"one"}\n{"input":"two"}\n'

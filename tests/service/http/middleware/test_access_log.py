@@ -42,7 +42,7 @@ def test_a_requests_stages_add_up_to_its_time(logged: LiveServer) -> None:
     assert 0 <= line["queue_ms"] <= line["engine_ms"]
 
 
-def test_a_line_tells_the_route_and_never_path_query_or_body(logged: LiveServer) -> None:
+def test_a_line_has_the_route_and_never_path_query_or_body(logged: LiveServer) -> None:
     logged.http.post("/v1/secret-path?key=hidden-word", json={"input": "a secret text"}, headers={"x-request-id": "no"})
     line = line_of(logged, "no")
     assert (line["method"], line["route"], line["status"]) == ("POST", "other", 404)

@@ -1,3 +1,5 @@
+"""Which `Accept` headers ask for raw bytes; all others get JSON."""
+
 import pytest
 
 from service.http.responses.raw_answer import prefers_bytes

@@ -104,7 +104,7 @@ def test_slices_take_turns_with_each_other_and_with_everybody_else() -> None:
 
 
 @pytest.mark.parametrize("num_chunks", [1, 3], ids=["printed at once", "deferred"])
-def test_a_text_that_holds_the_mark_is_told_apart(num_chunks: int) -> None:
+def test_a_text_that_holds_the_mark_is_left_alone(num_chunks: int) -> None:
     parts = in_parts({"said": "\0", "late": Printed(num_chunks)})
     whole = b'{"said":"\\u0000","late":%b}' % (num_chunks * CHUNK)
     assert b"".join(slices(parts)) == whole

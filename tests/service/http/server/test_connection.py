@@ -76,7 +76,7 @@ def test_a_body_shorter_than_announced_waits_and_one_longer_is_cut(server: LiveS
     assert say(server, START + b"content-length: 100\r\n\r\n" + BODY, timeout_s=0.5).raw == b""
 
 
-def test_a_client_that_waits_for_100_is_told_to_go_on(server: LiveServer) -> None:
+def test_a_client_that_waits_for_100_gets_it(server: LiveServer) -> None:
     with connect(server) as client:
         client.sendall(START + LENGTH + b"expect: 100-continue\r\n\r\n")
         assert client.recv(1000).startswith(b"HTTP/1.1 100")
@@ -180,7 +180,7 @@ def crowd(impatient: LiveServer) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("crowd")
-def test_above_the_cap_probes_are_answered_and_others_told_to_come_back(impatient: LiveServer) -> None:
+def test_above_the_cap_probes_are_answered_and_others_get_a_retry_after(impatient: LiveServer) -> None:
     assert say(impatient, GET + b"\r\n").status == 200
     refused = say(impatient, post("/v1/embeddings", BODY))
     assert refused.status == 503

@@ -36,7 +36,7 @@ def test_any_other_pieces_give_the_same_lines(seed: int) -> None:
     assert split([BODY[a:b] for a, b in pairwise(cuts)]) == LINES
 
 
-def test_a_line_that_is_too_long_is_told_of_before_it_ends() -> None:
+def test_a_line_that_is_too_long_is_refused_before_it_ends() -> None:
     splitter = LineSplitter(10)
     assert list(splitter.feed(b"01234567890")) == [Line(0, None)]
     assert (splitter.num_lines, splitter.num_held) == (1, 0)

@@ -120,7 +120,7 @@ def test_a_grid_that_cannot_be_is_refused(grid: list[Any], words: str) -> None:
         (numbers()[None, None], GRID, "4 axes, expected two"),
     ],
 )
-def test_a_shape_that_does_not_fit_is_told_both_shapes(array: np.ndarray, grid: list[Any], words: str) -> None:
+def test_a_shape_that_does_not_fit_is_refused_with_both_shapes(array: np.ndarray, grid: list[Any], words: str) -> None:
     for file in (npy_bytes(array), safetensors(torch.from_numpy(array.copy()))):
         error = refusal(file, grid)
         assert words in error.message

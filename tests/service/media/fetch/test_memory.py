@@ -1,3 +1,5 @@
+"""Fetched files that are kept: bounded, least recently used out first, each tenant's apart."""
+
 import pytest
 
 from service.media.fetch.memory import OVERHEAD_BYTES, FetchMemory

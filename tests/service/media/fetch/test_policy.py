@@ -1,3 +1,5 @@
+"""Lists of allowed hosts, and the settings that stop the start."""
+
 import pytest
 
 from service.media.fetch.policy import parse_host_list

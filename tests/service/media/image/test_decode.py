@@ -1,3 +1,5 @@
+"""Pixels of each format and mode, and files that cannot be decoded."""
+
 import random
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""What an image's header says, and what is refused by it alone."""
+
 import contextlib
 import struct
 import time

@@ -1,3 +1,5 @@
+"""An image before it is decoded: size, tokens, and both keys."""
+
 from pathlib import Path
 
 import numpy as np

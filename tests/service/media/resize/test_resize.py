@@ -1,3 +1,5 @@
+"""Sizes and pixels of the reference's resize."""
+
 import math
 import random
 from pathlib import Path

@@ -64,7 +64,7 @@ def test_a_frame_is_resized_twice_by_pillow_and_then_as_torch_does() -> None:
     assert np.array_equal(load_pixels(pair.second), resize_antialiased(first, (320, 448)))
 
 
-def test_frames_of_other_sizes_are_told_by_their_place_and_sizes_that_come_to_the_same_are_not() -> None:
+def test_frames_of_other_sizes_are_refused_by_their_place_and_sizes_that_resize_alike_are_not() -> None:
     paired(png(0, 100, 80), png(1, 110, 70))  # both 192 x 128 after the first resize
     with pytest.raises(MediaError, match="100 x 200 pixels, and the first one of its video is 100 x 80") as caught:
         paired(png(0), png(1), png(2, 100, 200))
@@ -78,7 +78,7 @@ def test_a_shape_that_no_frame_can_have_is_refused() -> None:
         paired(*[wide] * 64)
 
 
-def test_level_two_keys_tell_order_size_reading_and_tenant() -> None:
+def test_level_two_keys_depend_on_order_size_options_and_tenant() -> None:
     a, b = png(0, mode="RGBA"), png(1, mode="RGBA")
     keys = [
         paired(a, b)[0].digest,
@@ -96,7 +96,7 @@ def test_level_two_keys_tell_order_size_reading_and_tenant() -> None:
 
 
 @pytest.mark.parametrize("size", [(32, 64), (64, 32)])
-def test_level_one_keys_tell_a_pair_from_an_image_of_its_bytes(size: Size) -> None:
+def test_level_one_keys_of_a_pair_and_an_image_of_its_bytes_differ(size: Size) -> None:
     pixels = memoryview(bytes(2 * 32 * 64 * 3))
     height, width = size
     keys = {
@@ -112,7 +112,7 @@ def test_level_one_keys_tell_a_pair_from_an_image_of_its_bytes(size: Size) -> No
         pair_key(pixels, (64, 64), b"model")
 
 
-def test_pairs_of_a_file_are_told_by_frames_size_file_and_tenant() -> None:
+def test_keys_of_a_files_pairs_depend_on_frames_size_file_and_tenant() -> None:
     info = VideoInfo(width=96, height=64, num_frames=9, fps=3.0)
     clip = VideoFile(OpenVideo(b"file", "mp4", info, b"1" * 32), (320, 480), QWEN3_VL)
     others = [

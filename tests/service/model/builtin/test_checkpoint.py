@@ -1,3 +1,5 @@
+"""The built-in checkpoint is a released one in layout: files, config, tokenizer, samples."""
+
 import json
 import subprocess
 import sys

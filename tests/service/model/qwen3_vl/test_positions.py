@@ -1,3 +1,5 @@
+"""M-RoPE positions by hand and against transformers' own."""
+
 import random
 from pathlib import Path
 

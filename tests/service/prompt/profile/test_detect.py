@@ -1,3 +1,5 @@
+"""A checkpoint's files give a profile, or a sentence that stops the start."""
+
 import json
 from collections.abc import Callable
 from pathlib import Path

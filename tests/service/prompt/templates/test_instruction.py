@@ -1,3 +1,5 @@
+"""How an instruction is completed: punctuation, and the default."""
+
 import pytest
 
 from service.prompt.templates.chatml import punctuate

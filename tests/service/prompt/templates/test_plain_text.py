@@ -1,3 +1,5 @@
+"""Templates of text models: the instruction as a prefix, or as a task."""
+
 import pytest
 
 from service.errors import InputError

@@ -1,3 +1,5 @@
+"""The tokenizer: special tokens, bounds on the number of tokens, and threads."""
+
 import sys
 import threading
 import unicodedata

@@ -1,3 +1,5 @@
+"""Captions of drawn scenes: each says what its aspect asks for, and no more."""
+
 import re
 
 import numpy as np
@@ -64,7 +66,7 @@ def test_a_whole_caption_names_every_property_of_every_object() -> None:
 
 
 @pytest.mark.parametrize("aspect", ["colors", "shapes", "count", "positions"])
-def test_a_caption_of_one_aspect_tells_nothing_of_the_others(aspect: str) -> None:
+def test_a_caption_of_one_aspect_says_nothing_of_the_others(aspect: str) -> None:
     text = " ".join(text for _, text in scenes_with_captions(aspect))
     assert aspect == "colors" or not named(text, COLOR_WORDS)
     assert aspect == "shapes" or not named(text, SHAPE_WORDS)

@@ -1,3 +1,5 @@
+"""Drawn scenes: the same pixels from the same seed, and training apart from held-out ones."""
+
 import numpy as np
 import pytest
 

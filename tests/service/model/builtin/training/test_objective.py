@@ -1,3 +1,5 @@
+"""The training loss and its targets, written out by hand."""
+
 import math
 
 import numpy as np
@@ -45,7 +47,7 @@ def test_asked_attributes_differ_exactly_where_meanings_differ() -> None:
         assert all(len(row) == NUM_ATTRIBUTES for row in rows.values())
 
 
-def test_a_cell_tells_color_shape_and_size_or_nothing() -> None:
+def test_a_cell_has_color_shape_and_size_or_nothing() -> None:
     scene = random_scene(np.random.default_rng(9))
     occupied = {thing.cell for thing in scene.objects}
     assert [int(row.sum()) for row in cell_attributes(scene)] == [3 if cell in occupied else 0 for cell in range(9)]

@@ -1,4 +1,4 @@
-"""Memory of tensors: kept between forwards, and an operator's own word stands. In processes of their own."""
+"""`keep_heap`: memory of tensors is kept between forwards unless the operator has set malloc. In processes apart."""
 
 import subprocess
 import sys

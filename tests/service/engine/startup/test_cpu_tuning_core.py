@@ -1,4 +1,4 @@
-"""The core of the main thread: its own where two threads have two cores, and nobody else's. In processes apart."""
+"""`keep_core`: the main thread has a core of its own where two threads have two cores. In processes apart."""
 
 import os
 import subprocess

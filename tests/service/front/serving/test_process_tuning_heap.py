@@ -1,4 +1,4 @@
-"""Memory of large bodies: it goes back, and an operator's own word stands. In processes of their own."""
+"""`return_large_blocks`: memory of large bodies goes back unless the operator has set malloc. In processes apart."""
 
 import subprocess
 import sys

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.front.serving import process_tuning as cores
+from service.front.serving import process_tuning
 
 
 @pytest.mark.parametrize(
@@ -15,15 +15,15 @@ def test_the_cgroup_quota_bounds_the_affinity(
 ) -> None:
     path = tmp_path / "cpu.max"
     path.write_text(cpu_max + "\n")
-    monkeypatch.setattr(cores, "CGROUP_V2", path)
-    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    assert cores.available_cores() == want
+    monkeypatch.setattr(process_tuning, "CGROUP_V2", path)
+    monkeypatch.setattr(process_tuning.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert process_tuning.available_cores() == want
 
 
 def test_the_older_cgroup_is_read_where_there_is_no_new_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "cpu.cfs_quota_us").write_text("300000\n")
     (tmp_path / "cpu.cfs_period_us").write_text("100000\n")
-    monkeypatch.setattr(cores, "CGROUP_V2", tmp_path / "absent")
-    monkeypatch.setattr(cores, "CGROUP_V1", tmp_path)
-    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    assert cores.available_cores() == 3
+    monkeypatch.setattr(process_tuning, "CGROUP_V2", tmp_path / "absent")
+    monkeypatch.setattr(process_tuning, "CGROUP_V1", tmp_path)
+    monkeypatch.setattr(process_tuning.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert process_tuning.available_cores() == 3
