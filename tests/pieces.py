@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
+from tokenizers import Tokenizer, decoders
+from tokenizers.models import Unigram
 from tokenizers.normalizers import Normalizer
 from tokenizers.pre_tokenizers import PreTokenizer
 
@@ -30,6 +32,19 @@ def word_pieces(words: Counter[str], num_pieces: int) -> list[str]:
         for start, piece in _spans(word):
             counts[INSIDE * (start > 0) + piece] += count
     return _most_frequent(counts, num_pieces)
+
+
+def unigram_tokenizer(
+    specials: list[str], texts: Iterable[str], normalizer: Normalizer, splitter: PreTokenizer, num_pieces: int
+) -> Tokenizer:
+    """A Unigram tokenizer of SentencePiece's kind, whose special tokens come first."""
+    scores = unigram_scores(count_words(texts, normalizer, splitter), num_pieces)
+    tokenizer = Tokenizer(Unigram([*((name, 0.0) for name in specials), *scores], unk_id=specials.index("<unk>")))
+    tokenizer.add_special_tokens(specials)
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = splitter
+    tokenizer.decoder = decoders.Metaspace()
+    return tokenizer
 
 
 def unigram_scores(words: Counter[str], num_pieces: int) -> list[tuple[str, float]]:

@@ -30,6 +30,7 @@ from schemas.parsing.rules import (
 from service.openapi import build, render
 from service.openapi.routes import ROUTES
 from service.openapi.statuses import CODES, MEANINGS, REASONS
+from tests.schemas.document_nodes import walk
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = build()
@@ -54,18 +55,6 @@ CHECKS: dict[type, Callable[[Any], None]] = {
     StreamLine: check_stream_line,
 }
 """The rules of each request that has some."""
-
-
-def walk(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every schema below `node`, with its path; `examples` are data and not walked."""
-    if isinstance(node, dict):
-        yield path, node
-        for key, value in node.items():
-            if key not in ("examples", "example", "mapping"):
-                yield from walk(value, f"{path}/{key}")
-    elif isinstance(node, list):
-        for i, value in enumerate(node):
-            yield from walk(value, f"{path}/{i}")
 
 
 def errors_of(value: Any, schema: dict[str, Any]) -> list[str]:

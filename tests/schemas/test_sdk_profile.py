@@ -16,22 +16,11 @@ from service.openapi.named import NAMED
 from service.openapi.openapi30 import to_openapi30
 from service.openapi.routes import ROUTES
 from tests.conftest import ROOT
+from tests.schemas.document_nodes import walk
 
 FULL, SDK = build(), build_sdk()
 SCHEMAS: dict[str, Any] = SDK["components"]["schemas"]
 REQUESTS = {route.operation_id: route.request for route in ROUTES if route.request is not None}
-
-
-def walk(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object of the document with its path, but for data."""
-    if isinstance(node, dict):
-        yield path, node
-        for key, value in node.items():
-            if key not in ("example", "value", "mapping"):
-                yield from walk(value, f"{path}/{key}")
-    elif isinstance(node, list):
-        for i, value in enumerate(node):
-            yield from walk(value, f"{path}/{i}")
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """Small tokenizers of each kind that text models have, out of the texts of `texts.py`."""
 
 from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, trainers
-from tokenizers.models import BPE, Unigram, WordPiece
+from tokenizers.models import BPE, WordPiece
 from tokenizers.processors import TemplateProcessing
 
 from tests.models.text.texts import TEXTS
-from tests.pieces import count_words, unigram_scores, word_pieces
+from tests.pieces import count_words, unigram_tokenizer, word_pieces
 
 NUM_TOKENS = 400
 LLAMA_SPLIT = Regex(
@@ -31,13 +31,7 @@ def unigram(specials: list[str], head: str, tail: str) -> Tokenizer:
     """SentencePiece's as XLM-R has it: compatibility forms, one blank for many, `▁` before each word."""
     normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
     splitter = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
-    scores = unigram_scores(count_words(TEXTS, normalizer, splitter), NUM_TOKENS)
-    tokenizer = Tokenizer(Unigram([*((name, 0.0) for name in specials), *scores], unk_id=specials.index("<unk>")))
-    tokenizer.add_special_tokens(specials)
-    tokenizer.normalizer = normalizer
-    tokenizer.pre_tokenizer = splitter
-    tokenizer.decoder = decoders.Metaspace()
-    return with_ends(tokenizer, head, tail)
+    return with_ends(unigram_tokenizer(specials, TEXTS, normalizer, splitter, NUM_TOKENS), head, tail)
 
 
 def byte_level(specials: list[str], head: str | None, tail: str | None, *, composes: bool = True) -> Tokenizer:

@@ -2,8 +2,8 @@
 
 import json
 
-from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, trainers
-from tokenizers.models import BPE, Unigram
+from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, trainers
+from tokenizers.models import BPE
 from tokenizers.processors import TemplateProcessing
 from transformers import (
     BertTokenizer,
@@ -14,7 +14,7 @@ from transformers import (
 )
 
 from tests.models.two_tower.captions import CAPTIONS
-from tests.pieces import byte_pairs, count_words, unigram_scores, word_pieces
+from tests.pieces import byte_pairs, count_words, unigram_tokenizer, word_pieces
 
 NUM_TOKENS = 700
 CLIP_SPLIT = Regex(r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+")
@@ -81,13 +81,7 @@ def _unigram(specials: list[str], *, lower_case: bool) -> Tokenizer:
             normalizers.Strip(),
         ]
     normalizer, splitter = normalizers.Sequence(steps), pre_tokenizers.Metaspace()
-    scores = unigram_scores(count_words(CAPTIONS, normalizer, splitter), NUM_TOKENS)
-    tokenizer = Tokenizer(Unigram([*((name, 0.0) for name in specials), *scores], unk_id=specials.index("<unk>")))
-    tokenizer.add_special_tokens(specials)
-    tokenizer.normalizer = normalizer
-    tokenizer.pre_tokenizer = splitter
-    tokenizer.decoder = decoders.Metaspace()
-    return tokenizer
+    return unigram_tokenizer(specials, CAPTIONS, normalizer, splitter, NUM_TOKENS)
 
 
 def _wrapped(tokenizer: Tokenizer, template: str, **names: str) -> PreTrainedTokenizerBase:

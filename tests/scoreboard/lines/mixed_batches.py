@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tests.scoreboard.line import Line, Result, Sabotage
-from tests.scoreboard.lines.own_engine import Content, OwnEngine, is_right, words
+from tests.scoreboard.lines.own_engine import Content, OwnEngine, words, wrong_answers
 
 NUM_CONTENTS = 80
 
@@ -50,9 +50,7 @@ def run(size: int, folder: Path) -> Result:
             num_forged += len(forged)
         draw.shuffle(batch)
         answers = engine.ask([content for content, _ in batch])
-        wrong = [
-            i for i, (answer, (_, want)) in enumerate(zip(answers, batch, strict=True)) if not is_right(answer, want)
-        ]
+        wrong = wrong_answers(answers, [want for _, want in batch])
         num_victims += len(picked)
         num_failed += bool(wrong)
         if wrong:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tests.scoreboard.line import Line, Result, Sabotage
-from tests.scoreboard.lines.own_engine import OwnEngine, is_right
+from tests.scoreboard.lines.own_engine import OwnEngine, wrong_answers
 
 NUM_CONTENTS = 60
 MAX_BATCH = 64
@@ -66,11 +66,7 @@ def run(size: int, folder: Path) -> Result:
         num_before = short.num_hit
         answers = engine.ask([pool[index] for index in picked])
         short.num_refused = 0
-        wrong = [
-            i
-            for i, (answer, index) in enumerate(zip(answers, picked, strict=True))
-            if not is_right(answer, solo[index])
-        ]
+        wrong = wrong_answers(answers, [solo[index] for index in picked])
         num_failed += bool(wrong)
         if wrong:
             notes.append(

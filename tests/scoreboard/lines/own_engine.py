@@ -112,6 +112,11 @@ def is_right(answer: Answer, solo: np.ndarray | None) -> bool:
     return bool(np.abs(row(answer) - solo).max() <= TOLERANCE)
 
 
+def wrong_answers(answers: Sequence[Answer], solos: Sequence[np.ndarray | None]) -> list[int]:
+    """Indexes of the answers that are not right."""
+    return [i for i, (answer, solo) in enumerate(zip(answers, solos, strict=True)) if not is_right(answer, solo)]
+
+
 def words(draw: random.Random) -> list[int]:
     return [draw.randrange(10, NUM_WORDS) for _ in range(draw.randrange(1, 24))]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.scoreboard.line import Line, Result, Sabotage
-from tests.scoreboard.lines.own_engine import POISON_TOKEN, Content, OwnEngine, is_right, words
+from tests.scoreboard.lines.own_engine import POISON_TOKEN, Content, OwnEngine, words, wrong_answers
 
 NUM_CONTENTS = 60
 MAX_BATCH, MAX_POISONS = 32, 4
@@ -32,9 +32,7 @@ def run(size: int, folder: Path) -> Result:
         batch += [(poisoned(draw), None) for _ in range(num_bad)]
         draw.shuffle(batch)
         answers = engine.ask([content for content, _ in batch])
-        wrong = [
-            i for i, (answer, (_, want)) in enumerate(zip(answers, batch, strict=True)) if not is_right(answer, want)
-        ]
+        wrong = wrong_answers(answers, [want for _, want in batch])
         num_poisons += num_bad
         num_failed += bool(wrong)
         if wrong:

@@ -1,27 +1,34 @@
-"""Programs in the place of the worker for video and audio: they speak its language and then misbehave."""
+"""Decoder processes that misbehave on one input: programs in the place of the real workers."""
 
 import sys
 import textwrap
 from pathlib import Path
 
+PROGRAM = """
+import ctypes, os, socket, sys, time
+from pathlib import Path
+from service.decode import {worker}
 
-def misbehaving(tmp_path: Path, what: str, kind: str) -> list[str]:
-    """A worker of `kind`, audio or video, that does `what` for a file that ends in `BAD`."""
-    program = tmp_path / "worker.py"
-    program.write_text(
-        textwrap.dedent(
-            """
-            import os, socket, time
-            from pathlib import Path
-            from service.decode import av_worker
+def misbehave(task):
+{what}
 
-            def misbehave(task):
-            {what}
+decode = {worker}.decode
+{worker}.decode = lambda task: misbehave(task) if {when} else decode(task)
+{worker}.main()
+"""
 
-            decode = av_worker.decode
-            av_worker.decode = lambda task: misbehave(task) if task.encoded.endswith(b"BAD") else decode(task)
-            av_worker.main()
-            """
-        ).replace("{what}", textwrap.indent(what, "    "))
-    )
-    return [sys.executable, str(program), kind]
+
+def image_worker(folder: Path, what: str) -> list[str]:
+    """The command of a worker that does `what` instead of decoding an image of 64 by 64 pixels."""
+    return _worker(folder, "image_worker", what, "task.width == 64")
+
+
+def av_worker(folder: Path, kind: str, what: str) -> list[str]:
+    """The same for files of `kind`, "audio" or "video", that end in `BAD`."""
+    return [*_worker(folder, "av_worker", what, 'task.encoded.endswith(b"BAD")'), kind]
+
+
+def _worker(folder: Path, worker: str, what: str, when: str) -> list[str]:
+    program = folder / "worker.py"
+    program.write_text(PROGRAM.format(worker=worker, what=textwrap.indent(what, "    "), when=when))
+    return [sys.executable, str(program)]

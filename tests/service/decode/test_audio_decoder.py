@@ -19,7 +19,7 @@ from service.media.audio.samples import SLACK_S, Audio, samples_of
 from service.media.error_location import ErrorLocation
 from tests.models.audio.audios import FILES, decoded, encode, tone
 from tests.models.audio.checkpoints import RATE_HZ
-from tests.service.decode.misbehaving import misbehaving
+from tests.service.decode import misbehaving
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
 PLACE = ErrorLocation("inputs[3].content[0].input_audio", 3)
@@ -158,7 +158,7 @@ def test_a_file_that_is_none_names_its_place(start: Start, encoded: bytes) -> No
 )
 def test_a_file_that_breaks_its_process_fails_alone(start: Start, tmp_path: Path, what: str, words: str) -> None:
     encoded = encode(tone(0.2))
-    decoder = start(deadline_s=2, command=misbehaving(tmp_path, what, "audio"))
+    decoder = start(deadline_s=2, command=misbehaving.av_worker(tmp_path, "audio", what))
     began_s = time.monotonic()
     with pytest.raises(MediaError, match=words):
         asyncio.run(decoder.info(encoded + b"BAD", "wav", PLACE))

@@ -6,7 +6,6 @@ The broken processes are programs of this test in the place of the worker's: the
 import asyncio
 import os
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +27,7 @@ from service.media.image.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
 from tests.builders import image_file, noise
 from tests.conftest import children_of
+from tests.service.decode import misbehaving
 
 MEDIA = Path(__file__).parents[2] / "models" / "golden" / "oracle" / "media"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
@@ -50,27 +50,6 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     yield start
     for one in started:
         one.close()
-
-
-def misbehaving(tmp_path: Path, what: str) -> list[str]:
-    """A worker that does `what` for an image of 64 by 64 pixels, in the place of decoding it."""
-    program = tmp_path / "worker.py"
-    program.write_text(
-        textwrap.dedent(
-            """
-            import ctypes, os, sys, time
-            from service.decode import image_worker
-
-            def misbehave(task):
-            {what}
-
-            decode = image_worker.decode
-            image_worker.decode = lambda task: misbehave(task) if task.width == 64 else decode(task)
-            image_worker.main()
-            """
-        ).replace("{what}", textwrap.indent(what, "    "))
-    )
-    return [sys.executable, str(program)]
 
 
 def item(side: int, seed: int = 0) -> ImageFile:
@@ -145,7 +124,7 @@ def test_an_image_that_breaks_its_process_is_refused_and_the_others_are_answered
     if "4 << 30" in what:
         what = f"try:\n    {what}\nexcept MemoryError:\n    return b''"
     before = replaced(reason)
-    decoder = start(num_workers=2, deadline_s=1, command=misbehaving(tmp_path, what))
+    decoder = start(num_workers=2, deadline_s=1, command=misbehaving.image_worker(tmp_path, what))
     asyncio.run(story())
     assert replaced(reason) - before == num_replaced
     assert capfd.readouterr().err == ""
@@ -176,7 +155,7 @@ def test_when_processes_are_killed_from_outside_nothing_is_at_fault_and_it_is_wo
 ) -> None:
     """As the kernel does it when memory is short."""
     if isinstance(command, str):
-        command = misbehaving(tmp_path, "os.kill(os.getpid(), 9)")
+        command = misbehaving.image_worker(tmp_path, "os.kill(os.getpid(), 9)")
     decoder = start(command=command)
     for _ in range(3):  # and no process is missing afterwards
         with pytest.raises(UnavailableError) as caught:

@@ -16,7 +16,7 @@ from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.item import QWEN3_VL
 from service.media.video.video_file import OpenVideo, VideoFile, VideoInfo
-from tests.service.decode.misbehaving import misbehaving
+from tests.service.decode import misbehaving
 from tests.video_file import video
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
@@ -74,7 +74,7 @@ def test_a_file_that_is_none_names_its_place(start: Start, encoded: bytes) -> No
 )
 def test_a_file_that_breaks_its_process_fails_alone(start: Start, tmp_path: Path, what: str, words: str) -> None:
     encoded = video(4)
-    decoder = start(deadline_s=2, command=misbehaving(tmp_path, what, "video"))
+    decoder = start(deadline_s=2, command=misbehaving.av_worker(tmp_path, "video", what))
     began_s = time.monotonic()
     with pytest.raises(MediaError, match=words):
         asyncio.run(decoder.info(encoded + b"BAD", "mp4", PLACE))
@@ -90,7 +90,7 @@ def test_a_file_that_breaks_its_process_fails_alone(start: Start, tmp_path: Path
 def test_a_process_opens_neither_file_nor_socket(start: Start, tmp_path: Path, what: str) -> None:
     """Were it opened, the answer would be a container's; an `OSError` is a file that cannot be read."""
     told = f"try:\n    {what}\nexcept OSError:\n    raise\nreturn decode(task)"
-    program = misbehaving(tmp_path, textwrap.dedent(told), "video")
+    program = misbehaving.av_worker(tmp_path, "video", textwrap.dedent(told))
     decoder = start(command=program)
     with pytest.raises(MediaError):
         asyncio.run(decoder.info(video(4) + b"BAD", "mp4", PLACE))
