@@ -12,9 +12,9 @@ class Scale:
         num_tower_rounds: of the vision tower of the 2B shape.
         num_short_rounds: of single short queries.
         num_texts: of a batch of mixed lengths.
-        num_pictures: of a batch of images.
+        num_images: of a batch of images.
         num_instructions: under which one image is asked for.
-        picture_px: side of those images; no multiple of 32, so that they have to be resized.
+        image_px: side of those images; no multiple of 32, so that they have to be resized.
         tower_px: side of the image that towers are compared on.
         num_documents: of mixed traffic, a tenth of them long.
         document_tokens: of a long document.
@@ -22,7 +22,7 @@ class Scale:
         curve_rounds: rounds of curves.
         batch_sizes: texts of a request.
         concurrencies: requests under way at once.
-        picture_sides: pixels.
+        image_sides: pixels.
         batch_tokens: tokens of a request with mixed texts.
         hit_shares: of images that are in the encoder cache.
         num_distinct: images sent to see the cache stay at its cap.

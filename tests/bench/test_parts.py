@@ -72,7 +72,7 @@ def numbers(measured: Measured) -> Iterator[float]:
 def test_the_bare_forward_gives_the_services_vectors_also_for_images(stage: Stage) -> None:
     texts = Work([text_body(stage.texts.mixed(3)), text_body(["another"])], concurrency=2)
     images = Work([instructed_body([image(1), image(2)], ["one", "another"])], kind="encode")
-    for label, work in {"texts": texts, "pictures": images}.items():
+    for label, work in {"texts": texts, "two images": images}.items():
         for side in (stage.service, stage.bare):
             side.prepare(label, work)
             assert side.run(label) > 0

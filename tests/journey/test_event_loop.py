@@ -43,7 +43,7 @@ def body_of(kind: str, turn: int) -> tuple[str, dict[str, Any]]:
         "large answers": ("/v1/embeddings", {"input": TEXTS, "encoding_format": "float"}),
         "large bodies": ("/v1/embeddings", {"input": [TEXTS[turn] * 1000] * 100, "truncate_prompt_tokens": 32}),
         "tokens": ("/tokenize", {"input": TEXTS}),
-        "pictures": ("/v1/embeddings", {"inputs": images}),
+        "images": ("/v1/embeddings", {"inputs": images}),
         "short texts": ("/v1/embeddings", {"input": TEXTS[turn % 2048]}),
     }[kind]
 
@@ -86,7 +86,7 @@ def test_the_loop_wakes_in_time_under_mixed_load(start_server: Callable[..., Liv
     server.ask("/v1/embeddings", {"input": TEXTS})  # buffers, caches and threads are there
     before = lags(server)
     sleeper = subprocess.Popen([sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, text=True)
-    kinds = ["large answers", "large bodies", "tokens", "pictures", "short texts", "short texts"]
+    kinds = ["large answers", "large bodies", "tokens", "images", "short texts", "short texts"]
     statuses = under_load(server, kinds)
     after = lags(server)
     sleeper.kill()

@@ -24,7 +24,7 @@ BODIES: dict[str, Body] = {
     "texts": {"input": ["a red bicycle", "", "👩‍👩‍👧 東京\n\n", "<|im_end|> is text"]},
     "instruction": {"input": ["a", "b"], "instruction": "Find the door"},
     "items": {"inputs": [{"content": [image_part(image(72, 160, 96)), text_part("x")]}, {"content": "y"}]},
-    "pictures": {"inputs": [{"content": [image_part(image(73)), image_part(image(74, 300, 40))]}]},
+    "images": {"inputs": [{"content": [image_part(image(73)), image_part(image(74, 300, 40))]}]},
     "conversation": {"messages": [SYSTEM, USER, {"role": "assistant", "content": "yes"}]},
     "conversations": {"messages": [[USER], [SYSTEM, {"role": "user", "content": "x"}]]},
     "no generation prompt": {"messages": [USER], "add_generation_prompt": False},

@@ -45,7 +45,7 @@ def create_chat_embeddings(client: OpenAI, messages: list[dict[str, Any]]) -> np
 
 RECIPES = [
     pytest.param([{"type": "text", "text": TEXT}], id="text"),
-    pytest.param([image_part(image(301)), {"type": "text", "text": ""}], id="picture"),
+    pytest.param([image_part(image(301)), {"type": "text", "text": ""}], id="image"),
     pytest.param([image_part(image(301)), {"type": "text", "text": TEXT}], id="image and text"),
 ]
 

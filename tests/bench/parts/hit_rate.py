@@ -36,7 +36,7 @@ def run(stage: Stage) -> Measured:
         hits = stage.service.usage(f"hits {share:g}", "encoder_cache_hits") / NUM_IMAGES
         drawn.append((hits, spread([NUM_IMAGES / seconds for seconds in spent[f"hits {share:g}"]])))
     words = f"throughput of {px} px images by share of cache hits"
-    curve = Curve("hit_rate", words, "share of hits", "pictures/s", {"service": drawn})
+    curve = Curve("hit_rate", words, "share of hits", "images/s", {"service": drawn})
     first, last = (spent[f"hits {share:g}"] for share in (stage.scale.hit_shares[0], stage.scale.hit_shares[-1]))
     gain = Figure("cache_gain", "throughput with every image cached, over none", ratio(first, last), "×",
                   None, stage.scale.curve_rounds, [f"images of {px} px"])  # fmt: skip

@@ -1,4 +1,4 @@
-"""docs/recipes/langchain.md as it is printed, and then what it shows for one picture asked for all 60."""
+"""docs/recipes/langchain.md as it is printed, and then what it shows for one image, asked for all 60."""
 
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,6 @@ def test_texts_and_images_find_their_neighbors(plain: Plain, tmp_path: Path) -> 
         found = nearest([[image] for image in images], f"Represent the {about} of the image.")
         assert sum(each.page_content == words for each, words in zip(found, wanted, strict=True)) >= by_instruction
         asked = [[image, part(f"What {about} does the picture show?")] for image in images]
-        found = nearest(asked, QUERY, filter=names["no_pictures"])
+        found = nearest(asked, QUERY, filter=names["no_images"])
         assert sum(each.page_content == words for each, words in zip(found, wanted, strict=True)) >= by_words
     client.close()

@@ -1,4 +1,4 @@
-"""docs/recipes/llama-index.md as it is printed, and then what it shows for one picture asked for all 60."""
+"""docs/recipes/llama-index.md as it is printed, and then what it shows for one image, asked for all 60."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def test_texts_and_images_find_their_neighbors(plain: Plain, tmp_path: Path) -> 
 
     client = QdrantClient(path=str(folder / "qdrant"))  # what the page wrote lasts
     model = names["CenoteEmbedding"](base_url=f"{plain.url}/v1")
-    texts, images = (QdrantVectorStore(name, client=client) for name in ("texts", "pictures"))
+    texts, images = (QdrantVectorStore(name, client=client) for name in ("texts", "images"))
     index = MultiModalVectorStoreIndex.from_vector_store(
         texts, embed_model=model, image_vector_store=images, image_embed_model=model
     )
@@ -30,7 +30,7 @@ def test_texts_and_images_find_their_neighbors(plain: Plain, tmp_path: Path) -> 
     by_caption = [retriever.text_to_image_retrieve(scene["caption"])[0].metadata["file"] for scene in scenes]
     assert sum(file == scene["file"] for file, scene in zip(by_caption, scenes, strict=True)) >= 57
     for about, least in (("colors", 58), ("shapes", 55)):
-        asked = [[names["picture"](str(folder / scene["file"]))] for scene in scenes]
+        asked = [[names["image_part"](str(folder / scene["file"]))] for scene in scenes]
         vectors = model.embed(asked, f"Represent the {about} of the image.")
         found = [retriever.text_retrieve(QueryBundle("", embedding=vector))[0].text for vector in vectors]
         right = [text == " and ".join(scene[about]) for text, scene in zip(found, scenes, strict=True)]

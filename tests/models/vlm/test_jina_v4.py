@@ -20,7 +20,7 @@ CASES: dict[str, Case] = {
     "text": ("A lighthouse on a cliff above the sea.", [], None),
     "empty text": ("", [], None),
     "passage": ("It was built in 1822.", [], "Passage: "),
-    "picture": ("", [SMALL], None),
+    "image": ("", [SMALL], None),
     "wide image, whose windows are cut": ("", [WIDE], None),
     "image of a whole size": ("", [EXACT], None),
     "image over the limit": ("", [LARGE], None),
@@ -59,10 +59,10 @@ def test_a_batch_of_all_cases_gives_what_each_gives_alone(served: Served, script
 
 def test_the_mean_of_the_whole_prompt_would_be_another_vector(served: Served, script: JinaScript) -> None:
     other = StockVlm(served.model.stock, served.model._patches, "mean")
-    prompt = served.prompt(*CASES["picture"])
+    prompt = served.prompt(*CASES["image"])
     with served.running(other):
         got = served.vectors([prompt])[0]
-    assert np.abs(got - script(*CASES["picture"])).max() > 100 * TOLERANCE
+    assert np.abs(got - script(*CASES["image"])).max() > 100 * TOLERANCE
 
 
 def test_the_packed_forward_is_the_stock_one(served: Served) -> None:

@@ -1,4 +1,4 @@
-"""What every generated client is run against: one server with the built-in model, and one of its pictures."""
+"""What every generated client is run against: one server with the built-in model, and one of its images."""
 
 import pytest
 
@@ -9,5 +9,5 @@ IMAGE = ROOT / "service" / "model" / "builtin" / "samples" / "red-circle-blue-sq
 
 @pytest.fixture(scope="session")
 def live(builtin: LiveServer) -> tuple[str, str]:
-    """Arguments of every use-site: the server's URL, and a picture's path."""
+    """Arguments of every use-site: the server's URL, and an image's path."""
     return builtin.url, str(IMAGE)

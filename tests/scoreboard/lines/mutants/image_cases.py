@@ -20,8 +20,6 @@ from tests.scoreboard.lines.mutants.image_seeds import noise
 
 ACCEPTED = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 SIZE = (96, 64)
-CANNOT_WRITE = (OSError, ValueError, KeyError, TypeError, AttributeError)
-"""What Pillow raises for a mode that a format does not have."""
 
 
 @dataclass(frozen=True, slots=True)
