@@ -78,11 +78,11 @@ def test_the_readme_is_short() -> None:
     assert len(PAGES["README.md"].split()) <= MAX_README_WORDS
 
 
-@pytest.mark.parametrize("page", WRITTEN)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     folder = (ROOT / page).parent
     wrong = []
-    for link in LINK.findall(WRITTEN[page]):
+    for link in LINK.findall(PAGES[page]):
         target, _, anchor = link.partition("#")
         if ":" in target:
             continue
@@ -118,7 +118,9 @@ def test_every_block_of_code_is_run() -> None:
     with_blocks = {page for page, text in WRITTEN.items() if FENCE.search(text)}
     assert with_blocks == set(RUN)
     for page, test in RUN.items():
-        assert Path(page).name in (ROOT / test).read_text(), f"{test} does not read {page}"
+        is_own = test == name(Path(__file__))  # which names every page in `RUN`
+        num_named = (ROOT / test).read_text().count(page if is_own else Path(page).name)
+        assert num_named > is_own, f"{test} does not read {page}"
 
 
 def test_the_workflow_runs_what_ci_runs() -> None:

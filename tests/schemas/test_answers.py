@@ -35,9 +35,21 @@ DATA = [
 ]
 ERROR = ErrorBody(message="no", type="server_error", param=None, code="internal_error")
 BILLED = EmbedBilledUnits(input_tokens=3, image_tokens=4, images=1)
-NULLABLE = ("min_pixels", "max_pixels", "image_embeds_width", "max_video_bytes", "max_video_frames")
+NULLABLE = (
+    *("min_pixels", "max_pixels", "image_embeds_width", "max_video_bytes", "max_video_frames"),
+    *("revision", "matryoshka_dimensions", "default_instruction", "audio_rate_hz", "max_audio_bytes", "max_audio_s"),
+)
 CARD = msgspec.convert(sample(ModelCard), ModelCard)
-TEXT_CARD = msgspec.structs.replace(CARD, **dict.fromkeys(NULLABLE), default_instruction=None)
+TEXT_CARD = msgspec.structs.replace(CARD, **dict.fromkeys(NULLABLE))
+AUDIO_CARD = msgspec.structs.replace(
+    CARD,
+    revision="0" * 40,
+    matryoshka_dimensions=[64, 256],
+    audio_rate_hz=48_000,
+    max_audio_bytes=64 << 20,
+    max_audio_s=20.0,
+)
+CARDS = [CARD, TEXT_CARD, AUDIO_CARD]
 ANSWERS = [
     EmbeddingResponse(id="embd-1", created=1, model="m", data=DATA, usage=USAGE),
     EmbedResponse(
@@ -71,7 +83,7 @@ ANSWERS = [
         ],
         usage=ImageEmbedsUsage(num_images=2, image_tokens=1, encoder_cache_hits=0, encoder_cache_misses=1),
     ),
-    ModelList(data=[CARD, TEXT_CARD], models=[CARD, TEXT_CARD]),
+    ModelList(data=CARDS, models=CARDS),
     Health(status="ok"),
     Health(status="failed", detail="why"),
     ErrorResponse(error=ERROR),
@@ -95,6 +107,17 @@ def test_an_answer_is_written_as_the_document_says(answer: msgspec.Struct) -> No
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: type(a).__name__)
 def test_an_answer_reads_back_to_what_it_was(answer: msgspec.Struct) -> None:
     assert msgspec.json.decode(msgspec.json.encode(answer), type=type(answer)) == answer
+
+
+def test_every_nullable_field_of_a_card_is_written_as_null_and_as_a_value() -> None:
+    properties = COMPONENTS["schemas"][component_name("ModelCard")]["properties"]
+    validators = {
+        name: jsonschema.Draft202012Validator({"components": COMPONENTS, **schema})
+        for name, schema in properties.items()
+    }
+    nullable = {name for name, validator in validators.items() if validator.is_valid(None)}
+    assert nullable == set(NULLABLE)
+    assert [name for name in nullable if all(getattr(card, name) is None for card in CARDS)] == []
 
 
 def test_only_the_formats_asked_for_are_written() -> None:
