@@ -7,8 +7,7 @@ from PIL import Image
 
 from tests.builders import image_bytes
 from tests.conftest import LiveServer, data_uri, image_part, text_part
-
-Case = tuple[str, list[Image.Image], str | None]
+from tests.models.vlm.served import Case
 
 
 def part(image: Image.Image) -> dict[str, Any]:

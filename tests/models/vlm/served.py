@@ -1,6 +1,6 @@
 """The service's own way from a conversation to a vector, without its sockets: header, prompt, pixels, runner."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,10 @@ from service.prompt.truncation import Truncation
 from tests.builders import image_file
 
 ARENA_BYTES = 1 << 24
+Case = tuple[str, list[Image.Image], str | None]
+"""A text, images and an instruction."""
+Script = Callable[[str, list[Image.Image], str | None], np.ndarray]
+"""Gives the vector of a case as its model's own code does."""
 
 
 class Served:
@@ -44,8 +48,10 @@ class Served:
     def running(self, model: StockVlm) -> Iterator[None]:
         """Another model in the place of the one that was loaded."""
         before, self.runner = self.runner, ModelRunner(model, self._arena)
-        yield
-        self.runner = before
+        try:
+            yield
+        finally:
+            self.runner = before
 
     def item(self, image: Image.Image) -> ImageFile:
         """An image as a request brings it."""
@@ -63,6 +69,11 @@ class Served:
         waiting = [self._waiting(index, prompt) for index, prompt in enumerate(prompts)]
         rows = self.runner.finish(self.runner.embed(waiting), [one.request for one in waiting])
         return np.stack([np.frombuffer(row["float32"], np.float32) for row in rows if row is not None])
+
+    def difference(self, script: Script, *cases: Case) -> float:
+        """How far the largest of all numbers is from the script's, the cases in one batch."""
+        got = self.vectors([self.prompt(*case) for case in cases])
+        return float(np.abs(got - np.stack([script(*case) for case in cases])).max())
 
     def _waiting(self, id_: int, prompt: Prompt) -> Waiting[torch.Tensor]:
         media, features = [], []

@@ -10,7 +10,8 @@ from tests.conftest import TOLERANCE, LiveServer, text_part
 from tests.models.vlm.checkpoints import qwen2_vl
 from tests.models.vlm.images import CLEAR, LARGE, SMALL, WIDE, image
 from tests.models.vlm.references import GmeScript
-from tests.models.vlm.sent import Case, body, part, v2
+from tests.models.vlm.sent import body, part, v2
+from tests.models.vlm.served import Case
 
 CASES: dict[str, Case] = {
     "text": ("a red circle above a blue square", [], None),

@@ -3,9 +3,7 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError
@@ -16,9 +14,8 @@ from tests.conftest import TOLERANCE
 from tests.models.vlm.checkpoints import qwen2_5_vl
 from tests.models.vlm.images import CLEAR, EXACT, LARGE, SLIVER, SMALL, TALL, WIDE
 from tests.models.vlm.references import BiQwenScript
-from tests.models.vlm.served import Served
+from tests.models.vlm.served import Case, Served
 
-Case = tuple[str, list[Image.Image], str | None]
 CASES: dict[str, Case] = {
     "query": ("What is the organizational structure of the department?", [], None),
     "empty query": ("", [], None),
@@ -54,22 +51,18 @@ def script(folder: Path) -> BiQwenScript:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_vector_is_the_engines(served: Served, script: BiQwenScript, name: str) -> None:
-    got = served.vectors([served.prompt(*CASES[name])])[0]
-    assert np.abs(got - script(*CASES[name])).max() <= TOLERANCE
+    assert served.difference(script, CASES[name]) <= TOLERANCE
 
 
 def test_a_batch_of_all_cases_gives_what_each_gives_alone(served: Served, script: BiQwenScript) -> None:
     cases = [case for name, case in CASES.items() if "limit" not in name]
-    got = served.vectors([served.prompt(*case) for case in cases])
-    assert np.abs(got - np.stack([script(*case) for case in cases])).max() <= TOLERANCE
+    assert served.difference(script, *cases) <= TOLERANCE
 
 
 def test_positions_that_do_not_see_the_image_would_give_another_vector(served: Served, script: BiQwenScript) -> None:
     other = StockVlm(served.model.stock, served.model._patches, counts_plainly=True)
-    prompt = served.prompt(*CASES["page"])
     with served.running(other):
-        got = served.vectors([prompt])[0]
-    assert np.abs(got - script(*CASES["page"])).max() > 100 * TOLERANCE
+        assert served.difference(script, CASES["page"]) > 100 * TOLERANCE
 
 
 def test_the_packed_forward_is_the_stock_one(served: Served) -> None:
@@ -82,8 +75,7 @@ def test_pixel_limits_are_the_processors(folder: Path, tmp_path: Path) -> None:
     (copy / "preprocessor_config.json").write_text(json.dumps(limits))
     served, script = Served(copy), BiQwenScript(copy, 9, 40)
     for images in ([SMALL], [TALL]):
-        got = served.vectors([served.prompt("", images)])[0]
-        assert np.abs(got - script("", images, None)).max() <= TOLERANCE
+        assert served.difference(script, ("", images, None)) <= TOLERANCE
     assert served.prompt("", [TALL]).placeholders[0].length <= 40
 
 
@@ -92,7 +84,7 @@ def test_a_checkpoint_may_ask_for_one_end_token(tmp_path: Path) -> None:
     script = BiQwenScript(folder)
     script.QUERY_ENDS = 1
     served = Served(folder)
-    assert np.abs(served.vectors([served.prompt("a question")])[0] - script("a question", [], None)).max() <= TOLERANCE
+    assert served.difference(script, ("a question", [], None)) <= TOLERANCE
 
 
 def test_a_conversation_of_two_turns_is_refused(served: Served) -> None:
