@@ -109,8 +109,8 @@ LINE = Line(
         Sabotage(
             name="heads have all the time they want",
             file="service/http/server/connection.py",
-            old='            return "head" if self.cycle is None or self.conn.trailing_data[0] else None\n',
-            new="            return None\n",
+            old='            phase = "head" if self.cycle is None or self.conn.trailing_data[0] else None\n',
+            new="            phase = None\n",
             size=80,
         ),
         Sabotage(
