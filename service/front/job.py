@@ -2,15 +2,59 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from schemas.content.messages import Message
+from schemas.content.parts import Content
 from service.errors import InputError, MediaError, ServiceError
 from service.front.admission.answer_room import Hold
-from service.front.inputs.sources import JobInput
+from service.front.inputs.placed_media import PlacedMedia
 from service.front.tenant import Tenant
 from service.front.usage import InputCounts
 from service.ipc.messages import Output, OutputSpec, Vector
 from service.prompt.prompt import Prompt
+from service.prompt.token_array import TokenArray
 from service.prompt.truncation import Truncation
+
+Source = str | TokenArray | Content | PlacedMedia | list[Message]
+"""What one vector is made of, as the request gives it; a `PlacedMedia` is one image."""
+
+
+class PromptOptions(NamedTuple):
+    """How a request wants its prompts rendered. A flag of None means the profile's default.
+
+    Attributes:
+        instruction: the request's own words; they win over a system message.
+        named_instruction: what `input_type` names, for an input without an instruction of its own.
+        add_generation_prompt: see `Conversation`, as for the others.
+    """
+
+    instruction: str | None = None
+    named_instruction: str | None = None
+    add_generation_prompt: bool | None = None
+    continue_final_message: bool | None = None
+    add_special_tokens: bool | None = None
+
+
+NO_OPTIONS = PromptOptions()
+
+
+class JobInput(NamedTuple):
+    """One input of a request, which becomes one prompt.
+
+    Attributes:
+        param: its path in the request.
+        source: what it is made of.
+        media: its parts that are not text, in reading order.
+        options: how its prompt is rendered.
+        error: why it has no prompt, found before it was read; None for most.
+    """
+
+    param: str
+    source: Source
+    media: tuple[PlacedMedia, ...] = ()
+    options: PromptOptions = NO_OPTIONS
+    error: ServiceError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from service.errors import InputError, MediaError
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.placed_media import AudioPart, PlacedMedia, VideoPart
-from service.front.inputs.sources import JobInput
 from service.front.inputs.videos import read_video
+from service.front.job import JobInput
 from service.media.audio.audio_file import OpenAudio
 from service.media.audio.samples import Audio
 from service.media.item import MediaItem

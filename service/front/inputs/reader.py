@@ -20,15 +20,13 @@ from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opening import AudioOpener, FileOpening, VideoOpener
 from service.front.inputs.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.inputs.sources import (
-    JobInput,
-    PromptOptions,
     check_texts,
     embed_inputs,
     embedding_inputs,
     line_input,
 )
 from service.front.inputs.videos import is_file
-from service.front.job import Job
+from service.front.job import Job, JobInput, PromptOptions
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
 from service.ipc.messages import FeaturesSpec, OutputSpec

@@ -4,7 +4,6 @@ Reads decoded requests; knows no model and opens no image.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from schemas.base import Wire
 from schemas.content.messages import Message, conversations
@@ -13,54 +12,15 @@ from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.rules import token_arrays
 from schemas.parsing.second_reading import what_is_broken
-from service.errors import InputError, ServiceError
+from service.errors import InputError
 from service.front.inputs.placed_media import PlacedMedia
+from service.front.job import JobInput, PromptOptions, Source
 from service.prompt.token_array import TokenArray
 
 MAX_SHORT_INPUTS = 4
 MAX_SHORT_CHARS = 512
 """Texts of one request whose prompts are made on the event loop: in 0.2 ms at most. A thread costs 0.1 ms to reach, and
 to come back from it a switch interval of Python's global lock, should others be at work."""
-
-Source = str | TokenArray | Content | PlacedMedia | list[Message]
-"""What one vector is made of, as the request gives it; a `PlacedMedia` is one image."""
-
-
-class PromptOptions(NamedTuple):
-    """How a request wants its prompts rendered. A flag of None means the profile's default.
-
-    Attributes:
-        instruction: the request's own words; they win over a system message.
-        named_instruction: what `input_type` names, for an input without an instruction of its own.
-        add_generation_prompt: see `Conversation`, as for the others.
-    """
-
-    instruction: str | None = None
-    named_instruction: str | None = None
-    add_generation_prompt: bool | None = None
-    continue_final_message: bool | None = None
-    add_special_tokens: bool | None = None
-
-
-NO_OPTIONS = PromptOptions()
-
-
-class JobInput(NamedTuple):
-    """One input of a request, which becomes one prompt.
-
-    Attributes:
-        param: its path in the request.
-        source: what it is made of.
-        media: its parts that are not text, in reading order.
-        options: how its prompt is rendered.
-        error: why it has no prompt, found before it was read; None for most.
-    """
-
-    param: str
-    source: Source
-    media: tuple[PlacedMedia, ...] = ()
-    options: PromptOptions = NO_OPTIONS
-    error: ServiceError | None = None
 
 
 def embedding_inputs(request: EmbeddingRequest, options: PromptOptions) -> list[JobInput]:
