@@ -1,7 +1,7 @@
-"""An image as prompts, shared memory and the engine's client carry it, whatever it came as.
+"""A medium as prompts, shared memory and the engine's client carry it, whatever it came as.
 
-`ImageFile` (a file, to be decoded), `FramePair` (two frames of a video) and `FeaturesItem` (features that were computed
-before) are images, and to all that carry them an `Audio` is one as well. Knows none of them.
+An `ImageFile` (a file, to be decoded), a `FramePair` (two frames of a video), an `Audio` or a `FeaturesItem` (features
+that were computed before). This module knows none of them.
 """
 
 from collections.abc import Mapping
