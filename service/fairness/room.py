@@ -102,9 +102,10 @@ class FairRoom:
         """The next piece that can have a seat now, with that seat."""
         free: list[tuple[Seat, bool]] = []  # seats, and whether for large pieces
         if self._seats["shared"] < self._max_pieces:
-            free += [("shared", self._large_is_next), ("shared", not self._large_is_next)]
+            free.append(("shared", self._large_is_next))
+            free.append(("shared", not self._large_is_next))
         if self._has_spare:
-            free += [(seat, is_large) for seat, is_large in SPARE_SEATS if not self._seats[seat]]
+            free.extend((seat, is_large) for seat, is_large in SPARE_SEATS if not self._seats[seat])
         for seat, is_large in free:
             order = self._large if is_large else self._small
             entry = order.peek(without=self._by_tenant if seat == "first" else ())
