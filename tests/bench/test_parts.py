@@ -45,6 +45,7 @@ def test_every_file_of_a_part_is_run() -> None:
     assert all(part.name == name for name, part in PARTS.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_measures_what_it_says(name: str, stage: Stage) -> None:
     measured = PARTS[name].run(stage)

@@ -13,6 +13,8 @@ import pytest
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.faults.server import faulty_environ, slowed
 
+pytestmark = pytest.mark.slow
+
 EMBEDDINGS = "/v1/embeddings"
 BODY = {"input": "a text on its way"}
 WAIT_S = 30

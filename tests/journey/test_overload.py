@@ -12,6 +12,8 @@ import pytest
 
 from tests.conftest import CHECKPOINT, LiveServer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def small(start_server: Callable[..., LiveServer]) -> LiveServer:

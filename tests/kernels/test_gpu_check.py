@@ -12,7 +12,10 @@ import torch
 from tests.conftest import ROOT
 from tests.kernels.on_cpu import COMPILER
 
-pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here: run `make check-gpu`")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here: run `make check-gpu`"),
+]
 
 
 def check_gpu(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -14,6 +14,8 @@ from tests.models.vlm.images import SMALL, WIDE
 from tests.models.vlm.references import BiQwenScript, JinaScript, Reference, Vlm2VecScript
 from tests.models.vlm.sent import body, v2
 
+pytestmark = pytest.mark.slow
+
 
 class Model(NamedTuple):
     make: Callable[..., Path]
