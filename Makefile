@@ -31,7 +31,7 @@ serve: $(VENV)/.serve ## serve the built-in model on 127.0.0.1:8000 (more flags:
 ##@ Develop
 
 .PHONY: test
-test: $(VENV)/.test ## install with the test extra and run the tests, two files at a time, under ten minutes
+test: $(VENV)/.test ## install with the test extra and run the tests, two files at a time (ten to twenty minutes on two cores)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" $(ARGS)
 
 .PHONY: test-slow
@@ -173,7 +173,7 @@ fuzz: $(VENV)/.test ## 2,000 requests that schemathesis makes from openapi.json
 	$(BIN)/python -m tests.openapi.fuzz.run $(ARGS)
 
 .PHONY: scoreboard
-scoreboard: $(VENV)/.test ## attack the service line by line and write docs/scoreboard.md (15 minutes; one line: ARGS="--only ssrf")
+scoreboard: $(VENV)/.test ## attack the service line by line and write docs/scoreboard.md (25 minutes; one line: ARGS="--only ssrf")
 	$(BIN)/python -m tests.scoreboard --write docs/scoreboard.md $(ARGS)
 
 .PHONY: sabotage
