@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import uvicorn
+import uvloop
 
 from service import logs
 from service.app import create_app
@@ -129,7 +130,8 @@ def _serve(options: argparse.Namespace) -> int:
     if not is_hub_id(settings.model):  # local files are checked before the port is opened
         load_profile(find_checkpoint(settings.model, settings.revision).folder, settings.family)
     return_large_blocks()
-    return asyncio.run(_serve_until_ended(settings))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve_until_ended(settings))
 
 
 async def _serve_until_ended(settings: Settings) -> int:

@@ -61,7 +61,7 @@ class AsyncChannel(Generic[T]):
     @classmethod
     async def over(cls, sock: socket.socket, incoming: type[T]) -> "AsyncChannel[T]":
         """A channel over one end of a socket pair."""
-        transport, frames = await asyncio.get_running_loop().create_connection(Frames, sock=sock)
+        transport, frames = await asyncio.get_running_loop().create_unix_connection(Frames, sock=sock)
         return cls(frames, transport, incoming)
 
     async def receive(self) -> T | None:
