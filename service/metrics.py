@@ -192,24 +192,19 @@ def _observe_cache(report: CacheReport) -> None:
     CACHE_EVICTIONS.inc(_gain(report.num_evictions, _last_cache.num_evictions))
     CACHE_SAVED_SECONDS.inc(_gain(report.saved_s, _last_cache.saved_s))
     for tier in report.tiers:
-        _observe_tier(tier)
+        last = _last_reports.get(tier.tier)
+        for name, series in TIER_COUNTERS.items():
+            series.labels(tier.tier).inc(_gain(getattr(tier, name), getattr(last, name, 0)))
+        for name, gauge in TIER_GAUGES.items():
+            gauge.labels(tier.tier).set(getattr(tier, name))
+        if tier.tier in SHARED_TIERS:
+            TIER_CORRUPT.labels(tier.tier).inc(_gain(tier.num_corrupt, getattr(last, "num_corrupt", 0)))
+            TIER_UP.labels(tier.tier).set(tier.is_up)
+            TIER_LAST_SUCCESS.labels(tier.tier).set(tier.last_success_s)
+        for age_s in tier.evicted_after_s:
+            EVICTION_AGE.labels(tier.tier).observe(age_s)
+        _last_reports[tier.tier] = tier
     _last_cache = report
-
-
-def _observe_tier(report: TierReport) -> None:
-    last = _last_reports.get(report.tier)
-    for name, series in TIER_COUNTERS.items():
-        count, before = getattr(report, name), getattr(last, name, 0)
-        series.labels(report.tier).inc(_gain(count, before))
-    for name, gauge in TIER_GAUGES.items():
-        gauge.labels(report.tier).set(getattr(report, name))
-    if report.tier in SHARED_TIERS:
-        TIER_CORRUPT.labels(report.tier).inc(_gain(report.num_corrupt, getattr(last, "num_corrupt", 0)))
-        TIER_UP.labels(report.tier).set(report.is_up)
-        TIER_LAST_SUCCESS.labels(report.tier).set(report.last_success_s)
-    for age_s in report.evicted_after_s:
-        EVICTION_AGE.labels(report.tier).observe(age_s)
-    _last_reports[report.tier] = report
 
 
 def _gain(count: float, before: float) -> float:

@@ -98,13 +98,13 @@ class LoggedRequest:
             message = {**message, "body": body[last:]}
         await self.server_send(message)
 
-    def record(self) -> AccessRecord:
-        """What is known now that it is over."""
+    def finish(self, tracing: Tracing | None) -> None:
+        """Count and log it, now that it is over; send its span if there is a `tracing`."""
         scope, ended_s, fields = self.scope, time.perf_counter(), self.context.log_fields
         if self.answering_s and LINES not in fields:
             self.stages.intervals.append(("write", self.answering_s, ended_s))
         method, path = str(scope.get("method")), scope["path"]
-        return AccessRecord(
+        done = AccessRecord(
             method=method if method in METHODS else OTHER,
             route=path if path in ROUTES else _template_of(path),
             status=self.status,
@@ -116,6 +116,19 @@ class LoggedRequest:
             stages=self.stages,
             log_fields=fields,
         )
+        _requests(done.route, str(self.status if self.status in STATUSES else OTHER)).inc()
+        _request_seconds(done.route).observe(done.total_s)
+        if isinstance(tenant := fields.get(TENANT), str):
+            TENANTS.ended(tenant, is_error=self.status >= 400 and self.status != CLIENT_CLOSED_REQUEST)
+        stages_ms = self.stages.ms()
+        for name, ms in stages_ms.items():
+            _stage_seconds(name).observe(ms / 1e3)
+        trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else None
+        level = logging.DEBUG if path in PROBES else logging.INFO
+        if logger.isEnabledFor(level):
+            extra = done.line(stages_ms, trace_id)
+            # `logger.log` would look for its caller's file and line, which no line shows, for every request.
+            logger.handle(logger.makeRecord(logger.name, level, "", 0, "request", (), None, extra=extra))
 
 
 class AccessLog:
@@ -143,23 +156,7 @@ class AccessLog:
                 request.status = CLIENT_CLOSED_REQUEST
             raise
         finally:
-            self._finish(scope["path"], request.record())
-
-    def _finish(self, path: str, done: AccessRecord) -> None:
-        status = str(done.status if done.status in STATUSES else OTHER)
-        _requests(done.route, status).inc()
-        _request_seconds(done.route).observe(done.total_s)
-        if isinstance(tenant := done.log_fields.get(TENANT), str):
-            TENANTS.ended(tenant, is_error=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
-        stages_ms = done.stages.ms()
-        for name, ms in stages_ms.items():
-            _stage_seconds(name).observe(ms / 1e3)
-        level = logging.DEBUG if path in PROBES else logging.INFO
-        trace_id = self._tracing.export(done) if self._tracing else done.trace.trace_id if done.trace else None
-        if logger.isEnabledFor(level):
-            extra = done.line(stages_ms, trace_id)
-            # `logger.log` would look for its caller's file and line, which no line shows, for every request.
-            logger.handle(logger.makeRecord(logger.name, level, "", 0, "request", (), None, extra=extra))
+            request.finish(self._tracing)
 
 
 def _template_of(path: str) -> str:
