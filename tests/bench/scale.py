@@ -27,6 +27,8 @@ class Scale:
         hit_shares: of images that are in the encoder cache.
         num_distinct: images sent to see the cache stay at its cap.
         concurrency_levels: of short queries, for throughput.
+        num_cpu_requests: short ones whose CPU is counted together: the kernel counts in hundredths of a second.
+        num_per_request: inputs of a large request.
     """
 
     num_rounds: int = 7
@@ -48,6 +50,8 @@ class Scale:
     hit_shares: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
     num_distinct: int = 10_000
     concurrency_levels: tuple[int, ...] = (16, 64)
+    num_cpu_requests: int = 2000
+    num_per_request: int = 256
 
 
 FULL = Scale()
@@ -56,6 +60,7 @@ QUICK = Scale(
     num_texts=12, num_images=4, image_px=230, tower_px=512, num_documents=20,
     num_vectors=512, curve_rounds=1, batch_sizes=(1, 8, 32), concurrencies=(1, 4, 16), image_sides=(128, 320, 640),
     batch_tokens=(512, 1024, 2048), hit_shares=(0.0, 0.5, 1.0), num_distinct=1000,
+    num_cpu_requests=800,
 )  # fmt: skip
 """A look in about a tenth of the time; its figures say less."""
 TINY = Scale(
@@ -63,6 +68,6 @@ TINY = Scale(
     num_texts=5, num_images=2, num_instructions=4, image_px=70, tower_px=96,
     num_documents=10, document_tokens=300, num_vectors=70, curve_rounds=1, batch_sizes=(1, 2), concurrencies=(1, 3),
     image_sides=(64, 96), batch_tokens=(256, 512, 768), hit_shares=(0.0, 0.5, 1.0), num_distinct=120,
-    concurrency_levels=(4,),
+    concurrency_levels=(4,), num_cpu_requests=20, num_per_request=8,
 )  # fmt: skip
 """For tests: every step of the real path, and no figure that means anything."""

@@ -4,6 +4,7 @@ from tests.bench.parts import (
     answers,
     batch_size,
     concurrency,
+    cpu,
     distinct,
     hit_rate,
     image_size,
@@ -21,7 +22,7 @@ from tests.bench.parts.part import Part
 PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (
-        text, short, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers,
+        text, short, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers, cpu,
         batch_size, concurrency, image_size, hit_rate,
     )
 }  # fmt: skip
