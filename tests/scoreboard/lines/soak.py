@@ -107,9 +107,9 @@ LINE = Line(
         Sabotage(
             name="every request leaves a little behind",
             file="service/http/middleware/access_log.py",
-            old="        status = str(done.status if done.status in STATUSES else OTHER)\n",
-            new="        status = str(done.status if done.status in STATUSES else OTHER)\n"
-            "        self.__dict__.setdefault('kept', []).append(bytearray(4096))\n",
+            old="        stages_ms = self.stages.ms()\n",
+            new="        stages_ms = self.stages.ms()\n"
+            "        self.serving.__dict__.setdefault('kept', []).append(bytearray(4096))\n",
             size=60,
         ),
         Sabotage(
