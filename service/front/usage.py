@@ -1,4 +1,4 @@
-"""The cost of a request, counted once over its answered inputs, in every form that an answer or a log line has it in.
+"""The cost of a request, counted once over its answered inputs, for answers, the log line and metrics.
 
 Every answered input counts with all tokens of its prompt, whether it was computed or kept, and however often the
 request repeats it; an input that failed counts nothing but `num_inputs`.
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from schemas.endpoints.embed import EmbedBilledUnits
 from schemas.endpoints.image_embeds import ImageEmbedsUsage
 from schemas.usage import PromptTokensDetails, Usage
+from service import metrics
 from service.ipc.messages import Vector
 from service.prompt.prompt import Prompt
 
 
 @dataclass(slots=True)
 class InputCounts:
-    """Sums over answered inputs.
+    """Sums over answered inputs; a stream has one for all its lines, so it holds numbers and no inputs.
 
     Attributes:
         num_tokens: of all prompts: text, template and media.
@@ -98,6 +99,11 @@ class InputCounts:
     def raw_headers(self) -> dict[str, str]:
         """Headers of a raw answer, which has no `usage`."""
         return {"x-embedding-truncated": str(self.num_truncated), "x-prompt-tokens": str(self.num_tokens)}
+
+    def observe(self) -> None:
+        """Add these inputs to the metrics, once: a request's when it is answered, a stream's group by group."""
+        metrics.PRECOMPUTED.inc(self.num_precomputed)
+        metrics.TRUNCATED.inc(self.num_truncated)
 
     def log_fields(self) -> dict[str, object]:
         """Fields of the request's log line."""

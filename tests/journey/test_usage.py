@@ -130,6 +130,16 @@ def test_a_streams_end_has_the_usage_of_a_request_of_its_lines(keeping: LiveServ
     assert end["usage"] == asked
 
 
+def test_the_metrics_count_inputs_of_requests_and_of_streams(keeping: LiveServer) -> None:
+    items = [item(text_part("word " * 200)), item(new_text()), item(text_part("more " * 200))]
+    series = "cenote_truncated_inputs_total"
+    before = keeping.metric(series)
+    usage_of(keeping, *items, truncate_prompt_tokens=100)
+    assert keeping.metric(series) == before + 2
+    exchange(keeping, items, "?truncate_prompt_tokens=100")
+    assert keeping.metric(series) == before + 4
+
+
 def test_cohere_and_raw_answers_have_the_same_counts(keeping: LiveServer) -> None:
     items = [item(new_text()), item(new_image(), new_text(), new_image()), item(new_video())]
     usage = usage_of(keeping, *items)

@@ -200,5 +200,4 @@ def _count(result: EmbedResult, tenant: object) -> None:
     if isinstance(tenant, str):
         TENANTS.embedded(tenant, len(result.inputs), result.counts.num_tokens)
     metrics.INPUTS.observe(len(result.inputs))
-    metrics.PRECOMPUTED.inc(result.counts.num_precomputed)
-    metrics.TRUNCATED.inc(result.counts.num_truncated)
+    result.counts.observe()

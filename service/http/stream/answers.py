@@ -101,18 +101,17 @@ class Tally:
         }
 
     def _count(self, answered: Sequence[EmbeddedInput], num_failed: int) -> None:
-        counts = self.counts
-        num_tokens, num_precomputed, num_truncated = counts.num_tokens, counts.num_precomputed, counts.num_truncated
+        group = InputCounts()
         for one in answered:
-            counts.add(one.prompt, one.vector)
+            group.add(one.prompt, one.vector)
+            self.counts.add(one.prompt, one.vector)
         self.num_answered += len(answered)
         self.num_failed += num_failed
         self._num_batched = max([self._num_batched, *(one.vector.num_batched for one in answered)])
-        TENANTS.embedded(self.tenant, len(answered) + num_failed, counts.num_tokens - num_tokens)
+        TENANTS.embedded(self.tenant, len(answered) + num_failed, group.num_tokens)
+        group.observe()
         metrics.STREAM_LINES.labels("embedding").inc(len(answered))
         metrics.STREAM_LINES.labels("error").inc(num_failed)
-        metrics.PRECOMPUTED.inc(counts.num_precomputed - num_precomputed)
-        metrics.TRUNCATED.inc(counts.num_truncated - num_truncated)
 
 
 def line_error(error: ServiceError | RuleError, index: int, request_id: str) -> ErrorBody:
