@@ -33,9 +33,8 @@ METRICS_HEAD = """<!-- Generated from the metrics registry: `make reference`. Do
 `NAME_bucket`, `NAME_sum` and `NAME_count`. Counters continue when an engine is restarted. Series whose label values are
 fixed exist from the start; others appear with their first event.
 
-To add one: declare it in [`service/metrics.py`](../service/metrics.py), count it where the event happens (or in
-`observe_step`, for what the engine reports), run `make reference`, and test the count.
-Rules and dashboard: [`deploy/prometheus/`](../deploy/prometheus), [`deploy/grafana/`](../deploy/grafana).
+[How to add one](../CONTRIBUTING.md#a-metric). Rules and dashboard:
+[`deploy/prometheus/`](../deploy/prometheus), [`deploy/grafana/`](../deploy/grafana).
 """
 
 PACKAGE = Path(__file__).parent
@@ -109,8 +108,9 @@ def _uses(path: Path, module: ModuleType, name: str) -> bool:
     if path == Path(str(module.__file__)):  # declared here: only uses within functions count
         functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
         return any(isinstance(node, ast.Name) and node.id == name for f in functions for node in ast.walk(f))
+    dotted = f"{module.__name__.rpartition('.')[2]}.{name}"  # other modules have names like these
     return any(
-        (isinstance(node, ast.Attribute) and node.attr == name)
+        (isinstance(node, ast.Attribute) and node.attr == name and ast.unparse(node) == dotted)
         or (isinstance(node, ast.ImportFrom) and node.module == module.__name__ and _imports(node, name))
         for node in ast.walk(tree)
     )
