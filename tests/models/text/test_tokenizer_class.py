@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from transformers import AutoTokenizer
+from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 
 from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.profile.detect import TYPES
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from service.prompt.tokenizer.tokenizer_class import _CLASSES, AS_IT_IS, class_name
 from tests.models.text.checkpoints import BERT_TOKENS, LLAMA_TOKENS, QWEN_TOKENS, ROBERTA_TOKENS
 from tests.models.text.texts import TEXTS
 from tests.models.text.tokenizers import byte_fallback, byte_level, unigram, word_piece
@@ -105,6 +108,14 @@ def test_ids_are_those_of_transformers_class(
     for text in SAMPLES:
         expected = theirs(text, add_special_tokens=False)["input_ids"]
         assert ours.encode(text).ids == expected, f"{text!r}: {theirs.convert_ids_to_tokens(expected)}"
+
+
+@pytest.mark.parametrize("model_type", sorted({*TYPES} - {*AS_IT_IS}))
+def test_a_model_type_means_the_class_that_it_means_to_transformers(model_type: str) -> None:
+    """Of classes that build something anew; the others take tokenizer.json as it is."""
+    theirs = TOKENIZER_MAPPING_NAMES.get(model_type)
+    ours = class_name({"model_type": model_type}, {})
+    assert ours == (theirs if theirs in _CLASSES else ""), "a line of BY_MODEL_TYPE is missing or wrong"
 
 
 @pytest.mark.parametrize("key", ["do_lower_case", "strip_accents", "tokenize_chinese_chars"])
