@@ -129,9 +129,9 @@ reference: $(VENV)/.serve ## write docs/reference.md, docs/settings.md and docs/
 	for page in settings metrics; do $(BIN)/cenote reference --page $$page > docs/$$page.md; done
 
 .PHONY: map
-map: ## write docs/map.md and docs/models.md from the sources
-	$(PYTHON) -m tests.code_map
-	$(PYTHON) -m tests.models_page
+map: $(VENV)/.serve ## write docs/map.md and docs/models.md from the sources
+	$(BIN)/python -m tests.code_map
+	$(BIN)/python -m tests.models_page
 
 .PHONY: builtin
 builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)
