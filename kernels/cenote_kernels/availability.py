@@ -14,19 +14,13 @@ MIN_CAPABILITY = (7, 5)
 logger = logging.getLogger("cenote.kernels")
 
 
-def kernels_run_on(device: torch.device) -> bool:
-    """Whether the kernels run on `device`. The first call for a CUDA device compiles all of them."""
-    index = None
-    if device.type == "cuda":
-        index = torch.cuda.current_device() if device.index is None else device.index
-    return _found_ready(device.type, index)
-
-
 @cache
-def _found_ready(kind: str, index: int | None) -> bool:
-    if index is None:
-        logger.info("kernels: the torch references run, on %s", kind)
+def kernels_run_on(device: torch.device) -> bool:
+    """Whether the kernels run on a tensor's device. The first call for a CUDA device compiles all of them."""
+    if device.type != "cuda":
+        logger.info("kernels: the torch references run, on %s", device.type)
         return False
+    index = torch.cuda.current_device() if device.index is None else device.index
     if reason := _reason_against(index):
         logger.warning("kernels: the torch references run on cuda:%d, slower than need be: %s", index, reason)
         return False

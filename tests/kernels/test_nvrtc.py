@@ -190,7 +190,7 @@ def test_processes_that_compile_at_once_all_get_whole_files(cache: Path) -> None
 
 
 def test_on_a_cpu_the_references_run_and_the_log_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    availability._found_ready.cache_clear()
+    availability.kernels_run_on.cache_clear()
     with caplog.at_level(logging.INFO, "cenote.kernels"):
         for _ in range(3):
             patchify(torch.zeros(32, 32, 3, dtype=torch.uint8))
@@ -211,9 +211,9 @@ def test_a_gpu_without_cuda_python_falls_back_and_says_so_once(
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (9, 0))
     monkeypatch.setattr("importlib.import_module", without)
     nvrtc.nvrtc_version.cache_clear()
-    availability._found_ready.cache_clear()
+    availability.kernels_run_on.cache_clear()
     answers = [availability.kernels_run_on(torch.device("cuda:0")) for _ in range(3)]
-    availability._found_ready.cache_clear()
+    availability.kernels_run_on.cache_clear()
     assert answers == [False] * 3
     assert len(caplog.records) == 1
     assert "cuda-python is not installed" in caplog.text
