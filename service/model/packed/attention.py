@@ -71,21 +71,26 @@ def attend(
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.
     """
-    if varlen_attention.takes(query):
+    if varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling, window.sides()))
     if query.is_cuda:
         key, value = _repeat_heads(query, key, value)
     for group in groups:
         q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
-        _prompts(out, group).copy_(_mixed(q, k, v, scaling, window))
+        is_grouped = q.shape[1] != k.shape[1]
+        _prompts(out, group).copy_(
+            scaled_dot_product_attention(q, k, v, is_causal=window.is_causal, scale=scaling, enable_gqa=is_grouped)
+            if window.window is None or group.num_tokens <= window.window
+            else _in_blocks(q, k, v, scaling, window)
+        )
     return out
 
 
-def _mixed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scaling: float, window: AttentionWindow) -> torch.Tensor:
-    """Attention of prompts of one length, all `[num_segments, heads, num_tokens, head_dim]`."""
+def _in_blocks(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scaling: float, window: AttentionWindow
+) -> torch.Tensor:
+    """The same where a window hides tokens; all are `[num_segments, heads, num_tokens, head_dim]`."""
     is_grouped, num_tokens = q.shape[1] != k.shape[1], q.shape[2]
-    if window.window is None or num_tokens <= window.window:
-        return scaled_dot_product_attention(q, k, v, is_causal=window.is_causal, scale=scaling, enable_gqa=is_grouped)
     blocks = []
     for start in range(0, num_tokens, BLOCK_TOKENS):
         stop = min(start + BLOCK_TOKENS, num_tokens)
@@ -115,7 +120,7 @@ def attend_last(
     Returns:
         `[num_segments, heads, head_dim]`.
     """
-    if varlen_attention.takes(query):
+    if varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return varlen_attention.attend_last(query, key, value, _lengths(groups), scaling)
     mixed = []
     for group in groups:

@@ -9,9 +9,10 @@ prompt only in attention. Exact, for any number of instructions in one batch; eq
 Source: RadixMLP, Baseten 2026 (text-embeddings-inference #761): "fold" and "unfold".
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +83,18 @@ def plan_segments(token_ids: Index, lengths: Sequence[int], visual_index: Index,
     if shared.sum() * LEAST_SHARE < len(token_ids):
         by_text, shared = list(range(len(lengths))), np.zeros(len(lengths), np.int64)
     row, tokens = _rows(starts, order, by_text, shared)
-    groups = _groups([lengths[i] for i in order])
-    if not shared.any():
-        return Segments(tokens, row, order, groups, None, None)
-    unfold = np.concatenate([row[starts[i] : starts[i + 1]] for i in order])
-    fold = np.empty(len(tokens), np.int64)
-    fold[unfold] = np.arange(len(unfold))
-    return Segments(tokens, row, order, groups, unfold, fold)
+    groups: list[Group] = []
+    first = start = 0
+    for num_tokens, num_segments in sorted(Counter(lengths).items()):
+        stop = start + num_segments * num_tokens
+        groups.append(Group(first, start, stop, num_segments, num_tokens))
+        first, start = first + num_segments, stop
+    unfold = fold = None
+    if shared.any():
+        unfold = np.concatenate([row[starts[i] : starts[i + 1]] for i in order])
+        fold = np.empty(len(tokens), np.int64)
+        fold[unfold] = np.arange(len(unfold))
+    return Segments(tokens, row, order, tuple(groups), unfold, fold)
 
 
 def _common_beginnings(token_ids: Index, starts: Index, visual_index: Index) -> tuple[list[int], Index]:
@@ -125,13 +131,3 @@ def _rows(starts: Index, order: Index, by_text: Sequence[int], shared: Index) ->
         row[start + num_shared : stop] = rows = np.arange(first_row[index], first_row[index] + own[index])
         tokens[rows] = np.arange(start + num_shared, stop)
     return row, tokens
-
-
-def _groups(lengths: Sequence[int]) -> tuple[Group, ...]:
-    groups, first, start = [], 0, 0
-    for num_tokens, equal in groupby(lengths):
-        num_segments = len(list(equal))
-        stop = start + num_segments * num_tokens
-        groups.append(Group(first, start, stop, num_segments, num_tokens))
-        first, start = first + num_segments, stop
-    return tuple(groups)

@@ -22,11 +22,12 @@ _ASKS_FOR_GQA = "enable_gqa" in inspect.signature(varlen_attn).parameters
 _FULL, _CAUSAL = (-1, -1), (-1, 0)
 
 
-def takes(query: torch.Tensor) -> bool:
-    """True where torch's kernel takes these queries `[..., head_dim]`: halves, on an NVIDIA card from Ampere on."""
-    head_dim = query.shape[-1]
-    fits = query.dtype in HALVES and head_dim <= MAX_HEAD_DIM and head_dim % 8 == 0
-    return fits and query.is_cuda and not torch.version.hip and _capability(query.device) >= MIN_CAPABILITY
+@cache
+def takes(head_dim: int, dtype: torch.dtype, device: torch.device) -> bool:
+    """True where torch's kernel takes queries `[..., head_dim]`: halves, on an NVIDIA card from Ampere on."""
+    fits = dtype in HALVES and head_dim <= MAX_HEAD_DIM and head_dim % 8 == 0
+    is_nvidia = device.type == "cuda" and not torch.version.hip
+    return fits and is_nvidia and torch.cuda.get_device_capability(device) >= MIN_CAPABILITY
 
 
 def attend(
@@ -95,8 +96,3 @@ def _call(
 def _bounds(lengths: tuple[int, ...], device: torch.device) -> torch.Tensor:
     """Cumulative lengths from 0, int32: made once a batch, for every layer."""
     return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=device)
-
-
-@cache
-def _capability(device: torch.device) -> tuple[int, int]:
-    return torch.cuda.get_device_capability(device)

@@ -5,6 +5,8 @@ Rows go through projections and feed-forward a block at a time, so that what lie
 cache and needs no new memory.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch.nn.functional import silu
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
@@ -18,12 +20,29 @@ Angles = tuple[torch.Tensor, torch.Tensor]
 """Cosine and sine of the rotation, each `[rows, 1, head_dim / 2]`."""
 
 
+@dataclass(frozen=True, slots=True)
+class HeadProjection:
+    """From normed rows to heads: the first are normed again and turned, those behind them are values, as they are.
+
+    Attributes:
+        product: gives the heads, side by side.
+        norms: `[normed heads, head_dim]`, weights of the norms of queries and keys.
+    """
+
+    product: Product
+    norms: torch.Tensor
+
+
 class DecoderLayer:
-    """One layer; of the last one queries are also computed apart from keys and values.
+    """One layer.
 
     Attributes:
         num_heads: query heads.
+        num_kv_heads: key heads; as many value heads.
         scaling: factor of the attention scores.
+        all_heads: queries, keys and values.
+        query_heads: queries apart from the others; only of the last layer.
+        key_value_heads: keys and values; only of the last layer.
     """
 
     def __init__(self, layer: Qwen3VLTextDecoderLayer, make: MakeProduct, is_last: bool) -> None:
@@ -32,10 +51,6 @@ class DecoderLayer:
         self.scaling = attention.scaling
         self.num_heads = attention.q_proj.out_features // self._head_dim
         self.num_kv_heads = attention.k_proj.out_features // self._head_dim
-        qkv, num_queries = fuse([attention.q_proj, attention.k_proj, attention.v_proj]), attention.q_proj.out_features
-        self._qkv = make(qkv)
-        if is_last:
-            self._query, self._kv = make(qkv.part(0, num_queries)), make(qkv.part(num_queries, qkv.num_outputs))
         self._out = make(fuse([attention.o_proj]))
         self._gate_up = make(fuse([layer.mlp.gate_proj, layer.mlp.up_proj]))
         self._down = make(fuse([layer.mlp.down_proj]))
@@ -44,21 +59,30 @@ class DecoderLayer:
         self._mlp_norm = (after.weight.detach(), after.variance_epsilon)
         q_norm, k_norm = attention.q_norm, attention.k_norm
         self._head_epsilon = q_norm.variance_epsilon
-        self._head_weight = torch.cat(
+        norms = torch.cat(
             [q_norm.weight.detach().expand(self.num_heads, -1), k_norm.weight.detach().expand(self.num_kv_heads, -1)]
         )
+        qkv = fuse([attention.q_proj, attention.k_proj, attention.v_proj])
+        self.all_heads = HeadProjection(make(qkv), norms)
+        if is_last:
+            num_queries = attention.q_proj.out_features
+            query, key_value = make(qkv.part(0, num_queries)), make(qkv.part(num_queries, qkv.num_outputs))
+            self.query_heads = HeadProjection(query, norms[: self.num_heads])
+            self.key_value_heads = HeadProjection(key_value, norms[self.num_heads :])
 
-    def project(self, states: torch.Tensor, angles: Angles) -> torch.Tensor:
-        """Queries, keys and values of all rows, `[rows, heads + 2 kv_heads, head_dim]`, turned by their positions."""
-        return self._heads(self._qkv, states, angles, self._head_weight)
-
-    def project_last(
-        self, states: torch.Tensor, angles: Angles, last: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Queries of the rows `last`, `[num_last, heads, head_dim]`; keys and values of all rows. Last layer only."""
-        own_angles = angles[0][last], angles[1][last]
-        query = self._heads(self._query, states[last], own_angles, self._head_weight[: self.num_heads])
-        return query, self._heads(self._kv, states, angles, self._head_weight[self.num_heads :])
+    def project(self, heads: HeadProjection, states: torch.Tensor, angles: Angles) -> torch.Tensor:
+        """Heads of rows, `[rows, heads, head_dim]`: queries and keys turned by their positions, values as they are."""
+        out = states.new_empty(len(states), heads.product.num_outputs)
+        by_head = out.view(len(out), -1, self._head_dim)
+        blocks = _blocks(len(states))
+        memory = torch.empty_like(states[blocks[0]])
+        for rows in blocks:
+            block = states[rows]
+            heads.product.write(rms_norm(block, *self._attention_norm, memory[: len(block)]), out[rows])
+            turned = by_head[rows, : len(heads.norms)]
+            normed = rms_norm(turned, heads.norms, self._head_epsilon, turned.new_empty(turned.shape))
+            rotate(normed, angles[0][rows], angles[1][rows], turned)
+        return by_head
 
     def finish(self, states: torch.Tensor, mixed: torch.Tensor) -> None:
         """Add to `states` what attention mixed, `[rows, heads, head_dim]`, and then what the feed-forward gives."""
@@ -73,25 +97,6 @@ class DecoderLayer:
             gate, up = self._gate_up.write(normed, both[: len(block)]).chunk(2, dim=-1)
             silu(gate, inplace=True).mul_(up)
             self._down.add(gate, block)
-
-    def _heads(self, product: Product, states: torch.Tensor, angles: Angles, weight: torch.Tensor) -> torch.Tensor:
-        """Heads of all rows, `[rows, heads, head_dim]`: queries and keys normed and turned, values as they are.
-
-        Args:
-            product: from normed rows to the heads.
-            weight: of the norms of queries and keys, `[heads, head_dim]`; the heads behind them are values.
-        """
-        out = states.new_empty(len(states), product.num_outputs)
-        heads = out.view(len(out), -1, self._head_dim)
-        blocks = _blocks(len(states))
-        memory = torch.empty_like(states[blocks[0]])
-        for rows in blocks:
-            block = states[rows]
-            product.write(rms_norm(block, *self._attention_norm, memory[: len(block)]), out[rows])
-            turned = heads[rows, : len(weight)]
-            normed = rms_norm(turned, weight, self._head_epsilon, turned.new_empty(turned.shape))
-            rotate(normed, angles[0][rows], angles[1][rows], turned)
-        return heads
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, epsilon: float, out: torch.Tensor) -> torch.Tensor:

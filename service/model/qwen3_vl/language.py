@@ -15,7 +15,7 @@ from cenote_kernels import scatter
 from service.model.linear.linear import MakeProduct, as_it_is
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.segments import Group, Index, plan_segments
+from service.model.packed.segments import Group, plan_segments
 from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, rms_norm
 
 
@@ -74,47 +74,48 @@ class LanguageModel:
         )
         tokens = torch.from_numpy(segments.tokens)
         states = self.embed_tokens(batch.token_ids[tokens].to(self.device))
-        visual_rows, deepstack = self._on_device(segments.row[batch.visual_index.numpy()]), []
+        visual_rows, deepstack = torch.as_tensor(segments.row[batch.visual_index.numpy()], device=self.device), []
         if batch.features is not None:
             main, *deepstack = torch.split(batch.features, self.hidden_size, dim=-1)
             scatter(states, visual_rows, main)
         unfold, fold = segments.unfold, segments.fold
         placement = Placement(
             segments.groups,
-            None if unfold is None else self._on_device(unfold),
-            None if fold is None else self._on_device(fold),
+            None if unfold is None else torch.as_tensor(unfold, device=self.device),
+            None if fold is None else torch.as_tensor(fold, device=self.device),
         )
-        angles = self._angles(states, batch.position_ids[1:, tokens].to(self.device))
+        positions = batch.position_ids[1:, tokens].to(self.device)
+        cos, sin = (  # the stock module holds each angle twice
+            table[0, :, None, : table.shape[-1] // 2].contiguous()
+            for table in self._rotary(states, positions.unsqueeze(1))
+        )
         last = None
         if last_only:
-            last = self._on_device(segments.row[np.cumsum(batch.segment_lengths)[segments.order] - 1])
+            places = np.cumsum(batch.segment_lengths)[segments.order] - 1
+            last = torch.as_tensor(segments.row[places], device=self.device)
         for index, layer in enumerate(self.layers):
             if last is not None and index == len(self.layers) - 1 and index >= len(deepstack):
-                states, last = _run_last(layer, states, angles, placement, last), None
+                states, last = _run_last(layer, states, (cos, sin), placement, last), None
                 break
-            _run(layer, states, angles, placement)
+            _run(layer, states, (cos, sin), placement)
             if index < len(deepstack):
                 scatter(states, visual_rows, deepstack[index], add=True)
         if last is not None:
             states = states[last]
         normed = rms_norm(states, self._norm.weight, self._norm.variance_epsilon, torch.empty_like(states))
-        return normed[self._on_device(np.argsort(segments.order) if last_only else segments.row)]
-
-    def _angles(self, states: torch.Tensor, position_ids: torch.Tensor) -> Angles:
-        """Cosine and sine at positions `[3, num_rows]`, once per batch; the stock module holds each twice."""
-        cos, sin = self._rotary(states, position_ids.unsqueeze(1))
-        half = cos.shape[-1] // 2
-        return cos[0, :, None, :half].contiguous(), sin[0, :, None, :half].contiguous()
-
-    def _on_device(self, index: Index) -> torch.Tensor:
-        return torch.from_numpy(index).to(self.device)
+        order = np.argsort(segments.order) if last_only else segments.row
+        return normed[torch.as_tensor(order, device=self.device)]
 
 
 def _run(layer: DecoderLayer, states: torch.Tensor, angles: Angles, placement: Placement) -> None:
-    places = _take(layer.project(states, angles), placement.row_of_place)
+    places = layer.project(layer.all_heads, states, angles)
+    if placement.row_of_place is not None:
+        places = places.index_select(0, placement.row_of_place)
     query, key, value = torch.split(places, [layer.num_heads, layer.num_kv_heads, layer.num_kv_heads], dim=1)
     mixed = attend(query, key, value, placement.groups, layer.scaling, query.new_empty(query.shape))
-    layer.finish(states, _take(mixed, placement.place_of_row))
+    if placement.place_of_row is not None:
+        mixed = mixed.index_select(0, placement.place_of_row)
+    layer.finish(states, mixed)
 
 
 def _run_last(
@@ -124,13 +125,11 @@ def _run_last(
 
     A prompt's last token needs the keys and values of all tokens, but queries, projection and feed-forward of itself.
     """
-    query, both = layer.project_last(states, angles, last)
-    key, value = _take(both, placement.row_of_place).chunk(2, dim=1)
     few = states[last]
+    query = layer.project(layer.query_heads, few, (angles[0][last], angles[1][last]))
+    places = layer.project(layer.key_value_heads, states, angles)
+    if placement.row_of_place is not None:
+        places = places.index_select(0, placement.row_of_place)
+    key, value = places.chunk(2, dim=1)
     layer.finish(few, attend_last(query, key, value, placement.groups, layer.scaling))
     return few
-
-
-def _take(rows: torch.Tensor, index: torch.Tensor | None) -> torch.Tensor:
-    """``rows[index]``; the same memory where there is no index, since nothing is shared."""
-    return rows if index is None else rows.index_select(0, index)

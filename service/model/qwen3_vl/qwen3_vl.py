@@ -1,6 +1,6 @@
 """Qwen3-VL as the engine runs it: our vision tower and our decoder on the stock module's weights, last token pooled."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import cast
@@ -37,6 +37,9 @@ class Qwen3VLEmbedding:
         vision: images to features.
         language: packed prompts to hidden states; `--weights int8` puts another in its place.
     """
+
+    positions = staticmethod(mrope_positions)
+    """`[4, num_tokens]`: plain, temporal, height, width."""
 
     def __init__(self, stock: Qwen3VLModel, pooling: PoolingMode = "last_token") -> None:
         self.stock = stock
@@ -86,20 +89,16 @@ class Qwen3VLEmbedding:
         width = config.out_hidden_size * (1 + len(config.deepstack_visual_indexes))
         return Tower(self.stock.visual, config.to_json_string(), width, self.vision.dtype)
 
-    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
-        """`[4, num_tokens]`: plain, temporal, height, width."""
-        return mrope_positions(num_tokens, placeholders)
-
     def encode(self, pixels: torch.Tensor) -> torch.Tensor:
         """Main features and deepstack levels side by side."""
         return self.vision.encode(pixels)
 
     def embed(self, batch: PackedBatch) -> torch.Tensor:
         """``pool(decoder(batch))``; where the last token is pooled, the last layer runs for that token alone."""
-        last_only = self._pooling == "last_token"
-        lengths = [1] * len(batch.segment_lengths) if last_only else batch.segment_lengths
-        bounds = torch.tensor([0, *accumulate(lengths)], device=self.device)
-        return pool(self.language.forward(batch, last_only=last_only), bounds, self._pooling)
+        if self._pooling == "last_token":
+            return self.language.forward(batch, last_only=True).float()
+        bounds = torch.tensor([0, *accumulate(batch.segment_lengths)], device=self.device)
+        return pool(self.language.forward(batch), bounds, self._pooling)
 
     def probes(self) -> Sequence[Probe]:
         """An image, a pair of frames and two texts, of which three begin alike: a common beginning, and without."""

@@ -69,7 +69,11 @@ class TowerBlock:
         query, key, value = space.query_key_value
         attended = functional.scaled_dot_product_attention(query, key, value)[0].transpose(0, 1)
         for rows in chunks:
-            self._finish(states[rows], attended[rows], space)
+            chunk = states[rows]
+            self._out.add(attended[rows].flatten(1), chunk)
+            wide = self._widen.write(self._norms[1](chunk), space.widened[: len(chunk)])
+            torch.ops.aten.gelu_(wide, approximate="tanh")
+            self._narrow.add(wide, chunk)
 
     def _project(self, states: torch.Tensor, tables: GridTables, rows: slice, space: Workspace) -> None:
         """Queries, keys and values of some rows, the first two turned in float32, to where attention reads them."""
@@ -82,13 +86,6 @@ class TowerBlock:
         if not is_exact:
             into[:2].copy_(turned)
         into[2].copy_(heads[2])
-
-    def _finish(self, states: torch.Tensor, attended: torch.Tensor, space: Workspace) -> None:
-        """Projection, residual and MLP behind attention, for some rows."""
-        self._out.add(attended.flatten(1), states)
-        wide = self._widen.write(self._norms[1](states), space.widened[: len(states)])
-        torch.ops.aten.gelu_(wide, approximate="tanh")
-        self._narrow.add(wide, states)
 
 
 class TowerMerger:

@@ -54,20 +54,17 @@ class TowerTables:
         if grid in self._kept:
             self._kept.move_to_end(grid)
             return self._kept[grid]
-        made = self._kept[grid] = self._make(height, width)
-        self.num_bytes += sum(table.nbytes for table in made)
-        while self.num_bytes > MAX_BYTES and len(self._kept) > 1:
-            _, oldest = self._kept.popitem(last=False)
-            self.num_bytes -= sum(table.nbytes for table in oldest)
-        return made
-
-    def _make(self, height: int, width: int) -> GridTables:
         index = torch.arange(height * width, device=self._learned.device)
         walk = index.view(height // MERGE, MERGE, width // MERGE, MERGE).transpose(1, 2).flatten()
         row, column = walk // width, walk % width
         angles = torch.cat([row[:, None] * self._frequencies, column[:, None] * self._frequencies], dim=-1)
         position = self._resampled(height, width, row, column).to(self._learned.dtype) + self._bias
-        return GridTables(position, angles.cos(), angles.sin())
+        made = self._kept[grid] = GridTables(position, angles.cos(), angles.sin())
+        self.num_bytes += sum(table.nbytes for table in made)
+        while self.num_bytes > MAX_BYTES and len(self._kept) > 1:
+            _, oldest = self._kept.popitem(last=False)
+            self.num_bytes -= sum(table.nbytes for table in oldest)
+        return made
 
     def _resampled(self, height: int, width: int, row: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
         """Bilinear over the square of learned embeddings, corners on corners, in float32.
@@ -75,16 +72,14 @@ class TowerTables:
         Source: transformers `get_vision_interpolation_indices_and_weights`, align_corners.
         """
         side = int(len(self._learned) ** 0.5)
-        (top, bottom, down), (left, right, along) = _taps(height, side, row), _taps(width, side, column)
+        taps = []  # on each axis: the two learned neighbors of each place, and how far it is towards the second
+        for length, index in ((height, row), (width, column)):
+            places = index.float() * (side - 1) / max(1, length - 1)
+            low = places.long()
+            taps.append((low, (low + 1).clamp(max=side - 1), places - low))
+        (top, bottom, down), (left, right, along) = taps
         total = torch.zeros(len(row), self._learned.shape[1], device=row.device)
         for at, vertical in ((top, 1 - down), (bottom, down)):
             for beside, horizontal in ((left, 1 - along), (right, along)):
                 total += self._learned[at * side + beside] * (vertical * horizontal)[:, None]
         return total
-
-
-def _taps(length: int, side: int, index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The two neighbors of each place among `side` learned ones, and how far it is towards the second."""
-    places = index.float() * (side - 1) / max(1, length - 1)
-    low = places.long()
-    return low, (low + 1).clamp(max=side - 1), places - low

@@ -79,7 +79,7 @@ LINE = Line(
             name="requests attend to each other",
             file="service/model/packed/attention.py",
             old="    for group in groups:\n        q, k, v",
-            new="    for group in (Group(0, 0, 1, len(query)),):\n        q, k, v",
+            new="    for group in (Group(0, 0, len(query), 1, len(query)),):\n        q, k, v",
             size=100,
         ),
         Sabotage(

@@ -47,7 +47,7 @@ def stand_in(
 @pytest.fixture
 def with_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(varlen, "varlen_attn", stand_in)
-    monkeypatch.setattr(varlen, "takes", lambda query: True)
+    monkeypatch.setattr(varlen, "takes", lambda *kind: True)
 
 
 @pytest.mark.usefixtures("with_stand_in")
@@ -55,7 +55,7 @@ def test_all_segments_in_one_call_are_each_segment_by_itself(monkeypatch: pytest
     query, key, value = packed()
     got = attend(query, key, value, GROUPS, 0.3, torch.empty_like(query))
     few = attend_last(query[LAST], key, value, GROUPS, 0.3)
-    monkeypatch.setattr(varlen, "takes", lambda query: False)
+    monkeypatch.setattr(varlen, "takes", lambda *kind: False)
     torch.testing.assert_close(got, attend(query, key, value, GROUPS, 0.3, torch.empty_like(query)), atol=1e-6, rtol=0)
     torch.testing.assert_close(few, attend_last(query[LAST], key, value, GROUPS, 0.3), atol=1e-6, rtol=0)
     torch.testing.assert_close(few, got[LAST], atol=1e-6, rtol=0)
@@ -80,7 +80,7 @@ def test_the_call_binds_to_the_kernel_that_torch_has(dtype: torch.dtype) -> None
 
 def test_the_kernel_is_not_asked_on_a_cpu() -> None:
     for dtype in (torch.float32, torch.bfloat16):
-        assert not varlen.takes(packed(dtype)[0])
+        assert not varlen.takes(HEAD_DIM, dtype, torch.device("cpu"))
 
 
 def test_repeated_heads_are_grouped_heads() -> None:
