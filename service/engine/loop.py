@@ -81,13 +81,16 @@ class EngineLoop:
         while kept := self._scheduler.coalescing.take_kept(self._scheduler.max_batch_requests):
             self._answer_kept(kept)
         match self._scheduler.next_step():
-            case ForwardStep() as step:
-                self._forward(step)
+            case ForwardStep(batch=batch):
+                began_s = time.perf_counter()
+                results = self._isolation.embed(batch)
+                self._scheduler.ready.max_tokens = self._isolation.ceiling.num_tokens
+                self._answer(began_s, results, num_tokens=sum(len(waiting.request.token_ids) for waiting in batch))
             case EncodeStep() as step:
                 self._encode(step)
             case FeaturesStep(waiting=waiting):
                 began_s = time.perf_counter()
-                self._answer_results(began_s, [(waiting, self._encoder.row(waiting))])
+                self._answer(began_s, [(waiting, self._encoder.row(waiting))])
             case None:
                 if self._released:
                     self._answer(time.perf_counter())
@@ -130,31 +133,25 @@ class EngineLoop:
             case Ping():
                 self._send(Pong(after=self._announcer.num_steps))
 
-    def _forward(self, step: "ForwardStep[torch.Tensor]") -> None:
-        began_s = time.perf_counter()
-        results = self._isolation.embed(step.batch)
-        self._scheduler.ready.max_tokens = self._isolation.ceiling.num_tokens
-        self._answer_results(began_s, results, sum(len(waiting.request.token_ids) for waiting in step.batch))
-
     def _answer_kept(self, kept: "Sequence[Kept[torch.Tensor]]") -> None:
         """Finish vectors that the result cache has; the model does not run."""
         began_s = time.perf_counter()
         raw = self._runner.kept([vector for _, vector in kept])
-        self._answer_results(began_s, self._isolation.finish(raw, [waiting for waiting, _ in kept]))
+        self._answer(began_s, self._isolation.finish(raw, [waiting for waiting, _ in kept]))
 
     def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
-        failures: list[Failure] = []
+        failures: list[Result] = []
         num_encoded = 0
         for encode in step.encodes:
-            if not self._scheduler.images.is_wanted(encode):
+            if not encode.waiters:  # an earlier image has failed its requests
                 continue
             media_s = time.perf_counter()
             features = self._encoder.features(encode)
             if isinstance(features, str):
                 message = NO_MEMORY if features == "out_of_memory" else INTERNAL
                 waiting, released = self._scheduler.encode_failed(encode)
-                failures += [failed(one.request, message, features) for one in waiting]
+                failures += [(one, failed(one.request, message, features)) for one in waiting]
                 self._released += released
             else:
                 assert encode.slot is not None  # an EncodeStep has no other
@@ -164,10 +161,12 @@ class EngineLoop:
                     num_encoded += 1
                     if self._shared is not None:
                         self._shared.offer(encode.media.key, features, features.nbytes)
-        self._answer(began_s, failures=failures, num_encoded=num_encoded)
+        self._answer(began_s, failures, num_encoded=num_encoded)
 
-    def _answer_results(self, began_s: float, results: Sequence[Result], num_tokens: int = 0) -> None:
-        """Send vectors and failures; `num_tokens` is 0 where the model did not run."""
+    def _answer(
+        self, began_s: float, results: Sequence[Result] = (), *, num_encoded: int = 0, num_tokens: int = 0
+    ) -> None:
+        """Send what a step gave; `num_tokens` is 0 where the language model did not run."""
         step_ms = (time.perf_counter() - began_s) * 1e3
         vectors, failures = [], []
         for waiting, row in results:
@@ -187,23 +186,12 @@ class EngineLoop:
                 num_batched=len(results) if num_tokens else 0,
             )
             vectors.append(vector)
-        self._answer(began_s, vectors=vectors, failures=failures, num_tokens=num_tokens)
-
-    def _answer(
-        self,
-        began_s: float,
-        *,
-        vectors: Sequence[Vector] = (),
-        failures: Sequence[Failure] = (),
-        num_encoded: int = 0,
-        num_tokens: int = 0,
-    ) -> None:
         shared = () if self._shared is None else self._shared.reports()
         released, self._released = self._released, []
         self._send(
             StepDone(
-                vectors=list(vectors),
-                failures=list(failures),
+                vectors=vectors,
+                failures=failures,
                 released=released,
                 num_encoded=num_encoded,
                 num_tokens=num_tokens,

@@ -7,8 +7,6 @@ busy machine is mostly noise, and the same images in the same order then always 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from service.ipc.messages import Media, PixelSlot
-
 T = TypeVar("T")
 
 MAX_FREQUENCY = 8
@@ -26,7 +24,7 @@ class Entry(Generic[T]):
         tenant: whose they are; empty for all who send no key.
         cost: of making them again.
         frequency: how often they were wanted, at most `MAX_FREQUENCY`.
-        priority: the clock of the tier at their last use, plus their density.
+        priority: the clock of the tier at their last use, plus frequency × cost / bytes: what a byte of them saves.
         seconds: that making them took, as measured, or as estimated where another process made them.
         since_s: when they came into the tier, on the tier's clock.
         used_at: the tier's count of uses at their last one: of equals the least recently used goes first.
@@ -43,11 +41,6 @@ class Entry(Generic[T]):
     seconds: float = 0.0
     since_s: float = 0.0
 
-    @property
-    def density(self) -> float:
-        """What keeping them saves per byte: frequency × cost / bytes."""
-        return self.frequency * self.cost / max(1, self.num_bytes)
-
 
 NUM_EVEN_TOKENS = 1536
 """Visual tokens at which attention costs the vision tower as much as all that is linear in them.
@@ -55,18 +48,8 @@ NUM_EVEN_TOKENS = 1536
 A layer of width d takes 24 d² operations for each patch, and 4 d for each pair of patches: equal at 6 d patches. Four
 patches make a token, and d is 1024 in Qwen3-VL's tower.
 """
-BYTES_PER_TOKEN = 6_144
-"""Pixels that one visual token of Qwen3-VL stands for: two frames of 32 x 32, three bytes each."""
 READ_COST = 0.02
 """Of a token that came as features: read and copied, not computed."""
-
-
-def encode_tokens(media: Media, slot: PixelSlot) -> int:
-    """Tokens that a round of images counts for one: its own, but no fewer than its pixels would be elsewhere.
-
-    A tower that gives a whole image as one token works no less for that.
-    """
-    return media.num_tokens if media.dtype else max(media.num_tokens, slot.num_bytes // BYTES_PER_TOKEN)
 
 
 def encode_cost(num_tokens: int) -> float:

@@ -119,7 +119,7 @@ class Tier(Generic[T]):
         return entry
 
     def make_room(self, new: Entry[T]) -> list[Entry[T]] | None:
-        """Push out what a new entry needs the room of, if it is worth more than that.
+        """Push out the least valuable until a new entry fits, if it is worth more than all of them.
 
         Args:
             new: not in the tier; its `num_bytes` are what it will take here.
@@ -127,10 +127,24 @@ class Tier(Generic[T]):
         Returns:
             What has gone; None when the entry is not let in, and then nothing has gone.
         """
-        victims = self._weigh_against(new)
-        if new.frequency > 1 and victims != []:
-            self._clock += FADING * new.density / max(1, len(self.entries))
-        if victims is None:
+        most = self.max_tenant_bytes if new.tenant else self.max_bytes
+        value, worth = new.frequency * new.cost, 0.0
+        victims: list[Entry[T]] = []
+        is_let_in = new.num_bytes <= most
+        while is_let_in and (
+            (is_share := self.tenant_bytes[new.tenant] + new.num_bytes > most)
+            or self.num_bytes + new.num_bytes > self.max_bytes
+        ):
+            victim = (self._tenants[new.tenant] if is_share else self._heap).least()
+            worth += max(0.0, victim.priority - self._clock) * victim.num_bytes
+            self._unlist(victim)
+            victims.append(victim)
+            is_let_in = worth * MIN_GAIN <= value
+        if new.frequency > 1 and (victims or not is_let_in):
+            self._clock += FADING * (value / max(1, new.num_bytes)) / max(1, len(self.entries))
+        if not is_let_in:
+            for each in victims:
+                self._list(each)
             self.num_rejected += 1
             return None
         for victim in victims:
@@ -177,30 +191,10 @@ class Tier(Generic[T]):
         self._ages_s.append(self._now_s() - entry.since_s)
         self.num_evictions += 1
 
-    def _weigh_against(self, new: Entry[T]) -> list[Entry[T]] | None:
-        """Take the least valuable off the lists until `new` fits; all back on, when together they are worth more."""
-        most = self.max_tenant_bytes if new.tenant else self.max_bytes
-        if new.num_bytes > most:
-            return None
-        victims: list[Entry[T]] = []
-        worth = 0.0
-        while (is_share := self.tenant_bytes[new.tenant] + new.num_bytes > most) or (
-            self.num_bytes + new.num_bytes > self.max_bytes
-        ):
-            victim = (self._tenants[new.tenant] if is_share else self._heap).least()
-            worth += max(0.0, victim.priority - self._clock) * victim.num_bytes
-            self._unlist(victim)
-            victims.append(victim)
-            if worth * MIN_GAIN > new.frequency * new.cost:
-                for each in victims:
-                    self._list(each)
-                return None
-        return victims
-
     def _rank(self, entry: Entry[T]) -> None:
         self._num_uses += 1
         entry.used_at = self._num_uses
-        entry.priority = self._clock + entry.density
+        entry.priority = self._clock + entry.frequency * entry.cost / max(1, entry.num_bytes)
 
     def _list(self, entry: Entry[T]) -> None:
         self._heap.push(entry)

@@ -114,9 +114,7 @@ class TokenCeiling:
         self._num_well = 0
 
     def went_well(self) -> None:
-        """Count a batch that had memory; after enough of them the ceiling rises by a tenth."""
-        if self.num_tokens == self.max_tokens:
-            return
+        """Count a batch that had memory below the setting; after enough of them the ceiling rises by a tenth."""
         self._num_well += 1
         if self._num_well >= RAISE_AFTER:
             self.num_tokens = min(self.max_tokens, int(self.num_tokens * RAISE_BY) + 1)
@@ -164,12 +162,11 @@ class Isolation:
         results, had_memory = self._try(batch)
         # Outside the handler: its traceback keeps the failed batch's tensors alive, and memory may be what was short.
         if results is not None:
-            self.ceiling.went_well()
+            if self.ceiling.num_tokens < self.ceiling.max_tokens:
+                self.ceiling.went_well()
             return results
         self._runner.check_alive()
         if not had_memory:
-            if len(batch) > 1:  # a single prompt runs whatever the ceiling is
-                self.ceiling.ran_out(_num_tokens(batch))
             self._runner.free_memory()
         if len(batch) == 1:
             return self._last_try(batch[0], had_memory=had_memory)
@@ -204,7 +201,8 @@ class Isolation:
     def _try(self, batch: "Batch") -> tuple[list[Result] | None, bool]:
         """Results or None, and whether there was memory."""
         everyone = [one for waiting in batch for one in waiting.group]
-        self._announcer.begin("forward", _num_tokens(batch), [one.request.id for one in everyone])
+        num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
+        self._announcer.begin("forward", num_tokens, [one.request.id for one in everyone])
         try:
             raw = self._runner.embed(batch)
             if self._coalescing.results.is_on:
@@ -218,7 +216,9 @@ class Isolation:
             if not (is_short := is_out_of_memory(error)):
                 logger.exception("a batch of %d failed", len(batch))
         if is_short:
-            logger.warning("a batch of %d with %d tokens had no memory", len(batch), _num_tokens(batch))
+            logger.warning("a batch of %d with %d tokens had no memory", len(batch), num_tokens)
+            if len(batch) > 1:  # a single prompt runs whatever the ceiling is
+                self.ceiling.ran_out(num_tokens)
         return None, not is_short
 
     def _last_try(self, waiting: "Waiting[torch.Tensor]", *, had_memory: bool) -> list[Result]:
@@ -250,7 +250,3 @@ class Isolation:
 
 def _all_failed(batch: "Batch", message: str, code: Code = "internal_error") -> list[Result]:
     return [(one, failed(one.request, message, code)) for waiting in batch for one in waiting.group]
-
-
-def _num_tokens(batch: "Batch") -> int:
-    return sum(len(waiting.request.token_ids) for waiting in batch)

@@ -36,7 +36,7 @@ class MediaEncoder:
         Raises:
             Exception: the device is lost.
         """
-        if self._quarantine.holds(encode.media.key, time.monotonic()):
+        if self._quarantine.until_s and self._quarantine.holds(encode.media.key, time.monotonic()):
             return "internal_error"
         found = self._try(encode)
         if isinstance(found, str) and found == "out_of_memory":

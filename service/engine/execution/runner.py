@@ -86,7 +86,7 @@ class ModelRunner:
     def write_features(self, features: torch.Tensor, dtype: TensorDtype) -> bytes | None:
         """Features as bytes of a number format; None where a number has no finite value in it."""
         cast = features.to(DTYPES[dtype])
-        return _to_bytes(cast.cpu()) if bool(cast.isfinite().all()) else None
+        return cast.cpu().contiguous().view(torch.uint8).numpy().tobytes() if bool(cast.isfinite().all()) else None
 
     def check_alive(self) -> None:
         """Raise when the device is lost: after such an error every further call fails, and only a new process helps."""
@@ -104,41 +104,6 @@ class ModelRunner:
 
         One behind the other, as many for each as `num_vectors` says.
         """
-        return self._model.embed(self._pack(batch))
-
-    def num_vectors(self, request: Request) -> int:
-        """How many vectors a request's prompt has: one, or with late interaction one for each of its tokens."""
-        return len(request.token_ids) if self._is_multi_vector else 1
-
-    def repeat(self, raw: torch.Tensor, requests: Sequence[Request], times: Sequence[int]) -> torch.Tensor:
-        """The vectors of each request so many times, one behind the other."""
-        parts = torch.split(raw, [self.num_vectors(request) for request in requests])
-        return torch.cat([part for part, number in zip(parts, times, strict=True) for _ in range(number)])
-
-    def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[dict[str, bytes] | None]:
-        """One row per request in each wanted number format, as bytes; None where the vector is not valid.
-
-        `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`.
-        """
-        outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]  # all of them
-        num_vectors = [self.num_vectors(one) for one in requests] if self._is_multi_vector else None
-        rows = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
-        return [None if row is None else {dtype: _to_bytes(tensor) for dtype, tensor in row.items()} for row in rows]
-
-    def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:
-        """Raw vectors as the result cache has them; None for one that is not finite, or has no direction."""
-        norms = torch.linalg.vector_norm(raw, dim=-1)
-        is_valid = (norms.isfinite() & (norms > 0)).tolist()
-        return [row.tobytes() if valid else None for row, valid in zip(raw.cpu().numpy(), is_valid, strict=True)]
-
-    def kept(self, vectors: Sequence[bytes]) -> torch.Tensor:
-        """What `to_keep` gave as `finish` takes it."""
-        return torch.frombuffer(bytearray().join(vectors), dtype=torch.float32).view(len(vectors), self.hidden)
-
-    def _tensor(self, values: Sequence[float]) -> torch.Tensor:
-        return torch.tensor(values, dtype=torch.float32, device=self.device)
-
-    def _pack(self, batch: Sequence[Waiting[torch.Tensor]]) -> PackedBatch:
         token_ids: list[int] = []
         positions: list[np.ndarray] = []
         visual_index: list[np.ndarray] = []
@@ -159,13 +124,51 @@ class ModelRunner:
             positions.append(self._model.positions(len(request.token_ids), placeholders))
             token_ids += request.token_ids
         index = np.concatenate(visual_index) if visual_index else np.zeros(0, np.int64)
-        return PackedBatch(
+        packed = PackedBatch(
             token_ids=torch.tensor(token_ids),
             position_ids=torch.from_numpy(np.concatenate(positions, axis=1)),
             segment_lengths=[len(waiting.request.token_ids) for waiting in batch],
             visual_index=torch.from_numpy(index),
             features=torch.cat(features) if features else None,
         )
+        return self._model.embed(packed)
+
+    def num_vectors(self, request: Request) -> int:
+        """How many vectors a request's prompt has: one, or with late interaction one for each of its tokens."""
+        return len(request.token_ids) if self._is_multi_vector else 1
+
+    def repeat(self, raw: torch.Tensor, requests: Sequence[Request], times: Sequence[int]) -> torch.Tensor:
+        """The vectors of each request so many times, one behind the other."""
+        parts = torch.split(raw, [self.num_vectors(request) for request in requests])
+        return torch.cat([part for part, number in zip(parts, times, strict=True) for _ in range(number)])
+
+    def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[dict[str, bytes] | None]:
+        """One row per request in each wanted number format, as bytes; None where the vector is not valid.
+
+        `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`.
+        """
+        outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]  # all of them
+        num_vectors = [self.num_vectors(one) for one in requests] if self._is_multi_vector else None
+        rows = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
+        return [
+            None
+            if row is None
+            else {dtype: one.contiguous().view(torch.uint8).numpy().tobytes() for dtype, one in row.items()}
+            for row in rows
+        ]
+
+    def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:
+        """Raw vectors as the result cache has them; None for one that is not finite, or has no direction."""
+        norms = torch.linalg.vector_norm(raw, dim=-1)
+        is_valid = (norms.isfinite() & (norms > 0)).tolist()
+        return [row.tobytes() if valid else None for row, valid in zip(raw.cpu().numpy(), is_valid, strict=True)]
+
+    def kept(self, vectors: Sequence[bytes]) -> torch.Tensor:
+        """What `to_keep` gave as `finish` takes it."""
+        return torch.frombuffer(bytearray().join(vectors), dtype=torch.float32).view(len(vectors), self.hidden)
+
+    def _tensor(self, values: Sequence[float]) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.float32, device=self.device)
 
     def _check_placeholders(self, request: Request) -> None:
         """Check media against placeholders once more, before the tokens of several requests stand together.
@@ -180,7 +183,3 @@ class ModelRunner:
         pads = np.where(np.isin(token_ids, list(self._model.placeholder_ids.values())), token_ids, NO_PAD)
         if (expected != NO_PAD).sum() != num_visual or not np.array_equal(expected, pads):
             raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
-
-
-def _to_bytes(row: torch.Tensor) -> bytes:
-    return row.contiguous().view(torch.uint8).numpy().tobytes()

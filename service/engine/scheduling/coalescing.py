@@ -79,7 +79,7 @@ class Coalescing(Generic[T]):
         """Counts since the last report."""
         results = self.results
         report = ResultReport(
-            num_entries=len(results),
+            num_entries=len(results.vectors),
             num_bytes=results.num_bytes,
             num_hits=self._num_hits,
             num_misses=self._num_misses,

@@ -19,6 +19,7 @@ class ResultCache:
         max_tenant_bytes: most bytes of one tenant; requests without a tenant's name may use all.
         num_bytes: what the entries weigh now, their keeping included.
         num_evictions: entries pushed out since the start.
+        vectors: by prompt digest, each with its tenant, the least recently used first.
     """
 
     def __init__(self, max_bytes: int, tenant_share: float = 1.0) -> None:
@@ -27,20 +28,17 @@ class ResultCache:
         self.max_tenant_bytes = int(max_bytes * tenant_share)
         self.num_bytes = 0
         self.num_evictions = 0
-        self._vectors: OrderedDict[bytes, tuple[bytes, str]] = OrderedDict()
+        self.vectors: OrderedDict[bytes, tuple[bytes, str]] = OrderedDict()
         self._of_tenant: dict[str, OrderedDict[bytes, int]] = {}
         self._tenant_bytes: dict[str, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._vectors)
-
     def get(self, digest: bytes) -> bytes | None:
         """The vector of a prompt, now the most recently used; None on a miss."""
-        entry = self._vectors.get(digest)
+        entry = self.vectors.get(digest)
         if entry is None:
             return None
         vector, tenant = entry
-        self._vectors.move_to_end(digest)
+        self.vectors.move_to_end(digest)
         self._of_tenant[tenant].move_to_end(digest)
         return vector
 
@@ -50,13 +48,13 @@ class ResultCache:
         num_bytes = len(vector) + ENTRY_BYTES
         if num_bytes > most:
             return
-        if digest in self._vectors:
+        if digest in self.vectors:
             self._remove(digest)
         while self._tenant_bytes.get(tenant, 0) + num_bytes > most:
             self._evict(next(iter(self._of_tenant[tenant])))
         while self.num_bytes + num_bytes > self.max_bytes:
-            self._evict(next(iter(self._vectors)))
-        self._vectors[digest] = (vector, tenant)
+            self._evict(next(iter(self.vectors)))
+        self.vectors[digest] = (vector, tenant)
         self._of_tenant.setdefault(tenant, OrderedDict())[digest] = num_bytes
         self._weigh(tenant, num_bytes)
 
@@ -65,7 +63,7 @@ class ResultCache:
         self.num_evictions += 1
 
     def _remove(self, digest: bytes) -> None:
-        _, tenant = self._vectors.pop(digest)
+        _, tenant = self.vectors.pop(digest)
         self._weigh(tenant, -self._of_tenant[tenant].pop(digest))
 
     def _weigh(self, tenant: str, num_bytes: int) -> None:

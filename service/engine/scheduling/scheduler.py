@@ -71,7 +71,8 @@ class Scheduler(Generic[T]):
             Starts of its pixel slots that are not needed: their features are cached or under way, or its vector is.
         """
         self._next_deadline_s = min(self._next_deadline_s, request.deadline_s)
-        waiting: Waiting[T] = Waiting(request, now_s, [None] * len(request.media))
+        num_media_tokens = sum(media.num_tokens for media in request.media)
+        waiting: Waiting[T] = Waiting(request, now_s, [None] * len(request.media), num_media_tokens)
         if self.coalescing.spares(waiting):  # its pixels may be what another waits for
             slots = [(media.key, media.slot) for media in request.media if media.slot]
             return [slot.start for key, slot in slots if not self.images.supply(key, slot)]
@@ -79,8 +80,7 @@ class Scheduler(Generic[T]):
             self.ready.add(waiting)
             return []
         unneeded = [start for i, media in enumerate(request.media) for start in self.images.want(waiting, i, media)]
-        if waiting.is_ready:
-            self._make_ready(waiting)
+        self._make_ready([waiting])
         return unneeded
 
     def expire(self, now_s: float) -> list[int]:
@@ -114,7 +114,7 @@ class Scheduler(Generic[T]):
             self._encoded_last = False
             batch = self.ready.take_batch()
             self.coalescing.leave(batch)
-            self.num_held_tokens -= sum(waiting.num_media_tokens for waiting in batch if waiting.request.media)
+            self.num_held_tokens -= sum(waiting.num_media_tokens for waiting in batch)
             return ForwardStep(batch)
         if self.images.can_encode:
             self._encoded_last = True
@@ -123,14 +123,12 @@ class Scheduler(Generic[T]):
 
     def encoded(self, encode: Encode[T], features: T, num_bytes: int, seconds: float = 0.0) -> None:
         """Give features that were made to the requests that wait for them, and to the cache."""
-        for waiting in self.images.settle(encode, features, num_bytes, seconds):
-            self._make_ready(waiting)
+        self._make_ready(self.images.settle(encode, features, num_bytes, seconds))
 
     def found(self, key: bytes, features: T, num_bytes: int) -> list[int]:
         """Take features that a shared tier had; return the starts of pixel slots that are no longer needed."""
-        ready, released = self.images.found(key, features, num_bytes)
-        for waiting in ready:
-            self._make_ready(waiting)
+        waiters, released = self.images.found(key, features, num_bytes)
+        self._make_ready(waiters)
         return released
 
     def encode_failed(self, encode: Encode[T]) -> tuple[list[Waiting[T]], list[int]]:
@@ -159,12 +157,16 @@ class Scheduler(Generic[T]):
         yield from self._answerable
         yield from self.images.waiting()
 
-    def _make_ready(self, waiting: Waiting[T]) -> None:
-        if isinstance(waiting.request.output, FeaturesSpec):
-            self._answerable.add(waiting.request.tenant, waiting.num_media_tokens, waiting)
-        else:
-            self.ready.add(waiting)
-        self.num_held_tokens += waiting.num_media_tokens
+    def _make_ready(self, waitings: Iterable[Waiting[T]]) -> None:
+        """Queue those of the requests whose media all have features now."""
+        for waiting in waitings:
+            if any(features is None for features in waiting.features):
+                continue
+            if isinstance(waiting.request.output, FeaturesSpec):
+                self._answerable.add(waiting.request.tenant, waiting.num_media_tokens, waiting)
+            else:
+                self.ready.add(waiting)
+            self.num_held_tokens += waiting.num_media_tokens
 
     def _take_answerable(self) -> FeaturesStep[T]:
         self._answered_last = True

@@ -20,6 +20,8 @@ class Waiting(Generic[T]):
     request: Request
     arrived_s: float
     features: list[T | None]
+    num_media_tokens: int = 0
+    """Placeholder tokens of its media, as the scheduler counts them."""
     num_hits: int = 0
     num_misses: int = 0
     is_spared: bool = False
@@ -47,35 +49,23 @@ class Waiting(Generic[T]):
         self.request, self.arrived_s = heir.request, heir.arrived_s
         return True
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether all of its media have features."""
-        return all(feature is not None for feature in self.features)
-
-    @property
-    def num_media_tokens(self) -> int:
-        """Placeholder tokens of its media."""
-        return sum(media.num_tokens for media in self.request.media)
-
 
 @dataclass(slots=True, eq=False)
 class Encode(Generic[T]):
     """Media to be encoded once, and every request that waits for it (single flight).
 
     Attributes:
+        tenant: of all who wait, since content keys are salted by tenant.
+        waiters: and which of their media it is; empty once nobody waits any more.
         seeker: the first request to want it, while shared tiers are asked: neither a hit nor a miss yet.
     """
 
     media: Media
-    slot: PixelSlot | None
-    waiters: list[tuple[Waiting[T], int]] = field(default_factory=list)
+    tenant: str
+    waiters: list[tuple[Waiting[T], int]]
+    slot: PixelSlot | None = None
     is_asked_for: bool = False
     seeker: Waiting[T] | None = None
-
-    @property
-    def tenant(self) -> str:
-        """The tenant of all who wait: content keys are salted by tenant."""
-        return self.waiters[0][0].request.tenant
 
 
 @dataclass(frozen=True, slots=True)

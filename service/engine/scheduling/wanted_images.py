@@ -9,13 +9,16 @@ from collections.abc import Container, Iterator
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
-from service.engine.encoder_cache.entry import encode_cost, encode_tokens, read_cost
+from service.engine.encoder_cache.entry import encode_cost, read_cost
 from service.engine.scheduling.fair_queue import FairQueue
 from service.engine.scheduling.waiting import Encode, Waiting
 from service.engine.shared_tiers.look_ups import LookUps
 from service.ipc.messages import Media, PixelSlot
 
 T = TypeVar("T")
+
+BYTES_PER_TOKEN = 6_144
+"""Pixels that one visual token of Qwen3-VL stands for: two frames of 32 x 32, three bytes each."""
 
 
 class WantedImages(Generic[T]):
@@ -56,7 +59,7 @@ class WantedImages(Generic[T]):
                 self._give_slot(encode, media.slot)
                 return []
             return own
-        encode = self._encodes[media.key] = Encode(media, None, [(waiting, index)])
+        encode = self._encodes[media.key] = Encode(media, waiting.request.tenant, [(waiting, index)])
         if self.look_ups is not None and media.dtype is None and self.look_ups.ask(media):
             encode.seeker = waiting
         else:
@@ -98,7 +101,7 @@ class WantedImages(Generic[T]):
         """Give an image's features to the requests that wait for it, and to the cache.
 
         `seconds` is what making them took here. Where another process made them (`is_found`), it is estimated from the
-        images that were encoded here. Returns the requests that waited for nothing else.
+        images that were encoded here. Returns the requests that waited for it, each once.
         """
         media = encode.media
         del self._encodes[media.key]
@@ -115,22 +118,22 @@ class WantedImages(Generic[T]):
         self.cache.put(media.key, features, num_bytes, encode.tenant, cost=cost, num_uses=num_uses, seconds=seconds)
         for waiting, index in encode.waiters:
             waiting.features[index] = features
-        return [w for w in OrderedDict.fromkeys(w for w, _ in encode.waiters) if w.is_ready]
+        return list(OrderedDict.fromkeys(waiting for waiting, _ in encode.waiters))
 
     def found(self, key: bytes, features: T, num_bytes: int) -> tuple[list[Waiting[T]], list[int]]:
         """Take features that a shared tier had.
 
         Returns:
-            The requests that waited for nothing else, and the start of its slot, if it had pixels.
+            The requests that waited for it, and the start of its slot, if it had pixels.
         """
         encode = self._encodes.get(key)
         if encode is None:
             return [], []
         if encode.seeker is not None:
             encode.seeker.num_hits += 1
-        ready = self.settle(encode, features, num_bytes, 0.0, is_found=True)
-        self._encodable.keep(self.is_wanted)  # it may have come late, after the deadline
-        return ready, [encode.slot.start] if encode.slot else []
+        waiters = self.settle(encode, features, num_bytes, 0.0, is_found=True)
+        self._encodable.keep(self._is_wanted)  # it may have come late, after the deadline
+        return waiters, [encode.slot.start] if encode.slot else []
 
     def not_found(self, key: bytes) -> None:
         """Have an image encoded that no shared tier has, or none gives in time."""
@@ -142,10 +145,6 @@ class WantedImages(Generic[T]):
         if encode.slot is not None:
             self._give_slot(encode, encode.slot)
 
-    def is_wanted(self, encode: Encode[T]) -> bool:
-        """Whether a request still waits for an image: an earlier image may have failed its requests."""
-        return self._encodes.get(encode.media.key) is encode
-
     def abandon(self, gone: Container[Waiting[T]]) -> list[int]:
         """Drop requests, and images that no other wants; return the starts of slots that are no longer needed."""
         released = []
@@ -154,7 +153,7 @@ class WantedImages(Generic[T]):
             if not encode.waiters:
                 del self._encodes[key]
                 released += [encode.slot.start] if encode.slot else []
-        self._encodable.keep(self.is_wanted)
+        self._encodable.keep(self._is_wanted)
         return released
 
     def waiting(self) -> Iterator[Waiting[T]]:
@@ -162,7 +161,16 @@ class WantedImages(Generic[T]):
         for encode in self._encodes.values():
             yield from (waiting for waiting, _ in encode.waiters)
 
+    def _is_wanted(self, encode: Encode[T]) -> bool:
+        return self._encodes.get(encode.media.key) is encode
+
     def _give_slot(self, encode: Encode[T], slot: PixelSlot) -> None:
+        """Let an image be encoded once it is not looked up any more.
+
+        A round of images counts its own tokens for it, but no fewer than its pixels would be elsewhere: a tower that
+        gives a whole image as one token works no less for that.
+        """
         encode.slot = slot
         if encode.seeker is None:
-            self._encodable.add(encode.tenant, encode_tokens(encode.media, slot), encode)
+            least = 0 if encode.media.dtype else slot.num_bytes // BYTES_PER_TOKEN
+            self._encodable.add(encode.tenant, max(encode.media.num_tokens, least), encode)

@@ -228,4 +228,4 @@ def test_neither_a_vector_that_is_not_finite_nor_one_of_a_fresh_run_is_kept() ->
         one.coalescing.spares(waiting)
     one.coalescing.keep(plain, None)
     one.coalescing.keep(fresh, VECTOR)
-    assert len(one.coalescing.results) == 0
+    assert len(one.coalescing.results.vectors) == 0

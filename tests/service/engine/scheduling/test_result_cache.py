@@ -18,7 +18,7 @@ def test_the_least_recently_used_goes_first_and_the_cap_holds() -> None:
     assert cache.get(b"\1") == vector(1)  # now 2 is the oldest
     cache.put(b"\4", vector(4))
     assert [cache.get(bytes([number])) for number in (1, 2, 3, 4)] == [vector(1), None, vector(3), vector(4)]
-    assert (len(cache), cache.num_bytes, cache.num_evictions) == (3, 3 * ONE, 1)
+    assert (len(cache.vectors), cache.num_bytes, cache.num_evictions) == (3, 3 * ONE, 1)
 
 
 def test_the_same_prompt_again_takes_no_more_room() -> None:
@@ -44,7 +44,7 @@ def test_what_never_fits_is_not_kept_and_pushes_nothing_out() -> None:
 def test_nothing_is_kept_when_it_is_off() -> None:
     cache = ResultCache(0)
     cache.put(b"a", b"")
-    assert (cache.get(b"a"), len(cache), cache.is_on) == (None, 0, False)
+    assert (cache.get(b"a"), len(cache.vectors), cache.is_on) == (None, 0, False)
 
 
 def test_a_tenant_pushes_out_its_own_and_those_without_a_name_have_no_share() -> None:
@@ -56,7 +56,7 @@ def test_a_tenant_pushes_out_its_own_and_those_without_a_name_have_no_share() ->
     assert [number for number in range(9) if cache.get(bytes([number]))] == [7, 8]
     for number in range(9):
         cache.put(b"x" + bytes([number]), vector(number))
-    assert len(cache) == 4
+    assert len(cache.vectors) == 4
 
 
 def test_its_sums_are_right_and_below_every_cap_whatever_comes() -> None:
@@ -70,7 +70,7 @@ def test_its_sums_are_right_and_below_every_cap_whatever_comes() -> None:
             continue
         kept[tenant.encode() + digest] = bytes(draw.randrange(0, 400))
         cache.put(tenant.encode() + digest, kept[tenant.encode() + digest], tenant)
-        entries = [(key, value, owner) for key, (value, owner) in cache._vectors.items()]
+        entries = [(key, value, owner) for key, (value, owner) in cache.vectors.items()]
         assert cache.num_bytes == sum(len(value) + ENTRY_BYTES for _, value, _ in entries) <= cache.max_bytes
         for name in "abc":
             own = sum(len(value) + ENTRY_BYTES for _, value, owner in entries if owner == name)

@@ -195,7 +195,7 @@ def test_a_failed_image_takes_the_other_images_of_its_request_along() -> None:
     failed, released = one.encode_failed(bad)
     assert [waiting.request.id for waiting in failed] == [1]
     assert sorted(released) == [1, 2]
-    assert not one.images.is_wanted(other)
+    assert other.waiters == []
     assert one.next_step() is None
 
 
