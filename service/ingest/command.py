@@ -11,14 +11,14 @@ from pathlib import Path
 from service.ingest.arguments import Options
 from service.ingest.child import own_server
 from service.ingest.errors import CommandLineError, IngestError
-from service.ingest.item import Source
+from service.ingest.item import OpenSource
 from service.ingest.ledger.choosing import Chooser
 from service.ingest.ledger.dead_letters import DeadLetters
 from service.ingest.ledger.ledger import Ledger
 from service.ingest.ledger.writing import TooManyFailuresError, Writer
 from service.ingest.pause import Pause
 from service.ingest.pipeline import Pipeline, report_progress
-from service.ingest.progress import Counts, Progress, make_progress
+from service.ingest.progress import Progress, RunCounts, make_progress
 from service.ingest.sending.batching import Batcher, Window
 from service.ingest.sending.client import Client, RefusedError
 from service.ingest.sending.handshake import ask_plan, check_probe, probe_vector
@@ -45,7 +45,7 @@ class SignalledError(IngestError):
 
 def ingest(options: Options) -> int:
     """Run, report the end, and return the exit code."""
-    counts = Counts()
+    counts = RunCounts()
     progress: Progress | None = None
     code, why = DONE, ""
     try:
@@ -70,7 +70,7 @@ def ingest(options: Options) -> int:
     return code
 
 
-async def _run(options: Options, counts: Counts, progress: Progress) -> None:
+async def _run(options: Options, counts: RunCounts, progress: Progress) -> None:
     target = parse_target(options.to)
     sink = make_sink(target)
     fields = Fields(options.id_field, options.text_field, options.image_field)
@@ -100,7 +100,7 @@ async def _run(options: Options, counts: Counts, progress: Progress) -> None:
 
 @asynccontextmanager
 async def _watched(
-    source: Source, options: Options, counts: Counts, progress: Progress, pause: Pause
+    source: OpenSource, options: Options, counts: RunCounts, progress: Progress, pause: Pause
 ) -> AsyncIterator[SourceReader]:
     """Read the source, report progress, and stop reading on SIGINT or SIGTERM; a second signal ends the run at once.
 
@@ -133,7 +133,7 @@ async def _watched(
         raise SignalledError("stopped by a signal; the same command goes on from here")
 
 
-async def _count(source: Source, num_instructions: int, counts: Counts) -> None:
+async def _count(source: OpenSource, num_instructions: int, counts: RunCounts) -> None:
     with suppress(IngestError, OSError):  # reading the source reports it
         num_items = await asyncio.to_thread(source.count)
         counts.total = None if num_items is None else num_items * num_instructions

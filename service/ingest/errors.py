@@ -14,7 +14,7 @@ class CommandLineError(IngestError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class FailureReason:
     """Why an item has no vector.
 
     Attributes:

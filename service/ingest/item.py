@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import UUID
 
-from service.ingest.errors import Reason
+from service.ingest.errors import FailureReason
 
 Metadata = dict[str, Any]
 """Other fields of an item, stored with its vectors; plain JSON values."""
@@ -19,7 +19,7 @@ VERSION_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SourceItem:
     """One thing to embed: a text, an image, or both.
 
     Attributes:
@@ -43,13 +43,13 @@ class BadRecord:
     """A record that is not a valid item, and why; `id` is its position when it has no usable id."""
 
     id: str
-    reason: Reason
+    reason: FailureReason
 
 
-class Source(Protocol):
+class OpenSource(Protocol):
     """Items of a folder or file. Read by one thread, from the start in every run."""
 
-    def items(self) -> Iterator[Item | BadRecord]:
+    def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield every item, in a stable order, with one in memory at a time."""
         ...
 
@@ -62,7 +62,7 @@ class Source(Protocol):
 class Ask:
     """One item under one instruction, which gives one vector."""
 
-    item: Item
+    item: SourceItem
     instruction: str | None
     point: UUID
 
@@ -82,8 +82,8 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedAsk:
     """An ask without a vector, and why."""
 
     ask: Ask
-    reason: Reason
+    reason: FailureReason

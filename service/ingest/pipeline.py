@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from service.ingest.ledger.choosing import Chooser
 from service.ingest.ledger.writing import Writer
 from service.ingest.pause import Pause
-from service.ingest.progress import Counts, Progress
-from service.ingest.sending.batching import Batch, Batcher, Window
+from service.ingest.progress import Progress, RunCounts
+from service.ingest.sending.batching import AskBatch, Batcher, Window
 from service.ingest.sending.sending import Sender
 from service.ingest.source_reader import SourceReader
 
@@ -32,7 +32,7 @@ class Pipeline:
     sender: Sender
     writer: Writer
     window: Window
-    _batches: asyncio.Queue[Batch | None] = field(default_factory=lambda: asyncio.Queue(1))
+    _batches: asyncio.Queue[AskBatch | None] = field(default_factory=lambda: asyncio.Queue(1))
 
     async def run(self, num_senders: int) -> None:
         """Embed and write every item of the source that is not in the ledger, by `num_senders` concurrent requests.
@@ -70,7 +70,7 @@ class Pipeline:
             wait_s = LINGER_S if read else None
         await self._queue(self.batcher.flush())
 
-    async def _queue(self, batch: Batch | None) -> None:
+    async def _queue(self, batch: AskBatch | None) -> None:
         if batch is not None:
             await self.window.enter(batch.num_bytes)
             await self._batches.put(batch)
@@ -82,7 +82,7 @@ class Pipeline:
             await self.window.leave(batch.num_bytes)
 
 
-async def report_progress(progress: Progress, counts: Counts, pause: Pause) -> None:
+async def report_progress(progress: Progress, counts: RunCounts, pause: Pause) -> None:
     """Report progress every `TELL_EVERY_S`, forever."""
     while True:
         counts.waited_s = pause.waited_s

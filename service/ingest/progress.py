@@ -16,7 +16,7 @@ RATE_WINDOW_S = 15.0
 
 
 @dataclass(slots=True)
-class Counts:
+class RunCounts:
     """Counters of a run.
 
     Attributes:
@@ -48,7 +48,7 @@ class Counts:
 class Rate:
     """Recent points a second, and the time left at that rate."""
 
-    def __init__(self, counts: Counts, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, counts: RunCounts, clock: Callable[[], float] = time.monotonic) -> None:
         self._counts = counts
         self._clock = clock
         self._start_s = clock()
@@ -75,11 +75,11 @@ class Rate:
 class Progress(Protocol):
     """Output of a run's progress."""
 
-    def tell(self, counts: Counts) -> None:
+    def tell(self, counts: RunCounts) -> None:
         """Show the progress."""
         ...
 
-    def end(self, counts: Counts, code: int, why: str) -> None:
+    def end(self, counts: RunCounts, code: int, why: str) -> None:
         """Show the end, the exit code, and why the run stopped early."""
         ...
 
@@ -87,18 +87,18 @@ class Progress(Protocol):
 class JsonProgress:
     """JSON lines on stdout: `event` is `progress`, or `end` with `exit_code` and `why`."""
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: RunCounts) -> None:
         self._rate = Rate(counts)
 
-    def tell(self, counts: Counts) -> None:
+    def tell(self, counts: RunCounts) -> None:
         """One line."""
         self._print(counts, event="progress")
 
-    def end(self, counts: Counts, code: int, why: str) -> None:
+    def end(self, counts: RunCounts, code: int, why: str) -> None:
         """The last line."""
         self._print(counts, event="end", exit_code=code, why=why)
 
-    def _print(self, counts: Counts, **fields: Any) -> None:
+    def _print(self, counts: RunCounts, **fields: Any) -> None:
         rate, eta_s = self._rate.now()
         elapsed_s = self._rate.elapsed_s
         if fields["event"] == "end":
@@ -111,22 +111,22 @@ class JsonProgress:
 class QuietProgress:
     """One line on stderr, at the end."""
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: RunCounts) -> None:
         self._rate = Rate(counts)
         self._has_begun = False
 
-    def tell(self, counts: Counts) -> None:
+    def tell(self, counts: RunCounts) -> None:
         """Remember that the run has started."""
         self._has_begun = True
 
-    def end(self, counts: Counts, code: int, why: str) -> None:
+    def end(self, counts: RunCounts, code: int, why: str) -> None:
         """Print a summary if the run has started, and why it stopped."""
         if self._has_begun:
             self._sum_up(counts)
         if why:
             print(f"cenote ingest: {why}", file=sys.stderr)
 
-    def _sum_up(self, counts: Counts) -> None:
+    def _sum_up(self, counts: RunCounts) -> None:
         rate = counts.points / max(self._rate.elapsed_s, 1e-3)
         parts = [
             f"{counts.points} vectors written in {self._rate.elapsed_s:.1f} s ({rate:.1f} a second)",
@@ -141,12 +141,12 @@ class QuietProgress:
 class BarProgress(QuietProgress):
     """A tqdm bar on stderr, with cache hits and failures."""
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: RunCounts) -> None:
         super().__init__(counts)
         tqdm = load("tqdm", "ingest").tqdm
         self._bar: Any = tqdm(unit="vec", file=sys.stderr, dynamic_ncols=True, smoothing=0.1, initial=0)
 
-    def tell(self, counts: Counts) -> None:
+    def tell(self, counts: RunCounts) -> None:
         """Draw it."""
         super().tell(counts)
         if self._bar.initial != counts.needless:  # earlier vectors count as done, but not in the rate
@@ -159,7 +159,7 @@ class BarProgress(QuietProgress):
         self._bar.update(counts.needless + counts.points - self._bar.n)
         self._bar.refresh()
 
-    def end(self, counts: Counts, code: int, why: str) -> None:
+    def end(self, counts: RunCounts, code: int, why: str) -> None:
         """Close the bar and print the summary below it."""
         if self._has_begun:
             self.tell(counts)
@@ -168,7 +168,7 @@ class BarProgress(QuietProgress):
         super().end(counts, code, why)
 
 
-def make_progress(counts: Counts, *, json: bool) -> Progress:
+def make_progress(counts: RunCounts, *, json: bool) -> Progress:
     """JSON with `--json`, a bar if stderr is a terminal, otherwise one line at the end.
 
     Raises:

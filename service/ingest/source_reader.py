@@ -9,7 +9,7 @@ import threading
 from collections import deque
 
 from service.ingest.errors import IngestError
-from service.ingest.item import BadRecord, Item, Source
+from service.ingest.item import BadRecord, OpenSource, SourceItem
 
 MAX_READ_AHEAD = 256
 """Items read and not yet taken."""
@@ -20,11 +20,11 @@ MAX_READ_AHEAD_BYTES = 16 << 20
 class SourceReader:
     """A thread that reads a source a bounded number of items ahead."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: OpenSource) -> None:
         self._source = source
         self._loop = asyncio.get_running_loop()
         self._arrived = asyncio.Event()
-        self._items: deque[Item | BadRecord] = deque()
+        self._items: deque[SourceItem | BadRecord] = deque()
         self._num_bytes = 0
         self._room = threading.Condition()
         self._is_over = False
@@ -39,7 +39,7 @@ class SourceReader:
             self._room.notify_all()
         self._arrived.set()
 
-    async def take(self, wait_s: float | None) -> list[Item | BadRecord] | None:
+    async def take(self, wait_s: float | None) -> list[SourceItem | BadRecord] | None:
         """Items read since the last call, in order: empty after `wait_s` without any, None at the end of the source.
 
         Raises:
@@ -74,7 +74,7 @@ class SourceReader:
             self._is_over = True
         self._tell()
 
-    def _give(self, item: Item | BadRecord) -> bool:
+    def _give(self, item: SourceItem | BadRecord) -> bool:
         """Queue an item when there is room; False after `stop`."""
         with self._room:
             self._room.wait_for(lambda: self._stopped or not self._is_full())
@@ -97,7 +97,7 @@ class SourceReader:
             return  # the event loop has ended
 
 
-def _held_bytes(item: Item | BadRecord) -> int:
+def _held_bytes(item: SourceItem | BadRecord) -> int:
     if isinstance(item, BadRecord):
         return 0
     return len(item.text or "") + (len(item.image) if isinstance(item.image, bytes | str) else 0)

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from service.ingest.errors import IngestError, Reason
-from service.ingest.item import Failure, Point
+from service.ingest.errors import FailureReason, IngestError
+from service.ingest.item import FailedAsk, Point
 from service.ingest.ledger.choosing import Chooser
 from service.ingest.ledger.dead_letters import DeadLetters
 from service.ingest.ledger.ledger import Ledger
 from service.ingest.plan import Plan
-from service.ingest.progress import Counts
+from service.ingest.progress import RunCounts
 from service.ingest.sending.version import version_of
 from service.ingest.sources.folder import Folder
 
@@ -37,7 +37,7 @@ class Run:
     """One run over a folder, as far as the ledger has to do with it; what is chosen counts as embedded."""
 
     def __init__(self, path: Path, folder: Path, *instructions: str) -> None:
-        self.counts = Counts()
+        self.counts = RunCounts()
         with closing(Ledger(path)) as ledger:
             ledger.agree(PLAN, "sink", "print")
             ledger.made_by(PLAN, "sink", "print")
@@ -147,10 +147,10 @@ def test_a_ledger_with_damaged_facts_is_refused(tmp_path: Path, folder: Path, na
 def test_items_that_failed_are_counted_and_not_their_lines(tmp_path: Path, folder: Path) -> None:
     with closing(Ledger(tmp_path / "ledger")) as ledger:
         dead = DeadLetters(tmp_path / "dead.jsonl", ledger)
-        chooser = Chooser(PLAN, ["x", "y"], ledger, Counts())
+        chooser = Chooser(PLAN, ["x", "y"], ledger, RunCounts())
         chosen, _ = asyncio.run(chooser.choose(list(Folder(folder, None).items())))
         for ask in (ask for group in chosen for ask in group):
-            dead.add([Failure(ask, Reason("media_undecodable", "it is none"))])
+            dead.add([FailedAsk(ask, FailureReason("media_undecodable", "it is none"))])
         assert dead.num_items == 2
         assert len((tmp_path / "dead.jsonl").read_text().splitlines()) == 4
         dead.rewrite()

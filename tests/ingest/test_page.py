@@ -6,7 +6,7 @@ import tomllib
 
 from service.ingest import command
 from service.ingest.arguments import add_arguments
-from service.ingest.progress import Counts
+from service.ingest.progress import RunCounts
 from service.ingest.sinks import SINKS
 from service.ingest.sources.record import MAX_DEPTH
 from tests.conftest import ROOT
@@ -38,4 +38,4 @@ def test_its_exit_codes_sinks_and_counts_are_those_of_the_program() -> None:
     assert f"nested {MAX_DEPTH} deep" in PAGE
     shown = re.search(r'^\{"event":"progress".*', PAGE, re.MULTILINE)
     assert shown is not None
-    assert all(f'"{name}":' in shown[0] for name in Counts.__slots__)
+    assert all(f'"{name}":' in shown[0] for name in RunCounts.__slots__)

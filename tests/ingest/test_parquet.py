@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from service.ingest.errors import IngestError
-from service.ingest.item import Ask, Item, Point
+from service.ingest.item import Ask, Point, SourceItem
 from service.ingest.sinks import parquet
 from service.ingest.sinks.parquet import ParquetFolder
 from service.ingest.sinks.target import Target
@@ -19,7 +19,7 @@ from tests.ingest.test_ledger import PLAN
 
 
 def points(*numbers: int) -> list[Point]:
-    asks = [Ask(Item(str(n), b"", 0, f"text {n}"), None, PLAN.point_id(str(n), None)) for n in numbers]
+    asks = [Ask(SourceItem(str(n), b"", 0, f"text {n}"), None, PLAN.point_id(str(n), None)) for n in numbers]
     return [Point(ask, np.full(4, int(ask.item.id), "<f4").tobytes(), b"") for ask in asks]
 
 

@@ -12,14 +12,14 @@ import pyarrow.parquet
 import pytest
 
 from service.ingest.errors import IngestError
-from service.ingest.item import BadRecord, Item
+from service.ingest.item import BadRecord, SourceItem
 from service.ingest.sending.body import ImageError, load_image
 from service.ingest.sources import open_source
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import JsonLines
 
 
-def items(path: Path, fields: Fields = Fields(), pattern: str | None = None) -> list[Item | BadRecord]:  # noqa: B008
+def items(path: Path, fields: Fields = Fields(), pattern: str | None = None) -> list[SourceItem | BadRecord]:  # noqa: B008
     return list(open_source(str(path), fields, pattern).items())
 
 
@@ -29,7 +29,7 @@ def test_a_csv_may_quote_have_a_mark_and_be_wrong_in_a_row(tmp_path: Path) -> No
         b'\xef\xbb\xbfid,text,color\n1,"a ""door"",\nred",x\n2,too,many,fields\n3,short\n4,\xff,y\n5,last,z\n'
     )
     first, many, short, bytes_, last = items(path)
-    assert isinstance(first, Item)
+    assert isinstance(first, SourceItem)
     assert (first.id, first.text, first.metadata) == ("1", 'a "door",\nred', {"color": "x"})
     assert [isinstance(bad, BadRecord) for bad in (many, short, bytes_, last)] == [True, True, True, False]
     assert isinstance(bytes_, BadRecord)
@@ -54,7 +54,7 @@ def test_parquet_columns_come_as_json_holds_them_and_images_as_bytes(tmp_path: P
     )
     pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
     good, gone = items(tmp_path / "in.parquet")
-    assert isinstance(good, Item)
+    assert isinstance(good, SourceItem)
     assert (good.id, good.image, good.metadata) == ("1", b"abc", {"day": "2026-11-22"})
     assert isinstance(gone, BadRecord)
     assert "no.png" in gone.reason.message
@@ -92,7 +92,7 @@ def test_a_record_nested_deeper_than_stores_take_is_an_error_and_the_next_is_rea
     bad, good = items(path)
     assert isinstance(bad, BadRecord)
     assert "nested deeper than 200" in bad.reason.message
-    assert isinstance(good, Item)
+    assert isinstance(good, SourceItem)
     orjson.dumps({"metadata": good.metadata})
 
 
@@ -104,7 +104,7 @@ def test_a_pipe_named_like_an_image_is_an_error_and_not_waited_for(tmp_path: Pat
     (tmp_path / "in.jsonl").write_text('{"id":1,"image":"pipe.png"}\n')
     (listed,) = items(tmp_path / "in.jsonl")
     assert isinstance(listed, BadRecord)
-    late = Item("late", b"", 0, image=tmp_path / "pipe.png")  # it was a file when it was listed
+    late = SourceItem("late", b"", 0, image=tmp_path / "pipe.png")  # it was a file when it was listed
     with pytest.raises(ImageError, match="not a regular file"):
         load_image(late, 100)
 
@@ -125,9 +125,9 @@ def test_a_record_leads_to_no_file_outside_the_root(tmp_path: Path, way: str) ->
     bad, good = items(source)
     assert isinstance(bad, BadRecord)
     assert "--root" in bad.reason.message
-    assert isinstance(good, Item)
+    assert isinstance(good, SourceItem)
     everywhere = list(open_source(str(source), Fields(), None, tmp_path).items())
-    assert all(isinstance(item, Item) for item in everywhere)
+    assert all(isinstance(item, SourceItem) for item in everywhere)
 
 
 @pytest.mark.parametrize("name", ["in.txt", "in", "nowhere.jsonl"])
@@ -142,5 +142,5 @@ def test_numbers_that_stores_cannot_hold_are_text(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_text(f'{{"id":1,"text":"a","n":{1 << 70},"deep":[{{"m":{-(1 << 64)}}}]}}\n')
     (item,) = items(path)
-    assert isinstance(item, Item)
+    assert isinstance(item, SourceItem)
     assert item.metadata == {"n": str(1 << 70), "deep": [{"m": str(-(1 << 64))}]}

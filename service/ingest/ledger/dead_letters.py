@@ -9,12 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from service.ingest.errors import IngestError, Reason
-from service.ingest.item import Failure
-from service.ingest.ledger.ledger import Ledger
-
-Entry = tuple[str, str | None, Reason]
-"""Item, instruction, reason."""
+from service.ingest.errors import IngestError
+from service.ingest.item import FailedAsk
+from service.ingest.ledger.ledger import DeadLetter, Ledger
 
 
 class DeadLetters:
@@ -46,7 +43,7 @@ class DeadLetters:
         except OSError as error:
             raise IngestError(f"--dead-letters {self.path}: {error.strerror}") from None
 
-    def add(self, failures: Iterable[Failure]) -> None:
+    def add(self, failures: Iterable[FailedAsk]) -> None:
         """Record failures in the ledger, then append their lines. Blocks."""
         failures = list(failures)
         if not failures:
@@ -70,11 +67,11 @@ def _replace(path: Path, content: bytes) -> None:
     fresh.replace(path)
 
 
-def _lines(entries: Iterable[Entry]) -> list[bytes]:
+def _lines(letters: Iterable[DeadLetter]) -> list[bytes]:
     """One line for each item and code, with all its instructions and the first message."""
     messages: dict[tuple[str, str], str] = {}
     instructions: dict[tuple[str, str], list[str]] = {}
-    for item, instruction, reason in entries:
+    for item, instruction, reason in letters:
         messages.setdefault((item, reason.code), reason.message)
         instructions.setdefault((item, reason.code), []).extend([] if instruction is None else [instruction])
     lines = [

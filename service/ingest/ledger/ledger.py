@@ -16,8 +16,8 @@ from uuid import UUID
 
 import msgspec
 
-from service.ingest.errors import IngestError, Reason
-from service.ingest.item import Failure, Point
+from service.ingest.errors import FailureReason, IngestError
+from service.ingest.item import FailedAsk, Point
 from service.ingest.plan import Plan, differences
 
 SCHEMA = """
@@ -34,14 +34,17 @@ MAX_VARIABLES = 500
 BUSY_S = 30.0
 """Wait for the lock of another process, such as a backup."""
 
+DeadLetter = tuple[str, str | None, FailureReason]
+"""A failure as it is stored: item, instruction, reason."""
+
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A point in the sink.
+class KnownPoint:
+    """A point in the sink, or on its way there.
 
     Attributes:
         version: of the content it was made from.
-        is_new: True if this run has written it.
+        is_new: True if it is this run's.
     """
 
     version: bytes
@@ -96,9 +99,9 @@ class Ledger:
             others = differences(made_by, plan)
         before = {"sink": self.fact("sink"), "fingerprint": self.fact("fingerprint")}
         if before["sink"] != sink.encode():
-            others.append(f"the sink was {_text(before['sink'])} and is {sink}")
+            others.append(f"the sink was {_decoded(before['sink'])} and is {sink}")
         if before["fingerprint"] not in (None, fingerprint.encode()):
-            others.append(f"the model's fingerprint was {_text(before['fingerprint'])} and is {fingerprint}")
+            others.append(f"the model's fingerprint was {_decoded(before['fingerprint'])} and is {fingerprint}")
         if others:
             raise IngestError(
                 f"--ledger {self.path}: vectors of this run would not match those in the sink: "
@@ -130,16 +133,16 @@ class Ledger:
         """Position that the sink's last recorded `write` returned; None in a new ledger."""
         return None if self.fact("position") is None else self._number("position")
 
-    def known(self, points: Sequence[UUID]) -> dict[UUID, Done | None]:
+    def known(self, points: Sequence[UUID]) -> dict[UUID, KnownPoint | None]:
         """Those of `points` that are done, or failed (None)."""
-        found: dict[UUID, Done | None] = {}
+        found: dict[UUID, KnownPoint | None] = {}
         for start in range(0, len(points), MAX_VARIABLES):
             keys = [point.bytes for point in points[start : start + MAX_VARIABLES]]
             marks = ",".join("?" * len(keys))
             dead = self._rows(f"SELECT point FROM dead WHERE point IN ({marks})", keys)  # noqa: S608  # ours
             done = self._rows(f"SELECT point, version, run FROM done WHERE point IN ({marks})", keys)  # noqa: S608
             found |= {UUID(bytes=point): None for (point,) in dead}
-            found |= {UUID(bytes=point): Done(version, run == self._run) for point, version, run in done}
+            found |= {UUID(bytes=point): KnownPoint(version, run == self._run) for point, version, run in done}
         return found
 
     def mark(self, points: Iterable[Point], position: int) -> None:
@@ -150,7 +153,7 @@ class Ledger:
             self._db.executemany("INSERT OR REPLACE INTO done VALUES (?, ?, ?)", rows)
             self._db.execute("INSERT OR REPLACE INTO fact VALUES ('position', ?)", (b"%d" % position,))
 
-    def record_failures(self, failures: Iterable[Failure]) -> None:
+    def record_failures(self, failures: Iterable[FailedAsk]) -> None:
         """Record failures."""
         rows = [
             (f.ask.point.bytes, f.ask.item.id, f.ask.instruction, f.reason.code, f.reason.message) for f in failures
@@ -159,12 +162,12 @@ class Ledger:
             self._db.execute("BEGIN")
             self._db.executemany("INSERT OR REPLACE INTO dead VALUES (?, ?, ?, ?, ?)", rows)
 
-    def dead(self) -> Iterator[tuple[str, str | None, Reason]]:
+    def dead(self) -> Iterator[DeadLetter]:
         """Yield item, instruction and reason of every failure, in the order of recording."""
         for item, instruction, code, message in self._rows(
             "SELECT item, instruction, code, message FROM dead ORDER BY rowid"
         ):
-            yield item, instruction, Reason(code, message)
+            yield item, instruction, FailureReason(code, message)
 
     def num_dead_items(self, items: Iterable[str] | None = None) -> int:
         """Number of `items`, by default of all items, that have failures."""
@@ -198,5 +201,5 @@ class Ledger:
             raise IngestError(f"--ledger {self.path}: {what} ({error})") from None
 
 
-def _text(value: bytes | None) -> str:
+def _decoded(value: bytes | None) -> str:
     return (value or b"").decode(errors="replace")

@@ -9,16 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from service.ingest.errors import IngestError, Reason
-from service.ingest.item import Failure, Point
+from service.ingest.errors import FailureReason, IngestError
+from service.ingest.item import FailedAsk, Point
 from service.ingest.ledger.choosing import Chooser
 from service.ingest.ledger.dead_letters import DeadLetters
 from service.ingest.ledger.ledger import Ledger
-from service.ingest.progress import Counts
+from service.ingest.progress import RunCounts
 from service.ingest.sending.sending import Outcome
 from service.ingest.sinks.sink import Sink
 
-T = TypeVar("T", Point, Failure)
+T = TypeVar("T", Point, FailedAsk)
 
 MAX_WAITING = 4
 """Batches of outcomes waiting to be written; beyond it senders wait."""
@@ -32,7 +32,7 @@ class Writer:
     """Collects points into large writes."""
 
     def __init__(
-        self, sink: Sink, ledger: Ledger, dead: DeadLetters, chooser: Chooser, counts: Counts, max_errors: int | None
+        self, sink: Sink, ledger: Ledger, dead: DeadLetters, chooser: Chooser, counts: RunCounts, max_errors: int | None
     ) -> None:
         self.counts = counts
         self._sink = sink
@@ -116,13 +116,13 @@ class Writer:
 
     async def _take(self, outcomes: Sequence[Outcome]) -> None:
         points = [outcome for outcome in outcomes if isinstance(outcome, Point)]
-        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, FailedAsk)]
         for point in points:
             why = self._sink.refuses(point)
             if why is None:
                 self._points.append(point)
             else:
-                failures.append(Failure(point.ask, Reason("sink_refuses", why)))
+                failures.append(FailedAsk(point.ask, FailureReason("sink_refuses", why)))
         if failures:
             await self._in_thread(self._record_failures, failures)
             self._chooser.landed([failure.ask.point for failure in failures])
@@ -138,7 +138,7 @@ class Writer:
             self._ledger.mark(points, position)
         self.counts.points += len(points)
 
-    def _record_failures(self, failures: Sequence[Failure]) -> None:
+    def _record_failures(self, failures: Sequence[FailedAsk]) -> None:
         with _checked(self._dead.path):
             self._dead.add(failures)
         self.counts.failed = self._dead.num_items

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from service.ingest.errors import IngestError, Reason
+from service.ingest.errors import FailureReason, IngestError
 
 
 class ItemError(msgspec.Struct, frozen=True):
@@ -18,30 +18,30 @@ class ItemError(msgspec.Struct, frozen=True):
     param: str | None = None
 
     @property
-    def reason(self) -> Reason:
+    def reason(self) -> FailureReason:
         """The error for the dead-letter file, without its place in a request that the user did not write."""
-        return Reason(self.code, self.message.removeprefix(f"`{self.param}`: "))
+        return FailureReason(self.code, self.message.removeprefix(f"`{self.param}`: "))
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AnswerEntry(msgspec.Struct, frozen=True):
     """One input's vector, in base64, or its error."""
 
     embedding: str | None
     error: ItemError | None = None
 
 
-class Usage(msgspec.Struct, frozen=True):
+class CacheUsage(msgspec.Struct, frozen=True):
     """Encoder cache counts of a request."""
 
     encoder_cache_hits: int = 0
     encoder_cache_misses: int = 0
 
 
-class Answer(msgspec.Struct, frozen=True):
+class EmbeddingsAnswer(msgspec.Struct, frozen=True):
     """One entry for each input, in order."""
 
-    data: list[Entry]
-    usage: Usage
+    data: list[AnswerEntry]
+    usage: CacheUsage
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
@@ -50,14 +50,14 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
     error: ItemError
 
 
-def read_answer(body: bytes, num_inputs: int) -> Answer:
+def read_answer(body: bytes, num_inputs: int) -> EmbeddingsAnswer:
     """Parse the body of a 200.
 
     Raises:
         IngestError: not an answer to `num_inputs` inputs, so not a Cenote server.
     """
     try:
-        answer = msgspec.json.decode(body, type=Answer)
+        answer = msgspec.json.decode(body, type=EmbeddingsAnswer)
     except msgspec.DecodeError as error:
         raise IngestError(f"/v1/embeddings gave an unexpected answer: {error}") from None
     if len(answer.data) != num_inputs:
@@ -73,7 +73,7 @@ def read_error(body: bytes, status: int) -> ItemError:
         return ItemError(f"http_{status}", f"status {status}: {body[:200].decode(errors='replace')!r}")
 
 
-def read_vector(entry: Entry, dimensions: int) -> bytes:
+def read_vector(entry: AnswerEntry, dimensions: int) -> bytes:
     """Components of an entry without an error, as little-endian float32.
 
     Raises:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from service.ingest.item import Ask, Item
+from service.ingest.item import Ask, SourceItem
 from service.ingest.sending.sending import Bounds
 
 ASK_BYTES = 256
@@ -13,7 +13,7 @@ ASK_BYTES = 256
 
 
 @dataclass(slots=True)
-class Batch:
+class AskBatch:
     """Asks of one request.
 
     Attributes:
@@ -29,9 +29,9 @@ class Batcher:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._batch = Batch()
+        self._batch = AskBatch()
 
-    def add(self, asks: Sequence[Ask]) -> Batch | None:
+    def add(self, asks: Sequence[Ask]) -> AskBatch | None:
         """Add the asks of one item; returns the previous batch if they did not fit into it."""
         num_bytes = sum(_num_bytes(ask) for ask in asks) + _image_bytes(asks[0].item, self._bounds.image_bytes)
         batch = self._batch
@@ -44,9 +44,9 @@ class Batcher:
         self._batch.num_bytes += num_bytes
         return full
 
-    def flush(self) -> Batch | None:
+    def flush(self) -> AskBatch | None:
         """The current batch, or None if it is empty."""
-        batch, self._batch = self._batch, Batch()
+        batch, self._batch = self._batch, AskBatch()
         return batch if batch.asks else None
 
 
@@ -75,7 +75,7 @@ def _num_bytes(ask: Ask) -> int:
     return len((ask.item.text or "").encode(errors="replace")) + len(ask.instruction or "") + ASK_BYTES
 
 
-def _image_bytes(item: Item, limit: int) -> int:
+def _image_bytes(item: SourceItem, limit: int) -> int:
     """Size in base64. A file above the limit is not read, so it counts nothing."""
     match item.image:
         case None:

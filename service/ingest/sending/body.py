@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from service.ingest.errors import Reason
-from service.ingest.item import Ask, Item
+from service.ingest.errors import FailureReason
+from service.ingest.item import Ask, SourceItem
 from service.ingest.plan import Plan
 from service.ingest.sending.version import open_regular
 
@@ -23,7 +23,7 @@ from service.ingest.sending.version import open_regular
 class ImageError(Exception):
     """An image file cannot be sent; `reason` says why."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: FailureReason) -> None:
         super().__init__(reason.message)
         self.reason = reason
 
@@ -41,7 +41,7 @@ class LoadedImage:
     name: str | None
 
 
-def load_image(item: Item, max_bytes: int) -> LoadedImage | None:
+def load_image(item: SourceItem, max_bytes: int) -> LoadedImage | None:
     """Read an item's image, if it has one. Blocks.
 
     Raises:
@@ -103,12 +103,12 @@ def _read(path: Path, max_bytes: int) -> bytes:
                 return content
             num_bytes = path.stat().st_size
     except OSError as error:
-        raise ImageError(Reason("unreadable_file", f"{path.name}: {error.strerror}")) from None
+        raise ImageError(FailureReason("unreadable_file", f"{path.name}: {error.strerror}")) from None
     raise ImageError(_too_large(num_bytes, max_bytes))
 
 
-def _too_large(num_bytes: int, max_bytes: int) -> Reason:
-    return Reason("media_too_large", f"the image has {num_bytes} bytes; the server takes at most {max_bytes}")
+def _too_large(num_bytes: int, max_bytes: int) -> FailureReason:
+    return FailureReason("media_too_large", f"the image has {num_bytes} bytes; the server takes at most {max_bytes}")
 
 
 def _name(content: bytes) -> str:

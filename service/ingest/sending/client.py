@@ -11,7 +11,7 @@ import httpx
 
 from service.ingest.errors import CommandLineError, IngestError
 from service.ingest.pause import Pause, retry_after_s
-from service.ingest.sending.answers import Answer, ItemError, read_answer, read_error
+from service.ingest.sending.answers import EmbeddingsAnswer, ItemError, read_answer, read_error
 
 READ_TIMEOUT_S = 330.0
 """Slightly more than the server's own `request_timeout_s`."""
@@ -90,7 +90,7 @@ class Client:
         """
         return (await self._ask("GET", "/v1/models", None, may_blame=False)).content
 
-    async def embed(self, body: bytes, num_inputs: int) -> Answer:
+    async def embed(self, body: bytes, num_inputs: int) -> EmbeddingsAnswer:
         """The answer to a request of `num_inputs` inputs.
 
         Raises:

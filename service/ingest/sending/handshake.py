@@ -6,7 +6,7 @@ import numpy as np
 
 from service.ingest.arguments import Options
 from service.ingest.errors import IngestError
-from service.ingest.item import Ask, Item
+from service.ingest.item import Ask, SourceItem
 from service.ingest.plan import Plan, make_plan
 from service.ingest.sending.answers import model_card, read_vector
 from service.ingest.sending.body import request_body
@@ -41,7 +41,7 @@ async def probe_vector(client: Client, model: str, plan: Plan) -> bytes:
         IngestError: the server gives no vector.
         RefusedError: the settings are refused, for instance the dimensions.
     """
-    ask = Ask(Item("probe", b"", 0, TEXT), None, plan.point_id("probe", None))
+    ask = Ask(SourceItem("probe", b"", 0, TEXT), None, plan.point_id("probe", None))
     body = request_body([ask], {}, model, plan)
     (entry,) = (await client.embed(body, 1)).data
     if entry.error is not None:

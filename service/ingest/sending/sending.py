@@ -7,16 +7,16 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from service.ingest.errors import Reason
-from service.ingest.item import Ask, Failure, Point
+from service.ingest.errors import FailureReason
+from service.ingest.item import Ask, FailedAsk, Point
 from service.ingest.plan import Plan
-from service.ingest.progress import Counts
-from service.ingest.sending.answers import Answer, ItemError, read_vector
+from service.ingest.progress import RunCounts
+from service.ingest.sending.answers import EmbeddingsAnswer, ItemError, read_vector
 from service.ingest.sending.body import ImageError, LoadedImage, load_image, request_body
 from service.ingest.sending.client import Client, RefusedError, TooLargeError
 from service.ingest.sending.version import version_of
 
-Outcome = Point | Failure
+Outcome = Point | FailedAsk
 
 PASSING_CODES = frozenset(
     {
@@ -62,7 +62,7 @@ class Bounds:
 class Sender:
     """Sends batches to one server, any number at a time."""
 
-    def __init__(self, client: Client, plan: Plan, model: str, bounds: Bounds, counts: Counts) -> None:
+    def __init__(self, client: Client, plan: Plan, model: str, bounds: Bounds, counts: RunCounts) -> None:
         self._client = client
         self._plan = plan
         self._model = model
@@ -79,9 +79,9 @@ class Sender:
         failed = {failure.ask.item.id for failure in failures}
         return [*failures, *await self._request([ask for ask in asks if ask.item.id not in failed], images)]
 
-    def _load(self, asks: Sequence[Ask]) -> tuple[dict[str, LoadedImage], list[Failure]]:
+    def _load(self, asks: Sequence[Ask]) -> tuple[dict[str, LoadedImage], list[FailedAsk]]:
         images: dict[str, LoadedImage] = {}
-        reasons: dict[str, Reason] = {}
+        reasons: dict[str, FailureReason] = {}
         for item in {ask.item.id: ask.item for ask in asks}.values():
             try:
                 image = load_image(item, self._bounds.image_bytes)
@@ -90,7 +90,7 @@ class Sender:
                 continue
             if image is not None:
                 images[item.id] = image
-        return images, [Failure(ask, reasons[ask.item.id]) for ask in asks if ask.item.id in reasons]
+        return images, [FailedAsk(ask, reasons[ask.item.id]) for ask in asks if ask.item.id in reasons]
 
     async def _request(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage], attempt: int = 0) -> list[Outcome]:
         if not asks:
@@ -112,7 +112,7 @@ class Sender:
         return [*outcomes, *await self._request(again, images, attempt + 1)]
 
     def _read(
-        self, asks: Sequence[Ask], answer: Answer, images: Mapping[str, LoadedImage], *, is_last: bool
+        self, asks: Sequence[Ask], answer: EmbeddingsAnswer, images: Mapping[str, LoadedImage], *, is_last: bool
     ) -> tuple[list[Outcome], list[Ask]]:
         """Outcomes, and asks to retry."""
         outcomes: list[Outcome] = []
@@ -130,7 +130,7 @@ class Sender:
             if reason.code in PASSING_CODES and not is_last:
                 again.append(ask)
             else:
-                outcomes.append(Failure(ask, reason))
+                outcomes.append(FailedAsk(ask, reason))
         return outcomes, again
 
     async def _set_apart(
@@ -140,16 +140,16 @@ class Sender:
         if error.index is None or not 0 <= error.index < len(asks):
             return await self._halve(asks, images, error)
         rest = [*asks[: error.index], *asks[error.index + 1 :]]
-        return [Failure(asks[error.index], error.reason), *await self._request(rest, images)]
+        return [FailedAsk(asks[error.index], error.reason), *await self._request(rest, images)]
 
     async def _halve(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage], error: ItemError) -> list[Outcome]:
         if len(asks) == 1:
-            return [Failure(asks[0], error.reason)]
+            return [FailedAsk(asks[0], error.reason)]
         middle = _middle(asks)
         return [*await self._request(asks[:middle], images), *await self._request(asks[middle:], images)]
 
 
-def _broken_images(asks: Sequence[Ask], answer: Answer) -> dict[str, Reason]:
+def _broken_images(asks: Sequence[Ask], answer: EmbeddingsAnswer) -> dict[str, FailureReason]:
     """Errors of images by item; asks that have only the uuid got `cache_miss`, which would be retried."""
     pairs = zip(asks, answer.data, strict=True)
     return {

@@ -10,7 +10,7 @@ import orjson
 
 from service.ingest.errors import IngestError
 from service.ingest.item import Point
-from service.ingest.sinks.sink import Sink, fields
+from service.ingest.sinks.sink import Sink, stored_fields
 from service.ingest.sinks.target import Target
 
 
@@ -55,5 +55,5 @@ class JsonlFile(Sink):
 
 
 def _line(point: Point) -> bytes:
-    line = {"point": str(point.ask.point)} | fields(point) | {"vector": np.frombuffer(point.vector, "<f4")}
+    line = {"point": str(point.ask.point)} | stored_fields(point) | {"vector": np.frombuffer(point.vector, "<f4")}
     return orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
-from service.ingest.sinks.sink import Sink, fields
+from service.ingest.sinks.sink import Sink, stored_fields
 from service.ingest.sinks.target import Target
 
 MAX_TEXT_BYTES = 65_535
@@ -86,5 +86,5 @@ class MilvusCollection(Sink):
 
 
 def _row(point: Point) -> dict[str, Any]:
-    row = {name: value if value is not None else "" for name, value in fields(point).items()}
+    row = {name: value if value is not None else "" for name, value in stored_fields(point).items()}
     return row | {"point": str(point.ask.point), "vector": np.frombuffer(point.vector, "<f4").tolist()}

@@ -11,7 +11,7 @@ import numpy as np
 
 from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
-from service.ingest.sinks.sink import Sink, fields
+from service.ingest.sinks.sink import Sink, stored_fields
 from service.ingest.sinks.target import Target
 
 TIMEOUT_S = 60
@@ -50,7 +50,9 @@ class QdrantCollection(Sink):
         """Upsert points, and wait until they are applied."""
         structs = [
             self._qdrant.models.PointStruct(
-                id=str(point.ask.point), vector=np.frombuffer(point.vector, "<f4").tolist(), payload=fields(point)
+                id=str(point.ask.point),
+                vector=np.frombuffer(point.vector, "<f4").tolist(),
+                payload=stored_fields(point),
             )
             for point in points
         ]

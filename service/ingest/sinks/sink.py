@@ -47,7 +47,7 @@ class Sink(Protocol):
         ...
 
 
-def fields(point: Point) -> dict[str, Any]:
+def stored_fields(point: Point) -> dict[str, Any]:
     """Fields that every sink stores with a vector."""
     ask = point.ask
     return {"id": ask.item.id, "instruction": ask.instruction, "text": ask.item.text, "metadata": ask.item.metadata}

@@ -4,14 +4,14 @@ import sys
 from pathlib import Path
 
 from service.ingest.errors import CommandLineError
-from service.ingest.item import Source
+from service.ingest.item import OpenSource
 from service.ingest.sources.folder import Folder
 from service.ingest.sources.parquet import ParquetRows
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import CsvRows, JsonLines
 
 
-def open_source(where: str, fields: Fields, pattern: str | None, root: Path | None = None) -> Source:
+def open_source(where: str, fields: Fields, pattern: str | None, root: Path | None = None) -> OpenSource:
     """Open SOURCE.
 
     Args:

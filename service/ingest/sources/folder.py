@@ -5,8 +5,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from service.ingest.errors import Reason
-from service.ingest.item import VERSION_BYTES, BadRecord, Item
+from service.ingest.errors import FailureReason
+from service.ingest.item import VERSION_BYTES, BadRecord, SourceItem
 from service.ingest.sending.version import NOT_REGULAR, stamp_of
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".jpe", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"})
@@ -21,23 +21,23 @@ class Folder:
         self._root = root
         self._pattern = pattern
 
-    def items(self) -> Iterator[Item | BadRecord]:
+    def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield an item for each file, with the names of one folder in memory at a time."""
         for path in self._paths():
             name = path.relative_to(self._root).as_posix()
             if not _is_text(name):
                 shown = name.encode(errors="backslashreplace").decode()
-                yield BadRecord(shown, Reason("unreadable_file", f"{shown}: the name is not UTF-8"))
+                yield BadRecord(shown, FailureReason("unreadable_file", f"{shown}: the name is not UTF-8"))
                 continue
             try:
                 found = path.stat()
             except OSError as error:
-                yield BadRecord(name, Reason("unreadable_file", f"{name}: {error.strerror}"))
+                yield BadRecord(name, FailureReason("unreadable_file", f"{name}: {error.strerror}"))
                 continue
             if not stat.S_ISREG(found.st_mode):
-                yield BadRecord(name, Reason("unreadable_file", f"{name}: {NOT_REGULAR}"))
+                yield BadRecord(name, FailureReason("unreadable_file", f"{name}: {NOT_REGULAR}"))
                 continue
-            yield Item(
+            yield SourceItem(
                 id=name,
                 version=found.st_size.to_bytes(VERSION_BYTES, "big"),
                 num_bytes=found.st_size,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from service.ingest.errors import IngestError, load
-from service.ingest.item import BadRecord, Item
+from service.ingest.item import BadRecord, SourceItem
 from service.ingest.sources.record import Fields, ImageFolder, read_record
 
 BATCH_ROWS = 64
@@ -26,7 +26,7 @@ class ParquetRows:
         self._fields = fields
         self._parquet = load("pyarrow.parquet", "parquet")
 
-    def items(self) -> Iterator[Item | BadRecord]:
+    def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield an item for each row.
 
         Raises:

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from service.ingest.errors import Reason
-from service.ingest.item import VERSION_BYTES, BadRecord, ImageInput, Item
+from service.ingest.errors import FailureReason
+from service.ingest.item import VERSION_BYTES, BadRecord, ImageInput, SourceItem
 from service.ingest.sending.version import stamp_of
 
 FIELDS = {"id": "id", "text": "text", "image": "image"}
@@ -76,14 +76,14 @@ class ImageFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class _Image:
+class _FoundImage:
     """Image of a record, with the stat result of a file."""
 
     image: ImageInput | None
     file: os.stat_result | None = None
 
 
-def read_record(record: Mapping[str, Any], fields: Fields, images: ImageFolder, place: str) -> Item | BadRecord:
+def read_record(record: Mapping[str, Any], fields: Fields, images: ImageFolder, place: str) -> SourceItem | BadRecord:
     """The item of a record. `place`, such as `line 17`, names a record without an id."""
     name = place
     try:
@@ -95,15 +95,15 @@ def read_record(record: Mapping[str, Any], fields: Fields, images: ImageFolder, 
             raise _RecordError(f"neither `{fields.name('text')}` nor `{fields.name('image')}` holds anything")
         roles = {fields.name(role) for role in FIELDS}
         metadata = {str(key): _plain(value) for key, value in record.items() if key not in roles}
-        digest = _digest(name, text, found, metadata)
+        digest = _record_digest(name, text, found, metadata)
     except _RecordError as error:
         shown = name.encode(errors="backslashreplace").decode()
-        return BadRecord(shown, Reason("invalid_record", f"{place}: {error}"))
+        return BadRecord(shown, FailureReason("invalid_record", f"{place}: {error}"))
     own = name if given is not None else digest.hex()
     image, file = found.image, found.file
     num_bytes = len(text or "") + (0 if image is None or isinstance(image, Path) else len(image))
     num_bytes += file.st_size if file else 0
-    return Item(own, digest[:VERSION_BYTES], num_bytes, text, image, metadata, stamp_of(file) if file else b"")
+    return SourceItem(own, digest[:VERSION_BYTES], num_bytes, text, image, metadata, stamp_of(file) if file else b"")
 
 
 def _scalar(record: Mapping[str, Any], asked: str | None, name: str) -> str | int | None:
@@ -126,19 +126,19 @@ def _text(record: Mapping[str, Any], fields: Fields) -> str | None:
     return None if value == "" and has_image else value  # CSV has no absent fields
 
 
-def _image(record: Mapping[str, Any], fields: Fields, images: ImageFolder) -> _Image:
+def _image(record: Mapping[str, Any], fields: Fields, images: ImageFolder) -> _FoundImage:
     name = fields.name("image")
     value = record.get(name)
     if isinstance(value, Mapping):  # Hugging Face's image columns: the bytes, or a path
         value = value.get("bytes") or value.get("path")
     if value is None or value == "":
-        return _Image(None)
+        return _FoundImage(None)
     if isinstance(value, bytes):
-        return _Image(value)
+        return _FoundImage(value)
     if not isinstance(value, str):
         raise _RecordError(f"`{name}`: got {type(value).__name__}, expected a path, a URL, a data URI or bytes")
     if value.startswith(LINKS):
-        return _Image(value)
+        return _FoundImage(value)
     try:
         found = images.find(value)
     except ValueError:
@@ -147,7 +147,7 @@ def _image(record: Mapping[str, Any], fields: Fields, images: ImageFolder) -> _I
         ) from None
     if found is None:
         raise _RecordError(f"`{name}`: no such file: {value[:200]}")
-    return _Image(*found)
+    return _FoundImage(*found)
 
 
 def _plain(value: Any, depth: int = 1) -> Any:
@@ -180,7 +180,7 @@ def _plain(value: Any, depth: int = 1) -> Any:
     raise _RecordError(f"metadata of type {type(value).__name__} has no form in JSON")
 
 
-def _digest(name: str, text: str | None, image: _Image, metadata: Mapping[str, Any]) -> bytes:
+def _record_digest(name: str, text: str | None, image: _FoundImage, metadata: Mapping[str, Any]) -> bytes:
     """Digest of a record; an image file counts by path and size."""
     seen = [str(image.image), image.file.st_size] if image.file else image.image
     try:

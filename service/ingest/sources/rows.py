@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from service.ingest.errors import Reason
-from service.ingest.item import BadRecord, Item
+from service.ingest.errors import FailureReason
+from service.ingest.item import BadRecord, SourceItem
 from service.ingest.sources.record import MAX_DEPTH, Fields, ImageFolder, read_record
 
 MAX_LINE_BYTES = 64 << 20
@@ -27,7 +27,7 @@ class JsonLines:
     images: ImageFolder
     stream: BinaryIO | None = None
 
-    def items(self) -> Iterator[Item | BadRecord]:
+    def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield an item for each line."""
         file = self.stream if self.path is None else self.path.open("rb")
         assert file is not None
@@ -40,15 +40,15 @@ class JsonLines:
         """Number of lines of the file; None for a stream."""
         return None if self.path is None else _count_lines(self.path)
 
-    def _item(self, line: bytes, place: str) -> Item | BadRecord:
+    def _item(self, line: bytes, place: str) -> SourceItem | BadRecord:
         if not line:
-            return BadRecord(place, Reason("invalid_record", f"{place}: more than {MAX_LINE_BYTES} bytes"))
+            return BadRecord(place, FailureReason("invalid_record", f"{place}: more than {MAX_LINE_BYTES} bytes"))
         try:
             record = msgspec.json.decode(line, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return BadRecord(place, Reason("invalid_record", f"{place}: not a JSON object: {error}"))
+            return BadRecord(place, FailureReason("invalid_record", f"{place}: not a JSON object: {error}"))
         except RecursionError:
-            return BadRecord(place, Reason("invalid_record", f"{place}: nested deeper than {MAX_DEPTH}"))
+            return BadRecord(place, FailureReason("invalid_record", f"{place}: nested deeper than {MAX_DEPTH}"))
         return read_record(record, self.fields, self.images, place)
 
 
@@ -60,7 +60,7 @@ class CsvRows:
     fields: Fields
     images: ImageFolder
 
-    def items(self) -> Iterator[Item | BadRecord]:
+    def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield an item for each row."""
         csv.field_size_limit(min(MAX_LINE_BYTES, sys.maxsize))
         delimiter = "\t" if self.path.suffix.lower() == ".tsv" else ","
@@ -69,10 +69,10 @@ class CsvRows:
             for number, row in enumerate(_rows(rows), 1):
                 place = f"row {number}"
                 if isinstance(row, str):
-                    yield BadRecord(place, Reason("invalid_record", f"{place}: {row}"))
+                    yield BadRecord(place, FailureReason("invalid_record", f"{place}: {row}"))
                 elif None in row or None in row.values():
                     count = len(rows.fieldnames or ())
-                    yield BadRecord(place, Reason("invalid_record", f"{place}: not the header's {count} fields"))
+                    yield BadRecord(place, FailureReason("invalid_record", f"{place}: not the header's {count} fields"))
                 else:
                     yield read_record(row, self.fields, self.images, place)
 
