@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from service.reference.literal import json_literal
-from service.reference.model import Body, Example, Field, NamedType, Operation, Phrase, Reference, TypeLink
+from service.reference.model import Body, Example, Field, NamedType, Operation, Phrase, ReferenceDocument, TypeLink
 from service.reference.read import read
 from service.reference.snippets import BASE_URL, examples_of, snippets
 
@@ -36,7 +36,7 @@ def render_llms_txt() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def sections(reference: Reference) -> Iterator[str]:
+def sections(reference: ReferenceDocument) -> Iterator[str]:
     """The reference without its head, paragraph by paragraph: operations by group, types, error codes, limits."""
     for group in reference.groups:
         yield f"## {group.name}"
@@ -55,7 +55,7 @@ def sections(reference: Reference) -> Iterator[str]:
     yield _table(("Limit", "Value", "Meaning"), [(f"`{x.name}`", f"{x.value:,}", x.meaning) for x in reference.limits])
 
 
-def _contents(reference: Reference) -> str:
+def _contents(reference: ReferenceDocument) -> str:
     rows = [(f"[`{o.method} {o.path}`](#{o.id.lower()})", o.summary) for o in reference.operations]
     rest = "[Types](#types), [error codes](#error-codes), [limits](#limits)"
     return _table(("Operation", "What it does"), rows) + "\n\n" + rest

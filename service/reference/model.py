@@ -65,7 +65,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class OperationFailure:
     """One status that an operation can fail with."""
 
     status: int
@@ -90,11 +90,11 @@ class Operation:
     """One for each media type of the success answer."""
     headers: dict[str, str]
     """Headers of answers, with what they say."""
-    failures: tuple[Failure, ...]
+    failures: tuple[OperationFailure, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OperationGroup:
     """Operations that belong together."""
 
     name: str
@@ -103,7 +103,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class DocumentedCode:
     """One stable error code."""
 
     name: str
@@ -121,15 +121,15 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class ReferenceDocument:
     """The whole reference, in reading order."""
 
     title: str
     version: str
     description: str
-    groups: tuple[Group, ...]
+    groups: tuple[OperationGroup, ...]
     types: tuple[NamedType, ...]
-    codes: tuple[Code, ...]
+    codes: tuple[DocumentedCode, ...]
     limits: tuple[Limit, ...]
 
     @property

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from service.reference.markdown import render_llms_txt, sections
-from service.reference.model import Reference
+from service.reference.model import ReferenceDocument
 from service.reference.read import read
 from service.reference.snippets import BASE_URL
 
@@ -107,7 +107,7 @@ def _name_headings(tokens: Sequence[Token]) -> None:
             token.attrSet("id", tokens[i + 1].content.lower().replace(" ", "-"))
 
 
-def _navigation(reference: Reference) -> str:
+def _navigation(reference: ReferenceDocument) -> str:
     groups = "".join(
         f"<h2>{group.name}</h2><ul>"
         + "".join(

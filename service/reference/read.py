@@ -18,16 +18,16 @@ from service.openapi.components import REF, Schema, branches
 from service.openapi.statuses import CODES, MEANINGS, REASONS
 from service.reference.model import (
     Body,
-    Code,
+    DocumentedCode,
     Example,
-    Failure,
     Field,
-    Group,
     Limit,
     NamedType,
     Operation,
+    OperationFailure,
+    OperationGroup,
     Phrase,
-    Reference,
+    ReferenceDocument,
     TypeLink,
 )
 
@@ -39,7 +39,7 @@ _ABSENT = re.compile(r"\s*\bAbsent means (?:that )?(.+?)\.(?=\s|$)")
 
 
 @cache
-def read() -> Reference:
+def read() -> ReferenceDocument:
     """The reference of this release, built once: it takes a tenth of a second."""
     document = build()
     types = {name: _named_type(name, schema) for name, schema in document["components"]["schemas"].items()}
@@ -48,16 +48,16 @@ def read() -> Reference:
         for path, methods in document["paths"].items()
         for method, node in methods.items()
     ]
-    return Reference(
+    return ReferenceDocument(
         title=document["info"]["title"],
         version=document["info"]["version"],
         description=document["info"]["description"],
         groups=tuple(
-            Group(tag["name"], tag["description"], tuple(o for name, o in operations if name == tag["name"]))
+            OperationGroup(tag["name"], tag["description"], tuple(o for name, o in operations if name == tag["name"]))
             for tag in document["tags"]
         ),
         types=tuple(types[name] for name in sorted(types) if name not in _shown_once(document)),
-        codes=tuple(Code(code, status, MEANINGS[code]) for status, codes in CODES.items() for code in codes),
+        codes=tuple(DocumentedCode(code, status, MEANINGS[code]) for status, codes in CODES.items() for code in codes),
         limits=_limits(),
     )
 
@@ -149,10 +149,10 @@ def _bodies(node: Node, types: dict[str, NamedType]) -> tuple[Body, ...]:
     )
 
 
-def _failure(status: int, response: Node, types: dict[str, NamedType]) -> Failure:
+def _failure(status: int, response: Node, types: dict[str, NamedType]) -> OperationFailure:
     (body,) = _bodies(response, types)
     has_code = body.type is not None and any(field.name == "error" for field in body.type.fields)
-    return Failure(status, REASONS[status], CODES[status] if has_code else (), body)
+    return OperationFailure(status, REASONS[status], CODES[status] if has_code else (), body)
 
 
 def _limits() -> tuple[Limit, ...]:
