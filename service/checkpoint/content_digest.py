@@ -20,7 +20,7 @@ DECISIVE = (
 PIECE_BYTES = 64 << 20
 BLOCK_BYTES = 1 << 20
 
-Piece = tuple[Path, int]
+FilePiece = tuple[Path, int]
 """A file, and where in it the piece starts."""
 
 
@@ -40,11 +40,11 @@ def content_digest(folder: Path, num_threads: int) -> bytes:
     return _joined(folder, pieces, digests)
 
 
-def _pieces(path: Path) -> Iterator[Piece]:
+def _pieces(path: Path) -> Iterator[FilePiece]:
     yield from ((path, start) for start in range(0, max(path.stat().st_size, 1), PIECE_BYTES))
 
 
-def _hash(piece: Piece) -> bytes:
+def _hash(piece: FilePiece) -> bytes:
     path, start = piece
     digest, block = hashlib.sha256(), bytearray(BLOCK_BYTES)
     with path.open("rb", buffering=0) as file:
@@ -56,7 +56,7 @@ def _hash(piece: Piece) -> bytes:
     return digest.digest()
 
 
-def _joined(folder: Path, pieces: Sequence[Piece], digests: Sequence[bytes]) -> bytes:
+def _joined(folder: Path, pieces: Sequence[FilePiece], digests: Sequence[bytes]) -> bytes:
     whole = hashlib.sha256()
     for (path, start), digest in zip(pieces, digests, strict=True):
         whole.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0{start}\0".encode() + digest)
