@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from service.media.resize.image_rule import PixelRule
 from tests.builders import image_file, noise
 from tests.conftest import children_of
 from tests.service.decode import misbehaving
+from tests.service.decode.starter import starter
 
 MEDIA = Path(__file__).parents[2] / "models" / "golden" / "oracle" / "media"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
@@ -37,19 +38,9 @@ Start = Callable[..., ProcessDecoder]
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    started: list[ProcessDecoder] = []
-
-    def start(
-        *, num_workers: int = 1, deadline_s: float = 10, command: Sequence[str] = ProcessDecoder.command
-    ) -> ProcessDecoder:
-        monkeypatch.setattr(ProcessDecoder, "command", command)
-        limits = {"num_workers": num_workers, "num_early": num_workers + 1, "max_bytes": 64 << 20}
-        started.append(ProcessDecoder(**limits, deadline_s=deadline_s))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
+    limits = {"num_workers": 1, "num_early": 2, "max_bytes": 64 << 20, "deadline_s": 10}
+    with starter(ProcessDecoder, monkeypatch, **limits) as start:
+        yield start
 
 
 def item(side: int, seed: int = 0) -> ImageFile:
@@ -71,7 +62,7 @@ def test_a_process_gives_the_pixels_of_a_thread(start: Start) -> None:
                 one = open_image((MEDIA / name).read_bytes(), DecodeLimits(), PixelRule(), options=options)
                 assert np.array_equal((await decoder.pixels(one)).reshape(*one.size, 3), load_pixels(one)), name
 
-    decoder = start(num_workers=2)
+    decoder = start(num_workers=2, num_early=3)
     asyncio.run(story())
 
 
@@ -124,7 +115,7 @@ def test_an_image_that_breaks_its_process_is_refused_and_the_others_are_answered
     if "4 << 30" in what:
         what = f"try:\n    {what}\nexcept MemoryError:\n    return b''"
     before = replaced(reason)
-    decoder = start(num_workers=2, deadline_s=1, command=misbehaving.image_worker(tmp_path, what))
+    decoder = start(num_workers=2, num_early=3, deadline_s=1, command=misbehaving.image_worker(tmp_path, what))
     asyncio.run(story())
     assert replaced(reason) - before == num_replaced
     assert capfd.readouterr().err == ""

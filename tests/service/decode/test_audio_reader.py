@@ -1,46 +1,20 @@
-"""Audio files are decoded in processes that can be killed; what they say, what they give, and what they refuse."""
-
-import asyncio
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+"""Audio files: what they say, what they give, and what is refused."""
 
 import av
 import numpy as np
 import pytest
 
 from service.decode.audio_reader import read_info, read_samples
-from service.decode.av_decoder import AudioDecoder
 from service.decode.container_reader import UnreadableFileError
-from service.errors import MediaError
-from service.media.audio.audio_file import AudioRule, OpenAudio, audio_format
-from service.media.audio.samples import SLACK_S, Audio, samples_of
+from service.media.audio.audio_file import AudioRule, audio_format
+from service.media.audio.samples import SLACK_S
 from service.media.error_location import ErrorLocation
 from tests.models.audio.audios import FILES, decoded, encode, tone
 from tests.models.audio.checkpoints import RATE_HZ
-from tests.service.decode import misbehaving
 
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
 PLACE = ErrorLocation("inputs[3].content[0].input_audio", 3)
 RULE = AudioRule(rate_hz=RATE_HZ)
 MANY = 10**7
-
-Start = Callable[..., AudioDecoder]
-
-
-@pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    started: list[AudioDecoder] = []
-
-    def start(*, deadline_s: float = 20, command: Sequence[str] = AudioDecoder.command) -> AudioDecoder:
-        monkeypatch.setattr(AudioDecoder, "command", command)
-        started.append(AudioDecoder(num_workers=1, max_bytes=128 << 20, deadline_s=deadline_s, max_duration_s=60))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
 
 
 @pytest.mark.parametrize(("container", "codec"), FILES)
@@ -126,42 +100,3 @@ def test_samples_that_are_no_numbers_are_refused(value: float) -> None:
     broken = plain[:place] + np.float32(value).tobytes() + plain[place + 4 :]
     with pytest.raises(UnreadableFileError):
         read_samples(broken, "wav", RULE, MANY)
-
-
-def test_a_process_says_and_gives_what_the_reader_does(start: Start) -> None:
-    encoded, decoder = encode(tone(0.9), "flac", "flac"), start()
-    info = asyncio.run(decoder.info(encoded, "flac", PLACE))
-    assert info == read_info(encoded, "flac", 60)
-    slot = asyncio.run(decoder.slot(Audio.of(OpenAudio(encoded, "flac", info, b""), RULE)))
-    assert np.array_equal(samples_of(slot.data), tone(0.9)[0])
-
-
-@pytest.mark.parametrize("encoded", [b"", b"RIFF\x20\0\0\0WAVE", b"RIFF" + bytes(4) + b"WAVEfmt " + bytes(200)])
-def test_a_file_that_is_none_names_its_place(start: Start, encoded: bytes) -> None:
-    with pytest.raises(MediaError) as caught:
-        asyncio.run(start().info(encoded, "wav", PLACE))
-    error = caught.value
-    assert (error.code, error.param, error.index) == ("media_undecodable", PLACE.param, 3)
-    assert "cannot be decoded" in error.message
-
-
-@LINUX
-@pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        ("os.abort()", "damaged"),
-        ("time.sleep(60)", "within 2 s"),
-        ("held = [bytes(1 << 20) for _ in range(4096)]", "damaged"),
-        ("return (Path('/etc/hostname').read_bytes(), decode(task))[1]", "damaged"),
-        ("return (socket.socket(), decode(task))[1]", "damaged"),
-    ],
-)
-def test_a_file_that_breaks_its_process_fails_alone(start: Start, tmp_path: Path, what: str, words: str) -> None:
-    encoded = encode(tone(0.2))
-    decoder = start(deadline_s=2, command=misbehaving.av_worker(tmp_path, "audio", what))
-    began_s = time.monotonic()
-    with pytest.raises(MediaError, match=words):
-        asyncio.run(decoder.info(encoded + b"BAD", "wav", PLACE))
-    assert time.monotonic() - began_s < 30
-    assert asyncio.run(decoder.info(encoded, "wav", PLACE)).duration_s == pytest.approx(0.2)
-    assert decoder.room.num_bytes_taken == 0
