@@ -7,6 +7,7 @@ import pytest
 
 from service.engine.startup.self_check import check_forward
 from tests.conftest import TOLERANCE
+from tests.models.special_texts import check_special_texts
 from tests.models.text.checkpoints import RECIPES
 from tests.models.text.conftest import Served
 from tests.models.text.texts import LONG, TEXTS
@@ -67,9 +68,4 @@ def test_the_check_at_start_passes(family: Served) -> None:
 
 
 def test_no_text_becomes_a_special_token(family: Served) -> None:
-    for token_id in family.profile.protected:
-        name = family.tokenizer.id_to_token(token_id)
-        assert name is not None
-        for text in (name, f"a{name}b", f" {name} ", name * 3, name.upper(), f"{name[0]} {name[1:]}"):
-            body = family.tokenizer.encode(text).ids
-            assert set(body).isdisjoint(family.profile.protected), f"{text!r} became {body}"
+    check_special_texts(family.tokenizer, family.profile)

@@ -18,6 +18,7 @@ from service.media.image.read_options import ImageReadOptions
 from service.model.architectures import load_model
 from service.model.two_tower.two_tower import TwoTower, image_inputs
 from tests.conftest import TOLERANCE
+from tests.models.special_texts import check_special_texts
 from tests.models.two_tower.captions import CAPTIONS, LONG
 from tests.models.two_tower.checkpoints import RECIPES
 from tests.models.two_tower.conftest import Served
@@ -115,9 +116,4 @@ def test_a_check_that_the_forward_fails_stops_the_start(two_towers: Callable[[st
 
 def test_no_text_becomes_a_special_token(family: Served) -> None:
     assert set(family.tokenizer.tail_token_ids) <= set(family.profile.protected)
-    for token_id in family.profile.protected:
-        name = family.tokenizer.id_to_token(token_id)
-        assert name is not None
-        for text in (name, f"a{name}b", f" {name} ", name * 3, name.upper(), f"{name[0]} {name[1:]}"):
-            body = family.tokenizer.encode(text).ids
-            assert set(body).isdisjoint(family.profile.protected), f"{text!r} became {body}"
+    check_special_texts(family.tokenizer, family.profile)

@@ -15,15 +15,7 @@ from service.media.features.safetensors_file import write_safetensors
 from service.media.features.tensor import Tensor
 from service.media.item import ITEM_BYTES, TensorDtype
 from tests.builders import npy_bytes
-from tests.service.media.features.sent_features import (
-    PARAM,
-    ROWS,
-    WIDTH,
-    numbers,
-    opened,
-    refusal,
-    safetensors,
-)
+from tests.service.media.features.sent_features import PARAM, ROWS, WIDTH, numbers, opened, refusal, safetensors
 
 Mutation = Callable[[np.random.Generator, bytes], bytes]
 

@@ -12,14 +12,7 @@ import torch
 from safetensors.torch import save as save_safetensors
 
 from tests.builders import npy_bytes
-from tests.service.media.features.sent_features import (
-    ROWS,
-    WIDTH,
-    numbers,
-    opened,
-    refusal,
-    safetensors,
-)
+from tests.service.media.features.sent_features import ROWS, WIDTH, numbers, opened, refusal, safetensors
 
 
 def saved_by_torch(**options: Any) -> bytes:
