@@ -5,7 +5,7 @@ import { createEmbedding, embed } from "../cenote/index.js";
 import type { CohereErrorResponse, EmbeddingRequest, ErrorBody, ErrorCode, ErrorResponse } from "../cenote/index.js";
 import { DIMENSIONS, fused, INSTRUCTION } from "./vectors.js";
 
-const NO_PICTURE = "data:image/png;base64,bm90IGEgcGljdHVyZQ==";
+const NO_IMAGE = "data:image/png;base64,bm90IGEgcGljdHVyZQ==";
 
 export async function errorsAreTyped(client: Client): Promise<void> {
   const { error, response } = await createEmbedding({ client, body: { input: "x", dimensions: 4096 } });
@@ -24,11 +24,11 @@ export async function errorsAreTyped(client: Client): Promise<void> {
 
 export async function itemsHaveErrorsOfTheirOwn(
   client: Client,
-  picture: string,
+  image: string,
   want: readonly number[],
 ): Promise<void> {
   const body: EmbeddingRequest = {
-    inputs: [{ content: fused(NO_PICTURE) }, { content: fused(picture) }],
+    inputs: [{ content: fused(NO_IMAGE) }, { content: fused(image) }],
     instruction: INSTRUCTION,
     dimensions: DIMENSIONS,
     on_error: "per_item",

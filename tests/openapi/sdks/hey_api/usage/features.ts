@@ -1,13 +1,13 @@
-/** Vision features of a picture, computed once and posted back in its place. */
+/** Vision features of an image, computed once and posted back in its place. */
 import { assert, assertClose, isType, numbersOf } from "../assertions.js";
 import type { Client } from "../cenote/client/index.js";
 import { createImageEmbeds } from "../cenote/index.js";
 import type { Conversation, EmbedDtype, ImageEmbedsPart, ImageEmbedsResponse, ImageUrlPart } from "../cenote/index.js";
 import { DIMENSIONS, embedding, INSTRUCTION } from "./vectors.js";
 
-/** The features of one picture, as the part to post back. */
-async function features(client: Client, picture: string): Promise<ImageEmbedsPart> {
-  const images: ImageUrlPart[] = [{ type: "image_url", image_url: { url: picture } }];
+/** The features of one image, as the part to post back. */
+async function features(client: Client, image: string): Promise<ImageEmbedsPart> {
+  const images: ImageUrlPart[] = [{ type: "image_url", image_url: { url: image } }];
   const { data } = await createImageEmbeds({ client, body: { images, embed_dtype: "float32" } });
   isType<ImageEmbedsResponse | undefined>()(data);
   const [entry] = data?.data ?? [];
@@ -18,10 +18,10 @@ async function features(client: Client, picture: string): Promise<ImageEmbedsPar
   return entry.part;
 }
 
-export async function featuresGiveTheSame(client: Client, picture: string, want: readonly number[]): Promise<void> {
+export async function featuresGiveTheSame(client: Client, image: string, want: readonly number[]): Promise<void> {
   const turns: Conversation = [
     { role: "system", content: [{ type: "text", text: INSTRUCTION }] },
-    { role: "user", content: [await features(client, picture), { type: "text", text: "a red circle" }] },
+    { role: "user", content: [await features(client, image), { type: "text", text: "a red circle" }] },
   ];
   assertClose(numbersOf(await embedding(client, { messages: turns, dimensions: DIMENSIONS })), want);
 }

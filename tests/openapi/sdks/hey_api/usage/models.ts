@@ -10,5 +10,5 @@ export async function modelsAreTyped(client: Client): Promise<void> {
   assert(data !== undefined, `a card of ${model_id}`);
   isType<"last_token" | "mean" | "cls" | "multi_vector">()(data.pooling);
   isType<number[] | null>()(data.matryoshka_dimensions);
-  assert(data.modalities.includes("image"), "pictures are taken");
+  assert(data.modalities.includes("image"), "images are taken");
 }

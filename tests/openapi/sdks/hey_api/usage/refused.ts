@@ -12,17 +12,17 @@ import type { ContentPart } from "../cenote/index.js";
 import { fused } from "./vectors.js";
 
 /** Never run: each line is an error, or the comment above it is. */
-export async function wrongRequestsDoNotCompile(client: Client, picture: string): Promise<void> {
+export async function wrongRequestsDoNotCompile(client: Client, image: string): Promise<void> {
   // @ts-expect-error a part is an object
   await createEmbedding({ client, body: { inputs: [{ content: ["a bare text"] }] } });
   // @ts-expect-error there is no such part
-  await createEmbedding({ client, body: { inputs: [{ content: [{ type: "audio", audio: picture }] }] } });
+  await createEmbedding({ client, body: { inputs: [{ content: [{ type: "audio", audio: image }] }] } });
   // @ts-expect-error a text part holds `text`
-  await createEmbedding({ client, body: { inputs: [{ content: [{ type: "text", image_url: picture }] }] } });
+  await createEmbedding({ client, body: { inputs: [{ content: [{ type: "text", image_url: image }] }] } });
   // @ts-expect-error a part says its type
   await createEmbedding({ client, body: { inputs: [{ content: [{ text: "x" }] }] } });
   // @ts-expect-error nobody has this role
-  await createEmbedding({ client, body: { messages: [{ role: "robot", content: fused(picture) }] } });
+  await createEmbedding({ client, body: { messages: [{ role: "robot", content: fused(image) }] } });
   // @ts-expect-error vectors are not written so
   await createEmbedding({ client, body: { input: "x", encoding_format: "float16" } });
   // @ts-expect-error token ids are not taken

@@ -14,11 +14,11 @@ async function tokenized(client: Client, body: TokenizeRequest): Promise<Tokeniz
   return data;
 }
 
-export async function tokensOfAPictureAreCounted(client: Client, picture: string): Promise<void> {
-  const tokens = await tokenized(client, { inputs: [{ content: fused(picture) }] });
+export async function tokensOfAnImageAreCounted(client: Client, image: string): Promise<void> {
+  const tokens = await tokenized(client, { inputs: [{ content: fused(image) }] });
   const [entry] = tokens.data;
   assert(entry !== undefined && entry.count === tokens.count, "one input");
-  assert(entry.image_tokens > 0 && entry.image_tokens < entry.count, "some stand for the picture");
+  assert(entry.image_tokens > 0 && entry.image_tokens < entry.count, "some stand for the image");
   assert(tokens.token_strs === null, "no text that nobody asked for");
 }
 

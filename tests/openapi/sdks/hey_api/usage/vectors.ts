@@ -1,4 +1,4 @@
-/** Vectors of a picture with a text, in every form in which they can be asked for and answered. */
+/** Vectors of an image with a text, in every form in which they can be asked for and answered. */
 import { assert, assertClose, assertUnitVector, isType, numbersOf } from "../assertions.js";
 import type { Client } from "../cenote/client/index.js";
 import { createEmbedding, embed } from "../cenote/index.js";
@@ -13,10 +13,10 @@ import type {
 export const INSTRUCTION = "Represent the colors of the image.";
 export const DIMENSIONS = 64;
 
-/** A picture and a text, in this order. */
-export function fused(picture: string): ContentParts {
+/** An image and a text, in this order. */
+export function fused(image: string): ContentParts {
   return [
-    { type: "image_url", image_url: { url: picture } },
+    { type: "image_url", image_url: { url: image } },
     { type: "text", text: "a red circle" },
   ];
 }
@@ -36,35 +36,35 @@ export async function embedding(client: Client, body: EmbeddingRequest): Promise
   return entry.embedding;
 }
 
-export async function inputsGiveAVector(client: Client, picture: string): Promise<readonly number[]> {
-  const inputs = [{ content: fused(picture) }];
+export async function inputsGiveAVector(client: Client, image: string): Promise<readonly number[]> {
+  const inputs = [{ content: fused(image) }];
   const numbers = await embedding(client, { inputs, instruction: INSTRUCTION, dimensions: DIMENSIONS });
   assert(typeof numbers !== "string", "numbers when nothing is said");
   assertUnitVector(numbers, DIMENSIONS);
   return numbers;
 }
 
-export async function base64HoldsTheSame(client: Client, picture: string, want: readonly number[]): Promise<void> {
-  const body = { inputs: [{ content: fused(picture) }], instruction: INSTRUCTION, dimensions: DIMENSIONS };
+export async function base64HoldsTheSame(client: Client, image: string, want: readonly number[]): Promise<void> {
+  const body = { inputs: [{ content: fused(image) }], instruction: INSTRUCTION, dimensions: DIMENSIONS };
   const written = await embedding(client, { ...body, encoding_format: "base64" });
   assert(typeof written === "string", "base64 when asked for");
   assertClose(numbersOf(written), want);
 }
 
-export async function messagesGiveTheSame(client: Client, picture: string, want: readonly number[]): Promise<void> {
+export async function messagesGiveTheSame(client: Client, image: string, want: readonly number[]): Promise<void> {
   const turns: Conversation = [
     { role: "system", content: [{ type: "text", text: INSTRUCTION }] },
-    { role: "user", content: fused(picture) },
+    { role: "user", content: fused(image) },
   ];
   assertClose(numbersOf(await embedding(client, { messages: turns, dimensions: DIMENSIONS })), want);
   assertClose(numbersOf(await embedding(client, { messages: [turns], dimensions: DIMENSIONS })), want);
 }
 
-export async function cohereGivesTheSame(client: Client, picture: string, want: readonly number[]): Promise<void> {
+export async function cohereGivesTheSame(client: Client, image: string, want: readonly number[]): Promise<void> {
   const { data } = await embed({
     client,
     body: {
-      inputs: [{ content: fused(picture) }],
+      inputs: [{ content: fused(image) }],
       instruction: INSTRUCTION,
       output_dimension: DIMENSIONS,
       embedding_types: ["float", "ubinary"],

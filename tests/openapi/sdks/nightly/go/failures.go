@@ -10,7 +10,7 @@ import (
 	"example.org/cenote/cenote"
 )
 
-const noPicture = "data:image/png;base64,bm90IGEgcGljdHVyZQ=="
+const noImage = "data:image/png;base64,bm90IGEgcGljdHVyZQ=="
 
 func errorsAreTyped(client *cenote.APIClient) {
 	request := cenote.NewEmbeddingRequest()
@@ -26,9 +26,9 @@ func errorsAreTyped(client *cenote.APIClient) {
 	check(code == cenote.INVALID_DIMENSIONS && body.Error.GetParam() == "dimensions", "%s", body.Error.Message)
 }
 
-func itemsHaveErrorsOfTheirOwn(client *cenote.APIClient, picture string, want []float32) {
+func itemsHaveErrorsOfTheirOwn(client *cenote.APIClient, image string, want []float32) {
 	request := cenote.NewEmbeddingRequest()
-	request.SetInputs([]cenote.InputItem{*cenote.NewInputItem(fused(noPicture)), *cenote.NewInputItem(fused(picture))})
+	request.SetInputs([]cenote.InputItem{*cenote.NewInputItem(fused(noImage)), *cenote.NewInputItem(fused(image))})
 	request.SetInstruction(instruction)
 	request.SetDimensions(dimensions)
 	request.SetOnError(cenote.PER_ITEM)

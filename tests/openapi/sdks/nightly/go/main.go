@@ -1,4 +1,4 @@
-// A program written against the generated module, as a user would: `usage URL PICTURE`.
+// A program written against the generated module, as a user would: `usage URL IMAGE`.
 //
 // Every field is read into a variable whose type is written out, so that it compiles only while the types are as a
 // reader of the document expects. Run, it holds the answers against each other.
@@ -16,18 +16,18 @@ import (
 
 func main() {
 	bytes, err := os.ReadFile(os.Args[2])
-	check(err == nil, "a picture, not %v", err)
-	picture := "data:image/png;base64," + base64.StdEncoding.EncodeToString(bytes)
+	check(err == nil, "an image, not %v", err)
+	image := "data:image/png;base64," + base64.StdEncoding.EncodeToString(bytes)
 	configuration := cenote.NewConfiguration()
 	configuration.Servers = cenote.ServerConfigurations{{URL: os.Args[1]}}
 	client := cenote.NewAPIClient(configuration)
-	want := inputsGiveAVector(client, picture)
-	messagesGiveTheSame(client, picture, want)
-	cohereGivesTheSame(client, picture, want)
-	featuresGiveTheSame(client, picture, want)
-	tokensOfAPictureAreCounted(client, picture)
+	want := inputsGiveAVector(client, image)
+	messagesGiveTheSame(client, image, want)
+	cohereGivesTheSame(client, image, want)
+	featuresGiveTheSame(client, image, want)
+	tokensOfAnImageAreCounted(client, image)
 	tokensAreTextAgain(client)
 	errorsAreTyped(client)
-	itemsHaveErrorsOfTheirOwn(client, picture, want)
+	itemsHaveErrorsOfTheirOwn(client, image, want)
 	modelsAreTyped(client)
 }

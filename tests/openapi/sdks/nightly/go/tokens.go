@@ -17,13 +17,13 @@ func tokenized(client *cenote.APIClient, request *cenote.TokenizeRequest) *cenot
 	return answer
 }
 
-func tokensOfAPictureAreCounted(client *cenote.APIClient, picture string) {
+func tokensOfAnImageAreCounted(client *cenote.APIClient, image string) {
 	request := cenote.NewTokenizeRequest()
-	request.SetInputs([]cenote.InputItem{*cenote.NewInputItem(fused(picture))})
+	request.SetInputs([]cenote.InputItem{*cenote.NewInputItem(fused(image))})
 	answer := tokenized(client, request)
 	var data []cenote.TokenizeData = answer.Data
 	check(len(data) == 1 && data[0].Count == answer.Count, "one input")
-	check(0 < data[0].ImageTokens && data[0].ImageTokens < answer.Count, "some stand for the picture")
+	check(0 < data[0].ImageTokens && data[0].ImageTokens < answer.Count, "some stand for the image")
 	check(answer.TokenStrs == nil, "no text that nobody asked for")
 }
 

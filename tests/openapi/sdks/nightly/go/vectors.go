@@ -1,4 +1,4 @@
-// Vectors of a picture with a text, in every form in which they can be asked for.
+// Vectors of an image with a text, in every form in which they can be asked for.
 
 package main
 
@@ -18,16 +18,16 @@ func text(words string) cenote.ContentPart {
 	return cenote.TextPartAsContentPart(cenote.NewTextPart("text", words))
 }
 
-func imagePart(picture string) cenote.ImageUrlPart {
-	image := cenote.NewImageUrlPart("image_url")
-	image.SetImageUrl(*cenote.NewImageUrl(picture))
-	return *image
+func imagePart(image string) cenote.ImageUrlPart {
+	part := cenote.NewImageUrlPart("image_url")
+	part.SetImageUrl(*cenote.NewImageUrl(image))
+	return *part
 }
 
-// fused is a picture and a text, in this order.
-func fused(picture string) []cenote.ContentPart {
-	image := imagePart(picture)
-	return []cenote.ContentPart{cenote.ImageUrlPartAsContentPart(&image), text("a red circle")}
+// fused is an image and a text, in this order.
+func fused(image string) []cenote.ContentPart {
+	part := imagePart(image)
+	return []cenote.ContentPart{cenote.ImageUrlPartAsContentPart(&part), text("a red circle")}
 }
 
 // vector is the only one of an answer.
@@ -36,15 +36,15 @@ func vector(client *cenote.APIClient, request *cenote.EmbeddingRequest) []float3
 	answer, _, err := client.EmbeddingsAPI.CreateEmbedding(context.Background()).EmbeddingRequest(*request).Execute()
 	check(err == nil, "an answer, not %v", err)
 	var usage cenote.Usage = answer.Usage
-	check(usage.ImageTokens > 0, "a picture was read")
+	check(usage.ImageTokens > 0, "an image was read")
 	var data []cenote.EmbeddingData = answer.Data
 	check(len(data) == 1 && data[0].Index == 0, "one vector, not %d", len(data))
 	return data[0].Embedding
 }
 
-func inputsGiveAVector(client *cenote.APIClient, picture string) []float32 {
+func inputsGiveAVector(client *cenote.APIClient, image string) []float32 {
 	request := cenote.NewEmbeddingRequest()
-	request.SetInputs([]cenote.InputItem{*cenote.NewInputItem(fused(picture))})
+	request.SetInputs([]cenote.InputItem{*cenote.NewInputItem(fused(image))})
 	request.SetInstruction(instruction)
 	numbers := vector(client, request)
 	square := 0.0
@@ -55,19 +55,19 @@ func inputsGiveAVector(client *cenote.APIClient, picture string) []float32 {
 	return numbers
 }
 
-func messagesGiveTheSame(client *cenote.APIClient, picture string, want []float32) {
+func messagesGiveTheSame(client *cenote.APIClient, image string, want []float32) {
 	system := []cenote.ContentPart{text(instruction)}
 	request := cenote.NewEmbeddingRequest()
 	request.SetMessages([]cenote.Message{
 		*cenote.NewMessage(cenote.SYSTEM, system),
-		*cenote.NewMessage(cenote.USER, fused(picture)),
+		*cenote.NewMessage(cenote.USER, fused(image)),
 	})
 	checkClose(vector(client, request), want)
 }
 
-func cohereGivesTheSame(client *cenote.APIClient, picture string, want []float32) {
+func cohereGivesTheSame(client *cenote.APIClient, image string, want []float32) {
 	request := cenote.NewCohereEmbedRequest()
-	request.SetInputs([]cenote.InputItem{*cenote.NewInputItem(fused(picture))})
+	request.SetInputs([]cenote.InputItem{*cenote.NewInputItem(fused(image))})
 	request.SetInstruction(instruction)
 	request.SetOutputDimension(dimensions)
 	request.SetEmbeddingTypes([]cenote.CohereEmbeddingType{cenote.FLOAT, cenote.UBINARY})

@@ -12,7 +12,7 @@ import java.util.List;
 
 /** Errors: of a whole request, and of one item beside others that are well. */
 final class Failures {
-  private static final String NO_PICTURE = "data:image/png;base64,bm90IGEgcGljdHVyZQ==";
+  private static final String NO_IMAGE = "data:image/png;base64,bm90IGEgcGljdHVyZQ==";
 
   private final EmbeddingsApi embeddings;
 
@@ -33,10 +33,10 @@ final class Failures {
     }
   }
 
-  void itemsHaveErrorsOfTheirOwn(String picture, List<Float> want) throws ApiException {
+  void itemsHaveErrorsOfTheirOwn(String image, List<Float> want) throws ApiException {
     EmbeddingRequest request = new EmbeddingRequest().instruction(Parts.INSTRUCTION).dimensions(Parts.DIMENSIONS);
-    request.addInputsItem(new InputItem().content(Parts.fused(NO_PICTURE)));
-    request.addInputsItem(new InputItem().content(Parts.fused(picture)));
+    request.addInputsItem(new InputItem().content(Parts.fused(NO_IMAGE)));
+    request.addInputsItem(new InputItem().content(Parts.fused(image)));
     List<EmbeddingData> data = embeddings.createEmbedding(request.onError(OnError.PER_ITEM)).getData();
     Checks.check(data.size() == 2, "an entry for each");
     ErrorBody error = data.get(0).getError();

@@ -11,7 +11,7 @@ import cenote.model.Message;
 import cenote.model.Role;
 import java.util.List;
 
-/** Vision features of a picture, computed once and posted back in its place. */
+/** Vision features of an image, computed once and posted back in its place. */
 final class Features {
   private final EmbeddingsApi embeddings;
   private final Vectors vectors;
@@ -21,21 +21,21 @@ final class Features {
     this.vectors = vectors;
   }
 
-  /** The features of one picture, as the part to post back. */
-  private ImageEmbedsPart features(String picture) throws ApiException {
-    ImageEmbedsRequest request = new ImageEmbedsRequest().addImagesItem(Parts.image(picture));
+  /** The features of one image, as the part to post back. */
+  private ImageEmbedsPart features(String image) throws ApiException {
+    ImageEmbedsRequest request = new ImageEmbedsRequest().addImagesItem(Parts.image(image));
     ImageEmbedsResponse answer = embeddings.createImageEmbeds(request.embedDtype(EmbedDtype.FLOAT32));
     List<ImageEmbedsData> data = answer.getData();
-    Checks.check(data.size() == 1, "one picture");
+    Checks.check(data.size() == 1, "one image");
     List<Integer> shape = data.get(0).getShape();
     Checks.check(shape.get(0).equals(answer.getUsage().getImageTokens()), "a row for each visual token");
     Checks.check(data.get(0).getDtype() == EmbedDtype.FLOAT32, "the number format that was asked for");
     return data.get(0).getPart();
   }
 
-  void featuresGiveTheSame(String picture, List<Float> want) throws ApiException {
+  void featuresGiveTheSame(String image, List<Float> want) throws ApiException {
     Message system = new Message().role(Role.SYSTEM).addContentItem(Parts.text(Parts.INSTRUCTION));
-    Message user = new Message().role(Role.USER).addContentItem(new ContentPart(features(picture)));
+    Message user = new Message().role(Role.USER).addContentItem(new ContentPart(features(image)));
     user.addContentItem(Parts.text("a red circle"));
     Checks.checkClose(vectors.vector(new EmbeddingRequest().messages(List.of(system, user))), want);
   }

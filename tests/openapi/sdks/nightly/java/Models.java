@@ -13,6 +13,6 @@ final class Models {
 
   void modelsAreTyped() throws ApiException {
     ModelCard card = models.getModel(models.listModels().getData().get(0).getId());
-    Checks.check(card.getModalities().contains(Modality.IMAGE), "pictures are taken");
+    Checks.check(card.getModalities().contains(Modality.IMAGE), "images are taken");
   }
 }

@@ -15,12 +15,12 @@ final class Parts {
     return new ContentPart(new TextPart().type(TextPart.TypeEnum.TEXT).text(text));
   }
 
-  static ImageUrlPart image(String picture) {
-    return new ImageUrlPart().type(ImageUrlPart.TypeEnum.IMAGE_URL).imageUrl(new ImageUrl().url(picture));
+  static ImageUrlPart image(String image) {
+    return new ImageUrlPart().type(ImageUrlPart.TypeEnum.IMAGE_URL).imageUrl(new ImageUrl().url(image));
   }
 
-  /** A picture and a text, in this order. */
-  static List<ContentPart> fused(String picture) {
-    return List.of(new ContentPart(image(picture)), text("a red circle"));
+  /** An image and a text, in this order. */
+  static List<ContentPart> fused(String image) {
+    return List.of(new ContentPart(image(image)), text("a red circle"));
   }
 }

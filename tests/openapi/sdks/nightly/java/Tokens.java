@@ -23,13 +23,13 @@ final class Tokens {
     return answer;
   }
 
-  void tokensOfAPictureAreCounted(String picture) throws ApiException {
-    InputItem item = new InputItem().content(Parts.fused(picture));
+  void tokensOfAnImageAreCounted(String image) throws ApiException {
+    InputItem item = new InputItem().content(Parts.fused(image));
     TokenizeResponse answer = tokenized(new TokenizeRequest().addInputsItem(item));
     List<TokenizeData> data = answer.getData();
     Checks.check(data.size() == 1 && data.get(0).getCount().equals(answer.getCount()), "one input");
     int imageTokens = data.get(0).getImageTokens();
-    Checks.check(imageTokens > 0 && imageTokens < answer.getCount(), "some stand for the picture");
+    Checks.check(imageTokens > 0 && imageTokens < answer.getCount(), "some stand for the image");
     Checks.check(answer.getTokenStrs() == null, "no text that nobody asked for");
   }
 

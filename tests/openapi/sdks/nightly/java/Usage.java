@@ -8,7 +8,7 @@ import java.util.Base64;
 import java.util.List;
 
 /**
- * A program written against the generated classes, as a user would: {@code java Usage URL PICTURE}.
+ * A program written against the generated classes, as a user would: {@code java Usage URL IMAGE}.
  *
  * <p>Every field is read into a variable of the type that a reader of the document expects. Run, the program holds the
  * answers against each other.
@@ -21,21 +21,21 @@ public final class Usage {
 
   public static void main(String[] arguments) throws Exception {
     byte[] bytes = Files.readAllBytes(Path.of(arguments[1]));
-    String picture = "data:image/png;base64," + Base64.getEncoder().encodeToString(bytes);
+    String image = "data:image/png;base64," + Base64.getEncoder().encodeToString(bytes);
     ApiClient client = new ApiClient();
     client.updateBaseUri(arguments[0]);
     EmbeddingsApi embeddings = new EmbeddingsApi(client);
-    Vectors vectors = new Vectors(embeddings, picture);
+    Vectors vectors = new Vectors(embeddings, image);
     List<Float> want = vectors.inputsGiveAVector();
     vectors.messagesGiveTheSame(want);
     vectors.cohereGivesTheSame(want);
-    new Features(embeddings, vectors).featuresGiveTheSame(picture, want);
+    new Features(embeddings, vectors).featuresGiveTheSame(image, want);
     Tokens tokens = new Tokens(new TokensApi(client));
-    tokens.tokensOfAPictureAreCounted(picture);
+    tokens.tokensOfAnImageAreCounted(image);
     tokens.tokensAreTextAgain();
     Failures failures = new Failures(embeddings);
     failures.errorsAreTyped();
-    failures.itemsHaveErrorsOfTheirOwn(picture, want);
+    failures.itemsHaveErrorsOfTheirOwn(image, want);
     new Models(new ModelsApi(client)).modelsAreTyped();
   }
 }

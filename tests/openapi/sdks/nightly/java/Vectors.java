@@ -11,27 +11,27 @@ import cenote.model.Message;
 import cenote.model.Role;
 import java.util.List;
 
-/** Vectors of a picture with a text, in every form in which they can be asked for. */
+/** Vectors of an image with a text, in every form in which they can be asked for. */
 final class Vectors {
   private final EmbeddingsApi embeddings;
-  private final String picture;
+  private final String image;
 
-  Vectors(EmbeddingsApi embeddings, String picture) {
+  Vectors(EmbeddingsApi embeddings, String image) {
     this.embeddings = embeddings;
-    this.picture = picture;
+    this.image = image;
   }
 
   /** The only vector of an answer. */
   List<Float> vector(EmbeddingRequest request) throws ApiException {
     EmbeddingResponse answer = embeddings.createEmbedding(request.dimensions(Parts.DIMENSIONS));
-    Checks.check(answer.getUsage().getImageTokens() > 0, "a picture was read");
+    Checks.check(answer.getUsage().getImageTokens() > 0, "an image was read");
     List<EmbeddingData> data = answer.getData();
     Checks.check(data.size() == 1 && data.get(0).getIndex() == 0, "one vector");
     return data.get(0).getEmbedding();
   }
 
   List<Float> inputsGiveAVector() throws ApiException {
-    EmbeddingRequest request = new EmbeddingRequest().addInputsItem(new InputItem().content(Parts.fused(picture)));
+    EmbeddingRequest request = new EmbeddingRequest().addInputsItem(new InputItem().content(Parts.fused(image)));
     List<Float> numbers = vector(request.instruction(Parts.INSTRUCTION));
     double square = numbers.stream().mapToDouble(x -> x * x).sum();
     Checks.check(Math.abs(square - 1) < 1e-5, "a vector of length 1");
@@ -40,12 +40,12 @@ final class Vectors {
 
   void messagesGiveTheSame(List<Float> want) throws ApiException {
     Message system = new Message().role(Role.SYSTEM).addContentItem(Parts.text(Parts.INSTRUCTION));
-    Message user = new Message().role(Role.USER).content(Parts.fused(picture));
+    Message user = new Message().role(Role.USER).content(Parts.fused(image));
     Checks.checkClose(vector(new EmbeddingRequest().messages(List.of(system, user))), want);
   }
 
   void cohereGivesTheSame(List<Float> want) throws ApiException {
-    CohereEmbedRequest request = new CohereEmbedRequest().addInputsItem(new InputItem().content(Parts.fused(picture)));
+    CohereEmbedRequest request = new CohereEmbedRequest().addInputsItem(new InputItem().content(Parts.fused(image)));
     request.instruction(Parts.INSTRUCTION).outputDimension(Parts.DIMENSIONS);
     request.embeddingTypes(List.of(CohereEmbeddingType.FLOAT, CohereEmbeddingType.UBINARY));
     CohereEmbedResponse answer = embeddings.embed(request);

@@ -24,8 +24,8 @@ end
 IMAGE = "data:image/png;base64,#{Base64.strict_encode64(File.binread(file))}".freeze
 
 def fused(image = IMAGE)
-  picture = Cenote::ImageUrlPart.new(type: "image_url", image_url: Cenote::ImageUrl.new(url: image))
-  [picture, Cenote::TextPart.new(type: "text", text: "a red circle")]
+  part = Cenote::ImageUrlPart.new(type: "image_url", image_url: Cenote::ImageUrl.new(url: image))
+  [part, Cenote::TextPart.new(type: "text", text: "a red circle")]
 end
 
 embeddings = Cenote::EmbeddingsApi.new

@@ -1,7 +1,7 @@
 """A program written against the generated package, as a user would; mypy reads it in the strictest form.
 
 `assert_type` states what a reader of the document expects. A `type: ignore` states what must be refused: mypy reports
-one that is not needed. Run as `python -m usage URL PICTURE`, it holds the answers against each other.
+one that is not needed. Run as `python -m usage URL IMAGE`, it holds the answers against each other.
 
 Not used are raw bytes (`Accept: application/octet-stream`): of an answer with two media types the generator knows
 JSON alone, and reads every answer as that. Nor are streams: of those it makes the types of a line, and a function that
@@ -25,7 +25,7 @@ def main(url: str, image_path: str) -> None:
         vectors.cohere_gives_the_same(client, image, want)
         vectors.texts_keep_their_order(client)
         features.features_give_the_same(client, image, want)
-        tokens.tokens_of_a_image_are_counted(client, image)
+        tokens.tokens_of_an_image_are_counted(client, image)
         tokens.tokens_are_text_again(client)
         failures.errors_are_typed(client)
         failures.a_bad_item_has_its_error_in_its_own_place(client, image, want)

@@ -1,4 +1,4 @@
-"""Vision features of a picture, computed once and posted back in its place."""
+"""Vision features of an image, computed once and posted back in its place."""
 
 from typing import assert_type
 
@@ -25,7 +25,7 @@ from usage.vectors import DIMENSIONS, INSTRUCTION, assert_close, embedding
 
 
 def features(client: AuthenticatedClient, image: str) -> ImageEmbedsData:
-    """The features of one picture."""
+    """The features of one image."""
     part = ImageUrlPart(type_=ImageUrlPartType.IMAGE_URL, image_url=ImageUrl(url=image))
     body = ImageEmbedsRequest(images=[part], embed_dtype=EmbedDtype.FLOAT32)
     answer = create_image_embeds.sync(client=client, body=body)

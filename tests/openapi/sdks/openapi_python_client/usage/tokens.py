@@ -24,7 +24,7 @@ def tokens(client: AuthenticatedClient, body: TokenizeRequest) -> TokenizeRespon
     return answer
 
 
-def tokens_of_a_image_are_counted(client: AuthenticatedClient, image: str) -> None:
+def tokens_of_an_image_are_counted(client: AuthenticatedClient, image: str) -> None:
     answer = tokens(client, TokenizeRequest(inputs=[InputItem(content=fused(image))]))
     [entry] = answer.data
     assert_type(entry.image_tokens, int)

@@ -1,4 +1,4 @@
-"""Vectors of a picture with a text, in every form in which they can be asked for and answered."""
+"""Vectors of an image with a text, in every form in which they can be asked for and answered."""
 
 import array
 import base64
@@ -41,7 +41,7 @@ Content = list[
 
 
 def fused(image: str) -> Content:
-    """A picture and a text, in this order."""
+    """An image and a text, in this order."""
     part = ImageUrlPart(type_=ImageUrlPartType.IMAGE_URL, image_url=ImageUrl(url=image))
     assert_type(part.image_url, ImageUrl | str | Unset)
     return [part, TextPart(type_=TextPartType.TEXT, text="a red circle")]

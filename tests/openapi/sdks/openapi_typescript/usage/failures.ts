@@ -3,7 +3,7 @@ import { assert, assertClose, isType, numbersOf } from "../assertions.js";
 import type { Cenote, Schemas } from "./client.js";
 import { DIMENSIONS, fused, INSTRUCTION } from "./vectors.js";
 
-const NO_PICTURE = "data:image/png;base64,bm90IGEgcGljdHVyZQ==";
+const NO_IMAGE = "data:image/png;base64,bm90IGEgcGljdHVyZQ==";
 
 export async function errorsAreTyped(client: Cenote): Promise<void> {
   const { error, response } = await client.POST("/v1/embeddings", { body: { input: "x", dimensions: 4096 } });
@@ -22,11 +22,11 @@ export async function errorsAreTyped(client: Cenote): Promise<void> {
 
 export async function itemsHaveErrorsOfTheirOwn(
   client: Cenote,
-  picture: string,
+  image: string,
   want: readonly number[],
 ): Promise<void> {
   const body: Schemas["EmbeddingRequest"] = {
-    inputs: [{ content: fused(NO_PICTURE) }, { content: fused(picture) }],
+    inputs: [{ content: fused(NO_IMAGE) }, { content: fused(image) }],
     instruction: INSTRUCTION,
     dimensions: DIMENSIONS,
     on_error: "per_item",

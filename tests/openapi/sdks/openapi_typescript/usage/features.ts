@@ -1,11 +1,11 @@
-/** Vision features of a picture, computed once and posted back in its place. */
+/** Vision features of an image, computed once and posted back in its place. */
 import { assert, assertClose, isType, numbersOf } from "../assertions.js";
 import type { Cenote, Schemas } from "./client.js";
 import { DIMENSIONS, embedding, INSTRUCTION } from "./vectors.js";
 
-/** The features of one picture, as the part to post back. */
-async function features(client: Cenote, picture: string): Promise<Schemas["ImageEmbedsPart"]> {
-  const images: Schemas["ImageUrlPart"][] = [{ type: "image_url", image_url: { url: picture } }];
+/** The features of one image, as the part to post back. */
+async function features(client: Cenote, image: string): Promise<Schemas["ImageEmbedsPart"]> {
+  const images: Schemas["ImageUrlPart"][] = [{ type: "image_url", image_url: { url: image } }];
   const { data } = await client.POST("/v1/image_embeds", { body: { images, embed_dtype: "float32" } });
   isType<Schemas["ImageEmbedsResponse"] | undefined>()(data);
   const [entry] = data?.data ?? [];
@@ -16,10 +16,10 @@ async function features(client: Cenote, picture: string): Promise<Schemas["Image
   return entry.part;
 }
 
-export async function featuresGiveTheSame(client: Cenote, picture: string, want: readonly number[]): Promise<void> {
+export async function featuresGiveTheSame(client: Cenote, image: string, want: readonly number[]): Promise<void> {
   const turns: Schemas["Conversation"] = [
     { role: "system", content: [{ type: "text", text: INSTRUCTION }] },
-    { role: "user", content: [await features(client, picture), { type: "text", text: "a red circle" }] },
+    { role: "user", content: [await features(client, image), { type: "text", text: "a red circle" }] },
   ];
   assertClose(numbersOf(await embedding(client, { messages: turns, dimensions: DIMENSIONS })), want);
 }

@@ -1,5 +1,5 @@
 /**
- * A program written against the generated types, as a user would: `node usage/main.js URL PICTURE`.
+ * A program written against the generated types, as a user would: `node usage/main.js URL IMAGE`.
  *
  * `isType` states what a reader of the document expects; `@ts-expect-error` states what must be refused, and is itself
  * an error on a line that is right. Run, the program holds the answers against each other.
@@ -15,7 +15,7 @@ import { errorsAreTyped, itemsHaveErrorsOfTheirOwn } from "./failures.js";
 import { featuresGiveTheSame } from "./features.js";
 import { modelsAreTyped } from "./models.js";
 import { bytesHoldTheSame } from "./raw.js";
-import { tokensAreTextAgain, tokensOfAPictureAreCounted } from "./tokens.js";
+import { tokensAreTextAgain, tokensOfAnImageAreCounted } from "./tokens.js";
 import {
   base64HoldsTheSame,
   cohereGivesTheSame,
@@ -24,23 +24,23 @@ import {
   textsKeepTheirOrder,
 } from "./vectors.js";
 
-async function main(url: string, picturePath: string): Promise<void> {
+async function main(url: string, imagePath: string): Promise<void> {
   const client = createClient<paths, Json>({ baseUrl: url, headers: { authorization: "Bearer any" } });
-  const picture = `data:image/png;base64,${readFileSync(picturePath).toString("base64")}`;
-  const want = await inputsGiveAVector(client, picture);
-  await base64HoldsTheSame(client, picture, want);
-  await messagesGiveTheSame(client, picture, want);
-  await cohereGivesTheSame(client, picture, want);
+  const image = `data:image/png;base64,${readFileSync(imagePath).toString("base64")}`;
+  const want = await inputsGiveAVector(client, image);
+  await base64HoldsTheSame(client, image, want);
+  await messagesGiveTheSame(client, image, want);
+  await cohereGivesTheSame(client, image, want);
   await textsKeepTheirOrder(client);
-  await bytesHoldTheSame(client, picture, want);
-  await featuresGiveTheSame(client, picture, want);
-  await tokensOfAPictureAreCounted(client, picture);
+  await bytesHoldTheSame(client, image, want);
+  await featuresGiveTheSame(client, image, want);
+  await tokensOfAnImageAreCounted(client, image);
   await tokensAreTextAgain(client);
   await errorsAreTyped(client);
-  await itemsHaveErrorsOfTheirOwn(client, picture, want);
+  await itemsHaveErrorsOfTheirOwn(client, image, want);
   await modelsAreTyped(client);
 }
 
-const [, , url, picturePath] = process.argv;
-assert(url !== undefined && picturePath !== undefined, "a URL and a picture are given");
-await main(url, picturePath);
+const [, , url, imagePath] = process.argv;
+assert(url !== undefined && imagePath !== undefined, "a URL and an image are given");
+await main(url, imagePath);

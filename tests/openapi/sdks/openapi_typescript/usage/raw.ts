@@ -3,9 +3,9 @@ import { assert, assertClose, isType, numbersOf } from "../assertions.js";
 import type { Cenote } from "./client.js";
 import { DIMENSIONS, fused, INSTRUCTION } from "./vectors.js";
 
-export async function bytesHoldTheSame(client: Cenote, picture: string, want: readonly number[]): Promise<void> {
+export async function bytesHoldTheSame(client: Cenote, image: string, want: readonly number[]): Promise<void> {
   const { data, response } = await client.POST("/v1/embeddings", {
-    body: { inputs: [{ content: fused(picture) }], instruction: INSTRUCTION, dimensions: DIMENSIONS },
+    body: { inputs: [{ content: fused(image) }], instruction: INSTRUCTION, dimensions: DIMENSIONS },
     headers: { accept: "application/octet-stream" },
     parseAs: "arrayBuffer",
   });

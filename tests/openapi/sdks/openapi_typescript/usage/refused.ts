@@ -3,18 +3,18 @@ import type { Cenote, Schemas } from "./client.js";
 import { fused } from "./vectors.js";
 
 /** Never run: each line is an error, or the comment above it is. */
-export async function wrongRequestsDoNotCompile(client: Cenote, picture: string): Promise<void> {
+export async function wrongRequestsDoNotCompile(client: Cenote, image: string): Promise<void> {
   const path = "/v1/embeddings";
   // @ts-expect-error a part is an object
   await client.POST(path, { body: { inputs: [{ content: ["a bare text"] }] } });
   // @ts-expect-error there is no such part
-  await client.POST(path, { body: { inputs: [{ content: [{ type: "audio", audio: picture }] }] } });
+  await client.POST(path, { body: { inputs: [{ content: [{ type: "audio", audio: image }] }] } });
   // @ts-expect-error a text part holds `text`
-  await client.POST(path, { body: { inputs: [{ content: [{ type: "text", image_url: picture }] }] } });
+  await client.POST(path, { body: { inputs: [{ content: [{ type: "text", image_url: image }] }] } });
   // @ts-expect-error a part says its type
   await client.POST(path, { body: { inputs: [{ content: [{ text: "x" }] }] } });
   // @ts-expect-error nobody has this role
-  await client.POST(path, { body: { messages: [{ role: "robot", content: fused(picture) }] } });
+  await client.POST(path, { body: { messages: [{ role: "robot", content: fused(image) }] } });
   // @ts-expect-error vectors are not written so
   await client.POST(path, { body: { input: "x", encoding_format: "float16" } });
   // @ts-expect-error token ids are not taken

@@ -1,14 +1,14 @@
-/** Vectors of a picture with a text, in every form in which they can be asked for and answered. */
+/** Vectors of an image with a text, in every form in which they can be asked for and answered. */
 import { assert, assertClose, assertUnitVector, isType, numbersOf } from "../assertions.js";
 import type { Cenote, Schemas } from "./client.js";
 
 export const INSTRUCTION = "Represent the colors of the image.";
 export const DIMENSIONS = 64;
 
-/** A picture and a text, in this order. */
-export function fused(picture: string): Schemas["ContentParts"] {
+/** An image and a text, in this order. */
+export function fused(image: string): Schemas["ContentParts"] {
   return [
-    { type: "image_url", image_url: { url: picture } },
+    { type: "image_url", image_url: { url: image } },
     { type: "text", text: "a red circle" },
   ];
 }
@@ -28,34 +28,34 @@ export async function embedding(client: Cenote, body: Schemas["EmbeddingRequest"
   return entry.embedding;
 }
 
-export async function inputsGiveAVector(client: Cenote, picture: string): Promise<readonly number[]> {
-  const inputs = [{ content: fused(picture) }];
+export async function inputsGiveAVector(client: Cenote, image: string): Promise<readonly number[]> {
+  const inputs = [{ content: fused(image) }];
   const numbers = await embedding(client, { inputs, instruction: INSTRUCTION, dimensions: DIMENSIONS });
   assert(typeof numbers !== "string", "numbers when nothing is said");
   assertUnitVector(numbers, DIMENSIONS);
   return numbers;
 }
 
-export async function base64HoldsTheSame(client: Cenote, picture: string, want: readonly number[]): Promise<void> {
-  const body = { inputs: [{ content: fused(picture) }], instruction: INSTRUCTION, dimensions: DIMENSIONS };
+export async function base64HoldsTheSame(client: Cenote, image: string, want: readonly number[]): Promise<void> {
+  const body = { inputs: [{ content: fused(image) }], instruction: INSTRUCTION, dimensions: DIMENSIONS };
   const written = await embedding(client, { ...body, encoding_format: "base64" });
   assert(typeof written === "string", "base64 when asked for");
   assertClose(numbersOf(written), want);
 }
 
-export async function messagesGiveTheSame(client: Cenote, picture: string, want: readonly number[]): Promise<void> {
+export async function messagesGiveTheSame(client: Cenote, image: string, want: readonly number[]): Promise<void> {
   const turns: Schemas["Conversation"] = [
     { role: "system", content: [{ type: "text", text: INSTRUCTION }] },
-    { role: "user", content: fused(picture) },
+    { role: "user", content: fused(image) },
   ];
   assertClose(numbersOf(await embedding(client, { messages: turns, dimensions: DIMENSIONS })), want);
   assertClose(numbersOf(await embedding(client, { messages: [turns], dimensions: DIMENSIONS })), want);
 }
 
-export async function cohereGivesTheSame(client: Cenote, picture: string, want: readonly number[]): Promise<void> {
+export async function cohereGivesTheSame(client: Cenote, image: string, want: readonly number[]): Promise<void> {
   const { data } = await client.POST("/v2/embed", {
     body: {
-      inputs: [{ content: fused(picture) }],
+      inputs: [{ content: fused(image) }],
       instruction: INSTRUCTION,
       output_dimension: DIMENSIONS,
       embedding_types: ["float", "ubinary"],

@@ -1,7 +1,7 @@
 """A program written against the generated package, as a user would; mypy reads it in the strictest form.
 
 `assert_type` states what a reader of the document expects. A `type: ignore` states what must be refused: mypy reports
-one that is not needed. Run as `python -m usage URL PICTURE`, it holds the answers against each other.
+one that is not needed. Run as `python -m usage URL IMAGE`, it holds the answers against each other.
 
 Not used are base64 and raw bytes (`Accept: application/octet-stream`): the SDK profile writes a vector as numbers only.
 """
@@ -22,7 +22,7 @@ def main(url: str, image_path: str) -> None:
     vectors.messages_give_the_same(api, image, want)
     vectors.cohere_gives_the_same(api, image, want)
     features.features_give_the_same(api, image, want)
-    tokens.tokens_of_a_image_are_counted(TokensApi(client), image)
+    tokens.tokens_of_an_image_are_counted(TokensApi(client), image)
     tokens.tokens_are_text_again(TokensApi(client))
     failures.errors_are_typed(api)
     failures.a_bad_item_has_its_error_in_its_own_place(api, image, want)

@@ -1,4 +1,4 @@
-"""Vision features of a picture, computed once and posted back in its place."""
+"""Vision features of an image, computed once and posted back in its place."""
 
 from typing import assert_type
 
@@ -20,7 +20,7 @@ from usage.vectors import DIMENSIONS, INSTRUCTION, assert_close, text, vector
 
 
 def features(api: EmbeddingsApi, image: str) -> ImageEmbedsData:
-    """The features of one picture."""
+    """The features of one image."""
     part = ImageUrlPart(type="image_url", image_url=ImageUrl(url=image))
     answer = api.create_image_embeds(ImageEmbedsRequest(images=[part], embed_dtype=EmbedDtype.FLOAT32))
     assert_type(answer, ImageEmbedsResponse)

@@ -6,7 +6,7 @@ from cenote_client import DetokenizeRequest, DetokenizeResponse, InputItem, Toke
 from usage.vectors import fused
 
 
-def tokens_of_a_image_are_counted(api: TokensApi, image: str) -> None:
+def tokens_of_an_image_are_counted(api: TokensApi, image: str) -> None:
     answer = api.tokenize_inputs(TokenizeRequest(inputs=[InputItem(content=fused(image))]))
     assert_type(answer, TokenizeResponse)
     [entry] = answer.data

@@ -1,4 +1,4 @@
-"""Vectors of a picture with a text, in every form in which they can be asked for."""
+"""Vectors of an image with a text, in every form in which they can be asked for."""
 
 import math
 from typing import assert_type
@@ -28,7 +28,7 @@ def text(words: str) -> ContentPart:
 
 
 def fused(image: str) -> list[ContentPart]:
-    """A picture and a text, in this order."""
+    """An image and a text, in this order."""
     part = ImageUrlPart(type="image_url", image_url=ImageUrl(url=image))
     assert_type(part.image_url, ImageUrl | None)
     return [ContentPart(part), text("a red circle")]
