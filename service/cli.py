@@ -166,7 +166,7 @@ async def _log_address(server: uvicorn.Server, settings: Settings) -> None:
     logger.info("listening on %s (docs at %s/docs)", where, where)
     if settings.model == BUILTIN:
         logger.info("the built-in model is small and trained on drawn scenes of colored shapes, to show and to test")
-        logger.info("for real pictures use --model Qwen/Qwen3-VL-Embedding-2B")
+        logger.info("for real images use --model Qwen/Qwen3-VL-Embedding-2B")
 
 
 def _models(options: argparse.Namespace) -> int:

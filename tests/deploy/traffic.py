@@ -27,7 +27,7 @@ def one_round(server: ConfinedServer, number: int) -> None:
         (EMBED, inputs(*(image_part(image(seed)) for seed in (number, number, number + 1))), 200),
         (EMBED, inputs(frames_part([image(number), image(number + 1)])), 200),
         (EMBED, inputs(text_part("a text beside")) | {"dimension": 8}, 400),
-        (EMBED, inputs(image_part(data_uri(b"no picture"))), 422),
+        (EMBED, inputs(image_part(data_uri(b"no image"))), 422),
     ]
     for path, body, status in asked:
         answer = server.http.post(path, json=body)

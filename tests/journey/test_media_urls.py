@@ -18,13 +18,13 @@ FILES = [base64.b64decode(uri.partition(",")[2]) for uri in IMAGES]
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[MediaHost]:
-    with MediaHost({"/0.png": reply(FILES[0]), "/1.png": reply(FILES[1]), "/text": reply(b"no picture")}) as one:
+    with MediaHost({"/0.png": reply(FILES[0]), "/1.png": reply(FILES[1]), "/text": reply(b"no image")}) as one:
         yield one
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("pictures")
+    return tmp_path_factory.mktemp("images")
 
 
 @pytest.fixture(scope="module")

@@ -105,7 +105,7 @@ def test_a_folder_is_ingested_and_its_dead_letters_are_as_on_the_page(tmp_path: 
     install, gallery, ingest = block.split("\n", 2)
     assert "pip install -e '.[qdrant]'" in install
     shell(gallery, tmp_path)
-    broken = tmp_path / "pictures" / dead_letter["id"]
+    broken = tmp_path / "images" / dead_letter["id"]
     broken.parent.mkdir()
     broken.write_text("no image")
     command = ingest.strip().replace(".venv/bin/cenote", f"{sys.executable} -m service")

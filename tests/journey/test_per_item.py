@@ -11,7 +11,7 @@ from tests.conftest import LiveServer, data_uri, from_base64, image, image_part,
 
 BROKEN = data_uri(base64.b64decode(image(71).partition(",")[2])[:-40])
 """An image whose header is right and whose pixels end early: it fails in the decoder, after everything was checked."""
-NO_IMAGE = data_uri(b"no picture at all")
+NO_IMAGE = data_uri(b"no image at all")
 GOOD = [image_part(image(71)), text_part("a door")]
 ITEMS = [
     {"content": GOOD},

@@ -23,7 +23,7 @@ def content(uri: str) -> bytes:
 @pytest.fixture(scope="module")
 def host() -> Iterator[MediaHost]:
     pages = {f"/{i}.png": reply(content(FRAMES[i % 2])) for i in range(70)} | {"/clip": reply(CLIP)}
-    with MediaHost(pages | {"/text": reply(b"no picture")}) as one:
+    with MediaHost(pages | {"/text": reply(b"no image")}) as one:
         yield one
 
 

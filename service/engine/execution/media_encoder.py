@@ -74,6 +74,6 @@ class MediaEncoder:
             return self._runner.encode(encode.media, encode.slot)
         except Exception as error:
             is_short = is_out_of_memory(error)
-            logger.exception("a picture could not be encoded")
+            logger.exception("an image could not be encoded")
         self._runner.check_alive()
         return "out_of_memory" if is_short else "internal_error"

@@ -247,7 +247,7 @@ class EngineClient:
         try:
             slot = await self._loader.decode(item)
         except Exception:
-            logger.exception("a picture could not be decoded again")
+            logger.exception("an image could not be decoded again")
             self._fail_all_with(key)
             return
         if channel is None or channel is not self.channel:

@@ -188,5 +188,5 @@ class Fetcher:
 
 def _fail(url: Url, reason: str) -> Never:
     """Log the cause and tell the client none. The path and the query of a URL can hold a key and are not logged."""
-    logger.warning("a picture was not fetched", extra={"media_host": url.host.text, "reason": reason})
+    logger.warning("an image was not fetched", extra={"media_host": url.host.text, "reason": reason})
     raise MediaError("media_fetch_failed", FETCH_FAILED) from None

@@ -52,8 +52,8 @@ def _facts(scene: Scene) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the gallery that the command line asks for."""
     parser = argparse.ArgumentParser(description="Drawn scenes with captions, to try things on.")
-    parser.add_argument("folder", type=Path, help="where to write the pictures and scenes.jsonl")
-    parser.add_argument("--num", type=int, default=60, help="how many pictures (60)")
+    parser.add_argument("folder", type=Path, help="where to write the images and scenes.jsonl")
+    parser.add_argument("--num", type=int, default=60, help="how many images (60)")
     parser.add_argument("--seed", type=int, default=1, help="which scenes (1)")
     chosen = parser.parse_args(arguments)
     write_gallery(chosen.folder, chosen.num, chosen.seed)

@@ -145,7 +145,7 @@ _FEATURES = sample(
 )
 
 IMAGE_EMBEDS = _named(
-    "picture",
+    "image",
     "Of an image of one visual token",
     sample(ImageEmbedsResponse, data=[_FEATURES], usage=sample(ImageEmbedsUsage, image_tokens=1)),
 )

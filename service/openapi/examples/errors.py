@@ -19,6 +19,8 @@ def _cohere(example: dict[str, Any]) -> dict[str, Any]:
     return {"id": example["error"]["request_id"], "message": example["error"]["message"], **example}
 
 
+_NO_IMAGE = "The image is none of the accepted formats: PNG, JPEG, WebP, GIF, BMP."
+
 ERRORS: dict[int, Any] = {
     400: _invalid("unknown_field", "`dimension`: unknown field; did you mean `dimensions`?", "dimension"),
     401: error("invalid_api_key", "invalid_request_error", "the API key is not one that this server knows"),
@@ -28,12 +30,7 @@ ERRORS: dict[int, Any] = {
         "`model`: there is no model of that name; `/v1/models` lists them",
         "model",
     ),
-    422: _invalid(
-        "media_undecodable",
-        "`inputs[3].content[0].image_url`: expected a picture, got bytes that are none",
-        "inputs[3].content[0].image_url",
-        3,
-    ),
+    422: _invalid("media_undecodable", _NO_IMAGE, "inputs[3].content[0].image_url", 3),
     429: error("rate_limit_exceeded", "overloaded_error", "this key may send 5 requests a second"),
     503: error("model_loading", "overloaded_error", "the model is loading; come back in 5 s"),
 }
@@ -46,9 +43,7 @@ EMBED: dict[int, Any] = _COHERE | {
 }
 EMBED_V1: dict[int, Any] = _COHERE | {
     400: _cohere(_invalid("missing_input", "expected exactly one of `texts`, `images`, got none", "texts")),
-    422: _cohere(
-        _invalid("media_undecodable", "`images[3]`: expected a picture, got bytes that are none", "images[3]", 3)
-    ),
+    422: _cohere(_invalid("media_undecodable", _NO_IMAGE, "images[3]", 3)),
 }
 TOKENIZE: dict[int, Any] = ERRORS | {
     400: _invalid(

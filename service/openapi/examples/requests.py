@@ -100,7 +100,7 @@ EMBED_V1: Examples = {
 }
 
 IMAGE_EMBEDS: Examples = {
-    "picture": _body("One image", images=[IMAGE_PART]),
+    "image": _body("One image", images=[IMAGE_PART]),
     "named": _body(
         "An image with a name, as npy",
         images=[IMAGE_PART | {"uuid": EXAMPLE_UUID}],

@@ -28,7 +28,7 @@ SLOWLY = ("--concurrency", "1", "--batch-inputs", "6")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Images that the server has not seen."""
-    path = tmp_path_factory.mktemp("pictures")
+    path = tmp_path_factory.mktemp("images")
     fill(path, NUM_IMAGES, seed=time.time_ns() % 2**32)
     return path
 

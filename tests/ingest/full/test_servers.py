@@ -18,7 +18,7 @@ NUM_IMAGES = 300
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pictures")
+    folder = tmp_path_factory.mktemp("images")
     fill(folder, NUM_IMAGES, seed=2)
     return folder
 

@@ -28,9 +28,9 @@ MAX_TEXTS_GROWTH_BYTES = 16 << 20
 def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_run_an_image(
     live: LiveServer, tmp_path: Path
 ) -> None:
-    names = fill(tmp_path / "pictures", NUM_IMAGES, seed=1)
+    names = fill(tmp_path / "images", NUM_IMAGES, seed=1)
     encoded = live.metric("cenote_vision_encodes_total")
-    arguments = (tmp_path / "pictures", "--to", f"qdrant:{tmp_path / 'db'}", "--server", live.url, *asked())
+    arguments = (tmp_path / "images", "--to", f"qdrant:{tmp_path / 'db'}", "--server", live.url, *asked())
     killed_at = []
     for threshold in sorted(random.sample(range(1, WANTED - 600), NUM_KILLS)):
         Program(*arguments).kill_when(lambda least=threshold: stored(tmp_path / "db") >= least)
@@ -49,8 +49,8 @@ def test_killed_at_three_random_points_it_ends_with_6000_points_and_one_vision_r
 
 
 def test_memory_of_one_whole_run_is_flat(live: LiveServer, tmp_path: Path) -> None:
-    fill(tmp_path / "pictures", NUM_IMAGES, seed=1)
-    run = Program(tmp_path / "pictures", "--to", f"qdrant:{tmp_path / 'db'}", "--server", live.url, *asked())
+    fill(tmp_path / "images", NUM_IMAGES, seed=1)
+    run = Program(tmp_path / "images", "--to", f"qdrant:{tmp_path / 'db'}", "--server", live.url, *asked())
     growth = _growth(run, lambda: stored(tmp_path / "db"))
     assert run.end(3)["points"] == WANTED
     assert max(run.rss_bytes) < MAX_RSS_BYTES

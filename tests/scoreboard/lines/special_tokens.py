@@ -65,7 +65,7 @@ class Checker:
         Args:
             text: a hostile one.
             place: `text` or `instruction`.
-            has_picture: an image stands before the text.
+            has_image: an image stands before the text.
         """
         roomy = self._build(text, place, has_image, Truncation(self._model.profile.max_tokens))
         plain = self._build(PLAIN, place, has_image, Truncation(self._model.profile.max_tokens))

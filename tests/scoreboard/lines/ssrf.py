@@ -101,8 +101,8 @@ def _over_http(trial: Trial, cases: Sequence[Case], folder: Path) -> None:
     flags = ["--allow-media-hosts", "*", "--allow-private-media-hosts", "localhost", "--media-connect-timeout-s", "0.5"]
     server = LiveServer(folder / "ssrf.log", "--media-ports", f"80,1,{port},{front.port}", *flags).wait_until_ready()
     try:
-        front.pages["/picture"] = reply(b"no picture")
-        assert _ask(server, front.url("/picture"))[1] == "media_undecodable"  # it does fetch
+        front.pages["/image"] = reply(b"no image")
+        assert _ask(server, front.url("/image"))[1] == "media_undecodable"  # it does fetch
         for number, case in enumerate(cases):
             if case.url.lower().startswith("http://localhost:"):
                 continue  # here the operator has allowed it

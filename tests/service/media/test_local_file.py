@@ -15,14 +15,14 @@ from service.settings import SettingsError
 @pytest.fixture
 def allowed(tmp_path: Path) -> Path:
     """A directory with an image, beside a secret."""
-    folder = tmp_path / "pictures"
+    folder = tmp_path / "images"
     (folder / "below" / "deeper").mkdir(parents=True)
     (folder / "a.png").write_bytes(b"picture")
     (folder / "my cat ü.png").write_bytes(b"cat")
     (folder / "below" / "deeper" / "b.png").write_bytes(b"deeper")
     (tmp_path / "secret.png").write_bytes(b"secret")
-    (tmp_path / "pictures2").mkdir()
-    (tmp_path / "pictures2" / "c.png").write_bytes(b"secret")
+    (tmp_path / "images2").mkdir()
+    (tmp_path / "images2" / "c.png").write_bytes(b"secret")
     return folder
 
 
@@ -120,7 +120,7 @@ def test_a_directory_that_takes_the_place_of_an_allowed_one_is_not_allowed(allow
     files = LocalFiles.of(str(allowed))
     assert files is not None
     allowed.rename(tmp_path / "moved")
-    (tmp_path / "pictures").symlink_to(tmp_path / "pictures2")
+    (tmp_path / "images").symlink_to(tmp_path / "images2")
     with pytest.raises(MediaError):
         files.read(f"file://{allowed}/c.png", max_bytes=100)
     assert files.read(f"file://{allowed}/a.png", max_bytes=100) == b"picture"
@@ -130,7 +130,7 @@ def test_the_closest_of_several_directories_is_taken(allowed: Path) -> None:
     assert read(Path(f"{allowed},{allowed}/below"), f"file://{allowed}/below/deeper/b.png") == b"deeper"
 
 
-@pytest.mark.parametrize("setting", ["pictures", "", "/etc/passwd", "/no/such/folder", "//etc", "/etc/../etc"])
+@pytest.mark.parametrize("setting", ["images", "", "/etc/passwd", "/no/such/folder", "//etc", "/etc/../etc"])
 def test_what_is_no_absolute_directory_stops_the_start(setting: str) -> None:
     with pytest.raises(SettingsError, match="--media-paths"):
         LocalFiles.of(setting)

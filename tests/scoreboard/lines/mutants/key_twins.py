@@ -102,7 +102,7 @@ def _tenants(file: bytes) -> Iterator[tuple[str, bool]]:
     """What one tenant has had decoded and named is nothing to the other, over the tables that hold it."""
     features = FeaturesItem(memoryview(bytes(4 * 32)), "float32", b"n" * 32, (1, 2, 2))
     for kind, items in {
-        "picture": [_open(file, salt=salt) for salt in (b"", b"a", b"b")],
+        "image": [_open(file, salt=salt) for salt in (b"", b"a", b"b")],
         "features": [replace(features, salt=salt) for salt in (b"", b"a", b"b")],
     }.items():
         loaded = asyncio.run(_loaded([*items, *items]))

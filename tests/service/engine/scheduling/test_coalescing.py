@@ -78,7 +78,7 @@ def test_who_comes_when_the_prompt_runs_already_runs_it_again_without_a_result_c
         request(2, alone=True),
         request(2, is_fresh=True),
     ],
-    ids=["tokens", "tenant", "picture", "features", "suspect", "fresh"],
+    ids=["tokens", "tenant", "image", "features", "suspect", "fresh"],
 )
 def test_nobody_joins_a_run_that_is_not_his(other: Request) -> None:
     for first, second in ((request(1), other), (other, request(1))):

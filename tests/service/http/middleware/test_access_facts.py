@@ -66,7 +66,7 @@ def test_a_key_that_nobody_has_is_no_tenant(keyed: LiveServer) -> None:
 
 
 def test_items_that_failed_by_themselves_are_counted(keyed: LiveServer) -> None:
-    body = inputs(image_part(data_uri(b"no picture")), image_part(image(903))) | {"on_error": "per_item"}
+    body = inputs(image_part(data_uri(b"no image")), image_part(image(903))) | {"on_error": "per_item"}
     answered = ask(keyed, "items", body)
     line = line_of(keyed, "items")
     assert (line["status"], line["inputs"], line["failed"]) == (200, 2, 1)

@@ -41,7 +41,7 @@ print(peak() - before)
 def test_no_format_takes_more_than_it_is_charged_with(
     tmp_path: Path, kind: str, mode: str, options: dict[str, object]
 ) -> None:
-    file = tmp_path / "picture"
+    file = tmp_path / "image"
     Image.new(mode, (SIDE, SIDE)).save(file, kind, **options)
     charged = read_header(file.read_bytes(), DecodeLimits()).num_decode_bytes
     ended = subprocess.run([sys.executable, "-c", PEAK, str(file)], capture_output=True, text=True, check=True)
