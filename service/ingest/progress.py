@@ -3,7 +3,6 @@
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -48,20 +47,19 @@ class RunCounts:
 class Rate:
     """Recent points a second, and the time left at that rate."""
 
-    def __init__(self, counts: RunCounts, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, counts: RunCounts) -> None:
         self._counts = counts
-        self._clock = clock
-        self._start_s = clock()
+        self._start_s = time.monotonic()
         self._seen = deque([(self._start_s, 0)])
 
     @property
     def elapsed_s(self) -> float:
         """Since the start."""
-        return self._clock() - self._start_s
+        return time.monotonic() - self._start_s
 
     def now(self) -> tuple[float, float | None]:
         """Points a second, and seconds left if known."""
-        now_s = self._clock()
+        now_s = time.monotonic()
         self._seen.append((now_s, self._counts.points))
         while len(self._seen) > 2 and self._seen[1][0] < now_s - RATE_WINDOW_S:
             self._seen.popleft()
