@@ -110,7 +110,7 @@ MAX_ADDRESSES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class FetchConnection:
     """Both ends of a stream."""
 
     reader: asyncio.StreamReader
@@ -127,7 +127,7 @@ def client_context() -> ssl.SSLContext:
 @asynccontextmanager
 async def connect_to(
     url: Url, addresses: Sequence[Address], tls: ssl.SSLContext, timeout_s: float
-) -> AsyncIterator[Connection]:
+) -> AsyncIterator[FetchConnection]:
     """A connection for one exchange; closed at once however the `with` ends.
 
     Args:
@@ -169,7 +169,7 @@ async def _connected(address: Address, port: int) -> socket:
     return opened
 
 
-async def _streams(connected: socket, url: Url, tls: ssl.SSLContext, deadline_s: float) -> Connection:
+async def _streams(connected: socket, url: Url, tls: ssl.SSLContext, deadline_s: float) -> FetchConnection:
     is_https = url.scheme == "https"
     try:
         async with asyncio.timeout_at(deadline_s):
@@ -185,4 +185,4 @@ async def _streams(connected: socket, url: Url, tls: ssl.SSLContext, deadline_s:
     except BaseException:
         connected.close()
         raise
-    return Connection(reader, writer)
+    return FetchConnection(reader, writer)

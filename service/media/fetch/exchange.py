@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import h11
 
 from service.errors import MediaError
-from service.media.fetch.connection import READ_BYTES, Connection, FetchError
+from service.media.fetch.connection import READ_BYTES, FetchConnection, FetchError
 from service.media.fetch.url import Url
 
 MAX_HEAD_BYTES = 16 * 1024
@@ -31,7 +31,7 @@ class Exchange:
         fields: of the answer, names in lower case; a name that came twice has its values joined by commas.
     """
 
-    connection: Connection
+    connection: FetchConnection
     status: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
     _http: h11.Connection = field(

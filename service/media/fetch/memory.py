@@ -14,7 +14,7 @@ MAX_VALIDATOR_CHARS = 256
 OVERHEAD_BYTES = 1024
 """Memory of an entry beside its body."""
 
-Key = tuple[bytes, str]
+FetchKey = tuple[bytes, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class FetchMemory:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.num_bytes = 0
-        self._known: OrderedDict[Key, Known] = OrderedDict()
+        self._known: OrderedDict[FetchKey, Known] = OrderedDict()
 
     def find(self, tenant: bytes, url: Url) -> Known | None:
         """Return what a tenant fetched from a URL, and mark it as most recently used."""
@@ -66,7 +66,7 @@ class FetchMemory:
         while self.num_bytes > self.max_bytes:
             self._forget(next(iter(self._known)))
 
-    def _forget(self, key: Key) -> None:
+    def _forget(self, key: FetchKey) -> None:
         known = self._known.pop(key, None)
         if known is not None:
             self.num_bytes -= known.num_bytes

@@ -6,7 +6,7 @@ Source: ITU T.81 annex B; libjpeg's jdmarker.c, `next_marker`, `read_markers` an
 import re
 from collections.abc import Iterator
 
-from service.media.image.parts import MAX_FILL_BYTES, MAX_PARTS, NOWHERE, Parts, Size, Stretch, TooManyPartsError
+from service.media.image.parts import MAX_FILL_BYTES, MAX_PARTS, NOWHERE, Parts, Stretch, TooManyPartsError, WidthHeight
 
 MAX_SCANS = 64
 """Scans of a progressive file. Encoders write 6 to 15. A scan can have 50 bytes and take 25 ms, and all of them have to
@@ -94,7 +94,7 @@ def _parts(encoded: bytes, frame: Stretch, needed: list[Stretch], exif: Stretch,
     start, stop = frame
     if stop - start < 10:
         return None
-    size: Size = (
+    size: WidthHeight = (
         int.from_bytes(encoded[start + 7 : start + 9], "big"),
         int.from_bytes(encoded[start + 5 : start + 7], "big"),
     )

@@ -7,7 +7,7 @@ that its pixels depend on.
 
 from dataclasses import dataclass
 
-Size = tuple[int, int]
+WidthHeight = tuple[int, int]
 """Width and height, in this order."""
 
 Stretch = tuple[int, int]
@@ -41,7 +41,7 @@ class Parts:
         num_scans: how often a decoder goes over all of its pixels.
     """
 
-    size: Size
+    size: WidthHeight
     needed: tuple[Stretch, ...]
     exif: Stretch = NOWHERE
     num_scans: int = 1

@@ -8,7 +8,7 @@ Source: PNG (third edition) 5.3 and 11; GIF89a sections 18, 20 and 23 to 26; RFC
 
 import re
 
-from service.media.image.parts import MAX_FILL_BYTES, MAX_PARTS, NOWHERE, Parts, Size, Stretch, TooManyPartsError
+from service.media.image.parts import MAX_FILL_BYTES, MAX_PARTS, NOWHERE, Parts, Stretch, TooManyPartsError, WidthHeight
 
 _NEEDED = frozenset((b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"DDAT", b"IEND", b"acTL", b"fcTL", b"fdAT"))
 """Chunks that pixels depend on; an animation's frames keep their order."""
@@ -132,7 +132,7 @@ def webp_parts(encoded: bytes) -> Parts | None:
     raise TooManyPartsError
 
 
-def _size(encoded: bytes) -> Size:
+def _size(encoded: bytes) -> WidthHeight:
     if encoded[12:16] == b"VP8X":
         return int.from_bytes(encoded[24:27], "little") + 1, int.from_bytes(encoded[27:30], "little") + 1
     if encoded[12:16] == b"VP8L":
