@@ -23,7 +23,7 @@ GridTHW = tuple[int, int, int]
 """Temporal, height and width of an image in 16-pixel patches, before merging."""
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class IpcMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Anything that crosses the socket pair, or the pipe beside it."""
 
 
@@ -131,7 +131,7 @@ def prompt_digest(request: Request, *, salt: str = "") -> bytes:
 # Front to engine.
 
 
-class Start(Message, frozen=True, kw_only=True):
+class Start(IpcMessage, frozen=True, kw_only=True):
     """The first message: everything the engine needs to know."""
 
     folder: str
@@ -161,33 +161,33 @@ class Start(Message, frozen=True, kw_only=True):
     log_level: str
 
 
-class Submit(Message, frozen=True, kw_only=True):
+class Submit(IpcMessage, frozen=True, kw_only=True):
     """Requests that enter the scheduler together, before its next step."""
 
     requests: list[Request]
 
 
-class Pixels(Message, frozen=True, kw_only=True):
+class Pixels(IpcMessage, frozen=True, kw_only=True):
     """Pixels that the engine asked for."""
 
     key: bytes
     slot: PixelSlot
 
 
-class Abandon(Message, frozen=True, kw_only=True):
+class Abandon(IpcMessage, frozen=True, kw_only=True):
     """Requests that were cancelled."""
 
     ids: list[int]
 
 
-class Ping(Message, frozen=True, kw_only=True):
+class Ping(IpcMessage, frozen=True, kw_only=True):
     """A request for a `Pong`, answered between two steps."""
 
 
 # Engine to front.
 
 
-class Ready(Message, frozen=True, kw_only=True):
+class Ready(IpcMessage, frozen=True, kw_only=True):
     """Weights are loaded and the engine's own forward equals the stock one on a probe."""
 
     device: str
@@ -198,7 +198,7 @@ class Ready(Message, frozen=True, kw_only=True):
     load_s: float
 
 
-class Broken(Message, frozen=True, kw_only=True):
+class Broken(IpcMessage, frozen=True, kw_only=True):
     """The engine cannot start; trying again will not help."""
 
     reason: str
@@ -228,7 +228,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class StepStarted(Message, frozen=True, kw_only=True):
+class StepStarted(IpcMessage, frozen=True, kw_only=True):
     """The engine enters the model: the heartbeat that the front's watchdog counts from, sent by `announcements.py`.
 
     Once for each run of a batch and for each image. If the engine ends before it says anything `after` it, these
@@ -244,7 +244,7 @@ class StepStarted(Message, frozen=True, kw_only=True):
     """By `time.monotonic`, which processes of one machine share."""
 
 
-class SignOfLife(Message, frozen=True, kw_only=True):
+class SignOfLife(IpcMessage, frozen=True, kw_only=True):
     """Any message of a running engine between two steps."""
 
     after: int = 0
