@@ -8,7 +8,9 @@ length promises a second token, and characters are counted instead.
 import sys
 import unicodedata
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
+
+from service.prompt.truncation import Side
 
 CHARS_PER_TOKEN = 128
 """Characters read for each token of the limit where no bound follows from bytes: WordPiece's longest word has 100."""
@@ -18,8 +20,6 @@ SLICE_CHARS = 1024
 
 SEAM_BYTES = 24
 """Bytes that composing across a seam of slices can save: a letter with at most three marks, or a Hangul syllable."""
-
-Side = Literal["left", "right"]
 
 
 class TextBound(Protocol):
