@@ -86,24 +86,23 @@ class FairOrder(Generic[T]):
 
     def peek(self, without: Container[str] = ()) -> Entry[T] | None:
         """The next entry that somebody waits for, of tenants that are not in `without`; None when there is none."""
-        for name, line in list(self._lines.items()):
-            while line.waiting and line.waiting[0].thing.turn.cancelled():
-                self._pop(name, line)
+        for line in list(self._lines.values()):
+            while line.waiting and (first := line.waiting[0]).thing.turn.cancelled():
+                first.cost = 0  # nobody is served, so nobody is charged
+                self.take(first)
         lines = [(line.tag + line.waiting[0].cost, line) for name, line in self._lines.items() if name not in without]
         return min(lines, key=lambda pair: pair[0])[1].waiting[0] if lines else None
 
     def take(self, entry: Entry[T]) -> T:
-        """Remove the entry that `peek` has just returned, and charge its cost."""
-        line = self._lines[entry.party.tenant]
+        """Remove a tenant's first entry, which `peek` has just returned, and charge its cost."""
+        tenant, request = entry.party.tenant, entry.party.request
+        line = self._lines[tenant]
         line.tag += entry.cost
         line.given += entry.cost / len(line.last)
         self._given += entry.cost / len(self._lines)
-        self._pop(entry.party.tenant, line)
-        return entry.thing
-
-    def _pop(self, name: str, line: Line[T]) -> None:
-        entry = heapq.heappop(line.waiting)
-        if line.last[entry.party.request] <= entry.tag:
-            del line.last[entry.party.request]
+        heapq.heappop(line.waiting)
+        if line.last[request] <= entry.tag:
+            del line.last[request]
         if not line.waiting:  # an idle tenant keeps neither credit nor debt
-            del self._lines[name]
+            del self._lines[tenant]
+        return entry.thing

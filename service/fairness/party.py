@@ -21,15 +21,12 @@ class Party:
 NOBODY = Party("", 0)
 """The service itself."""
 
-_CURRENT: ContextVar[Party] = ContextVar("party", default=NOBODY)
+CURRENT_PARTY: ContextVar[Party] = ContextVar("party", default=NOBODY)
+"""The party that this task works for."""
+
 _NUMBERS = count(1)
 
 
 def open_party(tenant: str) -> None:
     """Begin a new request of a tenant in this task."""
-    _CURRENT.set(Party(tenant, next(_NUMBERS)))
-
-
-def current_party() -> Party:
-    """The party that this task works for."""
-    return _CURRENT.get()
+    CURRENT_PARTY.set(Party(tenant, next(_NUMBERS)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service.fairness.order import FairOrder
-from service.fairness.party import Party, current_party
+from service.fairness.party import CURRENT_PARTY, Party
 
 NUM_SPARE = 2
 """The extra seats."""
@@ -75,7 +75,7 @@ class FairRoom:
         Returns:
             The piece, to be passed to `give`.
         """
-        piece = Piece(current_party(), num_bytes, is_small, asyncio.get_running_loop().create_future())
+        piece = Piece(CURRENT_PARTY.get(), num_bytes, is_small, asyncio.get_running_loop().create_future())
         (self._small if is_small else self._large).add(piece.party, cost, piece)
         self._wake()
         try:
@@ -94,29 +94,27 @@ class FairRoom:
         self._wake()
 
     def _wake(self) -> None:
-        while (piece := self._next()) is not None:
-            self._count(piece, 1)
-            piece.turn.set_result(None)
-
-    def _next(self) -> Piece | None:
-        """The next piece that can have a seat now, with that seat."""
-        free: list[tuple[Seat, bool]] = []  # seats, and whether for large pieces
-        if self._seats["shared"] < self._max_pieces:
-            free.append(("shared", self._large_is_next))
-            free.append(("shared", not self._large_is_next))
-        if self._has_spare:
-            free.extend((seat, is_large) for seat, is_large in SPARE_SEATS if not self._seats[seat])
-        for seat, is_large in free:
-            order = self._large if is_large else self._small
-            entry = order.peek(without=self._by_tenant if seat == "first" else ())
-            if entry is None or (is_large and not self._has_bytes(entry.thing.num_bytes)):
-                continue
+        """Give free seats to the pieces that are next, until none can have one."""
+        while True:
+            free: list[tuple[Seat, bool]] = []  # seats, and whether for large pieces
+            if self._seats["shared"] < self._max_pieces:
+                free.append(("shared", self._large_is_next))
+                free.append(("shared", not self._large_is_next))
+            if self._has_spare:
+                free.extend((seat, is_large) for seat, is_large in SPARE_SEATS if not self._seats[seat])
+            for seat, is_large in free:
+                order = self._large if is_large else self._small
+                entry = order.peek(without=self._by_tenant if seat == "first" else ())
+                if entry is not None and (not is_large or self._has_bytes(entry.thing.num_bytes)):
+                    break
+            else:
+                return
             if seat == "shared":
                 self._large_is_next = not is_large
             piece = order.take(entry)
             piece.seat = seat
-            return piece
-        return None
+            self._count(piece, 1)
+            piece.turn.set_result(None)
 
     def _has_bytes(self, num_bytes: int) -> bool:
         return self._num_large == 0 or self._num_large_bytes + num_bytes <= self._max_large_bytes

@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
-from service.fairness.room import NUM_SPARE, FairRoom
+from service.fairness.room import NUM_SPARE, FairRoom, Piece
 
 T = TypeVar("T")
 
@@ -59,15 +60,13 @@ class FairThreads:
         """
         piece = await self._room.take(size, is_small=size <= self._small and not is_slice)
         running = asyncio.get_running_loop().run_in_executor(self._pool, work)
-
-        def ended(running: asyncio.Future[T]) -> None:
-            self._room.give(piece)
-            running.exception()  # marked as read: nobody may wait for it any more, and asyncio would warn
-
-        running.add_done_callback(ended)
         try:
-            return await asyncio.shield(running)  # a cancelled caller keeps its seat until the thread is free
+            return await asyncio.shield(running)
         finally:
+            if running.done():
+                self._room.give(piece)
+            else:  # cancelled: the seat is kept until the thread is free
+                running.add_done_callback(partial(self._ended, piece))
             del running  # else an error's traceback would keep the error itself and the work's data
 
     async def run_steps(self, steps: Steps[T], size: int) -> T:
@@ -82,6 +81,11 @@ class FairThreads:
         while (done := await self.run(lambda: _slice(steps), self._small, is_slice=True)) is None:
             pass
         return done.result
+
+    def _ended(self, piece: Piece, running: asyncio.Future[T]) -> None:
+        """The thread is free that nobody has waited for."""
+        self._room.give(piece)
+        running.exception()  # marked as read, or asyncio would warn
 
 
 def _slice(steps: Steps[T]) -> Done[T] | None:

@@ -17,7 +17,7 @@ import tempfile
 from dataclasses import dataclass
 
 from service.fairness.order import FairOrder
-from service.fairness.party import current_party
+from service.fairness.party import CURRENT_PARTY
 from service.ipc.messages import PixelSlot
 
 ALIGN = 64
@@ -28,9 +28,10 @@ KEPT_TIMES = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiting:
-    """A reservation that waits."""
+    """A reservation that waits: sizes of its slots, and the bytes that each takes, whole multiples of `ALIGN`."""
 
     sizes: list[int]
+    lengths: list[int]
     turn: "asyncio.Future[list[PixelSlot]]"
 
 
@@ -63,12 +64,13 @@ class PixelArena:
 
     def fits(self, sizes: list[int]) -> bool:
         """Whether slots of these sizes could ever be reserved together."""
-        return sum(map(_aligned, sizes)) <= self.num_bytes
+        return sum(-(-size // ALIGN) for size in sizes) * ALIGN <= self.num_bytes
 
     async def reserve(self, sizes: list[int]) -> list[PixelSlot]:
         """Slots of these sizes, all or none; waits for its turn and for room."""
-        waiting = Waiting(sizes, asyncio.get_running_loop().create_future())
-        self._order.add(current_party(), sum(map(_aligned, sizes)), waiting)
+        lengths = [-(-size // ALIGN) * ALIGN for size in sizes]
+        waiting = Waiting(sizes, lengths, asyncio.get_running_loop().create_future())
+        self._order.add(CURRENT_PARTY.get(), sum(lengths), waiting)
         self._hand_out()
         try:
             return await waiting.turn
@@ -105,17 +107,16 @@ class PixelArena:
 
     def _hand_out(self) -> None:
         """Give slots to waiting reservations, as long as there is room for the next."""
-        while (entry := self._order.peek()) and (slots := self._first_fit(entry.thing.sizes, entry.cost)) is not None:
+        while (entry := self._order.peek()) and (slots := self._first_fit(entry.thing, entry.cost)) is not None:
             self._order.take(entry).turn.set_result(slots)
 
-    def _first_fit(self, sizes: list[int], num_bytes: int) -> list[PixelSlot] | None:
-        """Slots of these sizes, all or none. Room for small reservations is left, unless no slot is taken."""
+    def _first_fit(self, wanted: Waiting, num_bytes: int) -> list[PixelSlot] | None:
+        """The slots of a reservation, all or none. Room for small reservations is left, unless no slot is taken."""
         kept = min(num_bytes * KEPT_TIMES, self.num_bytes // KEPT_TIMES)
         if self._taken and self.num_bytes_taken + num_bytes + kept > self.num_bytes:
             return None
         free, slots = list(self._free), []
-        for size in sizes:
-            length = _aligned(size)
+        for size, length in zip(wanted.sizes, wanted.lengths, strict=True):
             place = next((i for i, (_, room) in enumerate(free) if room >= length), None)
             if place is None:
                 return None
@@ -123,10 +124,6 @@ class PixelArena:
             free[place : place + 1] = [(start + length, room - length)] if room > length else []
             slots.append(PixelSlot(start, size))
         self._free = free
-        self._taken |= {slot.start: _aligned(slot.num_bytes) for slot in slots}
+        self._taken |= {slot.start: length for slot, length in zip(slots, wanted.lengths, strict=True)}
         self.num_bytes_taken += num_bytes
         return slots
-
-
-def _aligned(size: int) -> int:
-    return -(-size // ALIGN) * ALIGN
