@@ -23,9 +23,15 @@ NUM_REPEATED = 512
 MAX_REPEATED_CHARS = 2048
 """How many texts beside the input itself have their tokens kept, and how long they may be: each input repeats them."""
 
+NO_TURNS = "The conversation has 0 turns; at least one with text, an image or a video is needed."
+OPEN_AND_CLOSED = (
+    "`add_generation_prompt` and `continue_final_message` are both true; at most one may be: the first opens a new "
+    "turn, the second leaves the last one open."
+)
+
 COMPOSED_BYTES = 12
-"""What one character can come to at most once it is composed: three times its four bytes (Unicode annex 15). Text of
-fewer bytes than the limit has tokens is not too long, whatever it says."""
+"""What one character can come to at most once it is composed: three times its four bytes (Unicode annex 15). Text has a
+token for each byte at most."""
 
 
 @dataclass(slots=True)
@@ -59,7 +65,7 @@ class PromptBuilder:
         self._profile = profile
         self._tokenizer = tokenizer
         self._strict = strict_reference
-        self._media_tokens = profile.media_tokens
+        self._pads = profile.pads
         self._repeated = lru_cache(NUM_REPEATED)(self._token_ids)
         unbounded = Truncation(profile.max_tokens)
         check_tokenizer(profile, tokenizer, lambda conversation: self.build(conversation, unbounded).token_ids)
@@ -92,8 +98,11 @@ class PromptBuilder:
 
         Source: docs/notes/qwen3-vl-embedding.md.
         """
+        if not conversation.turns:
+            raise InputError("empty_input", NO_TURNS, param=param, index=index)
+        if conversation.add_generation_prompt and conversation.continue_final_message:
+            raise InputError("conflicting_input", OPEN_AND_CLOSED, param=param, index=index)
         try:
-            _check_conversation(conversation)
             pieces = self._profile.layout(conversation)
         except InputError as error:  # a layout does not know where the conversation stands in the request
             error.param, error.index = param, index
@@ -106,8 +115,9 @@ class PromptBuilder:
         is_text = bool(kinds - {ImagePiece})  # images alone are not tokenized
         has_ends = conversation.add_special_tokens
         has_ends = is_text and (self._profile.add_special_tokens if has_ends is None else has_ends)
-        num_chars = sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece))
-        if ImagePiece in kinds or num_chars * COMPOSED_BYTES > limit:
+        num_most = sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece)) * COMPOSED_BYTES
+        num_most += sum(piece.item.num_tokens for piece in pieces if isinstance(piece, ImagePiece))
+        if num_most > limit:
             self._refuse_hopeless(pieces, has_ends, budget)
         buffer = self._tokenize(pieces, has_ends, budget)
         if len(buffer.token_ids) > limit:
@@ -162,7 +172,7 @@ class PromptBuilder:
             elif isinstance(piece, ImagePiece):
                 item, num_pads = piece.item, piece.item.num_tokens
                 buffer.placeholders.append(Placeholder(len(buffer.token_ids), num_pads, item.grid_thw, item))
-                buffer.token_ids += [self._profile.pad_of(item.kind)] * num_pads
+                buffer.token_ids += [self._pads[item.kind]] * num_pads
             else:
                 self._add_text(buffer, piece, budget)
         if has_ends:
@@ -187,7 +197,7 @@ class PromptBuilder:
         return self._tokenizer.encode(text, parse_special=self._strict).ids
 
     def _refuse_media_tokens(self, token_ids: Sequence[int], budget: Budget) -> None:
-        for pad_id in self._media_tokens:
+        for pad_id in self._pads.values():
             if num_pads := token_ids.count(pad_id):
                 message = (
                     f"The text holds the special token `{self._tokenizer.id_to_token(pad_id)}` {num_pads} times, but "
@@ -197,9 +207,9 @@ class PromptBuilder:
 
     def _checked(self, buffer: PromptBuffer) -> Prompt:
         """Compare per prompt: a batch total can agree while one tenant's features land in another's prompt."""
-        num_pads = dict.fromkeys(self._media_tokens, 0)
+        num_pads = dict.fromkeys(self._pads.values(), 0)
         for place in buffer.placeholders:
-            num_pads[self._profile.pad_of(place.item.kind)] += place.length
+            num_pads[self._pads[place.item.kind]] += place.length
         for pad_id, num in num_pads.items():
             if buffer.token_ids.count(pad_id) != num:
                 raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
@@ -226,15 +236,3 @@ def _truncate(buffer: PromptBuffer, budget: Budget) -> None:
 def _fixed_part(buffer: PromptBuffer) -> Fixed:
     num_images = sum(placeholder.length for placeholder in buffer.placeholders)
     return Fixed(len(buffer.token_ids) - len(buffer.cuttable) - num_images, num_images)
-
-
-def _check_conversation(conversation: Conversation) -> None:
-    if not conversation.turns:
-        message = "The conversation has 0 turns; at least one with text, an image or a video is needed."
-        raise InputError("empty_input", message)
-    if conversation.add_generation_prompt and conversation.continue_final_message:
-        message = (
-            "`add_generation_prompt` and `continue_final_message` are both true; at most one may be: the first opens "
-            "a new turn, the second leaves the last one open."
-        )
-        raise InputError("conflicting_input", message)

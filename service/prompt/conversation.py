@@ -3,7 +3,6 @@
 Knows no model family, no tokenizer and no route.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,40 +15,21 @@ Role = Literal["user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: videos, then images, then text.
+    """One turn: videos, then images, then text, whatever order the client wrote.
 
     Attributes:
         role: who speaks.
         images: the images, in the order written.
         text: all texts of the turn, joined with nothing between.
         videos: the videos, in the order written.
+
+    Source: docs/notes/qwen3-vl-embedding.md: all videos, then all images, then all texts.
     """
 
     role: Role
     images: tuple[MediaItem, ...] = ()
     text: str = ""
     videos: tuple[Video, ...] = ()
-
-    @classmethod
-    def of_parts(cls, role: Role, parts: Iterable[MediaItem | Video | str]) -> "Turn":
-        """Put videos and images first and join the texts with nothing between, whatever order was written.
-
-        Returns:
-            The turn.
-
-        Source: docs/notes/qwen3-vl-embedding.md: all videos, then all images, then all texts.
-        """
-        texts: list[str] = []
-        images: list[MediaItem] = []
-        videos: list[Video] = []
-        for part in parts:
-            if isinstance(part, str):
-                texts.append(part)
-            elif isinstance(part, Video):
-                videos.append(part)
-            else:
-                images.append(part)
-        return cls(role, tuple(images), "".join(texts), tuple(videos))
 
 
 @dataclass(frozen=True, slots=True)

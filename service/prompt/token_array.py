@@ -32,7 +32,7 @@ def build_token_array(
         InputError: `context_length_exceeded`, or `invalid_request` for an id that is none or stands for media.
     """
     token_ids, limit = array.token_ids, min(truncation.max_tokens, profile.max_tokens)
-    num_excess = len(token_ids) - limit
+    num_excess, media_tokens = len(token_ids) - limit, profile.media_tokens
     if num_excess > 0 and truncation.side is None:
         Budget(truncation, limit, profile.max_tokens, param, index).refuse(len(token_ids))
     for place, token_id in enumerate(token_ids):
@@ -40,7 +40,7 @@ def build_token_array(
             got = f"the token id {token_id}" if abs(token_id) <= MAX_INT32 else "a number that is far from it"
             message = f"`{param}[{place}]`: expected a token id from 0 to {num_ids - 1}, got {got}"
             raise InputError("invalid_request", message, param=f"{param}[{place}]", index=index)
-        if token_id in profile.media_tokens:
+        if token_id in media_tokens:
             message = (
                 f"`{param}[{place}]`: expected a token id that stands for text, got {token_id}, which stands for "
                 "media; images go into `inputs` or `messages`"

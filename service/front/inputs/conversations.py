@@ -36,7 +36,7 @@ def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> C
     elif isinstance(source, Content):
         turns = [_turn("user", source.content, iter(one.media), media)]
     elif isinstance(source, PlacedMedia):
-        turns = [Turn.of_parts("user", _read(source, media))]
+        turns = [_turn("user", [source.part], iter(one.media), media)]
     else:
         assert isinstance(source, list)  # the reader builds token arrays without a conversation
         system, turns = _messages(source, one, media, index)
@@ -79,20 +79,28 @@ def _instruction(message: Message, param: str, index: int) -> str:
 
 
 def _turn(role: Role, parts: str | list[ContentPart], places: Iterator[PlacedMedia], media: MediaReader | None) -> Turn:
-    """A turn; takes as many `places` as it has parts that are not text."""
+    """A turn: videos and images each in the order written, and the texts joined with nothing between.
+
+    Takes as many `places` as it has parts that are not text.
+    """
     if isinstance(parts, str):
         return Turn(role, (), parts)
-    read: list[MediaItem | Video | str] = []
+    texts: list[str] = []
+    images: list[MediaItem] = []
+    videos: list[Video] = []
     for part in parts:
-        read += [part.text] if isinstance(part, TextPart) else _read(next(places), media)
-    return Turn.of_parts(role, read)
-
-
-def _read(place: PlacedMedia, media: MediaReader | None) -> list[MediaItem | Video]:
-    assert media is not None  # there is a reader where there are media
-    if isinstance(place.part, AudioPart):
-        return [_read_audio(media, place)]
-    return [read_video(media, place)] if isinstance(place.part, VideoPart) else [*media.read(place)]
+        if isinstance(part, TextPart):
+            texts.append(part.text)
+            continue
+        assert media is not None  # there is a reader where there are media
+        place = next(places)
+        if isinstance(part, VideoPart):
+            videos.append(read_video(media, place))
+        elif isinstance(part, AudioPart):
+            images.append(_read_audio(media, place))
+        else:
+            images += media.read(place)
+    return Turn(role, tuple(images), "".join(texts), tuple(videos))
 
 
 def _read_audio(media: MediaReader, place: PlacedMedia) -> Audio:

@@ -34,11 +34,11 @@ def embedding_inputs(request: EmbeddingRequest, options: PromptOptions) -> list[
         texts = [text for text in request.input if isinstance(text, str)]
         return [JobInput(f"input[{i}]", text, (), options) for i, text in enumerate(texts)]
     if request.inputs is not None:
-        return [_content_input(f"inputs[{i}]", item, i, options) for i, item in enumerate(request.inputs)]
+        return [_parts_input(f"inputs[{i}]", item, i, options) for i, item in enumerate(request.inputs)]
     assert request.messages is not None  # `schemas.parsing.rules` lets no request without input through
     is_one = isinstance(request.messages[0], Message)
     return [
-        _messages_input("messages" if is_one else f"messages[{i}]", messages, i, options)
+        _parts_input("messages" if is_one else f"messages[{i}]", messages, i, options)
         for i, messages in enumerate(conversations(request.messages))
     ]
 
@@ -51,7 +51,7 @@ def embed_inputs(request: EmbedRequest, options: PromptOptions) -> list[JobInput
         parts = [ImageUrlPart(image_url=url) for url in request.images]
         places = [PlacedMedia(f"images[{i}]", f"images[{i}]", i, part) for i, part in enumerate(parts)]
         return [JobInput(place.param, place, (place,), options) for place in places]
-    return [_content_input(f"inputs[{i}]", item, i, options) for i, item in enumerate(request.inputs or [])]
+    return [_parts_input(f"inputs[{i}]", item, i, options) for i, item in enumerate(request.inputs or [])]
 
 
 def line_input(line: EmbeddingRequest, index: int, options: PromptOptions) -> JobInput:
@@ -63,27 +63,30 @@ def line_input(line: EmbeddingRequest, index: int, options: PromptOptions) -> Jo
         options: how its prompt is rendered.
     """
     if line.inputs is not None:
-        return _content_input("", line.inputs[0], index, options)
+        return _parts_input("", line.inputs[0], index, options)
     if line.messages is not None:
-        return _messages_input("messages", conversations(line.messages)[0], index, options)
+        return _parts_input("messages", conversations(line.messages)[0], index, options)
     return embedding_inputs(line, options)[0]
 
 
-def _content_input(param: str, item: Content, index: int, options: PromptOptions) -> JobInput:
-    return JobInput(param, item, tuple(_places(item.content, content_path(param), index)), options)
+def _parts_input(param: str, source: Content | list[Message], index: int, options: PromptOptions) -> JobInput:
+    """An input made of parts, with the places of those that are not text."""
+    media = [
+        (f"{path}[{i}]", part)
+        for path, parts in _contents(source, param)
+        if not isinstance(parts, str)
+        for i, part in enumerate(parts)
+        if not isinstance(part, TextPart)
+    ]
+    places = [PlacedMedia(path, f"{path}.{part.__struct_config__.tag}", index, part) for path, part in media]
+    return JobInput(param, source, tuple(places), options)
 
 
-def _messages_input(param: str, messages: list[Message], index: int, options: PromptOptions) -> JobInput:
-    paths = [f"{param}[{i}].content" for i in range(len(messages))]
-    each = [_places(message.content, path, index) for message, path in zip(messages, paths, strict=True)]
-    return JobInput(param, messages, tuple(place for places in each for place in places), options)
-
-
-def _places(parts: str | list[ContentPart], param: str, index: int) -> list[PlacedMedia]:
-    if isinstance(parts, str):
-        return []
-    media = [(f"{param}[{i}]", part) for i, part in enumerate(parts) if not isinstance(part, TextPart)]
-    return [PlacedMedia(path, f"{path}.{part.__struct_config__.tag}", index, part) for path, part in media]
+def _contents(source: Content | list[Message], param: str) -> list[tuple[str, str | list[ContentPart]]]:
+    """Each content with its path; `param` is empty where an item is a line of its own."""
+    if isinstance(source, Content):
+        return [(f"{param}.content" if param else "content", source.content)]
+    return [(f"{param}[{i}].content", message.content) for i, message in enumerate(source)]
 
 
 def is_short(inputs: Sequence[JobInput]) -> bool:
@@ -112,20 +115,14 @@ def check_texts(source: Source, param: str, index: int) -> None:
 def _texts_of(source: Source, param: str) -> Iterator[tuple[str, str]]:
     if isinstance(source, str):
         yield param, source
-    elif isinstance(source, Content):
-        yield from _texts_of_parts(source.content, content_path(param))
-    elif isinstance(source, list):
-        for i, message in enumerate(source):
-            yield from _texts_of_parts(message.content, f"{param}[{i}].content")
-
-
-def _texts_of_parts(parts: str | list[ContentPart], param: str) -> Iterator[tuple[str, str]]:
-    if isinstance(parts, str):
-        yield param, parts
-        return
-    for i, part in enumerate(parts):
-        if isinstance(part, TextPart):
-            yield f"{param}[{i}].text", part.text
+    elif isinstance(source, Content | list):
+        for path, parts in _contents(source, param):
+            if isinstance(parts, str):
+                yield path, parts
+                continue
+            for i, part in enumerate(parts):
+                if isinstance(part, TextPart):
+                    yield f"{path}[{i}].text", part.text
 
 
 def num_chars(value: object) -> int:
@@ -139,8 +136,3 @@ def num_chars(value: object) -> int:
     if isinstance(value, PlacedMedia):
         return num_chars(value.part)
     return sum(num_chars(getattr(value, name)) for name in value.__struct_fields__) if isinstance(value, Wire) else 0
-
-
-def content_path(param: str) -> str:
-    """The path of an item's content; `param` is empty where the item is a line of its own."""
-    return f"{param}.content" if param else "content"

@@ -50,11 +50,6 @@ class ImageProfile:
     video_rule: VideoRule | None = None
     """Frames of a video that are taken, and their size; None: the model takes no video."""
 
-    @property
-    def media_tokens(self) -> tuple[int, ...]:
-        """Tokens that stand for media, and that no text may hold."""
-        return (self.image_pad, self.video_pad)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudioProfile:
@@ -127,18 +122,19 @@ class Profile:
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
 
     @property
-    def media_tokens(self) -> tuple[int, ...]:
-        """Tokens that stand for media; none for a model of text."""
-        seen = self.images.media_tokens if self.images else ()
-        return (*seen, self.audios.audio_pad) if self.audios else seen
+    def pads(self) -> dict[MediaKind, int]:
+        """The placeholder token of each kind of media; none for a model of text."""
+        pads: dict[MediaKind, int] = {}
+        if self.images is not None:
+            pads |= {"image": self.images.image_pad, "video": self.images.video_pad}
+        if self.audios is not None:
+            pads["audio"] = self.audios.audio_pad
+        return pads
 
-    def pad_of(self, kind: MediaKind) -> int:
-        """The placeholder token of a kind of media."""
-        if kind == "audio":
-            assert self.audios is not None  # a layout has audio where the profile has
-            return self.audios.audio_pad
-        assert self.images is not None  # likewise
-        return self.images.image_pad if kind == "image" else self.images.video_pad
+    @property
+    def media_tokens(self) -> tuple[int, ...]:
+        """Tokens that stand for media, and that no text may hold."""
+        return tuple(self.pads.values())
 
     def offers(self, dimensions: int) -> bool:
         """True where a vector may be cut to this length."""

@@ -6,7 +6,7 @@ Tokenizing is up to `build`.
 """
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.media.item import MediaItem
@@ -84,29 +84,23 @@ class ChatML:
         return [*pieces, *map(TokenPiece, self.closing)]
 
     def _body(self, turn: Turn, *, is_cuttable: bool) -> Sequence[Piece]:
+        """A turn between its tokens: header, pairs of frames behind their times, images, text.
+
+        Source: transformers 4.57 `Qwen3VLProcessor`, the form that the model was trained on; 5.x puts two more vision
+        tokens around all pairs of a video.
+        """
         header = turn.role + "\n"
         if not turn.images and not turn.videos:  # one piece: a leading newline merges with the header's
             return [TextPiece(header + turn.text, user_start=len(header), cuttable=is_cuttable)]
+        pairs = [pair for video in turn.videos for pair in zip(video.times_s, video.pairs, strict=True)]
+        media: list[tuple[str, MediaItem]] = [(f"<{time_s:.1f} seconds>", pair) for time_s, pair in pairs]
+        media += [("", image) for image in turn.images]
         pieces: list[Piece] = []
-        for text, item in _media(header, turn):
-            pieces += [TextPiece(text)] if text else []
+        for time, item in media:
+            pieces += [TextPiece(header + time)] if header or time else []
             pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item), TokenPiece(self.tokens.vision_end)]
-        return [*pieces, TextPiece(turn.text, user_start=0, cuttable=is_cuttable)]
-
-
-def _media(header: str, turn: Turn) -> Iterator[tuple[str, MediaItem]]:
-    """Yield each pair of frames and each image with the template's text before it.
-
-    Source: transformers 4.57 `Qwen3VLProcessor`, the form that the model was trained on; 5.x puts two more vision
-    tokens around all pairs of a video.
-    """
-    for video in turn.videos:
-        for time_s, pair in zip(video.times_s, video.pairs, strict=True):
-            yield f"{header}<{time_s:.1f} seconds>", pair
             header = ""
-    for item in turn.images:
-        yield header, item
-        header = ""
+        return [*pieces, TextPiece(turn.text, user_start=0, cuttable=is_cuttable)]
 
 
 def punctuate(instruction: str | None, default: str) -> str:

@@ -129,11 +129,11 @@ def test_placeholders_stand_where_the_images_are(builder: PromptBuilder, image: 
     assert prompt.token_ids.count(profile.images.image_pad) == 108
 
 
-def test_within_a_turn_images_come_first_and_texts_join_with_nothing_between(
+def test_within_a_turn_images_come_before_the_text(
     builder: PromptBuilder, tokenizer: PromptTokenizer, image: MediaItem
 ) -> None:
     one, two = image(), image(96, 96)
-    turn = Turn.of_parts("user", ["Com", one, "pare", two, ""])
+    turn = Turn("user", (one, two), "Compare")
     prompt = builder.build(Conversation(None, (turn,)), WHOLE)
     assert prompt.token_ids == tokenizer.encode_rendered(rendered("Compare", one, two))
 
