@@ -46,7 +46,7 @@ class ProcessDecoder(IsolatedDecoder):
             framing=item.framing,
         )
         location = ErrorLocation(item.param, item.index)
-        num_bytes, cost = item.num_decode_bytes, item.decode_cost
+        num_bytes, cost = item.decode_cost
         _, pixels = await self.run(task, item.num_slot_bytes, location, num_bytes=num_bytes, cost=cost)
         return pixels
 
@@ -65,7 +65,7 @@ class ThreadDecoder:
 
     async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:
         """See `ProcessDecoder.pixels`."""
-        num_bytes, cost = item.num_decode_bytes, item.decode_cost
+        num_bytes, cost = item.decode_cost
         piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._pool, load_pixels, item)
         work.add_done_callback(lambda _: self.room.give(piece))  # when the thread is free, also after a cancel

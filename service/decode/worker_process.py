@@ -80,7 +80,7 @@ class WorkerProcess:
             TimeoutError: it has not answered in time.
         """
         until_s = time.monotonic() + deadline_s
-        self._wait(until_s)
+        self._sock.settimeout(deadline_s)
         try:
             self._sock.sendall(frame(task))
         except (BrokenPipeError, ConnectionResetError):
@@ -116,7 +116,10 @@ class WorkerProcess:
 
     def _read(self, view: memoryview, until_s: float) -> None:
         while view:
-            self._wait(until_s)
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError
+            self._sock.settimeout(left_s)
             try:
                 num_bytes = self._sock.recv_into(view)
             except ConnectionResetError:
@@ -124,10 +127,3 @@ class WorkerProcess:
             if num_bytes == 0:
                 raise WorkerLostError
             view = view[num_bytes:]
-
-    def _wait(self, until_s: float) -> None:
-        """Let the next call on the socket wait until then at most."""
-        left_s = until_s - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError
-        self._sock.settimeout(left_s)

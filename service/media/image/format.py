@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from service.media.error_location import ErrorLocation
 from service.media.image.jpeg import jpeg_parts
 from service.media.image.parts import Parts
 from service.media.image.png_gif_webp_bmp import bmp_parts, gif_parts, png_parts, webp_parts
@@ -17,25 +16,14 @@ from service.media.image.png_gif_webp_bmp import bmp_parts, gif_parts, png_parts
 Format = Literal["PNG", "JPEG", "WEBP", "GIF", "BMP"]
 """By Pillow's names."""
 
-_MAGIC: Mapping[Format, re.Pattern[bytes]] = {
+MAGIC: Mapping[Format, re.Pattern[bytes]] = {
     "PNG": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "JPEG": re.compile(rb"\xff\xd8\xff"),
     "WEBP": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
     "GIF": re.compile(rb"GIF8[79]a"),
     "BMP": re.compile(rb"BM"),
 }
-
-
-def sniff(encoded: bytes, location: ErrorLocation) -> Format:
-    """Tell the format from the first bytes.
-
-    Raises:
-        MediaError: `media_undecodable` for anything else, SVG, TIFF and PDF among it.
-    """
-    kind: Format | None = next((kind for kind, magic in _MAGIC.items() if magic.match(encoded)), None)
-    if kind is None:
-        location.refuse("media_undecodable", "The image is none of the accepted formats: PNG, JPEG, WebP, GIF, BMP.")
-    return kind
+"""The first bytes of each format."""
 
 
 def walk(encoded: bytes, kind: Format) -> Parts | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
-from service.media.image.format import Format, sniff, walk
+from service.media.image.format import MAGIC, Format, walk
 from service.media.image.orientation import AS_STORED, read_orientation
 from service.media.image.parts import TooManyPartsError
 
@@ -95,7 +95,9 @@ def read_header(
     if len(encoded) > limits.max_encoded_bytes:
         message = f"The image file has {len(encoded)} bytes; at most {limits.max_encoded_bytes} are accepted."
         location.refuse("media_too_large", message)
-    kind = sniff(encoded, location)
+    kind: Format | None = next((kind for kind, magic in MAGIC.items() if magic.match(encoded)), None)
+    if kind is None:  # SVG, TIFF and PDF among them
+        location.refuse("media_undecodable", "The image is none of the accepted formats: PNG, JPEG, WebP, GIF, BMP.")
     try:
         parts = walk(encoded, kind)
     except TooManyPartsError as error:

@@ -52,14 +52,14 @@ class ImageFile:
     index: int | None = field(default=None, compare=False)
 
     @property
-    def num_decode_bytes(self) -> int:
-        """Memory that making its pixels takes at its peak."""
-        return self.header.num_decode_bytes + (self.framing.num_bytes if self.framing else 0)
+    def decode_cost(self) -> tuple[int, int]:
+        """What making its pixels takes: bytes of memory at the peak; and work, for turns among many.
 
-    @property
-    def decode_cost(self) -> int:
-        """Work of making its pixels, for turns among many: memory at the peak; decoding again for 15 scans more."""
-        return self.num_decode_bytes + self.header.num_decode_bytes * ((self.header.num_scans - 1) // USUAL_SCANS)
+        The work is as much as the memory, and as much as decoding takes again for each 15 scans more.
+        """
+        num_bytes = self.header.num_decode_bytes
+        peak_bytes = num_bytes + (self.framing.num_bytes if self.framing else 0)
+        return peak_bytes, peak_bytes + num_bytes * ((self.header.num_scans - 1) // USUAL_SCANS)
 
     @property
     def num_stored_bytes(self) -> int:
