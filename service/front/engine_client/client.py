@@ -118,7 +118,11 @@ class EngineClient:
             for prompt, loaded in prompts
         ]
         self._pending.update((one.request.id, one) for one in submitted)
-        self._send_unsuspected([one.request for one in submitted])
+        requests = [one.request for one in submitted]
+        if self._suspects.strikes_by_digest:
+            self._send_unsuspected(requests)
+        else:
+            self.channel.send(Submit(requests=requests))
         return submitted
 
     def abandon(self, submitted: Iterable[Pending]) -> None:
@@ -182,8 +186,7 @@ class EngineClient:
     def _send_unsuspected(self, requests: Sequence[Request]) -> None:
         """Send requests: suspects alone, and those that have ended three engines not at all."""
         assert self.channel is not None  # the caller has looked
-        suspects = self._suspects
-        strikes = suspects.strikes(requests, time.monotonic()) if suspects.strikes_by_digest else {}
+        strikes = self._suspects.strikes(requests, time.monotonic())
         well = []
         for request in requests:
             num_strikes = strikes.get(request.id, 0)

@@ -101,19 +101,22 @@ class LocalEngine:
         for index, items in media.items():
             sizes = [item.num_slot_bytes for item in items]
             if not self._arena.fits(sizes):
-                ends[index] = self._too_large(sum(sizes), index)
-        raise_first(() if per_item else ends.values())
+                ends[index] = too_large = self._too_large(sum(sizes), index)
+                if not per_item:
+                    raise too_large
         for group in self._groups(media):
             prompts = {index: end for index in group if isinstance(end := ends[index], Prompt)}
             loaded = await self._loader.load([item for index in prompts for item in media[index]])
             try:
-                for index, prompt in prompts.items():
-                    ends[index] = loaded.error_of(media[index]) or prompt
-                raise_first(() if per_item else ends.values())
+                if loaded.errors:
+                    failed = {index: error for index in prompts if (error := loaded.error_of(media[index])) is not None}
+                    raise_first(() if per_item else failed.values())
+                    ends |= failed
                 well = [index for index, prompt in prompts.items() if ends[index] is prompt]
                 pairs = [(prompts[index], [loaded.take(item) for item in media[index]]) for index in well]
             finally:
-                loaded.release()
+                if loaded.slots:
+                    loaded.release()
             if pairs:
                 pending |= zip(well, self._client.submit(pairs, output, caller), strict=True)
 

@@ -7,7 +7,7 @@ has not seen. Media whose level-2 key is known are neither decoded nor resized n
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,38 +41,40 @@ class LoadedMedia:
 
 @dataclass(frozen=True, slots=True)
 class LoadedMediaSet:
-    """The media of one load: `found` has for each level-2 key a content key and perhaps pixels, or an error.
+    """The media of one load, by level-2 key.
 
     A slot goes to the first request that takes the media. `release` gives back what was not taken, so an input that
     fails for one image leaves the pixels of its others to the next input, or to the arena.
+
+    Attributes:
+        keys: content keys of the media that are well.
+        slots: pixels of those that the engine has not seen, until they are taken.
+        errors: what is wrong with the others.
     """
 
     arena: PixelArena
-    found: dict[bytes, LoadedMedia | MediaError]
+    keys: dict[bytes, bytes] = field(default_factory=dict)
+    slots: dict[bytes, PixelSlot] = field(default_factory=dict)
+    errors: dict[bytes, MediaError] = field(default_factory=dict)
 
     def error_of(self, items: Iterable[MediaItem]) -> MediaError | None:
         """The first error among the media of one input, with its place in that input; None when all are well."""
         for item in items:
-            found = self.found[item.digest]
-            if isinstance(found, MediaError):  # its place is that of whichever copy was decoded
-                is_second = isinstance(found, FrameError) and found.is_second
+            if (error := self.errors.get(item.digest)) is not None:  # its place is that of whichever copy was decoded
+                is_second = isinstance(error, FrameError) and error.is_second
                 place = item.second if isinstance(item, FramePair) and is_second else item
-                return MediaError(found.code, found.message, param=place.param, index=item.index)
+                return MediaError(error.code, error.message, param=place.param, index=item.index)
         return None
 
     def take(self, item: MediaItem) -> LoadedMedia:
         """Media for a request, which owns the slot from here on; only the first to take it gets one."""
-        found = self.found[item.digest]
-        assert isinstance(found, LoadedMedia)  # `error_of` comes first
-        self.found[item.digest] = LoadedMedia(found.key, None)
-        return found
+        return LoadedMedia(self.keys[item.digest], self.slots.pop(item.digest, None))  # `error_of` comes first
 
     def release(self) -> None:
         """Give back the pixels that were not taken."""
-        for digest, found in self.found.items():
-            if isinstance(found, LoadedMedia) and found.slot is not None:
-                self.arena.release(found.slot.start)
-                self.found[digest] = LoadedMedia(found.key, None)
+        while self.slots:
+            _, slot = self.slots.popitem()
+            self.arena.release(slot.start)
 
 
 class PixelLoader:
@@ -111,14 +113,31 @@ class PixelLoader:
         distinct = {item.digest: item for item in reversed(items)}
         while others := [self._in_flight[digest] for digest in distinct if digest in self._in_flight]:
             await asyncio.wait(others)
-        found: dict[bytes, LoadedMedia | MediaError] = {}
+        loaded = LoadedMediaSet(self._arena)
         for digest in distinct:
             if (key := self._known.get(digest)) is not None:
                 self._known.move_to_end(digest)
-                found[digest] = LoadedMedia(key, None)
-        if new := [item for digest, item in distinct.items() if digest not in found]:
-            found |= await self._claim_and_decode(new)
-        return LoadedMediaSet(self._arena, found)
+                loaded.keys[digest] = key
+        new = {digest: item for digest, item in distinct.items() if digest not in loaded.keys}
+        if not new:
+            return loaded
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._in_flight |= dict.fromkeys(new, done)
+        try:
+            ends = await self._decode(list(new.values()))
+        finally:
+            for digest in new:
+                del self._in_flight[digest]
+            done.set_result(None)
+        for digest, end in zip(new, ends, strict=True):
+            if isinstance(end, MediaError):
+                loaded.errors[digest] = end
+            else:
+                loaded.keys[digest] = self._known[digest] = end[0]
+                loaded.slots[digest] = end[1]
+        while len(self._known) > self._max_known_keys:
+            self._known.popitem(last=False)
+        return loaded
 
     async def decode(self, item: MediaItem) -> PixelSlot:
         """One image's pixels, whatever is known of it: the engine asked for them.
@@ -126,28 +145,12 @@ class PixelLoader:
         Raises:
             MediaError: it cannot be decoded.
         """
-        (loaded,) = await self._decode([item])
-        if isinstance(loaded, MediaError):
-            raise loaded
-        assert loaded.slot is not None  # a decode always fills one
-        return loaded.slot
+        (end,) = await self._decode([item])
+        if isinstance(end, MediaError):
+            raise end
+        return end[1]
 
-    async def _claim_and_decode(self, new: list[MediaItem]) -> dict[bytes, LoadedMedia | MediaError]:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._in_flight.update((item.digest, done) for item in new)
-        try:
-            decoded = await self._decode(new)
-        finally:
-            for item in new:
-                del self._in_flight[item.digest]
-            done.set_result(None)
-        found = {item.digest: one for item, one in zip(new, decoded, strict=True)}
-        self._known |= {digest: one.key for digest, one in found.items() if isinstance(one, LoadedMedia)}
-        while len(self._known) > self._max_known_keys:
-            self._known.popitem(last=False)
-        return found
-
-    async def _decode(self, items: Sequence[MediaItem]) -> list[LoadedMedia | MediaError]:
+    async def _decode(self, items: Sequence[MediaItem]) -> list[tuple[bytes, PixelSlot] | MediaError]:
         """Each item's key and slot of pixels, or why it has none."""
         slots = await self._arena.reserve([item.num_slot_bytes for item in items])
         pairs = [item for item in items if isinstance(item, VideoFramePair)]
@@ -169,14 +172,14 @@ class PixelLoader:
         if bug is not None:
             self._release(slots)
             raise bug
-        loaded: list[LoadedMedia | MediaError] = []
+        decoded: list[tuple[bytes, PixelSlot] | MediaError] = []
         for slot, end in zip(slots, ends, strict=True):
             if isinstance(end, bytes):
-                loaded.append(LoadedMedia(end, slot))
+                decoded.append((end, slot))
             elif isinstance(end, MediaError):
                 self._arena.release(slot.start)
-                loaded.append(end)
-        return loaded
+                decoded.append(end)
+        return decoded
 
     async def _decode_into(self, item: MediaItem, slot: PixelSlot, videos: VideoFrames | None) -> bytes:
         data = await (self._decoder.pixels(item) if isinstance(item, ImageFile) else self._data(item, videos))

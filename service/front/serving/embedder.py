@@ -97,7 +97,7 @@ class Embedder:
                 job.name_input(one)
         result.media_ms += prepare_ms
         result.hold = hold
-        if media is not None:
+        if media is not None and media.claims:
             media.bind({i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput)})
         return result
 
