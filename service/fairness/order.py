@@ -31,7 +31,7 @@ T = TypeVar("T", bound=Waiter)
 
 
 @dataclass(slots=True)
-class Entry(Generic[T]):
+class Queued(Generic[T]):
     """A waiting piece of work.
 
     Attributes:
@@ -48,12 +48,12 @@ class Entry(Generic[T]):
     party: Party
     thing: T
 
-    def __lt__(self, other: "Entry[T]") -> bool:
+    def __lt__(self, other: "Queued[T]") -> bool:
         return (self.tag, self.number) < (other.tag, other.number)
 
 
 @dataclass(slots=True)
-class Line(Generic[T]):
+class TenantLine(Generic[T]):
     """The waiting work of one tenant.
 
     Attributes:
@@ -66,25 +66,25 @@ class Line(Generic[T]):
     tag: float
     given: float = 0.0
     last: dict[int, float] = field(default_factory=dict)
-    waiting: list[Entry[T]] = field(default_factory=list)
+    waiting: list[Queued[T]] = field(default_factory=list)
 
 
 class FairOrder(Generic[T]):
     """Waiting work of many parties."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, Line[T]] = {}
+        self._lines: dict[str, TenantLine[T]] = {}
         self._given = 0.0
         self._numbers = count()
 
     def add(self, party: Party, cost: int, thing: T) -> None:
         """Add a piece of work."""
-        line = self._lines.setdefault(party.tenant, Line(self._given))
+        line = self._lines.setdefault(party.tenant, TenantLine(self._given))
         tag = max(line.given, line.last.get(party.request, 0.0)) + cost
         line.last[party.request] = tag
-        heapq.heappush(line.waiting, Entry(tag, next(self._numbers), cost, party, thing))
+        heapq.heappush(line.waiting, Queued(tag, next(self._numbers), cost, party, thing))
 
-    def peek(self, without: Container[str] = ()) -> Entry[T] | None:
+    def peek(self, without: Container[str] = ()) -> Queued[T] | None:
         """The next entry that somebody waits for, of tenants that are not in `without`; None when there is none."""
         for line in list(self._lines.values()):
             while line.waiting and (first := line.waiting[0]).thing.turn.cancelled():
@@ -93,7 +93,7 @@ class FairOrder(Generic[T]):
         lines = [(line.tag + line.waiting[0].cost, line) for name, line in self._lines.items() if name not in without]
         return min(lines, key=lambda pair: pair[0])[1].waiting[0] if lines else None
 
-    def take(self, entry: Entry[T]) -> T:
+    def take(self, entry: Queued[T]) -> T:
         """Remove a tenant's first entry, which `peek` has just returned, and charge its cost."""
         tenant, request = entry.party.tenant, entry.party.request
         line = self._lines[tenant]

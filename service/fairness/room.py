@@ -25,7 +25,7 @@ SPARE_SEATS: tuple[tuple[Seat, bool], ...] = (("small", False), ("first", True))
 
 
 @dataclass(slots=True, eq=False)
-class Piece:
+class WorkPiece:
     """A piece of work, from the request for a seat until it is given back.
 
     Attributes:
@@ -56,15 +56,15 @@ class FairRoom:
         self._has_spare = num_spare > 0
         self.small_bytes = max_bytes // KEPT_SHARE // (max_pieces + NUM_SPARE)
         self._max_large_bytes = max_bytes - max_bytes // KEPT_SHARE
-        self._small: FairOrder[Piece] = FairOrder()
-        self._large: FairOrder[Piece] = FairOrder()
+        self._small: FairOrder[WorkPiece] = FairOrder()
+        self._large: FairOrder[WorkPiece] = FairOrder()
         self._large_is_next = False
         self._seats: Counter[Seat] = Counter()
         self._by_tenant: Counter[str] = Counter()
         self._num_large = self._num_large_bytes = 0
         self.num_bytes_taken = 0
 
-    async def take(self, cost: int, *, num_bytes: int = 0, is_small: bool) -> Piece:
+    async def take(self, cost: int, *, num_bytes: int = 0, is_small: bool) -> WorkPiece:
         """Wait for a seat.
 
         Args:
@@ -75,7 +75,7 @@ class FairRoom:
         Returns:
             The piece, to be passed to `give`.
         """
-        piece = Piece(CURRENT_PARTY.get(), num_bytes, is_small, asyncio.get_running_loop().create_future())
+        piece = WorkPiece(CURRENT_PARTY.get(), num_bytes, is_small, asyncio.get_running_loop().create_future())
         (self._small if is_small else self._large).add(piece.party, cost, piece)
         self._wake()
         try:
@@ -88,7 +88,7 @@ class FairRoom:
             raise
         return piece
 
-    def give(self, piece: Piece) -> None:
+    def give(self, piece: WorkPiece) -> None:
         """Free the seat of a piece."""
         self._count(piece, -1)
         self._wake()
@@ -119,7 +119,7 @@ class FairRoom:
     def _has_bytes(self, num_bytes: int) -> bool:
         return self._num_large == 0 or self._num_large_bytes + num_bytes <= self._max_large_bytes
 
-    def _count(self, piece: Piece, sign: int) -> None:
+    def _count(self, piece: WorkPiece, sign: int) -> None:
         self._seats[piece.seat] += sign
         self._by_tenant[piece.party.tenant] += sign
         if not self._by_tenant[piece.party.tenant]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from service.fairness.room import NUM_SPARE, FairRoom, Piece
+from service.fairness.room import NUM_SPARE, FairRoom, WorkPiece
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class FairThreads:
             pass
         return done.result
 
-    def _ended(self, piece: Piece, running: asyncio.Future[T]) -> None:
+    def _ended(self, piece: WorkPiece, running: asyncio.Future[T]) -> None:
         """The thread is free that nobody has waited for."""
         self._room.give(piece)
         running.exception()  # marked as read, or asyncio would warn

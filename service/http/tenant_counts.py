@@ -25,7 +25,7 @@ EVERYONE = "everyone"
 
 
 @dataclass(slots=True)
-class Count:
+class TenantCount:
     """Of one tenant since the start; `weight` is what it is ranked by."""
 
     requests: int = 0
@@ -47,9 +47,9 @@ class TenantCounts(Collector):
     """Counts by tenant for one registry; used on the event loop."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, Count] = {}
-        self._named: dict[str, Count] = {}
-        self._other = Count()
+        self._counts: dict[str, TenantCount] = {}
+        self._named: dict[str, TenantCount] = {}
+        self._other = TenantCount()
         self._least = 0  # of the named, when last looked: they only rise
 
     def embedded(self, tenant: str, num_inputs: int, num_tokens: int) -> None:
@@ -73,17 +73,17 @@ class TenantCounts(Collector):
                 family.add_metric([tenant], getattr(count, name))
             yield family
 
-    def _of(self, tenant: str, weight: int) -> tuple[Count, ...]:
+    def _of(self, tenant: str, weight: int) -> tuple[TenantCount, ...]:
         """What to count in: a tenant's own, and what is shared while it has no series."""
         count = self._counts.get(tenant)
         if count is None:
-            count = self._counts[tenant] = Count()
+            count = self._counts[tenant] = TenantCount()
         count.weight += weight
         if tenant in self._named or self._is_let_in(tenant, count):
             return (count,)
         return (count, self._other)
 
-    def _is_let_in(self, tenant: str, count: Count) -> bool:
+    def _is_let_in(self, tenant: str, count: TenantCount) -> bool:
         """Give a tenant a series if it is loud enough."""
         if tenant == OTHER:
             return False

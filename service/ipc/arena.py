@@ -27,7 +27,7 @@ KEPT_TIMES = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Waiting:
+class SlotWaiter:
     """A reservation that waits: sizes of its slots, and the bytes that each takes, whole multiples of `ALIGN`."""
 
     sizes: list[int]
@@ -60,7 +60,7 @@ class PixelArena:
         self._free: list[tuple[int, int]] = [(0, num_bytes)]
         self._taken: dict[int, int] = {}
         self.num_bytes_taken = 0
-        self._order: FairOrder[Waiting] = FairOrder()
+        self._order: FairOrder[SlotWaiter] = FairOrder()
 
     def fits(self, sizes: list[int]) -> bool:
         """Whether slots of these sizes could ever be reserved together."""
@@ -69,7 +69,7 @@ class PixelArena:
     async def reserve(self, sizes: list[int]) -> list[PixelSlot]:
         """Slots of these sizes, all or none; waits for its turn and for room."""
         lengths = [-(-size // ALIGN) * ALIGN for size in sizes]
-        waiting = Waiting(sizes, lengths, asyncio.get_running_loop().create_future())
+        waiting = SlotWaiter(sizes, lengths, asyncio.get_running_loop().create_future())
         self._order.add(CURRENT_PARTY.get(), sum(lengths), waiting)
         self._hand_out()
         try:
@@ -110,7 +110,7 @@ class PixelArena:
         while (entry := self._order.peek()) and (slots := self._first_fit(entry.thing, entry.cost)) is not None:
             self._order.take(entry).turn.set_result(slots)
 
-    def _first_fit(self, wanted: Waiting, num_bytes: int) -> list[PixelSlot] | None:
+    def _first_fit(self, wanted: SlotWaiter, num_bytes: int) -> list[PixelSlot] | None:
         """The slots of a reservation, all or none. Room for small reservations is left, unless no slot is taken."""
         kept = min(num_bytes * KEPT_TIMES, self.num_bytes // KEPT_TIMES)
         if self._taken and self.num_bytes_taken + num_bytes + kept > self.num_bytes:

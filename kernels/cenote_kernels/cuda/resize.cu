@@ -37,7 +37,7 @@ DEVICE void store_bytes(u8* place, u32 word, int count, bool aligned) {
     }
 }
 
-struct Picture {
+struct Image {
     const u8* bytes;
     i64 pitch;      // bytes from one row to the next
     int width;      // in pixels
@@ -50,26 +50,26 @@ struct Staged {
     int span, start;
     DEVICE u32 pixel(int row, int x) const { return words[row * span + x - start]; }
 };
-/// The same straight from the picture, for spans that shared memory cannot hold.
+/// The same straight from the image, for spans that shared memory cannot hold.
 struct Direct {
-    Picture picture;
+    Image image;
     int first_row, last_row;
     DEVICE u32 pixel(int row, int x) const {
-        const u8* place = picture.bytes + least(first_row + row, last_row) * picture.pitch + (i64)x * 3;
+        const u8* place = image.bytes + least(first_row + row, last_row) * image.pitch + (i64)x * 3;
         return place[0] | (u32)place[1] << 8 | (u32)place[2] << 16;
     }
 };
 
 /// Fills `words` [ROWS, span] with the pixels from `start` on; a thread takes four pixels, which are three words.
-DEVICE void stage(const Picture& picture, int first_row, int rows, int start, int end, int span, u32* words) {
+DEVICE void stage(const Image& image, int first_row, int rows, int start, int end, int span, u32* words) {
     for (int row = threadIdx.x / 32; row < ROWS; row += THREADS / 32) {
         if (first_row + row >= rows) break;
-        const u8* line = picture.bytes + (first_row + row) * picture.pitch;
+        const u8* line = image.bytes + (first_row + row) * image.pitch;
         for (int x = start + threadIdx.x % 32 * 4; x < end; x += 32 * 4) {
-            const int count = least(4, picture.width - x) * 3;
+            const int count = least(4, image.width - x) * 3;
             u32 raw[3];
 #pragma unroll
-            for (int i = 0; i < 3; ++i) raw[i] = load_bytes(line + (i64)x * 3 + 4 * i, count - 4 * i, picture.aligned);
+            for (int i = 0; i < 3; ++i) raw[i] = load_bytes(line + (i64)x * 3 + 4 * i, count - 4 * i, image.aligned);
             Words4 pixels;
             pixels.word[0] = raw[0] & 0xFFFFFFu;
             pixels.word[1] = raw[0] >> 24 | (raw[1] & 0xFFFFu) << 8;
@@ -109,7 +109,7 @@ DEVICE void sum_columns(
 
 /// A block's 16 rows × 32 columns. `span` is the width of the staged tile in pixels, a multiple of 4; 0 stages nothing.
 DEVICE void blend_columns(
-    const Picture& picture, int rows, const i32* bounds, const i32* coefficients, u8* out, i64 out_pitch, int out_width,
+    const Image& image, int rows, const i32* bounds, const i32* coefficients, u8* out, i64 out_pitch, int out_width,
     int span
 ) {
     DYNAMIC_SHARED(Words4, staged);
@@ -120,12 +120,12 @@ DEVICE void blend_columns(
     const int last = least(first + COLUMNS, out_width) - 1, column = first + threadIdx.x % 32;
     const int row_of_warp = threadIdx.x / 32 * ROWS_A_WARP, start = bounds[2 * first] / 4 * 4;
     if (span) {
-        stage(picture, first_row, rows, start, bounds[2 * last] + bounds[2 * last + 1], span, words);
+        stage(image, first_row, rows, start, bounds[2 * last] + bounds[2 * last + 1], span, words);
         __syncthreads();
         const Staged source = {words, span, start};
         if (column <= last) sum_columns(source, bounds, coefficients, out_width, column, row_of_warp, tile);
     } else {
-        const Direct source = {picture, first_row, rows - 1};
+        const Direct source = {image, first_row, rows - 1};
         if (column <= last) sum_columns(source, bounds, coefficients, out_width, column, row_of_warp, tile);
     }
     __syncthreads();
@@ -145,8 +145,8 @@ KERNEL(THREADS) resize_horizontal(
     const u8* pixels, i64 pitch, i32 width, i32 rows, i32 aligned, const i32* bounds, const i32* coefficients, u8* out,
     i64 out_pitch, i32 out_width, i32 span
 ) {
-    const Picture picture = {pixels, pitch, width, aligned != 0};
-    blend_columns(picture, rows, bounds, coefficients, out, out_pitch, out_width, span);
+    const Image image = {pixels, pitch, width, aligned != 0};
+    blend_columns(image, rows, bounds, coefficients, out, out_pitch, out_width, span);
 }
 
 /// A warp takes 128 bytes of one output row; its coefficients [out_height, taps] are the same for all its threads.

@@ -1,4 +1,4 @@
-// Rows of picture features into rows of the packed batch: written over them, or added to them.
+// Rows of image features into rows of the packed batch: written over them, or added to them.
 //
 // A block takes one row; `index` says where it goes. `features` may be a column range of a wider tensor, so the
 // deepstack levels are read where they lie. Bytes moved: a row read and a row written, and for `add` the target read.

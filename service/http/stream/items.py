@@ -16,7 +16,7 @@ from service.fairness.threads import FairThreads
 from service.front.admission.admission import Load
 from service.front.turns import Turns
 from service.http.body import MAX_BYTES_ON_LOOP
-from service.http.stream.lines import Line
+from service.http.stream.lines import InputLine
 
 GROUP_LINES = 64
 """Lines of one job at most: its fixed cost is little for each of them, and four jobs fill a batch."""
@@ -84,7 +84,7 @@ class ItemReader:
     turns: Turns
     bodies: FairThreads
 
-    async def groups(self, lines: Iterator[Line | None]) -> AsyncIterator[list[Item]]:
+    async def groups(self, lines: Iterator[InputLine | None]) -> AsyncIterator[list[Item]]:
         """The items of some lines, in order, as jobs.
 
         Args:
@@ -102,7 +102,7 @@ class ItemReader:
         if group:
             yield group
 
-    async def _items(self, lines: Iterator[Line | None]) -> AsyncIterator[Item]:
+    async def _items(self, lines: Iterator[InputLine | None]) -> AsyncIterator[Item]:
         """Each line as an item: a slice of short ones is found and read a turn of the loop, long ones in a thread."""
         is_more = True
         while is_more:
@@ -110,16 +110,16 @@ class ItemReader:
             for one in some:
                 yield one if isinstance(one, Item) else await self._read_in_thread(one)
 
-    def _slice(self, lines: Iterator[Line | None]) -> tuple[list[Item | Line], bool]:
+    def _slice(self, lines: Iterator[InputLine | None]) -> tuple[list[Item | InputLine], bool]:
         """The next lines, and whether there may be more; long ones are not read yet."""
         taken = list(islice(lines, SLICE_LINES))
         some = [self._item(line) if line.num_bytes <= MAX_BYTES_ON_LOOP else line for line in taken if line is not None]
         return some, len(taken) == SLICE_LINES
 
-    async def _read_in_thread(self, line: Line) -> Item:
+    async def _read_in_thread(self, line: InputLine) -> Item:
         return await self.bodies.run(lambda: self._item(line), line.num_bytes)
 
-    def _item(self, line: Line) -> Item:
+    def _item(self, line: InputLine) -> Item:
         if line.raw is None:
             message = f"line {line.index + 1}: expected at most {self.max_bytes} bytes, got more"
             return Item(line.index, None, 0, InputError("body_too_large", message))

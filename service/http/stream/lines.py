@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class InputLine:
     """A line that is not blank.
 
     Attributes:
@@ -65,7 +65,7 @@ class LineSplitter:
         num_bytes = self.num_held + self._num_skipped
         return LineBegun(self.num_lines, num_bytes, self._is_skipping or bool(self._begun))
 
-    def feed(self, chunk: bytes) -> Iterator[Line | None]:
+    def feed(self, chunk: bytes) -> Iterator[InputLine | None]:
         """The lines that end in the next chunk of the body, and the one that becomes too long in it.
 
         They are found as they are asked for. None stands for a line that is blank or skipped, so that a chunk of
@@ -77,7 +77,7 @@ class LineSplitter:
             start = end + 1
         yield from self._add(chunk[start:])
 
-    def finish(self) -> Iterator[Line | None]:
+    def finish(self) -> Iterator[InputLine | None]:
         """The last line, where the body ends without a newline."""
         if self.begun.is_inside:
             yield from self._end(b"")
@@ -89,7 +89,7 @@ class LineSplitter:
             self._is_skipping = True
             self.num_lines += 1
 
-    def _add(self, part: bytes) -> Iterator[Line]:
+    def _add(self, part: bytes) -> Iterator[InputLine]:
         if not part:
             return
         if self._is_skipping:
@@ -98,10 +98,10 @@ class LineSplitter:
         self._begun.append(part)
         self.num_held += len(part)
         if self.num_held > self._max_bytes:
-            yield Line(self.num_lines, None)
+            yield InputLine(self.num_lines, None)
             self.drop()
 
-    def _end(self, part: bytes) -> Iterator[Line | None]:
+    def _end(self, part: bytes) -> Iterator[InputLine | None]:
         yield from self._add(part)
         if self._is_skipping:
             self._is_skipping, self._num_skipped = False, 0
@@ -110,4 +110,4 @@ class LineSplitter:
         raw = b"".join(self._begun)
         self._begun, self.num_held = [], 0
         index, self.num_lines = self.num_lines, self.num_lines + 1
-        yield Line(index, raw) if raw and not raw.isspace() else None
+        yield InputLine(index, raw) if raw and not raw.isspace() else None

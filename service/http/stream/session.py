@@ -28,7 +28,7 @@ from service.http.responses.answer import in_parts, slices
 from service.http.stream.answers import Tally
 from service.http.stream.body import TICK_S, StreamBody
 from service.http.stream.items import Item, ItemReader, load_of
-from service.http.stream.lines import Line, LineSplitter
+from service.http.stream.lines import InputLine, LineSplitter
 from service.ipc.messages import OutputSpec
 from service.stages import note_inside, open_stages, stage
 
@@ -86,7 +86,7 @@ class StreamSession:
         self.tally.num_lines = self.splitter.num_lines
         return None
 
-    async def _hand_over(self, answering: asyncio.TaskGroup, lines: Iterator[Line | None]) -> None:
+    async def _hand_over(self, answering: asyncio.TaskGroup, lines: Iterator[InputLine | None]) -> None:
         async for group in self.reader.groups(lines):
             load = load_of(group, self.vector_bytes)
             await self._pay(len(group))

@@ -5,17 +5,17 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from service.fairness.party import open_party
-from service.fairness.room import FairRoom, Piece
+from service.fairness.room import FairRoom, WorkPiece
 
 
 def story(tell: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(asyncio.wait_for(tell(), 30))
 
 
-async def asking(room: FairRoom, tenant: str, num_bytes: int, *, is_small: bool = False) -> "asyncio.Task[Piece]":
+async def asking(room: FairRoom, tenant: str, num_bytes: int, *, is_small: bool = False) -> "asyncio.Task[WorkPiece]":
     """A request of a tenant that has asked for room."""
 
-    async def ask() -> Piece:
+    async def ask() -> WorkPiece:
         open_party(tenant)
         return await room.take(num_bytes, num_bytes=num_bytes, is_small=is_small)
 

@@ -10,7 +10,7 @@ from service.fairness.threads import FairThreads
 from service.front.turns import Turns
 from service.http.body import MAX_BYTES_ON_LOOP
 from service.http.stream.items import SLICE_LINES, ItemReader
-from service.http.stream.lines import Line, LineSplitter
+from service.http.stream.lines import InputLine, LineSplitter
 
 NUM_LINES = 2_000
 LONG = b'{"input":"%b"}\n' % (b"x" * MAX_BYTES_ON_LOOP)
@@ -28,7 +28,7 @@ def test_streams_share_the_lines_of_a_turn(line: bytes) -> None:
     async def story() -> tuple[list[int], list[int]]:
         turns, looked_at = Turns(), [0]
 
-        def counted(lines: Iterator[Line | None]) -> Iterator[Line | None]:
+        def counted(lines: Iterator[InputLine | None]) -> Iterator[InputLine | None]:
             for one in lines:
                 looked_at[-1] += 1
                 yield one

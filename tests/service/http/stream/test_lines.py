@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from service.http.stream.lines import Line, LineSplitter
+from service.http.stream.lines import InputLine, LineSplitter
 
 BODY = b'{"a":1}\n\n  \r\n{"b":2}\r\nlonger than ten\nshort\n\nlast'
 LINES = [(0, b'{"a":1}'), (3, b'{"b":2}\r'), (4, None), (5, b"short"), (7, b"last")]
@@ -13,7 +13,7 @@ LINES = [(0, b'{"a":1}'), (3, b'{"b":2}\r'), (4, None), (5, b"short"), (7, b"las
 
 def split(pieces: list[bytes], max_bytes: int = 10) -> list[tuple[int, bytes | None]]:
     splitter = LineSplitter(max_bytes)
-    lines: list[Line | None] = []
+    lines: list[InputLine | None] = []
     for piece in pieces:
         lines += splitter.feed(piece)
         assert splitter.num_held <= max_bytes
@@ -38,9 +38,9 @@ def test_any_other_pieces_give_the_same_lines(seed: int) -> None:
 
 def test_a_line_that_is_too_long_is_refused_before_it_ends() -> None:
     splitter = LineSplitter(10)
-    assert list(splitter.feed(b"01234567890")) == [Line(0, None)]
+    assert list(splitter.feed(b"01234567890")) == [InputLine(0, None)]
     assert (splitter.num_lines, splitter.num_held) == (1, 0)
-    assert list(splitter.feed(b"more\n{}\n")) == [None, Line(1, b"{}")]
+    assert list(splitter.feed(b"more\n{}\n")) == [None, InputLine(1, b"{}")]
 
 
 def test_a_line_that_is_dropped_counts_as_read_and_its_rest_is_passed_over() -> None:
@@ -50,4 +50,4 @@ def test_a_line_that_is_dropped_counts_as_read_and_its_rest_is_passed_over() -> 
     splitter.drop()
     assert (splitter.num_lines, splitter.num_held, splitter.begun.is_inside) == (1, 0, True)
     assert list(splitter.feed(b"456\n{}")) == [None]
-    assert list(splitter.finish()) == [Line(1, b"{}")]
+    assert list(splitter.finish()) == [InputLine(1, b"{}")]
