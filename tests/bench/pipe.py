@@ -24,6 +24,9 @@ class Worker(Protocol):
     def rows(self, label: str) -> Sequence[bytes]:
         """See `Side.vectors`: little-endian float32."""
 
+    def num_tokens(self, label: str) -> int:
+        """Of all that is prepared under the label, with what tokenizer or template add, without padding."""
+
     def facts(self) -> dict[str, Any]:
         """Versions, threads, and what else a reader should know."""
 
@@ -53,6 +56,8 @@ def _do(worker: Worker, question: dict[str, Any]) -> Any:
             return worker.run(label)
         case {"do": "vectors", "label": label}:
             return [base64.b64encode(row).decode() for row in worker.rows(label)]
+        case {"do": "num_tokens", "label": label}:
+            return worker.num_tokens(label)
         case {"do": "facts"}:
             return worker.facts()
     raise ValueError(f"nobody knows how to do {question}")

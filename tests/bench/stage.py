@@ -1,6 +1,7 @@
 """The sides of one model, each started when it is first needed. Only one of them computes at a time."""
 
 import os
+import subprocess
 import sys
 from functools import cached_property
 from pathlib import Path
@@ -75,18 +76,33 @@ class Stage:
         """sentence-transformers, where it is installed."""
         return self._worker("sentence_transformers", str(self.sentence_python)) if self.sentence_python else None
 
+    def exported(self, runtime: str) -> RemoteSide | None:
+        """The checkpoint as a graph in a runtime, where sentence-transformers and the runtime's package are installed.
+
+        Args:
+            runtime: a key of `sides.exported.RUNTIMES`.
+        """
+        if self.sentence_python is None or not _has(self.sentence_python, runtime):
+            return None
+        return self._worker("exported", str(self.sentence_python), runtime)
+
     def close(self) -> None:
         """End everything that was started."""
         while self._started:
             self._started.pop().close()
 
-    def _worker(self, name: str, python: str) -> RemoteSide:
-        command = [python, "-m", f"tests.bench.sides.{name}", str(self.checkpoint), str(self.num_threads)]
+    def _worker(self, name: str, python: str, *more: str) -> RemoteSide:
+        command = [python, "-m", f"tests.bench.sides.{name}", str(self.checkpoint), str(self.num_threads), *more]
         paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels")]) if python == sys.executable else str(ROOT)
         threads = {"OMP_NUM_THREADS": str(self.num_threads), "TOKENIZERS_PARALLELISM": "false"}
         environ = plain_environ() | threads | {"PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"}
-        return self._keep(RemoteSide(command, ROOT, environ, self.folder / f"{name}.log"))
+        return self._keep(RemoteSide(command, ROOT, environ, self.folder / f"{'-'.join([name, *more])}.log"))
 
     def _keep(self, side: S) -> S:
         self._started.append(side)
         return side
+
+
+def _has(python: Path, package: str) -> bool:
+    find = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
+    return subprocess.run([python, "-c", find], check=False).returncode == 0

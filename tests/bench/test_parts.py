@@ -12,19 +12,27 @@ from transformers import AutoTokenizer
 from service.checkpoint.hub import CHECKPOINT
 from service.settings import Settings
 from tests.bench.agreement import check_agreement
+from tests.bench.checkpoint import minilm
 from tests.bench.figure import Measured
 from tests.bench.parts.all_parts import PARTS
+from tests.bench.parts.minilm import LONGEST
 from tests.bench.prompts import PromptReader
 from tests.bench.scale import TINY
+from tests.bench.sides.exported import padded, tokenizer_of
 from tests.bench.sides.over_http import OverHttp
 from tests.bench.sides.remote import RemoteSide
 from tests.bench.sides.sentence_transformers import _tokenizer_of
 from tests.bench.stage import Stage
+from tests.bench.texts import TextMaker
 from tests.bench.work import Work, instructed_body, text_body
 from tests.conftest import image
 
 COUNTED = {"repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "hit_count_error"}
 """Figures that do not depend on how fast the machine is: their bars hold here, too."""
+NOT_INSTALLED = {"text_over_sentence_transformers"} | {
+    f"minilm{kind}_over_{peer}" for kind in ("", "_short") for peer in ("onnxruntime", "openvino", "torch")
+}
+"""Figures whose peers are in an environment that only `make bench` makes."""
 MAX_TITLE = 58
 """Characters that stand above a chart."""
 
@@ -53,7 +61,7 @@ def test_a_part_measures_what_it_says(name: str, stage: Stage) -> None:
     assert all(len(curve.what) <= MAX_TITLE for curve in measured.curves)
     assert all(math.isfinite(number) for number in numbers(measured))
     missing = {figure.name for figure in measured.figures if figure.value is None}
-    assert missing <= {"text_over_sentence_transformers"}
+    assert missing <= NOT_INSTALLED
     counted = [figure for figure in measured.figures if figure.name in COUNTED]
     assert all(figure.value is not None and figure.verdict in ("holds", "") for figure in counted), counted
     assert all(figure.value.median == 0 for figure in counted if figure.name == "hit_count_error" and figure.value)
@@ -105,6 +113,17 @@ def test_the_tokens_that_sentence_transformers_is_given_are_the_services(stage: 
         chat: list[Any] = [{"role": "user", "content": [{"type": "text", "text": text}]}]
         rendered = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
         assert tokenizer(rendered, add_special_tokens=False)["input_ids"] == ids
+
+
+def test_the_tokens_that_an_exported_graph_is_given_are_the_services() -> None:
+    texts = TextMaker(minilm()).mixed(5, LONGEST)
+    ours = [prompt.token_ids for prompt in PromptReader(Settings(model=str(minilm()))).prompts(text_body(texts))]
+    theirs = [encoding.ids for encoding in tokenizer_of(minilm()).encode_batch([*texts, " ".join(texts)])]
+    assert ours == theirs[:-1]
+    assert len(theirs[-1]) == 256
+    ids, mask = padded(theirs)
+    assert [list(row[kept == 1]) for row, kept in zip(ids, mask, strict=True)] == theirs
+    assert not ids[mask == 0].any()
 
 
 def test_texts_have_the_tokens_that_were_asked_for(stage: Stage) -> None:

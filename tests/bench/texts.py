@@ -23,6 +23,8 @@ class TextMaker:
         from pydoc_data.topics import topics
 
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
         self._words = sorted(set(re.findall(r"[a-z]{2,}", " ".join(topics.values()))))
         self._dice = random.Random(seed)
         self._made: set[str] = set()

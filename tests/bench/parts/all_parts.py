@@ -9,6 +9,7 @@ from tests.bench.parts import (
     hit_rate,
     image_size,
     instructions,
+    minilm,
     short,
     small_tower,
     text,
@@ -22,7 +23,7 @@ from tests.bench.parts.part import Part
 PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (
-        text, short, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers, cpu,
+        text, short, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers, cpu, minilm,
         batch_size, concurrency, image_size, hit_rate,
     )
 }  # fmt: skip

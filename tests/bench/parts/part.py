@@ -16,7 +16,7 @@ class Part:
         what: in a few words.
         run: measures it.
         model: what it runs on whatever the run was asked for: `builtin`, where what it shows does not depend on the
-            model and it asks very often, or a key of `checkpoint.SIZES`. None takes the run's.
+            model and it asks very often, `minilm`, or a key of `checkpoint.SIZES`. None takes the run's.
     """
 
     name: str

@@ -1,11 +1,8 @@
 """One batch of texts of mixed lengths: the service against the limit, and against what else people use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tests.bench.agreement import check_agreement
+from tests.bench.agreement import check_agreement, check_tokens
 from tests.bench.figure import Bar, Figure, Measured
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
@@ -36,15 +33,17 @@ def run(stage: Stage) -> Measured:
     num_tokens = stage.service.usage("service", "total_tokens")
     size = f"{len(texts)} texts, {num_tokens:,} tokens with their templates"
     rate = f"service {num_tokens / spread(spent['service']).median:,.0f} tokens/s"
-    bare = there["bare"].vectors("bare")
-    figures = [_figure(name, spent, [size, rate, *_about(name, side, bare)]) for name, side in there.items()]
+    figures = [_figure(name, spent, [size, rate, *_about(name, there, num_tokens)]) for name in there]
     return Measured(
         [one for one in figures if one] + [_missing(name) for name in OTHERS if name not in {*there, "against"}]
     )
 
 
-def _about(name: str, side: Side, bare: Sequence[NDArray[np.float32]]) -> list[str]:
+def _about(name: str, there: Mapping[str, Side], num_tokens: int) -> list[str]:
     """What a reader should know of a side: whether it is the same model, and which versions it has."""
+    side, bare = there[name], there["bare"].vectors("bare")
+    if isinstance(side, RemoteSide):
+        check_tokens(name, num_tokens, side.num_tokens(name))
     versions = side.facts if name == "sentence" and isinstance(side, RemoteSide) else {}
     told = [", ".join(f"{package} {version}" for package, version in versions.items())] if versions else []
     return told if name == "against" else [check_agreement(name, side.vectors(name), bare), *told]

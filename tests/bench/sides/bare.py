@@ -83,6 +83,9 @@ class BareForward:
     def rows(self, label: str) -> Sequence[bytes]:
         return self._ready[label].rows
 
+    def num_tokens(self, label: str) -> int:
+        return sum(len(request.token_ids) for group in self._ready[label].groups for request in group)
+
     def facts(self) -> dict[str, Any]:
         return {"num_parameters": self._engine.num_parameters, "hidden": self._runner.hidden, "steps": self._num_steps}
 

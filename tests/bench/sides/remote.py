@@ -41,6 +41,11 @@ class RemoteSide:
     def vectors(self, label: str) -> list[NDArray[np.float32]]:
         return [np.frombuffer(base64.b64decode(row), "<f4") for row in self._ask(do="vectors", label=label)]
 
+    def num_tokens(self, label: str) -> int:
+        """Of the texts that are prepared under the label, padding not counted."""
+        num: int = self._ask(do="num_tokens", label=label)
+        return num
+
     def close(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None

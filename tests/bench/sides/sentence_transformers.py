@@ -2,7 +2,8 @@
 
 Its processor for Qwen3-VL wants torchvision, also for text. So the weights are loaded from the checkpoint and the
 tokenizer from a copy beside it that says it is a text model's; the chat template is the checkpoint's, with the
-`<|endoftext|>` that the model's own embedder appends. The bench compares the vectors before it compares the times.
+`<|endoftext|>` that the model's own embedder appends. Any other checkpoint is loaded as it is. The bench compares the
+vectors before it compares the times.
 
 `python -m tests.bench.sides.sentence_transformers FOLDER THREADS`
 """
@@ -29,18 +30,12 @@ class SentenceTransformersEncode:
     def __init__(self, folder: str, num_threads: int) -> None:
         import torch
         from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
         torch.set_num_threads(num_threads)
-        with tempfile.TemporaryDirectory() as copy:
-            transformer = Transformer(
-                folder,
-                tokenizer_name_or_path=_tokenizer_of(Path(folder), Path(copy)),
-                model_kwargs={"dtype": torch.float32},
-                processing_kwargs={"chat_template": {"add_generation_prompt": True}},
-            )
-        pooling = Pooling(transformer.get_embedding_dimension(), "lasttoken")
-        self._model = SentenceTransformer(modules=[transformer, pooling, Normalize()], device="cpu")
+        if json.loads((Path(folder) / "config.json").read_text())["model_type"] == "qwen3_vl":
+            self._model = SentenceTransformer(modules=_qwen3_vl(folder), device="cpu")
+        else:
+            self._model = SentenceTransformer(folder, device="cpu", model_kwargs={"dtype": torch.float32})
         self._texts: dict[str, list[str]] = {}
         self._rows: dict[str, list[bytes]] = {}
 
@@ -57,10 +52,27 @@ class SentenceTransformersEncode:
     def rows(self, label: str) -> Sequence[bytes]:
         return self._rows[label]
 
+    def num_tokens(self, label: str) -> int:
+        return int(self._model.preprocess(self._texts[label])["attention_mask"].sum())
+
     def facts(self) -> dict[str, Any]:
         from importlib.metadata import version
 
         return {name: version(name) for name in ("sentence-transformers", "transformers", "torch")}
+
+
+def _qwen3_vl(folder: str) -> list[Any]:
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    with tempfile.TemporaryDirectory() as copy:
+        transformer = Transformer(
+            folder,
+            tokenizer_name_or_path=_tokenizer_of(Path(folder), Path(copy)),
+            model_kwargs={"dtype": torch.float32},
+            processing_kwargs={"chat_template": {"add_generation_prompt": True}},
+        )
+    return [transformer, Pooling(transformer.get_embedding_dimension(), "lasttoken"), Normalize()]
 
 
 def _tokenizer_of(folder: Path, copy: Path) -> str:

@@ -68,6 +68,9 @@ class StockTransformers:
     def rows(self, label: str) -> Sequence[bytes]:
         return self._rows[label]
 
+    def num_tokens(self, label: str) -> int:
+        return sum(int(mask.sum()) for _, mask in self._batches[label])
+
     def facts(self) -> dict[str, Any]:
         return {"batch_size": BATCH_SIZE}
 
