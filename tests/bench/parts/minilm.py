@@ -1,11 +1,10 @@
 """A small model that people really run, with its real weights: the service over HTTP against runtimes in process."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from tests.bench.agreement import check_agreement, check_tokens
-from tests.bench.figure import Bar, Figure, Measured
+from tests.bench.figure import Figure, Measured
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
 from tests.bench.sides.remote import RemoteSide
@@ -28,23 +27,9 @@ PEERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What is compared with every peer.
-
-    Attributes:
-        name: of its figures, before the peer's.
-        what: in words, before the peer's.
-        bars: by peer.
-    """
-
-    name: str
-    what: str
-    bars: Mapping[str, Bar]
-
-
-BATCH = Compared("minilm", "throughput of mixed texts over HTTP on MiniLM, over", {"openvino": Bar("≥", 1.1)})
-SHORT = Compared("minilm_short", "time of one short query over HTTP on MiniLM, over", {"onnxruntime": Bar("≤", 1.3)})
+BATCH = ("minilm", "throughput of mixed texts over HTTP on MiniLM, over")
+SHORT = ("minilm_short", "time of one short query over HTTP on MiniLM, over")
+"""Name and words of what is compared with every peer, before the peer's own."""
 
 
 def run(stage: Stage) -> Measured:
@@ -83,7 +68,7 @@ def _sides(stage: Stage, peers: Mapping[str, RemoteSide]) -> list[tuple[str, Sid
 
 
 def _figures(
-    compared: Compared,
+    compared: tuple[str, str],
     stage: Stage,
     peers: Mapping[str, RemoteSide],
     spent: Mapping[str, list[float]],
@@ -92,13 +77,13 @@ def _figures(
     """One for each peer; without a value for those that are not installed."""
 
     def figure(peer: str) -> Figure:
-        name, what, bar = f"{compared.name}_over_{peer}", f"{compared.what} {PEERS[peer]}", compared.bars.get(peer)
+        name, what = f"{compared[0]}_over_{peer}", f"{compared[1]} {PEERS[peer]}"
         if peer not in peers:
-            return Figure(name, what, None, "×", bar, 0)
+            return Figure(name, what, None, "×", None, 0)
         both = {side: spent[side] for side in ("service", peer)}
         times = [f"{side} {spread(seconds).median * 1e3:.1f} ms" for side, seconds in both.items()]
         notes = [", ".join(times), *_checked(stage, peer, peers[peer])]
-        return Figure(name, what, values[peer], "×", bar, len(spent[peer]), notes, both)
+        return Figure(name, what, values[peer], "×", None, len(spent[peer]), notes, both)
 
     return [figure(peer) for peer in PEERS]
 
