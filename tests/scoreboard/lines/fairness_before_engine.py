@@ -66,10 +66,11 @@ def run(size: int, folder: Path) -> Result:
             server.process.kill()  # the flood is not worth waiting for
             server.ended()
         for kind, (alone_s, waits_s) in zip(KINDS, found, strict=True):
-            waited_s = statistics.median(waits_s)
-            times = f"{waited_s * 1e3:.0f} ms, {max(waits_s) * 1e3:.0f} at most, {alone_s * 1e3:.0f} alone"
+            usual_s = statistics.median(waits_s)
+            longest_s = max(waits_s)  # one that waits for all of the flood leaves none for those behind it
+            times = f"{usual_s * 1e3:.0f} ms, {longest_s * 1e3:.0f} at most, {alone_s * 1e3:.0f} alone"
             figures.append(f"{kind.name} {where}: {times}")
-            if waited_s > TIMES_ALONE * alone_s + MORE_S:
+            if longest_s > TIMES_ALONE * alone_s + MORE_S:
                 failures.append(f"too long: {kind.name} {where}")
     return Result(4 * size, len(failures), [*failures, *figures])
 
@@ -181,7 +182,7 @@ LINE = Line(
     number=15,
     name="fairness_before_engine",
     measure="small requests of a tenant while another floods decoders and tokenizer",
-    must="median wait <= 3x alone + 250 ms, with keys and without",
+    must="longest wait <= 3x alone + 250 ms, with keys and without",
     ci=5,
     nightly=20,
     run=run,
