@@ -114,6 +114,7 @@ def test_a_reader_disturbs_no_run_and_a_second_run_is_refused(tmp_path: Path, fo
             assert ledger.num_done() == 3
 
 
+@pytest.mark.slow
 def test_a_damaged_ledger_ends_with_one_sentence(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "ledger"
     for number in range(400):

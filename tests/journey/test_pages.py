@@ -16,6 +16,8 @@ import pytest
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, image, plain_environ
 from tests.recipe import ADDRESS
 
+pytestmark = pytest.mark.slow
+
 HERE = {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "kernels")))}
 
 

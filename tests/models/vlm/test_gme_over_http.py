@@ -13,6 +13,8 @@ from tests.models.vlm.references import GmeScript
 from tests.models.vlm.sent import body, part, v2
 from tests.models.vlm.served import Case
 
+pytestmark = pytest.mark.slow
+
 CASES: dict[str, Case] = {
     "text": ("a red circle above a blue square", [], None),
     "text under an instruction": ("a red circle", [], "Find an image that matches the given text."),
