@@ -31,7 +31,7 @@ serve: $(VENV)/.serve ## serve the built-in model on 127.0.0.1:8000 (more flags:
 ##@ Develop
 
 .PHONY: test
-test: $(VENV)/.test ## install with the test extra and run the tests, two files at a time (ten to twenty minutes on two cores)
+test: $(VENV)/.test ## install with the test extra and run the tests, two files at a time (under ten minutes on two cores)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" $(ARGS)
 
 .PHONY: test-slow
