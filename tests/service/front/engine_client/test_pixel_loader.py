@@ -164,7 +164,9 @@ def test_images_that_nobody_waits_for_any_more_are_not_decoded() -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         assert num_decoded() - before < 5
-        assert arena.num_bytes_taken == item(0).num_slot_bytes
+        async with asyncio.timeout(5):
+            while arena.num_bytes_taken != item(0).num_slot_bytes:  # a thread may be writing to one more slot
+                await asyncio.sleep(0.005)
         assert (await taken(one, item(9)))[0].slot is not None
 
     asyncio.run(story())
