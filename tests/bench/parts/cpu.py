@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench.figure import Bar, Figure, Measured
+from tests.bench.figure import Figure, Measured
 from tests.bench.parts.part import Part
 from tests.bench.sides.service import Service
 from tests.bench.spread import spread
@@ -59,12 +59,11 @@ def cpu_seconds(pid: int) -> float:
 
 
 def _figures(of: str, what: str, name: str, spent: dict[str, list[float]]) -> Sequence[Figure]:
-    bars = {"request": Bar("≤", 400.0), "input": Bar("≤", 40.0)} if name == "kept" else {}
+    words = {process: f"CPU of the {process} for {what}" for process in spent}
     return [
-        Figure(f"{process}_cpu_{of}_{name}", f"CPU of the {process} for {what}", spread(values), "µs",
-               bars.get(of) if process == "front" else None, len(values))
+        Figure(f"{process}_cpu_{of}_{name}", words[process], spread(values), "µs", None, len(values))
         for process, values in spent.items()
-    ]  # fmt: skip
+    ]
 
 
 PART = Part("cpu", "CPU of front and engine per request and per input (built-in model)", run, model="builtin")
