@@ -32,21 +32,28 @@ def decode(raw: bytes, type_: type[W], *, ignore_unknown: bool = False) -> W:
         RuleError: `invalid_json`, `unknown_field`, `empty_input`, `too_many_inputs` or `invalid_request`.
     """
     wanted = cast("type[W]", lenient_body(type_)) if ignore_unknown else type_
-    what = None
     try:
-        return cast(W, _decoder(wanted).decode(raw))
+        return _decoded(raw, wanted)
     except msgspec.ValidationError as error:
-        if not (is_unknown_field(str(error)) and may_hold_nulls(raw)):
-            raise explain(str(error), type_) from None
+        raise explain(str(error), type_) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         what = _what(error, raw)
     try:
-        request = read_broken(raw, wanted) if what else convert_without_nulls(msgspec.json.decode(raw), wanted)
+        request = read_broken(raw, wanted)
     except msgspec.ValidationError as error:
         raise explain(str(error), type_) from None
     if request is None:
         raise RuleError("invalid_json", f"the body: expected one JSON object in UTF-8, got {what}")
     return request
+
+
+def _decoded(raw: bytes, wanted: type[W]) -> W:
+    try:
+        return cast(W, _decoder(wanted).decode(raw))
+    except msgspec.ValidationError as error:
+        if not (is_unknown_field(str(error)) and may_hold_nulls(raw)):
+            raise
+    return convert_without_nulls(msgspec.json.decode(raw), wanted)  # what follows the field may not even be JSON
 
 
 @cache

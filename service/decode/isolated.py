@@ -9,7 +9,6 @@ import asyncio
 import queue
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import ClassVar
 
 import msgspec
@@ -50,8 +49,7 @@ class IsolatedDecoder:
         num_processes = num_workers + NUM_SPARE
         self.room = FairRoom(num_workers, max_bytes)
         self._deadline_s = deadline_s
-        max_memory_bytes = max_bytes + MEMORY_SLACK_BYTES
-        self._new_worker = partial(WorkerProcess, self.command, max_memory_bytes=max_memory_bytes, cpu_s=deadline_s)
+        self._max_memory_bytes = max_bytes + MEMORY_SLACK_BYTES
         self._threads = ThreadPoolExecutor(num_processes, thread_name_prefix=f"decode-{self.what}")
         self._idle: queue.LifoQueue[WorkerProcess | None] = queue.LifoQueue()  # the most recently used is next
         for number in range(num_processes):
@@ -138,6 +136,9 @@ class IsolatedDecoder:
             return self._new_worker()
         except OSError:
             return None
+
+    def _new_worker(self) -> WorkerProcess:
+        return WorkerProcess(self.command, max_memory_bytes=self._max_memory_bytes, cpu_s=self._deadline_s)
 
 
 def late_message(what: str, deadline_s: float) -> str:

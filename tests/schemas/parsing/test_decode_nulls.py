@@ -9,7 +9,7 @@ from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.tokenize import TokenizeRequest
 from schemas.parsing.decode import decode
-from tests.schemas.parsing.refused import refused
+from tests.schemas.parsing.refused import refusal, refused
 
 
 @pytest.mark.parametrize("type_", [EmbeddingRequest, EmbedRequest, TokenizeRequest])
@@ -34,6 +34,12 @@ def test_an_unknown_field_that_is_null_is_absent(body: dict, ignore_unknown: boo
     assert msgspec.to_builtins(request) == msgspec.to_builtins(
         decode(json.dumps(without_nulls(body)).encode(), EmbeddingRequest)
     )
+
+
+@pytest.mark.parametrize(("rest", "param"), [(b"", None), (b",", None), (b'"\xff"}', "input"), (b"[" * 100_000, None)])
+def test_what_is_broken_behind_an_unknown_null_is_no_json(rest: bytes, param: str | None) -> None:
+    error = refusal(b'{"logprobs": null, "input": ' + rest)
+    assert (error.code, error.param) == ("invalid_json", param)
 
 
 def without_nulls(value: object) -> object:
