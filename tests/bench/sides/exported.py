@@ -11,7 +11,6 @@ by length in tokens. Float32, also where a runtime would choose bfloat16 by itse
 import io
 import json
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from tests.bench.pipe import answer_forever
+from tests.bench.sides.text_worker import TextWorker
 
 BATCH_SIZE = 32
 
@@ -28,38 +28,24 @@ Forward = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
 """Unit vectors [batch, dimensions] of token ids and mask [batch, tokens]."""
 
 
-class ExportedGraph:
+class ExportedGraph(TextWorker):
     """Texts to vectors with a tokenizer, a graph, and nothing between them."""
 
     def __init__(self, folder: str, num_threads: int, runtime: str) -> None:
+        super().__init__()
         self._runtime = runtime
         self._tokenizer = tokenizer_of(Path(folder))
         self._forward = RUNTIMES[runtime](folder, num_threads)
-        self._texts: dict[str, list[str]] = {}
-        self._rows: dict[str, list[bytes]] = {}
-
-    def prepare(self, label: str, work: dict[str, Any]) -> None:
-        self._texts[label] = [text for body in work["bodies"] for text in body["input"]]
-
-    def run(self, label: str) -> float:
-        began_s = time.perf_counter()
-        rows = self._embed(self._texts[label])
-        seconds = time.perf_counter() - began_s
-        self._rows[label] = [row.astype("<f4").tobytes() for row in rows]
-        return seconds
-
-    def rows(self, label: str) -> Sequence[bytes]:
-        return self._rows[label]
 
     def num_tokens(self, label: str) -> int:
-        return sum(len(encoding.ids) for encoding in self._tokenizer.encode_batch(self._texts[label]))
+        return sum(len(encoding.ids) for encoding in self._tokenizer.encode_batch(self.texts[label]))
 
     def facts(self) -> dict[str, Any]:
         from importlib.metadata import version
 
         return {self._runtime: version(self._runtime)}
 
-    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         prompts = [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
         order = sorted(range(len(prompts)), key=lambda place: -len(prompts[place]))
         batches = [order[start : start + BATCH_SIZE] for start in range(0, len(order), BATCH_SIZE)]

@@ -12,22 +12,23 @@ import json
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.bench.pipe import answer_forever
+from tests.bench.sides.text_worker import TextWorker
 
 BATCH_SIZE = 32
 ASSISTANT = "<|im_start|>assistant\\n'"
 """The end of the template's last string, as it stands in the file."""
 
 
-class SentenceTransformersEncode:
+class SentenceTransformersEncode(TextWorker):
     """`SentenceTransformer.encode`, which sorts by length and pads batches of 32."""
 
     def __init__(self, folder: str, num_threads: int) -> None:
+        super().__init__()
         import torch
         from sentence_transformers import SentenceTransformer
 
@@ -36,24 +37,12 @@ class SentenceTransformersEncode:
             self._model = SentenceTransformer(modules=_qwen3_vl(folder), device="cpu")
         else:
             self._model = SentenceTransformer(folder, device="cpu", model_kwargs={"dtype": torch.float32})
-        self._texts: dict[str, list[str]] = {}
-        self._rows: dict[str, list[bytes]] = {}
 
-    def prepare(self, label: str, work: dict[str, Any]) -> None:
-        self._texts[label] = [text for body in work["bodies"] for text in body["input"]]
-
-    def run(self, label: str) -> float:
-        began_s = time.perf_counter()
-        rows = self._model.encode(self._texts[label], batch_size=BATCH_SIZE, show_progress_bar=False)
-        seconds = time.perf_counter() - began_s
-        self._rows[label] = [row.astype("<f4").tobytes() for row in rows]
-        return seconds
-
-    def rows(self, label: str) -> Sequence[bytes]:
-        return self._rows[label]
+    def embed(self, texts: Sequence[str]) -> Any:
+        return self._model.encode(list(texts), batch_size=BATCH_SIZE, show_progress_bar=False)
 
     def num_tokens(self, label: str) -> int:
-        return int(self._model.preprocess(self._texts[label])["attention_mask"].sum())
+        return int(self._model.preprocess(self.texts[label])["attention_mask"].sum())
 
     def facts(self) -> dict[str, Any]:
         from importlib.metadata import version
