@@ -67,6 +67,8 @@ async def _measure(server: LiveServer, seconds: int) -> Result:
     failures += [f"/livez answered {status}" for status, _ in probes if status != 200]
     if goodputs[10] < MIN_GOODPUT * best:
         failures.append(f"goodput at 10x is {goodputs[10] / best:.1%} of peak")
+    if not steps[10].refused_s:
+        failures.append("at 10x nothing was refused")
     num_tried = sum(step.statuses.total() for step in steps.values()) + len(probes)
     return Result(num_tried, len(failures), [*failures[:5], *_figures(steps, goodputs, best, probes)])
 
@@ -166,7 +168,7 @@ LINE = Line(
     number=15,
     name="overload",
     measure="requests at 1x, 2x, 5x, 10x of peak, seconds per step",
-    must="goodput at 10x >= 95 % of peak; every refusal 503 with Retry-After; /livez 200",
+    must="goodput at 10x >= 95 % of peak; some are refused there, each 503 with Retry-After; /livez 200",
     ci=20,
     nightly=600,
     run=run,
@@ -174,8 +176,8 @@ LINE = Line(
         Sabotage(
             "nothing is ever refused",
             "service/front/admission/admission.py",
-            "        if not self.load.has_room(more, self._limits):",
-            "        if False:",
+            "            if not held.has_room(one, self._limits):",
+            "            if False:",
             8,
         ),
         Sabotage(

@@ -11,7 +11,7 @@ import httpx
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.recovery import kill_at_exit
-from tests.scoreboard.lines.steady_load import SteadyLoad
+from tests.scoreboard.lines.steady_load import EMBEDDINGS, TIMEOUT_S, SteadyLoad
 
 LAME_DUCK_S = 1.0
 LAG_S = 0.7
@@ -20,6 +20,10 @@ POLL_S = 0.05
 BUSY_S = 1.0
 NUM_AT_ONCE = 2
 EXIT_S = 40
+LONG_AFTER_S = 0.4
+"""After the signal; the router still sends then."""
+LONG = {"input": [f"{number} " + "and so on " * 120 for number in range(1024)], "encoding_format": "base64"}
+"""Lasts beyond the lame duck's time: without it, every request may be over when the listener closes."""
 
 
 class Router:
@@ -57,13 +61,26 @@ def one_drain(folder: Path, number: int) -> tuple[int, int, list[str]]:
     time.sleep(BUSY_S + 0.1 * (number % 5))
     server.process.send_signal(signal.SIGTERM)
     closed_s = time.monotonic() + LAME_DUCK_S
+    time.sleep(LONG_AFTER_S)
+    answers = [_ask_long(server.url)]
+    ended_s = [time.monotonic()]
     load.stop_when_done()
-    num_late = sum(at_s > closed_s for at_s in load.ended_s)
-    faults = [_told(answer) for _, answer in load.answers if getattr(answer, "status_code", 0) != 200]
+    answers += [answer for _, answer in load.answers]
+    num_late = sum(at_s > closed_s for at_s in ended_s + load.ended_s)
+    faults = [_told(answer) for answer in answers if getattr(answer, "status_code", 0) != 200]
+    if not num_late:
+        faults.append("every request was over when the listener closed, so nothing was tried")
     server.http.close()
     if (code := server.process.wait(EXIT_S)) != 0:
         faults.append(f"exit code {code}")
-    return len(load.answers), num_late, faults
+    return len(answers), num_late, faults
+
+
+def _ask_long(url: str) -> httpx.Response | httpx.TransportError:
+    try:
+        return httpx.post(f"{url}{EMBEDDINGS}", json=LONG, timeout=TIMEOUT_S)
+    except httpx.TransportError as error:
+        return error
 
 
 def run(size: int, folder: Path) -> Result:
