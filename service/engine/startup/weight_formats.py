@@ -1,4 +1,4 @@
-"""Other number formats for a float32 model's matrices on the CPU: parts of bfloat16 by choice, int8 behind a gate.
+"""Other formats of a float32 model's matrices on the CPU: oneDNN's layout, parts of bfloat16, int8 behind a gate.
 
 `--weights int8` ends the start where its vectors differ too much from float32.
 """
@@ -17,6 +17,7 @@ from service.model.linear.int8_linear import Int8Linear
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from service.model.stock.text_encoder import TextEncoder
 
 logger = logging.getLogger("cenote.engine")
 
@@ -39,6 +40,15 @@ def use_bfloat16(model: EmbeddingModel, *, with_decoder: bool) -> None:
         return
     share = model.multiply_in_bfloat16(gemm, with_decoder=with_decoder)
     logger.info("float32 by three products of bfloat16 (AMX): %.0f %% of the matrices' numbers", 100 * share)
+
+
+def prepack(model: EmbeddingModel) -> None:
+    """Bring a text model's matrices into oneDNN's layout where that is faster.
+
+    Its stock forward is not needed any more.
+    """
+    if isinstance(model, TextEncoder) and model.prepack():
+        logger.info("float32 products by oneDNN, over weights in its layout")
 
 
 def use_int8(model: EmbeddingModel) -> None:

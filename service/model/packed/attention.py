@@ -67,7 +67,7 @@ def attend(
         query: `[num_places, heads, head_dim]`.
         key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries).
         value: `[num_places, kv_heads, head_dim]`.
-        groups: how prompts lie; they cover all places.
+        groups: how prompts lie; places behind the last one are filling, and their mixtures zero.
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.
     """
@@ -75,6 +75,7 @@ def attend(
         return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling, window.sides()))
     if query.is_cuda:
         key, value = _repeat_heads(query, key, value)
+    out[groups[-1].stop :].zero_()
     for group in groups:
         q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
         is_grouped = q.shape[1] != k.shape[1]

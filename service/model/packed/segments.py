@@ -97,6 +97,41 @@ def plan_segments(token_ids: Index, lengths: Sequence[int], visual_index: Index,
     return Segments(tokens, row, order, tuple(groups), unfold, fold)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of a batch's prompts, as a batch of its own.
+
+    Attributes:
+        start: place of its first token in the batch.
+        stop: place behind its last token.
+        groups: its prompts; their places count from `start`.
+    """
+
+    start: int
+    stop: int
+    groups: tuple[Group, ...]
+
+
+def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[Part]:
+    """Whole prompts of at most so many tokens together, in order; a longer one has a part of its own."""
+    parts: list[Part] = []
+    start = first = 0
+    held: list[Group] = []
+    for group in groups:
+        num_left = group.num_segments
+        while num_left:
+            num_held = held[-1].stop if held else 0
+            num_fit = (max_tokens - num_held) // group.num_tokens
+            if num_fit < 1 and held:
+                parts.append(Part(start, start + num_held, tuple(held)))
+                start, first, held = start + num_held, 0, []
+                continue
+            num_fit = max(1, min(num_left, num_fit))
+            held.append(Group(first, num_held, num_held + num_fit * group.num_tokens, num_fit, group.num_tokens))
+            first, num_left = first + num_fit, num_left - num_fit
+    return [*parts, Part(start, start + held[-1].stop, tuple(held))]
+
+
 def _common_beginnings(token_ids: Index, starts: Index, visual_index: Index) -> tuple[list[int], Index]:
     """The prompts in the order of their text, and how many tokens each shares with the one before it there."""
     texts = [token_ids[start:stop] for start, stop in pairwise(starts)]

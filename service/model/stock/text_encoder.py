@@ -4,6 +4,9 @@ Prompts stand one behind the other without padding, sorted by length; each posit
 (`packed_attention.py`), so that a batch costs its tokens and no mask is built. A stock module whose attention cannot be
 replaced (MPNet adds relative positions to its scores) runs prompts of equal length together instead: no padding and no
 mask either. What is computed is the stock module's in both ways; pooling and Dense modules follow.
+
+On a CPU it runs a few prompts at a time, so that what a layer makes is still in the processor's cache when the next
+call reads it. Where `prepack` applies, linear layers are oneDNN's, and BERT's architecture has a forward of our own.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,22 +17,28 @@ import numpy as np
 import torch
 import transformers
 from numpy.typing import NDArray
+from torch.nn import functional
 from transformers import PreTrainedModel
 
 from cenote_kernels import PoolingMode, pool
 from service.checkpoint.config_files import STEADY_ROPES
 from service.errors import ModelError
 from service.model.embedding_model import Grid, Probe
+from service.model.encoder.encoder import Encoder
+from service.model.encoder.stock_weights import stock_weights
+from service.model.linear.prepacked_linear import can_prepack, filled_rows, prepack_modules
 from service.model.load import load_stock
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.segments import Segments, plan_segments
+from service.model.packed.segments import Group, Segments, cut_parts, plan_segments
 from service.model.stock.dense_head import DenseHead
 
 BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
 """Model types whose positions start behind the padding's number, as fairseq counts them."""
 GROUP_TOKENS = 4096
 """Tokens of one forward of prompts of equal length: it makes scores of all pairs of tokens, for each head."""
+PART_TOKENS = 1536
+"""Tokens that go through all layers together on a CPU: no tensor has 32 MiB, from where the heap keeps none."""
 MAX_PROBE_TOKENS = 1024
 """Longest prompt of the known-answer check: the stock side's scores grow with its square. Wider windows go unseen."""
 NUM_PADS = 3
@@ -60,6 +69,8 @@ class TextEncoder:
             self._config._attn_implementation = PACKED
         self._pooling: PoolingMode = pooling
         self._head = head
+        self._encoder: Encoder | None = None
+        self._is_prepacked = False
 
     @classmethod
     def load(
@@ -84,6 +95,22 @@ class TextEncoder:
                 "internal_error", f"config.json has rope type {unsteady[0]}; supported: {', '.join(STEADY_ROPES)}"
             )
         return cls(stock, pooling, DenseHead.load(folder, device, cast(Any, stock.config).hidden_size))
+
+    def prepack(self) -> bool:
+        """Bring the matrices of linear layers into oneDNN's layout; the stock forward may not be run any more.
+
+        Returns:
+            Whether it did: not where `can_prepack` says no, nor for prompts that run by equal lengths, since every
+            number of rows comes up there.
+        """
+        if not (self.is_packed and can_prepack(self.device, self.dtype)):
+            return False
+        if (weights := stock_weights(self.stock)) is None:
+            prepack_modules(self.stock)
+        else:
+            self._encoder = Encoder(weights)
+        self._is_prepacked = True
+        return True
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """`[1, num_tokens]`, from 0, or from behind the padding's number."""
@@ -113,13 +140,30 @@ class TextEncoder:
         return self._head(pool(states, bounds, self._pooling))[order]
 
     def _packed(self, token_ids: torch.Tensor, position_ids: torch.Tensor, plan: Segments) -> torch.Tensor:
-        """All prompts in one forward, `[total_tokens, width]`."""
+        """A few prompts in one forward, on a GPU all of them; `[total_tokens, width]`."""
+        max_tokens = PART_TOKENS if self.device.type == "cpu" else len(token_ids)
+        position_ids = position_ids.to(self.device)
+        states = []
+        for part in cut_parts(plan.groups, max_tokens):
+            num_tokens = part.stop - part.start
+            num_filling = filled_rows(num_tokens) - num_tokens if self._is_prepacked else 0
+            ids, positions = (
+                functional.pad(tensor[..., part.start : part.stop], (0, num_filling))
+                for tensor in (token_ids, position_ids)
+            )
+            states.append(self._forward(ids, positions, part.groups)[:num_tokens])
+        return states[0] if len(states) == 1 else torch.cat(states)
+
+    def _forward(self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
+        """Prompts in one forward, `[num_tokens, width]`."""
+        if self._encoder is not None:
+            return self._encoder.forward(token_ids, position_ids[0], groups)
         states: torch.Tensor = self.stock(
             input_ids=token_ids[None],
-            position_ids=position_ids.to(self.device),
+            position_ids=position_ids,
             attention_mask=None,
             use_cache=False,
-            packing=plan.groups,
+            packing=groups,
         ).last_hidden_state
         return states[0]
 

@@ -1,11 +1,12 @@
 """Where tokens are computed: every prompt is whole in attention, and only equal beginnings of text are shared."""
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from service.model.packed.segments import plan_segments
+from service.model.packed.segments import cut_parts, plan_segments
 
 NO_IMAGE = np.zeros(0, np.int64)
 
@@ -75,3 +76,24 @@ def test_a_beginning_that_is_not_worth_it_is_computed_for_each() -> None:
     assert plan(long)[1].unfold is None
     assert plan([long[0], long[0]], may_share=False)[1].unfold is None
     assert plan([long[0], long[0]])[1].unfold is not None
+
+
+@pytest.mark.parametrize("max_tokens", [1, 7, 20, 64, 10_000])
+def test_parts_hold_whole_prompts_in_order_and_no_more_tokens_than_fit(max_tokens: int) -> None:
+    draw = random.Random(max_tokens)
+    lengths = [draw.randrange(1, 30) for _ in range(60)]
+    _, segments = plan([[1] * length for length in lengths], may_share=False)
+    parts = cut_parts(segments.groups, max_tokens)
+    assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
+    assert parts[-1].stop == sum(lengths)
+    found = []
+    for part in parts:
+        end = first = 0
+        for group in part.groups:
+            assert (group.start, group.first, group.stop) == (end, first, end + group.num_segments * group.num_tokens)
+            end, first = group.stop, first + group.num_segments
+            found += [group.num_tokens] * group.num_segments
+        assert end == part.stop - part.start
+        assert end <= max_tokens or first == 1
+    assert found == sorted(lengths)
+    assert all(one.stop - one.start + other.groups[0].num_tokens > max_tokens for one, other in pairwise(parts))

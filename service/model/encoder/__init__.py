@@ -1,0 +1,1 @@
+"""Our own forward of encoders whose architecture is exactly known."""

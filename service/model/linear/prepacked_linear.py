@@ -1,0 +1,97 @@
+"""Matrix products over a float32 weight in oneDNN's own layout, with what follows a product computed inside it.
+
+torch's product brings a weight into the layout of its kernel on every call, and leaves activation and residual to
+passes of their own. Here that is done once, and oneDNN's product fuses both; it is what inductor's freezing makes of a
+linear layer, and needs no compiler.
+
+oneDNN writes machine code for each number of rows: 2 ms and 2.5 MB for the four products of a layer, again and again
+where prompts are of all lengths. So rows come in the few numbers that `filled_rows` gives.
+
+Source: torch `aten/src/ATen/native/mkldnn/Linear.cpp`; oneDNN's developer guide, inner product and post-ops.
+"""
+
+import platform
+from typing import Final, cast
+
+import torch
+
+from service.model.linear.linear import Linear
+
+LAYOUT_ROWS: Final = 256
+"""Rows that the layout is chosen for; others are as fast in it."""
+
+
+_LEAST_STEP: Final = 4
+_STEPS_OF_OCTAVE: Final = 4
+
+
+def filled_rows(num_rows: int) -> int:
+    """The next number of rows that there is code for: multiples of 4 up to 32, then four for each doubling.
+
+    More than 16 rows grow by a quarter at most; up to there reading the weight takes the time.
+    """
+    octave = 1 << (num_rows - 1).bit_length()
+    step = max(_LEAST_STEP, octave // (2 * _STEPS_OF_OCTAVE))
+    return -(-num_rows // step) * step
+
+
+class PrepackedLinear:
+    """``x Wᵀ + b`` for `x` `[rows, inputs]`, float32. It has a copy of the weight, in another order.
+
+    Attributes:
+        num_outputs: width of what comes out.
+    """
+
+    def __init__(self, linear: Linear) -> None:
+        self.num_outputs = linear.num_outputs
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), LAYOUT_ROWS)
+        self._bias = None if linear.bias is None else linear.bias.detach()
+
+    def project(self, x: torch.Tensor) -> torch.Tensor:
+        """``x Wᵀ + b``, `[..., outputs]`."""
+        return self._multiply(x, "none", "")
+
+    def project_gelu(self, x: torch.Tensor) -> torch.Tensor:
+        """``gelu(x Wᵀ + b)``, the exact one, by the error function."""
+        return self._multiply(x, "gelu", "none")
+
+    def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+        """``residual + x Wᵀ + b``, new memory."""
+        binary = torch.ops.mkldnn._linear_pointwise.binary
+        return cast(torch.Tensor, binary(x, residual, self._weight, self._bias, "add"))
+
+    def _multiply(self, x: torch.Tensor, function: str, algorithm: str) -> torch.Tensor:
+        unary = torch.ops.mkldnn._linear_pointwise.default
+        return cast(torch.Tensor, unary(x, self._weight, self._bias, function, [], algorithm))
+
+
+class PrepackedModule(torch.nn.Module):
+    """A `torch.nn.Linear` by `PrepackedLinear`, for a stock module's own forward."""
+
+    def __init__(self, stock: torch.nn.Linear) -> None:
+        super().__init__()
+        self.in_features = stock.in_features
+        self.out_features = stock.out_features
+        self._product = PrepackedLinear(Linear(stock.weight, stock.bias))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`[..., in_features]` to `[..., out_features]`."""
+        return self._product.project(x)
+
+
+def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
+    """Return whether products in oneDNN's layout are the faster ones: float32 on an x86 processor.
+
+    There torch multiplies by MKL. bfloat16 goes through oneDNN in any case; other processors have not been measured.
+    """
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    has_onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return device.type == "cpu" and dtype == torch.float32 and is_x86 and has_onednn
+
+
+def prepack_modules(module: torch.nn.Module) -> None:
+    """Replace each linear layer below `module`, one after the other: no more than one weight is there twice."""
+    for parent in list(module.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) is torch.nn.Linear:
+                setattr(parent, name, PrepackedModule(child))

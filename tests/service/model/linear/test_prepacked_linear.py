@@ -1,0 +1,77 @@
+"""Products in oneDNN's layout against torch's, and what they leave in memory."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from service.model.linear.linear import Linear
+from service.model.linear.prepacked_linear import (
+    PrepackedLinear,
+    PrepackedModule,
+    can_prepack,
+    filled_rows,
+    prepack_modules,
+)
+
+TOLERANCE = 5e-6
+"""Numbers are up to 5, and torch sums in another order."""
+CPU = torch.device("cpu")
+
+pytestmark = pytest.mark.skipif(not can_prepack(CPU, torch.float32), reason="no oneDNN for float32 on this processor")
+
+
+@pytest.mark.parametrize("num_rows", [1, 3, 16, 257, 1024])
+@pytest.mark.parametrize(("num_inputs", "num_outputs"), [(32, 48), (384, 1152), (33, 7)])
+@pytest.mark.parametrize("has_bias", [True, False])
+@torch.inference_mode()
+def test_products_are_torchs(num_rows: int, num_inputs: int, num_outputs: int, has_bias: bool) -> None:
+    torch.manual_seed(num_rows)
+    weight, bias = torch.randn(num_outputs, num_inputs) / num_inputs**0.5, torch.randn(num_outputs)
+    linear = Linear(weight, bias if has_bias else None)
+    x, residual = torch.randn(num_rows, num_inputs), torch.randn(num_rows, num_outputs)
+    product, want = PrepackedLinear(linear), functional.linear(x, weight, linear.bias)
+    assert (product.project(x) - want).abs().max() <= TOLERANCE
+    assert (product.project_gelu(x) - functional.gelu(want)).abs().max() <= TOLERANCE
+    assert (product.project_add(x, residual) - want - residual).abs().max() <= TOLERANCE
+
+
+@torch.inference_mode()
+def test_gelu_is_the_exact_one_for_all_sizes_of_numbers() -> None:
+    x = torch.cat([torch.linspace(-12, 12, 20_001), torch.tensor([-1e30, -1e-30, 0.0, 1e-30, 1e30])])[:, None]
+    found = PrepackedLinear(Linear(torch.ones(1, 1))).project_gelu(x)
+    want = functional.gelu(x.double())
+    assert ((found - want).abs() <= TOLERANCE * want.abs().clamp_min(1)).all()
+
+
+@torch.inference_mode()
+def test_a_row_that_is_not_finite_stays_by_itself() -> None:
+    product = PrepackedLinear(Linear(torch.randn(8, 16), torch.randn(8)))
+    x = torch.randn(5, 16)
+    x[2, 3] = float("nan")
+    assert product.project_gelu(x).isfinite().all(-1).tolist() == [True, True, False, True, True]
+
+
+@torch.inference_mode()
+def test_layers_of_a_module_are_replaced_wherever_they_are() -> None:
+    torch.manual_seed(1)
+    module = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.Sequential(torch.nn.GELU(), torch.nn.Linear(12, 4)))
+    module.requires_grad_(False)
+    x = torch.randn(2, 5, 8)
+    want = module(x)
+    prepack_modules(module)
+    assert (module(x) - want).abs().max() <= TOLERANCE
+    assert sum(isinstance(one, PrepackedModule) for one in module.modules()) == 2
+    assert not list(module.parameters())  # no weight is held twice
+
+
+def test_other_number_formats_stay_as_they_are() -> None:
+    assert not can_prepack(CPU, torch.bfloat16)
+    assert not can_prepack(torch.device("meta"), torch.float32)
+
+
+def test_rows_come_in_few_numbers_and_little_is_filling() -> None:
+    filled = {num_rows: filled_rows(num_rows) for num_rows in range(1, 8193)}
+    assert all(num_rows <= number == filled[number] for num_rows, number in filled.items())
+    assert max(number / num_rows for num_rows, number in filled.items() if num_rows > 16) <= 1.25
+    assert len({number for num_rows, number in filled.items() if num_rows <= 1536}) == 30
+    assert (filled[10], filled[33], filled[1500]) == (12, 40, 1536)
