@@ -15,6 +15,7 @@ from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
 from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
+from service.prompt.text_frame import TextFrame, frame_pieces
 from service.prompt.tokenizer.check import check_tokenizer
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Budget, Fixed, Side, Truncation
@@ -67,6 +68,7 @@ class PromptBuilder:
         self._strict = strict_reference
         self._pads = profile.pads
         self._repeated = lru_cache(NUM_REPEATED)(self._token_ids)
+        self._frame = lru_cache(NUM_REPEATED)(self._make_frame)
         unbounded = Truncation(profile.max_tokens)
         check_tokenizer(profile, tokenizer, lambda conversation: self.build(conversation, unbounded).token_ids)
 
@@ -128,6 +130,58 @@ class PromptBuilder:
             message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."
             raise InputError("empty_input", message, param=param, index=index)
         return self._checked(buffer)
+
+    def build_texts(self, texts: Sequence[str], like: Conversation, truncation: Truncation) -> list[Prompt | None]:
+        """Tokenize plain texts together, each a prompt with a single user turn.
+
+        Args:
+            texts: some thousand characters in all, since they are tokenized in one go.
+            like: instruction and flags of all of them; without turns.
+            truncation: of each.
+
+        Returns:
+            What `build` returns of each, at less cost; None where that has to be asked: it raises an error, or is about
+            to cut more than the text's own tokens.
+        """
+        frame = self._frame(like)
+        if frame is None:
+            return [None] * len(texts)
+        limit, side = min(truncation.max_tokens, self._profile.max_tokens), truncation.side
+        if side is not None:
+            texts = [self._tokenizer.bound.clip(text, limit, side) for text in texts]
+        found = self._tokenizer.encode_each([frame.header + text for text in texts] if frame.header else texts)
+        return [self._framed(frame, token_ids, limit, side) for token_ids in found]
+
+    def _framed(self, frame: TextFrame, token_ids: list[int], limit: int, side: Side | None) -> Prompt | None:
+        for pad_id in self._pads.values():
+            if pad_id in token_ids:
+                return None
+        num_excess = len(frame.before) + len(token_ids) + len(frame.after) - limit
+        if num_excess > 0:
+            if side is None or frame.header or num_excess > len(token_ids):
+                return None
+            token_ids = token_ids[:-num_excess] if side == "right" else token_ids[num_excess:]
+        whole = [*frame.before, *token_ids, *frame.after]
+        if self._profile.padding is not None:
+            whole = self._profile.padding.fill(whole)
+        return Prompt(whole, (), truncated=num_excess > 0) if whole else None
+
+    def _make_frame(self, like: Conversation) -> TextFrame | None:
+        """The tokens around each text; None where prompts are built one by one."""
+        if self._strict or len(like.instruction or "") > MAX_REPEATED_CHARS:
+            return None
+        pieces = None if like.continue_final_message else frame_pieces(self._profile.layout, like)
+        if pieces is None:
+            return None
+        limit = self._profile.max_tokens
+        budget = Budget(Truncation(limit), limit, limit, None, None)  # for errors, of which there are none
+        has_ends = like.add_special_tokens
+        has_ends = self._profile.add_special_tokens if has_ends is None else has_ends
+        before, after = (self._tokenize(part, False, budget).token_ids for part in (pieces.before, pieces.after))
+        if has_ends:
+            before = [*self._tokenizer.head_token_ids, *before]
+            after = [*after, *self._tokenizer.tail_token_ids]
+        return TextFrame(before, pieces.header, after)
 
     def _shorten(self, piece: Piece, limit: int, side: Side) -> Piece:
         """Cut bytes that cannot survive: so many tokens cover fewer than are kept."""

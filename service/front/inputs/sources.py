@@ -4,6 +4,7 @@ Reads decoded requests; knows no model and opens no image.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from schemas.base import Wire
 from schemas.content.messages import Message, conversations
@@ -21,6 +22,9 @@ MAX_SHORT_INPUTS = 4
 MAX_SHORT_CHARS = 512
 """Texts of one request whose prompts are made on the event loop: in 0.2 ms at most. A thread costs 0.1 ms to reach, and
 to come back from it a switch interval of Python's global lock, should others be at work."""
+
+MAX_GROUP_CHARS = 4096
+"""Texts that are tokenized in one go: in some 3 ms, 12 for the worst there are."""
 
 
 def embedding_inputs(request: EmbeddingRequest, options: PromptOptions) -> list[JobInput]:
@@ -99,6 +103,25 @@ def is_short(inputs: Sequence[JobInput]) -> bool:
             return False
         num_chars += len(one.source) + len(one.options.instruction or one.options.named_instruction or "")
     return num_chars <= MAX_SHORT_CHARS
+
+
+def groups(inputs: Sequence[JobInput]) -> Iterator[range]:
+    """The inputs by index, those that are prepared in one go together: plain texts with the same options."""
+    start = 0
+    while start < len(inputs):
+        _, source, _, options, _ = inputs[start]
+        stop = start + 1
+        if isinstance(source, str):
+            num_chars = len(source)
+            for one in islice(inputs, stop, None):
+                if not isinstance(one.source, str) or one.options != options or one.error is not None:
+                    break
+                num_chars += len(one.source)
+                if num_chars > MAX_GROUP_CHARS:
+                    break
+                stop += 1
+        yield range(start, stop)
+        start = stop
 
 
 def check_texts(source: Source, param: str, index: int) -> None:

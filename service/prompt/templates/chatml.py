@@ -8,6 +8,7 @@ Tokenizing is up to `build`.
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from service.media.item import MediaItem
 from service.prompt.conversation import Conversation, Turn
@@ -54,6 +55,8 @@ class ChatML:
         closing: special tokens after the last turn.
     """
 
+    is_uniform: ClassVar[bool] = True
+    """See `frame_pieces`."""
     tokens: SpecialTokens
     default_instruction: str
     punctuates: bool = True

@@ -5,6 +5,7 @@ r"""The template of ColQwen2 in transformers: an item is one page (an image) or 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
@@ -25,6 +26,8 @@ class PageOrQuery:
         query_prefix: text before a query.
     """
 
+    is_uniform: ClassVar[bool] = True
+    """See `frame_pieces`."""
     tokens: SpecialTokens
     query_prefix: str
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation
@@ -21,6 +22,8 @@ class PlainText:
         default_prefix: of a request without an instruction.
     """
 
+    is_uniform: ClassVar[bool] = True
+    """See `frame_pieces`."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prefix: str = ""
 

@@ -26,6 +26,11 @@ class SingleItem:
     rewrite: Callable[[str], str] = _as_it_is
     other: Literal["image", "audio file"] = "image"
 
+    @property
+    def is_uniform(self) -> bool:
+        """See `frame_pieces`: not where texts are changed."""
+        return self.rewrite is _as_it_is
+
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """One piece.
 

@@ -6,6 +6,7 @@ and the decoder is causal: a text after them would change nothing, so it is refu
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
@@ -24,6 +25,8 @@ class TextOrImage:
         prefixes: of texts; the first is the default. Beside an image they are ignored.
     """
 
+    is_uniform: ClassVar[bool] = True
+    """See `frame_pieces`."""
     tokens: SpecialTokens
     prefixes: Sequence[str]
 

@@ -5,6 +5,7 @@ r"""The template of colpali-engine's bi-encoders: an item is a page (images) or 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.templates.chatml import SpecialTokens
@@ -24,6 +25,8 @@ class VisualPrompt:
         num_query_ends: end tokens after a text.
     """
 
+    is_uniform: ClassVar[bool] = True
+    """See `frame_pieces`."""
     tokens: SpecialTokens
     num_query_ends: int
 

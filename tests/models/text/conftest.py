@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 from cenote_kernels import finish
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
+from service.engine.startup.weight_formats import prepack
 from service.ipc.messages import OutputSpec, Request
 from service.model.architectures import load_model
 from service.prompt.build import PromptBuilder
@@ -35,8 +36,11 @@ class Served:
     reference: SentenceTransformer
 
     def token_ids(self, text: str, instruction: str | None = None, side: Side | None = None) -> list[int]:
-        conversation = Conversation(instruction, (Turn("user", (), text),))
-        return self.builder.build(conversation, Truncation(self.profile.max_tokens, side)).token_ids
+        truncation = Truncation(self.profile.max_tokens, side)
+        prompt = self.builder.build(Conversation(instruction, (Turn("user", (), text),)), truncation)
+        for among_others in self.builder.build_texts([text, text], Conversation(instruction, ()), truncation):
+            assert among_others in (None, prompt)
+        return prompt.token_ids
 
     def vectors(
         self,
@@ -73,5 +77,6 @@ def serve(folder: Path) -> Served:
     profile = load_profile(folder)
     tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)
     model = load_model(profile.architecture, folder, torch.device("cpu"), torch.float32, profile.pooling)
+    prepack(model)
     runner = ModelRunner(model, memoryview(b""))
     return Served(folder, profile, tokenizer, PromptBuilder(profile, tokenizer), runner, reference(folder))

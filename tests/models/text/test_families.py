@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
-from service.engine.startup.self_check import check_forward
+from service.engine.startup.self_check import check_forward, known_answers
+from service.model.architectures import load_model
 from tests.conftest import TOLERANCE
 from tests.models.special_texts import check_special_texts
 from tests.models.text.checkpoints import RECIPES
@@ -64,7 +66,11 @@ def test_an_empty_text_has_the_references_vector(family: Served) -> None:
 
 
 def test_the_check_at_start_passes(family: Served) -> None:
-    check_forward(family.runner._model)
+    """On the stock module's own layers, as on a GPU, and on weights in oneDNN's layout, where they are used."""
+    profile = family.profile
+    model = load_model(profile.architecture, family.folder, torch.device("cpu"), torch.float32, profile.pooling)
+    check_forward(model)
+    check_forward(family.runner._model, known_answers(model))
 
 
 def test_no_text_becomes_a_special_token(family: Served) -> None:

@@ -1,0 +1,59 @@
+"""The frame of plain texts: what a layout puts around a user's text, for layouts that put the same around any.
+
+A request of many texts has one frame. Its tokens are made once, and each text costs its own tokens alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from service.errors import InputError
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.templates.piece import Piece, TextPiece
+
+PROBE = "probe"
+
+
+class TextFrame(NamedTuple):
+    """The tokens around a text.
+
+    Attributes:
+        before: those in front of it, the tokenizer's head included.
+        header: the template's words that are tokenized together with the text.
+        after: those behind it, the tokenizer's tail included.
+    """
+
+    before: list[int]
+    header: str
+    after: list[int]
+
+
+class FramePieces(NamedTuple):
+    """A layout's pieces around a text, as in `TextFrame`."""
+
+    before: Sequence[Piece]
+    header: str
+    after: Sequence[Piece]
+
+
+def frame_pieces(layout: Callable[[Conversation], Sequence[Piece]], like: Conversation) -> FramePieces | None:
+    """What a layout puts around a text; None where that depends on the text, or there is an error to be told.
+
+    A layout says by `is_uniform` that, whatever the text of a user's only turn, one piece is a header and the text, and
+    all others are the same.
+
+    Args:
+        layout: of a profile.
+        like: a conversation without turns: instruction and flags.
+    """
+    if not getattr(layout, "is_uniform", False):
+        return None
+    try:
+        pieces = layout(replace(like, turns=(Turn("user", (), PROBE),)))
+    except InputError:
+        return None
+    (place,) = [i for i, piece in enumerate(pieces) if isinstance(piece, TextPiece) and piece.cuttable]
+    text = pieces[place]
+    assert isinstance(text, TextPiece)
+    assert text.user_start is not None  # it is cuttable
+    return FramePieces(pieces[:place], text.text[: text.user_start], pieces[place + 1 :])
