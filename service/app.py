@@ -9,8 +9,10 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from service import metrics
+from service.front.admission.shared_counts import SharedCounts
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
+from service.front.serving.front_link import FrontLink
 from service.front.serving.process_tuning import watch_loop
 from service.front.serving.serving import Serving
 from service.http.errors import HANDLERS
@@ -57,22 +59,36 @@ ROUTE_HANDLERS = [
 ]
 
 
-def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[ASGIApp, Serving]:
+def create_app(
+    settings: Settings,
+    open_host: OpenHost = LocalEngine,
+    shared: SharedCounts | None = None,
+    *,
+    cores: int | None = None,
+    link: FrontLink | None = None,
+) -> tuple[ASGIApp, Serving]:
     """The ASGI app, and the service whose state its routes answer from.
 
     Litestar's own OpenAPI is off: ours is built from the schemas (docs/decisions/api.md).
 
     Args:
         open_host: makes the host that runs prompts; by default the engine process beside this one.
+        shared: counts of all fronts of the service, where there are several.
+        cores: that this process may use; all that there are if not given.
+        link: to the other fronts, where there are several.
     """
-    serving = Serving(settings, open_host)
+    serving = Serving(settings, open_host, shared, cores, link)
     tracing = Tracing(settings.otlp_endpoint) if settings.otlp_endpoint else None
     metrics.show_limits(settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         keyring = serving.keyring
-        works = (serving.run(), watch_loop(), *([keyring.watch()] if keyring else []))
+        works = [serving.run(), watch_loop()]
+        if keyring is not None:
+            works.append(keyring.watch())
+        if shared is not None:
+            works.append(serving.answers.watch())
         running = [asyncio.create_task(work) for work in works]
         try:
             yield
@@ -86,7 +102,7 @@ def create_app(settings: Settings, open_host: OpenHost = LocalEngine) -> tuple[A
 
     app = Litestar(
         route_handlers=[route for route in ROUTE_HANDLERS if route is not get_metrics or settings.metrics_port is None],
-        state=State({"serving": serving}),
+        state=State({"serving": serving, "scrape": metrics.scrape if link is None else link.scrape}),
         lifespan=[lifespan],
         exception_handlers=HANDLERS,
         request_max_body_size=settings.max_body_bytes,

@@ -17,10 +17,17 @@ from service.app import create_app
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import BUILTIN, CHECKPOINT, find_checkpoint, is_hub_id
 from service.docs_pages import render_metrics, render_settings
-from service.front.admission.api_keys import ApiKey, hash_key, new_key
-from service.front.serving.process_tuning import return_large_blocks
+from service.front.admission.key_file import ApiKey, hash_key, new_key
+from service.front.serving.process_tuning import num_fronts, return_large_blocks
 from service.front.serving.serving import Serving
-from service.http.server.listening import ListenError, allow_descriptors, bind, metrics_served, server_config
+from service.http.server.listening import (
+    ListenError,
+    allow_descriptors,
+    bind,
+    log_address,
+    metrics_served,
+    server_config,
+)
 from service.http.server.server import DrainingServer
 from service.openapi import render, render_sdk
 from service.prompt.profile.detect import load_profile
@@ -130,8 +137,19 @@ def _serve(options: argparse.Namespace) -> int:
     if not is_hub_id(settings.model):  # local files are checked before the port is opened
         load_profile(find_checkpoint(settings.model, settings.revision).folder, settings.family)
     return_large_blocks()
+    serve = _serve_until_ended if num_fronts(settings) == 1 else _serve_by_fronts
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve_until_ended(settings))
+        return runner.run(serve(settings))
+
+
+async def _serve_by_fronts(settings: Settings) -> int:
+    """Be the main process of several fronts."""
+    from service.processes.main_process import MainProcess  # one front needs none of it
+
+    create_app(settings)  # raises what is wrong with the settings, once and before a process is started
+    bound = bind(settings.host, settings.port)
+    main_process = MainProcess(settings, bound, num_fronts(settings))
+    return await main_process.run()
 
 
 async def _serve_until_ended(settings: Settings) -> int:
@@ -161,12 +179,7 @@ async def _log_address(server: uvicorn.Server, settings: Settings) -> None:
     """Log the address once the server listens: port 0 is resolved by then."""
     while not server.started:
         await asyncio.sleep(0.01)
-    host, port, *_ = server.servers[0].sockets[0].getsockname()
-    where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    logger.info("listening on %s (docs at %s/docs)", where, where)
-    if settings.model == BUILTIN:
-        logger.info("the built-in model is small and trained on drawn scenes of colored shapes, to show and to test")
-        logger.info("for real images use --model Qwen/Qwen3-VL-Embedding-2B")
+    log_address(server.servers[0].sockets[0].getsockname(), settings.model)
 
 
 def _models(options: argparse.Namespace) -> int:

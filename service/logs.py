@@ -6,12 +6,14 @@ Values are truncated and unprintable characters escaped, so that a client's text
 import logging
 import sys
 import time
+from functools import lru_cache
 from types import TracebackType
 from typing import Literal
 
 import orjson
 
 PLAIN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
+NUMBERS = frozenset({int, float, bool})
 MAX_VALUE_CHARS = 256
 MAX_MESSAGE_CHARS = 1024
 """Messages are our own text; some explain at length why a start failed."""
@@ -25,7 +27,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """A record as a line of JSON."""
         line: dict[str, object] = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "time": f"{_utc(int(record.created))}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": _escape(record.getMessage(), MAX_MESSAGE_CHARS),
@@ -44,9 +46,11 @@ class HumanFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """A record as one line, followed by the traceback of an exception."""
         extras = " ".join(
-            f"{name}={_escape(str(value))}" for name, value in vars(record).items() if name not in PLAIN_ATTRIBUTES
+            f"{name}={value if type(value) in NUMBERS else _escape(str(value))}"
+            for name, value in vars(record).items()
+            if name not in PLAIN_ATTRIBUTES
         )
-        line = f"{time.strftime('%H:%M:%S', time.localtime(record.created))} {record.levelname.lower():7s} "
+        line = f"{_local(int(record.created))} {record.levelname.lower():7s} "
         line += _escape(record.getMessage(), MAX_MESSAGE_CHARS) + (f"  {extras}" if extras else "")
         return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
 
@@ -71,6 +75,16 @@ def _log_uncaught(kind: type[BaseException], error: BaseException, trace: Traceb
         sys.__excepthook__(kind, error, trace)
         return
     logger.critical("the process ends by an exception that nobody handled", exc_info=(kind, error, trace))
+
+
+@lru_cache(2)
+def _utc(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+
+
+@lru_cache(2)
+def _local(second: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(second))
 
 
 def _escape(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:

@@ -1,12 +1,12 @@
 """Prometheus series of the service; series whose label values are fixed exist from the start."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
 from schemas.errors import ERROR_CODES
-from service.ipc.messages import StepDone
+from service.ipc.messages import StepReport
 from service.ipc.reports import CacheReport, TierName, TierReport
 from service.settings import FIELDS, Settings
 from service.stages import ENGINE_STAGES, STAGES
@@ -158,21 +158,21 @@ _last_cache = CacheReport(num_entries=0, num_bytes=0, num_evictions=0)
 """Last reports: an engine counts from its own start, a series continues over restarts."""
 
 
-def observe_step(step: StepDone) -> None:
+def observe_step(step: StepReport) -> None:
     """Count one step of the engine."""
     if step.num_encoded:
         VISION_ENCODES.inc(step.num_encoded)
         STEP_SECONDS.labels("encode").observe(step.step_ms / 1e3)
     if step.num_tokens:
-        BATCH_REQUESTS.observe(len(step.vectors) + len(step.failures))
+        BATCH_REQUESTS.observe(step.num_requests)
         BATCH_TOKENS.observe(step.num_tokens)
         STEP_SECONDS.labels("language").observe(step.step_ms / 1e3)
     results = step.results
     RESULT_BYTES.set(results.num_bytes)
     RESULT_ENTRIES.set(results.num_entries)
     counts = (
-        (CACHE_HITS, sum(vector.num_hits for vector in step.vectors)),
-        (CACHE_MISSES, sum(vector.num_misses for vector in step.vectors)),
+        (CACHE_HITS, step.num_hits),
+        (CACHE_MISSES, step.num_misses),
         (RESULT_HITS, results.num_hits),
         (RESULT_MISSES, results.num_misses),
         (RESULT_EVICTIONS, results.num_evictions),
@@ -222,3 +222,12 @@ def show_limits(settings: Settings) -> None:
 def render() -> bytes:
     """The registry in Prometheus' text format."""
     return generate_latest(REGISTRY)
+
+
+Scrape = Callable[[], Awaitable[bytes]]
+"""Gives every series of a service in Prometheus' text format, whose parts may be in several processes."""
+
+
+async def scrape() -> bytes:
+    """The registry of the only front; its process counts for the engine too."""
+    return render()

@@ -39,6 +39,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["at-once", "when-ready"],
         _about("when to accept connections: at-once answers 503 while the model loads, when-ready refuses until then"),
     ] = "at-once"
+    fronts: Annotated[
+        Annotated[int, Meta(ge=1, le=64)] | Literal["auto"],
+        _about("front processes, which read requests and write answers; auto takes one for every four cores"),
+    ] = 1
     device: Annotated[str, _about("auto, cpu, cuda or cuda:N; auto is the first CUDA device or the CPU")] = "auto"
     dtype: Annotated[
         Literal["auto", "float32", "bfloat16", "float16"],

@@ -39,6 +39,8 @@ here means to have it computed twice; a test of that cache says so with a flag o
 at the start and not again: it would be counted among the steps that a test counts, and a request that shares its step
 with it has other bits.
 """
+SERVER_FLAGS = "TEST_SERVER_FLAGS"
+"""Environment variable with flags for every server that is started, such as `--fronts 2`."""
 READY_S = 120
 STOP_S = 40
 TOLERANCE = 1e-5
@@ -56,7 +58,8 @@ class LiveServer:
 
     def __init__(self, log: Path, *flags: str, env: dict[str, str] | None = None) -> None:
         self.log = log
-        command = [sys.executable, "-m", "service", "serve", "--port", "0", *MODEST, *flags]
+        everywhere = os.environ.get(SERVER_FLAGS, "").split()
+        command = [sys.executable, "-m", "service", "serve", "--port", "0", *MODEST, *everywhere, *flags]
         with log.open("wb") as file:
             self.process = subprocess.Popen(command, cwd=ROOT, env=plain_environ() | (env or {}), stderr=file)
         self.url = ""

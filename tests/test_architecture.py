@@ -99,12 +99,16 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
         "huggingface_hub",
         "redis",
     }
+    processes = {str(path.relative_to(ROOT)) for path in sources("service/processes") if "socket" in imports(path)}
     found = {path: clients & {name.partition(".")[0] for name in imports(path)} for path in sources()}
     assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {
         "service/media/fetch/connection.py": {"socket"},
         "service/media/fetch/exchange.py": {"h11"},
         "service/engine/worker.py": {"socket"},
+        "service/engine/front_line.py": {"socket"},
+        **{path: {"socket"} for path in processes},
         "service/front/engine_client/engine_process.py": {"socket"},
+        "service/http/server/answer_head.py": {"h11"},
         "service/http/server/server.py": {"socket"},
         "service/ipc/channel.py": {"socket"},
         "service/http/server/connection.py": {"socket", "h11"},

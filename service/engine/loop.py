@@ -3,17 +3,16 @@
 import logging
 import queue
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from service.engine.execution.isolation import INTERNAL, NO_MEMORY, Isolation, Result, failed
 from service.engine.execution.media_encoder import MediaEncoder
+from service.engine.fronts import FrontLine, Fronts, Joined, Left
 from service.engine.scheduling.coalescing import Kept
 from service.engine.scheduling.scheduler import Scheduler
-from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep
+from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep, Waiting
 from service.engine.shared_tiers.look_ups import LookUps
 from service.engine.shared_tiers.shared import LookedUp
 from service.ipc.announcements import Announcer
@@ -24,11 +23,10 @@ from service.ipc.messages import (
     FrontMessage,
     Ping,
     Pixels,
-    Pong,
     StepDone,
+    StepReport,
     Submit,
     Vector,
-    WantPixels,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +34,8 @@ if TYPE_CHECKING:
 
     from service.engine.execution.runner import ModelRunner
     from service.engine.shared_tiers.shared import SharedTiers
+
+    Inboxed = FrontMessage | LookedUp[torch.Tensor] | Joined | Left
 
 logger = logging.getLogger("cenote.engine")
 
@@ -45,19 +45,19 @@ class EngineLoop:
 
     def __init__(
         self,
-        send: Callable[[msgspec.Struct], None],
+        fronts: Fronts,
         announcer: Announcer,
-        inbox: "queue.SimpleQueue[FrontMessage | LookedUp[torch.Tensor]]",
+        inbox: "queue.SimpleQueue[Inboxed]",
         scheduler: "Scheduler[torch.Tensor]",
         runner: "ModelRunner",
         shared: "SharedTiers[torch.Tensor] | None" = None,
         look_ups: LookUps | None = None,
     ) -> None:
-        """Answer by `send`, and announce by `announcer` what is about to run.
+        """Answer `fronts`, and announce by `announcer` what is about to run.
 
         `shared` and `look_ups` come together, where there are tiers behind the cache.
         """
-        self._send = send
+        self._fronts = fronts
         self._announcer = announcer
         self._inbox = inbox
         self._scheduler = scheduler
@@ -76,16 +76,14 @@ class EngineLoop:
             self.turn()
 
     def turn(self) -> None:
-        """Wait for work if there is none, answer from kept vectors, then run one step."""
+        """Answer from kept vectors, then run one step, maybe a moment later with more; without work wait for some."""
         self._read_all()
-        while kept := self._scheduler.coalescing.take_kept(self._scheduler.max_batch_requests):
-            self._answer_kept(kept)
+        while wait_s := self._scheduler.gather_s(time.monotonic()):
+            self._wait(wait_s)
+            self._read_all()
         match self._scheduler.next_step():
             case ForwardStep(batch=batch):
-                began_s = time.perf_counter()
-                results = self._isolation.embed(batch)
-                self._scheduler.ready.max_tokens = self._isolation.ceiling.num_tokens
-                self._answer(began_s, results, num_tokens=sum(len(waiting.request.token_ids) for waiting in batch))
+                self._forward(batch)
             case EncodeStep() as step:
                 self._encode(step)
             case FeaturesStep(waiting=waiting):
@@ -96,13 +94,15 @@ class EngineLoop:
                     self._answer(time.perf_counter())
                 self._wait()
 
-    def _wait(self) -> None:
-        """Handle the next message, or wake when a look-up is late."""
-        timeout_s = None if self._look_ups is None else self._look_ups.wait_s(time.monotonic())
+    def _wait(self, most_s: float | None = None) -> None:
+        """Handle the next message, or wake when a look-up is late, or after `most_s`."""
+        late_s = None if self._look_ups is None else self._look_ups.wait_s(time.monotonic())
+        timeout_s = min((one for one in (late_s, most_s) if one is not None), default=None)
         with suppress(queue.Empty):
             self._handle(self._inbox.get(timeout=timeout_s))
 
     def _read_all(self) -> None:
+        """Handle what has come, and answer what is known of it."""
         while not self._inbox.empty():
             self._handle(self._inbox.get())
         if self._look_ups is not None:
@@ -110,9 +110,11 @@ class EngineLoop:
                 self._scheduler.images.not_found(key)
         self._released += self._scheduler.expire(time.monotonic())
         if keys := self._scheduler.images.ask_for_pixels():
-            self._send(WantPixels(keys=keys, after=self._announcer.num_steps))
+            self._fronts.want(keys, self._announcer.num_steps)
+        while kept := self._scheduler.coalescing.take_kept(self._scheduler.max_batch_requests):
+            self._answer_kept(kept)
 
-    def _handle(self, message: "FrontMessage | LookedUp[torch.Tensor]") -> None:
+    def _handle(self, message: "Inboxed") -> None:
         match message:
             case Submit(requests=requests):
                 now_s = time.perf_counter()
@@ -131,13 +133,34 @@ class EngineLoop:
                 else:
                     self._released += self._scheduler.found(key, features, features.nbytes)
             case Ping():
-                self._send(Pong(after=self._announcer.num_steps))
+                self._fronts.pong(self._announcer.num_steps)
+            case Joined(index=index, line=line):
+                self._fronts.join(index, line)
+            case Left(index=index, line=line):
+                self._forget(index, line)
+
+    def _forget(self, index: int, line: FrontLine) -> None:
+        """Drop what a front asked for that has gone; its part of the arena is not read again from here on."""
+        if self._fronts.leave(index, line):
+            self._released += self._scheduler.forget_front(
+                lambda id_: self._fronts.of_request(id_) == index, lambda start: self._fronts.of_slot(start) == index
+            )
+            self._released = [start for start in self._released if self._fronts.of_slot(start) != index]
+            self._fronts.next_joins(index)
 
     def _answer_kept(self, kept: "Sequence[Kept[torch.Tensor]]") -> None:
         """Finish vectors that the result cache has; the model does not run."""
         began_s = time.perf_counter()
         raw = self._runner.kept([vector for _, vector in kept])
         self._answer(began_s, self._isolation.finish(raw, [waiting for waiting, _ in kept]))
+
+    def _forward(self, batch: "Sequence[Waiting[torch.Tensor]]") -> None:
+        began_s = time.perf_counter()
+        results = self._isolation.embed(batch)
+        took_s = time.perf_counter() - began_s
+        self._scheduler.ready.max_tokens = self._isolation.ceiling.num_tokens
+        self._answer(began_s, results, num_tokens=sum(len(waiting.request.token_ids) for waiting in batch))
+        self._scheduler.gathering.ended(len(results), len(self._scheduler.ready), took_s, time.monotonic())
 
     def _encode(self, step: "EncodeStep[torch.Tensor]") -> None:
         began_s = time.perf_counter()
@@ -188,16 +211,15 @@ class EngineLoop:
             vectors.append(vector)
         shared = () if self._shared is None else self._shared.reports()
         released, self._released = self._released, []
-        self._send(
-            StepDone(
-                vectors=vectors,
-                failures=failures,
-                released=released,
-                num_encoded=num_encoded,
-                num_tokens=num_tokens,
-                step_ms=(time.perf_counter() - began_s) * 1e3,
-                cache=self._scheduler.cache.report(*shared),
-                results=self._scheduler.coalescing.report(),
-                after=self._announcer.num_steps,
-            )
+        report = StepReport(
+            num_requests=len(results),
+            num_hits=sum(vector.num_hits for vector in vectors),
+            num_misses=sum(vector.num_misses for vector in vectors),
+            num_encoded=num_encoded,
+            num_tokens=num_tokens,
+            step_ms=(time.perf_counter() - began_s) * 1e3,
+            cache=self._scheduler.cache.report(*shared),
+            results=self._scheduler.coalescing.report(),
         )
+        after = self._announcer.num_steps
+        self._fronts.answer(StepDone(vectors=vectors, failures=failures, released=released, report=report, after=after))

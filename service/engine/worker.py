@@ -1,7 +1,8 @@
 """The engine process: it owns torch, the weights and the encoder cache, and talks to the front by a socket and a pipe.
 
-`python -m service.engine.worker SOCKET_FD PIPE_FD ARENA_FD`, started by `service.front.engine_client.supervisor` alone.
-It ends when the front's end of the socket closes, so no engine outlives its front.
+`python -m service.engine.worker SOCKET_FD PIPE_FD ARENA_FD [DOOR_FD]`, started by
+`service.front.engine_client.supervisor` alone. It ends when the front's end of the socket closes, so no engine outlives
+its front. With several fronts, socket and pipe lead to the main process, and each front comes in by the door.
 """
 
 import gc
@@ -27,6 +28,8 @@ from service import logs
 from service.checkpoint.content_digest import content_digest
 from service.checkpoint.errors import CheckpointError
 from service.engine.execution.runner import ModelRunner
+from service.engine.front_line import let_in
+from service.engine.fronts import Fronts, FrontsAnnouncer, Joined, Left
 from service.engine.loop import EngineLoop
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import MAX_HELD_ROUNDS, Scheduler
@@ -36,9 +39,8 @@ from service.engine.shared_tiers.open import open_cache, open_codec, open_shared
 from service.engine.shared_tiers.shared import LookedUp
 from service.engine.startup.cpu_tuning import keep_core, keep_heap
 from service.engine.startup.self_check import check_forward, known_answers
-from service.engine.startup.weight_formats import use_bfloat16, use_int8
+from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
 from service.errors import ModelError
-from service.ipc.announcements import Announcer
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.item import TensorDtype
@@ -47,6 +49,9 @@ from service.model.load import choose_device, choose_dtype
 from service.prompt.profile.profile import MULTI_VECTOR
 
 logger = logging.getLogger("cenote.engine")
+
+Inboxed = FrontMessage | LookedUp[torch.Tensor] | Joined | Left
+"""What the engine's loop reads."""
 
 
 def main() -> None:
@@ -57,7 +62,7 @@ def main() -> None:
         signal.SIGHUP,
     ):  # these reach the whole group; the front decides when we end
         signal.signal(number, signal.SIG_IGN)
-    socket_fd, pipe_fd, arena_fd = map(int, sys.argv[1:4])
+    socket_fd, pipe_fd, arena_fd, *door_fd = map(int, sys.argv[1:])
     channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
     start = channel.receive()
     if not isinstance(start, Start):
@@ -65,9 +70,9 @@ def main() -> None:
     logs.configure(start.log_format, start.log_level)
     if start.log_format == "json" or not sys.stderr.isatty():
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    inbox: queue.SimpleQueue[FrontMessage | LookedUp[torch.Tensor]] = queue.SimpleQueue()
+    inbox: queue.SimpleQueue[Inboxed] = queue.SimpleQueue()
     threading.Thread(target=read_forever, args=(channel, inbox), daemon=True).start()
-    pixels = memoryview(mmap.mmap(arena_fd, start.arena_bytes, access=mmap.ACCESS_READ))
+    pixels = memoryview(mmap.mmap(arena_fd, start.num_fronts * start.arena_bytes, access=mmap.ACCESS_READ))
     try:
         runner, ready, codec = load(start, pixels)
     except (ModelError, CheckpointError) as error:  # says what is wrong with the files; the front logs it
@@ -81,7 +86,13 @@ def main() -> None:
     shared = None if codec is None else open_shared(start, codec, inbox.put)
     look_ups = None if shared is None else LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
     scheduler = new_scheduler(start, runner.device, look_ups)
-    loop = EngineLoop(channel.send, Announcer(pipe_fd), inbox, scheduler, runner, shared, look_ups)
+    announcer = FrontsAnnouncer(pipe_fd, start.num_fronts)
+    num_fronts, part_bytes = start.num_fronts, start.arena_bytes
+    fronts = Fronts(channel.send, announcer, ready, num_fronts=num_fronts, part_bytes=part_bytes)
+    loop = EngineLoop(fronts, announcer, inbox, scheduler, runner, shared, look_ups)
+    if door_fd:
+        door = socket.socket(fileno=door_fd[0])
+        threading.Thread(target=let_in, args=(door, inbox), daemon=True).start()
     if runner.device.type == "cpu":
         keep_core(start.num_threads)  # last: threads that are started behind it would be bound, too
     loop.run()
@@ -98,6 +109,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     is_multi_vector = start.pooling == MULTI_VECTOR
     answers, codec = known_answers(model), open_codec(start, model)
     use_bfloat16(model, with_decoder=start.weights != "int8")
+    prepack(model)
     check_forward(model, answers, is_multi_vector=is_multi_vector)
     if start.weights == "int8":
         use_int8(model)
@@ -133,9 +145,7 @@ def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) 
     )
 
 
-def read_forever(
-    channel: BlockingChannel[FrontMessage], inbox: "queue.SimpleQueue[FrontMessage | LookedUp[torch.Tensor]]"
-) -> None:
+def read_forever(channel: BlockingChannel[FrontMessage], inbox: "queue.SimpleQueue[Inboxed]") -> None:
     """Move messages into the inbox while the engine computes; end the process when the front has gone."""
     try:
         while (message := channel.receive()) is not None:

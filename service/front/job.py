@@ -152,14 +152,13 @@ class EmbedResult:
 
     def __post_init__(self) -> None:
         """Sum up once for headers, body and metrics."""
-        for one in self.inputs:
-            if isinstance(one, EmbeddedInput):
-                vector = one.vector
-                self.embedded.append(one)
-                self.counts.add(one.prompt, vector)
-                self.queue_ms = max(self.queue_ms, vector.queue_ms)
-                self.inference_ms = max(self.inference_ms, vector.inference_ms)
-                self.num_batched = max(self.num_batched, vector.num_batched)
+        self.embedded = [one for one in self.inputs if isinstance(one, EmbeddedInput)]
+        for one in self.embedded:
+            self.counts.add(one.prompt, one.vector)
+        vectors = [one.vector for one in self.embedded]
+        self.queue_ms = max([vector.queue_ms for vector in vectors], default=0.0)
+        self.inference_ms = max([vector.inference_ms for vector in vectors], default=0.0)
+        self.num_batched = max([vector.num_batched for vector in vectors], default=0)
 
 
 def raise_first(ends: Iterable[Prompt | InputResult]) -> None:

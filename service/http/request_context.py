@@ -11,7 +11,7 @@ from litestar import Request
 from litestar.types import Scope
 
 from service.errors import InputError
-from service.front.admission.api_keys import KeyMeter
+from service.front.admission.key_meter import KeyMeter
 from service.front.tenant import Caller, Tenant
 from service.openapi.statuses import MIN_TIMEOUT_S
 

@@ -1,5 +1,7 @@
 """Announcements of what the engine is about to run, on a pipe that the front reads when it needs to know.
 
+Where there are several fronts, the main process gets reports of steps on its pipe too, as it is in no hurry.
+
 A message on the socket would wake the front in the middle of the forward that it announces, on a core that the forward
 is using. What was announced before the engine's end can be read after it. Knows no scheduler and no watchdog.
 """
@@ -13,7 +15,10 @@ import msgspec
 
 from service.ipc.channel import frame
 from service.ipc.frames import PREFIX, body_length
-from service.ipc.messages import StepKind, StepStarted
+from service.ipc.messages import StepKind, StepReport, StepStarted
+
+Announcement = StepStarted | StepReport
+"""What goes over the pipe; a report only where there are several fronts."""
 
 PIPE_BYTES = 1 << 20
 """Room for what is announced between two looks of the front, mostly half a second; then the engine waits."""
@@ -33,7 +38,7 @@ class Announcer:
         self.num_steps = 0
         self._descriptor = descriptor
 
-    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
+    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> StepStarted:
         """Number and announce a step that is about to run for these requests; waits while the pipe is full.
 
         Raises:
@@ -42,9 +47,30 @@ class Announcer:
         self.num_steps += 1
         began_s = time.monotonic()
         step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=began_s)
-        left = memoryview(frame(step))
+        self.write(step)
+        return step
+
+    def write(self, message: Announcement) -> None:
+        """Enter a message; waits while the pipe is full.
+
+        Raises:
+            OSError: the front has gone.
+        """
+        left = memoryview(frame(message))
         while left:
             left = left[os.write(self._descriptor, left) :]
+
+
+def open_pipe() -> tuple[int, int]:
+    """Descriptors of a pipe's ends, to read from and to write to.
+
+    Raises:
+        OSError: there are no descriptors left.
+    """
+    reading, writing = os.pipe()
+    with suppress(OSError, AttributeError):  # not Linux, or the user's pipes hold as much as they may
+        fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    return reading, writing
 
 
 class Announcements:
@@ -54,25 +80,23 @@ class Announcements:
         theirs: the descriptor of the engine's end, which it inherits.
     """
 
-    def __init__(self) -> None:
-        """Open the pipe.
+    def __init__(self, descriptor: int | None = None) -> None:
+        """Open a pipe; or read from one that is open, and whose other end is elsewhere.
 
         Raises:
             OSError: there are no descriptors left.
         """
-        self._descriptor, self.theirs = os.pipe()
+        self._descriptor, self.theirs = open_pipe() if descriptor is None else (descriptor, -1)
         os.set_blocking(self._descriptor, False)
-        with suppress(OSError, AttributeError):  # not Linux, or the user's pipes hold as much as they may
-            fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self._is_open = True
         self._buffer = bytearray()
-        self._decoder = msgspec.msgpack.Decoder(StepStarted)
+        self._decoder: msgspec.msgpack.Decoder[Announcement] = msgspec.msgpack.Decoder(Announcement)
 
     def inherited(self) -> None:
         """The engine has its end: close ours, so that the stream ends with it."""
         os.close(self.theirs)
 
-    def read(self) -> list[StepStarted]:
+    def read(self) -> list[Announcement]:
         """What was announced since the last look, in order; nothing once this end is closed.
 
         Of an announcement that the engine died in the middle of, the step never began.
@@ -80,7 +104,8 @@ class Announcements:
         with suppress(BlockingIOError):
             while self._is_open and (part := os.read(self._descriptor, READ_BYTES)):
                 self._buffer += part
-        steps, start = [], 0
+        steps: list[Announcement] = []
+        start = 0
         while (end := self._end_of_frame(start)) <= len(self._buffer):
             steps.append(self._decoder.decode(self._buffer[start + PREFIX.size : end]))
             start = end

@@ -35,10 +35,15 @@ class SlotWaiter:
     turn: "asyncio.Future[list[PixelSlot]]"
 
 
-def create_shared_file(num_bytes: int) -> int:
-    """A file descriptor of `num_bytes` of memory that a child process can inherit; it has no name to open."""
+def create_shared_file(num_bytes: int, label: str = "cenote-pixels") -> int:
+    """A file descriptor of `num_bytes` of memory that a child process can inherit; it has no name to open.
+
+    Args:
+        num_bytes: all 0 at first.
+        label: shown in `/proc`.
+    """
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("cenote-pixels")
+        descriptor = os.memfd_create(label)
     else:  # macOS has none
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
@@ -53,11 +58,12 @@ class PixelArena:
     each other's second half.
     """
 
-    def __init__(self, num_bytes: int) -> None:
+    def __init__(self, num_bytes: int, descriptor: int | None = None, part: int = 0) -> None:
+        """Make a mapping of `num_bytes`; or take the given part of one that has a part for each front."""
         self.num_bytes = num_bytes
-        self.descriptor = create_shared_file(num_bytes)
-        self.buffer = memoryview(mmap.mmap(self.descriptor, num_bytes))
-        self._free: list[tuple[int, int]] = [(0, num_bytes)]
+        self.descriptor = create_shared_file(num_bytes) if descriptor is None else descriptor
+        self.buffer = memoryview(mmap.mmap(self.descriptor, (part + 1) * num_bytes))
+        self._free: list[tuple[int, int]] = [(part * num_bytes, num_bytes)]
         self._taken: dict[int, int] = {}
         self.num_bytes_taken = 0
         self._order: FairOrder[SlotWaiter] = FairOrder()

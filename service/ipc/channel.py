@@ -78,8 +78,12 @@ class AsyncChannel(Generic[T]):
         await self._frames.each(lambda body: take(decode(body)))
 
     def send(self, message: msgspec.Struct) -> None:
-        """Hand a message to the other end; never waits. What is under way is bounded by admission."""
-        self._transport.write(frame(message))
+        """Hand a message to the other end; never waits. What is under way is bounded by admission.
+
+        Nothing is sent to an end that has gone: who reads the stream hears of that in a later turn of the loop.
+        """
+        if not self._transport.is_closing():  # uvloop's would raise
+            self._transport.write(frame(message))
 
     def close(self) -> None:
         """Close this end; the other sees the end of the stream."""

@@ -97,7 +97,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One prompt, one vector; or one image, its features."""
 
     id: int
-    """Unique as long as the front lives."""
+    """Unique as long as the front lives; modulo the number of fronts it is the front's index."""
     token_ids: list[int]
     """The whole prompt, placeholders expanded."""
     media: tuple[Media, ...] = ()
@@ -154,6 +154,8 @@ class Start(IpcMessage, frozen=True, kw_only=True):
     max_batch_requests: int
     max_encoder_tokens: int
     num_threads: int
+    num_fronts: int = 1
+    """Front processes; the arena has a part of `arena_bytes` for each."""
     pooling: str
     int8_ranges: dict[int, Int8Range] = {}
     """Calibrated ranges by length of vector; other lengths have the fixed range."""
@@ -257,13 +259,14 @@ class Pong(SignOfLife, frozen=True, kw_only=True):
     """The answer to a `Ping`: the engine's loop runs."""
 
 
-class StepDone(SignOfLife, frozen=True, kw_only=True):
-    """The results of one step of the engine."""
+class StepReport(IpcMessage, frozen=True, kw_only=True):
+    """What a step of the engine did, for the metrics: once, however many fronts its results go to."""
 
-    vectors: list[Vector] = []
-    failures: list[Failure] = []
-    released: list[int] = []
-    """Starts of pixel slots that the engine has read."""
+    num_requests: int = 0
+    """Requests that were answered, failed ones included."""
+    num_hits: int = 0
+    """Images of these whose features were there already."""
+    num_misses: int = 0
     num_encoded: int = 0
     """Runs of the vision tower in this step."""
     num_tokens: int = 0
@@ -271,6 +274,17 @@ class StepDone(SignOfLife, frozen=True, kw_only=True):
     step_ms: float = 0.0
     cache: CacheReport
     results: ResultReport = ResultReport()
+
+
+class StepDone(SignOfLife, frozen=True, kw_only=True):
+    """The results of one step of the engine."""
+
+    vectors: list[Vector] = []
+    failures: list[Failure] = []
+    released: list[int] = []
+    """Starts of pixel slots that the engine has read."""
+    report: StepReport | None = None
+    """To the only front; with several, the main process gets it (`announcements.py`)."""
 
 
 class WantPixels(SignOfLife, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.decode import decode
 from service.checkpoint.hub import find_checkpoint
 from service.fairness.threads import all_at_once
-from service.front.engine_client.client import request_of
+from service.front.engine_client.engine_request import request_of
 from service.front.engine_client.pixel_loader import LoadedMedia
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.reader import InputReader

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.front.admission.api_keys import ApiKey, hash_key, new_key
+from service.front.admission.key_file import ApiKey, hash_key, new_key
 from tests.conftest import CHECKPOINT
 from tests.deploy import confinement
 from tests.deploy.confined_server import ConfinedServer

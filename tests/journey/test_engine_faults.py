@@ -17,7 +17,7 @@ from tests.faults.troubled import KILLER_TOKENS
 
 pytestmark = pytest.mark.slow
 
-WAIT_S = 30
+WAIT_S = 90
 FLAGS = ("--engine-stuck-s", "2", "--known-answer-s", "0.5", "--encoder-cache-bytes", "0")
 KEEPING = ("--result-cache-bytes", "1MiB")
 """With it the service's own question is one whose vector could be kept: it must be run all the same."""

@@ -12,7 +12,8 @@ import httpx
 import msgspec
 import pytest
 
-from service.front.admission.api_keys import ApiKey, Keyring, hash_key
+from service.front.admission.api_keys import Keyring
+from service.front.admission.key_file import ApiKey, hash_key
 from service.openapi.document import build
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, image, plain_environ
 

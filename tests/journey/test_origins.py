@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.front.admission.api_keys import hash_key
+from service.front.admission.key_file import hash_key
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.journey.test_start import run, the_line
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from service.engine.scheduling.result_cache import ENTRY_BYTES
-from service.front.admission.api_keys import hash_key
+from service.front.admission.key_file import hash_key
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, image, image_part, text_part
 
 NUM_ENTRIES = 10

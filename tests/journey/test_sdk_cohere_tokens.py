@@ -9,7 +9,7 @@ import pytest
 from cohere.base_client import BaseCohere
 from cohere.errors import BadRequestError, NotFoundError, UnauthorizedError
 
-from service.front.admission.api_keys import hash_key
+from service.front.admission.key_file import hash_key
 from tests.conftest import LiveServer
 
 MODEL = "builtin"

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from service.front.admission.api_keys import hash_key
+from service.front.admission.key_file import hash_key
 from tests.conftest import CHECKPOINT, LiveServer, from_base64, image, image_part, text_part
 from tests.faults.server import faulty_environ, slowed
 from tests.scoreboard.vitals import processes_of

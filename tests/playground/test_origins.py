@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from service.front.admission.api_keys import hash_key
+from service.front.admission.key_file import hash_key
 from tests.conftest import CHECKPOINT, LiveServer
 
 KEY = "cen_key"

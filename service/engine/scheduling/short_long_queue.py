@@ -37,9 +37,19 @@ class ShortLongQueue(Generic[T]):
     def __bool__(self) -> bool:
         return bool(self._short) or bool(self._long)
 
+    def __len__(self) -> int:
+        return len(self._short) + len(self._long)
+
     def __iter__(self) -> Iterator[Waiting[T]]:
         yield from self._short
         yield from self._long
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is enough for a batch that takes no more."""
+        if len(self) >= self._max_requests:
+            return True
+        return sum(len(waiting.request.token_ids) for waiting in self) >= self.max_tokens
 
     def add(self, waiting: Waiting[T]) -> None:
         """Queue a request among the short or the long ones."""

@@ -5,7 +5,7 @@ tiers that processes share. Requests that wait hold its features from the moment
 """
 
 from collections import OrderedDict
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Generic, TypeVar
 
 from service.engine.encoder_cache.cache import EncoderCache
@@ -76,13 +76,16 @@ class WantedImages(Generic[T]):
         self._give_slot(encode, slot)
         return True
 
-    def ask_for_pixels(self) -> list[bytes]:
-        """Keys of images that cannot be encoded without pixels that were not sent; each is returned once."""
+    def ask_for_pixels(self) -> dict[bytes, int]:
+        """Keys of images that cannot be encoded without pixels that were not sent; each is returned once.
+
+        With the id of a request that waits for it: whoever sent that has the image.
+        """
         encodes = self._encodes.values()
         unasked = [one for one in encodes if one.slot is None and one.seeker is None and not one.is_asked_for]
         for encode in unasked:
             encode.is_asked_for = True
-        return [encode.media.key for encode in unasked]
+        return {encode.media.key: encode.waiters[0][0].request.id for encode in unasked}
 
     def take(self, max_tokens: int) -> list[Encode[T]]:
         """Remove the images to encode next: at most `max_tokens` together, but at least one."""
@@ -149,12 +152,22 @@ class WantedImages(Generic[T]):
         """Drop requests, and images that no other wants; return the starts of slots that are no longer needed."""
         released = []
         for key, encode in list(self._encodes.items()):
-            encode.waiters = [(w, i) for w, i in encode.waiters if w not in gone]
-            if not encode.waiters:
+            left = [(w, i) for w, i in encode.waiters if w not in gone]
+            if len(left) < len(encode.waiters):
+                encode.is_asked_for = False  # it may be who has left that was asked
+            encode.waiters = left
+            if not left:
                 del self._encodes[key]
                 released += [encode.slot.start] if encode.slot else []
         self._encodable.keep(self._is_wanted)
         return released
+
+    def drop_slots(self, is_gone: Callable[[int], bool]) -> None:
+        """Take slots from images that others still wait for, by their starts: their pixels are asked for again."""
+        for encode in self._encodes.values():
+            if encode.slot is None or is_gone(encode.slot.start):
+                encode.slot, encode.is_asked_for = None, False
+        self._encodable.keep(lambda encode: self._is_wanted(encode) and encode.slot is not None)
 
     def waiting(self) -> Iterator[Waiting[T]]:
         """The requests that wait, once for each image."""

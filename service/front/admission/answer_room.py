@@ -5,11 +5,13 @@ The size of an answer is known before anything is computed for it, so refusals c
 the queue's, so that slow readers never block small answers.
 """
 
+import asyncio
 from collections import deque
 
 from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import UnavailableError
+from service.front.admission.other_fronts import ALONE, ANSWERS, OtherFronts
 from service.front.tenant import Tenant
 
 SMALL_BYTES = 1 << 17
@@ -17,16 +19,21 @@ SMALL_BYTES = 1 << 17
 
 RETRY_S = 2.0
 
+COUNT_DROPPED_EVERY_S = 1.0
+
 
 class AnswerRoom:
     """Counts the bytes of answers.
 
     Args:
-        max_bytes: of all answers. A larger one is accepted when it is alone, so nothing is refused for ever.
+        max_bytes: of the answers of all fronts. A larger one is accepted when it is alone, so nothing is refused for
+            ever.
         tenant_share: part of it that one tenant may hold, where there are keys.
+        others: the other fronts of the service.
     """
 
-    def __init__(self, max_bytes: int, tenant_share: float) -> None:
+    def __init__(self, max_bytes: int, tenant_share: float, others: OtherFronts = ALONE) -> None:
+        self._others = others
         self._max_bytes = max_bytes
         self._tenant_max_bytes = max(1, int(max_bytes * tenant_share))
         self._num_bytes = 0
@@ -53,28 +60,43 @@ class AnswerRoom:
         return hold
 
     def _check(self, num_bytes: int, tenant: Tenant) -> None:
-        if self._num_bytes and self._num_bytes + num_bytes > self._max_bytes:
-            raise _refusal("overloaded", "answers hold", self._num_bytes, num_bytes, self._max_bytes)
-        mine = self._by_tenant.get(tenant.name, 0)
+        held = self._num_bytes + self._theirs(ANSWERS)
+        if held and held + num_bytes > self._max_bytes:
+            raise _refusal("overloaded", "answers hold", held, num_bytes, self._max_bytes)
+        if not tenant.name:
+            return
+        mine = self._by_tenant.get(tenant.name, 0) + self._theirs(_answers_of(tenant))
         if mine and mine + num_bytes > self._tenant_max_bytes:
             raise _refusal("rate_limit_exceeded", "this tenant's answers hold", mine, num_bytes, self._tenant_max_bytes)
 
     def count(self, num_bytes: int, tenant: Tenant) -> None:
         """Add bytes; a negative number gives them back."""
         self._num_bytes += num_bytes
+        self._others.show(ANSWERS, self._num_bytes)
         if tenant.name:
             mine = self._by_tenant.pop(tenant.name, 0) + num_bytes
             if mine:
                 self._by_tenant[tenant.name] = mine
+            self._others.show(_answers_of(tenant), mine)
 
     def drop(self, num_bytes: int, tenant: Tenant) -> None:
-        """Give back bytes, from any thread or a finalizer; counted at the next `hold`."""
+        """Give back bytes, from any thread or a finalizer; counted at the next `hold`, or by `watch`."""
         self._dropped.append((num_bytes, tenant))
+
+    async def watch(self) -> None:
+        """Count what was dropped, every second, until cancelled: other fronts need the room though this one is idle."""
+        while True:
+            await asyncio.sleep(COUNT_DROPPED_EVERY_S)
+            self._count_dropped()
 
     def _count_dropped(self) -> None:
         while self._dropped:
             num_bytes, tenant = self._dropped.popleft()
             self.count(-num_bytes, tenant)
+
+    def _theirs(self, name: str) -> int:
+        shown = self._others.sums(name)
+        return shown[0] if shown else 0
 
 
 class Hold:
@@ -103,6 +125,10 @@ class Hold:
         """Give back the rest when the answer was dropped without `close`."""
         if self.num_bytes:  # in any thread, or inside a garbage collection
             self._room.drop(self.num_bytes, self._tenant)
+
+
+def _answers_of(tenant: Tenant) -> str:
+    return f"{ANSWERS}/{tenant.name}"
 
 
 def _refusal(code: ErrorCode, who: str, held: int, more: int, most: int) -> UnavailableError:

@@ -7,8 +7,9 @@ the engine.
 import asyncio
 
 from schemas.limits import MAX_INPUTS
-from service.front.admission.admission import Load, QueueLimits, Reservation
-from service.front.admission.api_keys import KeyMeter
+from service.front.admission.admission import Reservation
+from service.front.admission.key_meter import KeyMeter
+from service.front.admission.load import Load, QueueLimits
 
 POLL_S = 0.02
 """Interval of checks of the service's queue, which has no notifications."""

@@ -3,17 +3,17 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import Literal
 
 import msgspec
 
 from service import metrics
 from service.errors import ModelError
-from service.front.admission.admission import QueueRate
+from service.front.admission.queue_rate import QueueRate
 from service.front.engine_client.engine_host import RESTARTING
+from service.front.engine_client.engine_request import request_of
+from service.front.engine_client.pending import Pending
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
 from service.front.engine_client.suspects import MAX_STRIKES, Suspects
 from service.front.tenant import SERVICE, Caller
@@ -21,17 +21,16 @@ from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
     Abandon,
+    Broken,
     EngineMessage,
-    Media,
     Output,
     Ping,
     Pixels,
-    Pong,
+    Ready,
     Request,
     StepDone,
     StepStarted,
     Submit,
-    Vector,
     WantPixels,
 )
 from service.media.item import MediaItem
@@ -39,30 +38,10 @@ from service.prompt.prompt import Prompt
 
 logger = logging.getLogger("cenote.client")
 
+MAX_UNSENT = 256
+"""Prompts that wait for the end of a turn of the loop at most: more are a batch by themselves."""
+
 KILLS = "the engine ended each time it ran this input; it is not run again for a minute"
-
-
-@dataclass(slots=True)
-class Pending:
-    """A request that was submitted, and its media in case their pixels are asked for again.
-
-    Attributes:
-        request: as it was sent.
-        future: gets the vector, or the error of this request.
-        items: its media by content key.
-        place: `held` is between two engines; `sent_again` is with its second, and gets no third.
-    """
-
-    request: Request
-    future: asyncio.Future[Vector]
-    items: dict[bytes, MediaItem]
-    place: Literal["sent", "held", "sent_again"] = "sent"
-
-    def fail(self, error: Exception) -> None:
-        """Give the future an error, unless it was cancelled in this turn of the loop."""
-        if not self.future.done():
-            self.future.set_exception(error)
-            self.future.exception()  # marked as read: the task that waited may have ended, and asyncio would warn
 
 
 class EngineClient:
@@ -77,13 +56,16 @@ class EngineClient:
         refusal: the error of every request while there is no engine.
     """
 
-    def __init__(self, arena: PixelArena, loader: PixelLoader, rate: QueueRate) -> None:
+    def __init__(
+        self, arena: PixelArena, loader: PixelLoader, rate: QueueRate, ids: Iterator[int] | None = None
+    ) -> None:
         self._arena = arena
         self._loader = loader
         self._rate = rate
         self._pending: dict[int, Pending] = {}
         self._lent: set[int] = set()  # starts of the slots that the engine may still read
-        self._ids = count(1)
+        self._unsent: list[Request] = []  # submitted in this turn of the loop
+        self._ids = count(1) if ids is None else ids
         self.channel: AsyncChannel[EngineMessage] | None = None
         self.is_open = False
         self.refusal = RESTARTING
@@ -95,9 +77,10 @@ class EngineClient:
     def submit(
         self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: Output, caller: Caller = SERVICE
     ) -> list[Pending]:
-        """Send prompts to the engine in one message; each future gets its vector or its own error.
+        """Send prompts to the engine; each future gets its vector or its own error.
 
-        The pixel slots are the client's from here on, also when it raises.
+        What is submitted in one turn of the loop goes in one message: the engine sees together what came together, and
+        neither side is woken for each. The pixel slots are the client's from here on, also when it raises.
 
         Raises:
             UnavailableError: the engine has gone.
@@ -107,23 +90,33 @@ class EngineClient:
         if self.channel is None:
             self._take_back(starts)
             raise self.refusal.error()
-        new_future = asyncio.get_running_loop().create_future
+        loop = asyncio.get_running_loop()
         submitted = [
             Pending(
                 request=request_of(next(self._ids), prompt, loaded, output, caller),
-                future=new_future(),
+                future=loop.create_future(),
                 items={one.key: place.item for place, one in zip(prompt.placeholders, loaded, strict=True)},
                 place="sent" if self.is_open else "sent_again",  # the health probe is each engine's own
             )
             for prompt, loaded in prompts
         ]
         self._pending.update((one.request.id, one) for one in submitted)
-        requests = [one.request for one in submitted]
+        if not self._unsent:
+            loop.call_soon(self._send_unsent)
+        self._unsent += [one.request for one in submitted]
+        if len(self._unsent) >= MAX_UNSENT:
+            self._send_unsent()
+        return submitted
+
+    def _send_unsent(self) -> None:
+        """Send what was submitted and has not been sent, if there is anything."""
+        requests, self._unsent = self._unsent, []
+        if not requests or self.channel is None:
+            return
         if self._suspects.strikes_by_digest:
             self._send_unsuspected(requests)
         else:
             self.channel.send(Submit(requests=requests))
-        return submitted
 
     def abandon(self, submitted: Iterable[Pending]) -> None:
         """Cancel requests, in the engine too; answered ones are passed over.
@@ -133,8 +126,7 @@ class EngineClient:
         ids = [one.request.id for one in submitted if one.request.id in self._pending]
         for id_ in ids:
             self._pending.pop(id_).future.cancel()
-        if ids and self.channel is not None:
-            self.channel.send(Abandon(ids=ids))
+        self._send_abandon(ids)
 
     def attach(self, channel: AsyncChannel[EngineMessage]) -> None:
         """An engine is loaded at the other end of `channel`."""
@@ -161,12 +153,16 @@ class EngineClient:
         if self.channel is not None:
             self.channel.send(Ping())
 
-    def detach(self) -> None:
-        """Note the engine's end: requests that it was running fail, the others are held, every slot comes back."""
+    def detach(self) -> list[bytes]:
+        """Note the engine's end: requests that it was running fail, the others are held, every slot comes back.
+
+        Returns:
+            Digests of the contents that it was running.
+        """
         step = self._announced
         ids = step.ids if step is not None and step.number > self._after else []
         running = [id_ for id_ in ids if id_ in self._pending]
-        self._suspects.strike([self._pending[id_].request for id_ in running], time.monotonic())
+        struck = self._suspects.strike([self._pending[id_].request for id_ in running], time.monotonic())
         for id_, pending in list(self._pending.items()):
             if pending.place == "sent" and id_ not in running:  # the next engine asks for the pixels that it needs
                 media = tuple(msgspec.structs.replace(one, slot=None) for one in pending.request.media)
@@ -176,7 +172,13 @@ class EngineClient:
                 self._pending.pop(id_).fail(self.refusal.error())
         self.channel = None
         self.is_open = False
+        self._unsent.clear()  # held with the others
         self._take_back(list(self._lent))
+        return struck
+
+    def struck_elsewhere(self, digests: Sequence[bytes]) -> None:
+        """Note what other fronts had in the engine that ended."""
+        self._suspects.strike_digests(digests, time.monotonic())
 
     def give_up(self) -> None:
         """Fail all requests: no engine will come soon."""
@@ -205,9 +207,7 @@ class EngineClient:
                 self._settle(message)
             case WantPixels(keys=keys):
                 self._resupply_all(keys)
-            case Pong():
-                pass
-            case _:
+            case Ready() | Broken():
                 raise RuntimeError(f"{type(message).__name__} from a running engine. This is a bug.")
         self._after = max(self._after, message.after)
 
@@ -218,18 +218,21 @@ class EngineClient:
     def _settle(self, step: StepDone) -> None:
         if step.released:
             self._take_back(step.released)
+        num_tokens = 0
         for vector in step.vectors:
             if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
                 if self._suspects.strikes_by_digest:
                     self._suspects.clear(pending.request)
+                num_tokens += len(pending.request.token_ids)
                 if not pending.future.done():  # not cancelled in this turn of the loop
                     pending.future.set_result(vector)
         for failure in step.failures:
             if (pending := self._pending.pop(failure.id, None)) is not None:
                 pending.fail(ModelError(failure.code, failure.message))
-        if step.num_tokens:
-            self._rate.finished(step.num_tokens)
-        asyncio.get_running_loop().call_soon(metrics.observe_step, step)  # after the tasks that wait for vectors
+        if num_tokens:
+            self._rate.finished(num_tokens)
+        if step.report is not None:  # after the tasks that wait for vectors
+            asyncio.get_running_loop().call_soon(metrics.observe_step, step.report)
 
     def _take_back(self, starts: Sequence[int]) -> None:
         self._lent.difference_update(starts)
@@ -264,30 +267,9 @@ class EngineClient:
         for id_ in ids:
             error = ModelError("internal_error", "an image of this input could not be decoded again")
             self._pending.pop(id_).fail(error)
+        self._send_abandon(ids)
+
+    def _send_abandon(self, ids: list[int]) -> None:
         if ids and self.channel is not None:
+            self._send_unsent()  # the engine has to know them first
             self.channel.send(Abandon(ids=ids))
-
-
-def request_of(id_: int, prompt: Prompt, loaded: Sequence[LoadedMedia], output: Output, caller: Caller) -> Request:
-    """The engine's request for a prompt; `id_` is never used again, `loaded` are its media in order."""
-    media = tuple(
-        Media(
-            key=one.key,
-            grid_thw=place.grid_thw,
-            offset=place.offset,
-            num_tokens=place.length,
-            kind=place.item.kind,
-            dtype=place.item.dtype,
-            slot=one.slot,
-        )
-        for place, one in zip(prompt.placeholders, loaded, strict=True)
-    )
-    return Request(
-        id=id_,
-        token_ids=prompt.token_ids,
-        media=media,
-        output=output,
-        tenant=caller.tenant.name,
-        deadline_s=caller.deadline_s,
-        is_fresh=caller.wants_fresh,
-    )

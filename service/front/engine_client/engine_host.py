@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from schemas.errors import ErrorCode
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.errors import ServiceError, UnavailableError
-from service.front.admission.admission import QueueRate
+from service.front.admission.queue_rate import QueueRate
 from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller

@@ -1,4 +1,4 @@
-"""Starts the engine process: a socket pair, a pipe and the arena's descriptor are all that it inherits."""
+"""Starts the engine process: a socket pair, a pipe, the arena and, with several fronts, a door are all it inherits."""
 
 import os
 import socket  # noqa: TID251  # a socket pair
@@ -43,15 +43,16 @@ class EngineProcess:
         self.announcements.close()
 
 
-async def start_engine(arena_descriptor: int) -> EngineProcess:
-    """A new engine.
+async def start_engine(arena_descriptor: int, door_descriptor: int | None = None) -> EngineProcess:
+    """A new engine; `door_descriptor` is its end of the door by which several fronts come in.
 
     Raises:
         OSError: there are no processes or descriptors left.
     """
     announcements = Announcements()
     try:
-        process, ours = _start(announcements.theirs, arena_descriptor)
+        inherited = (announcements.theirs, arena_descriptor, *(() if door_descriptor is None else (door_descriptor,)))
+        process, ours = _start(inherited)
     except OSError:
         announcements.close()
         raise
@@ -65,10 +66,10 @@ async def start_engine(arena_descriptor: int) -> EngineProcess:
     return EngineProcess(process, channel, announcements)
 
 
-def _start(announcements_descriptor: int, arena_descriptor: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _start(inherited: tuple[int, ...]) -> tuple[subprocess.Popen[bytes], socket.socket]:
     ours, theirs = socket.socketpair()
     with theirs:
-        descriptors = (theirs.fileno(), announcements_descriptor, arena_descriptor)
+        descriptors = (theirs.fileno(), *inherited)
         try:
             process = subprocess.Popen(
                 # -P: the folder that the front was started in must not come before the installed packages.

@@ -8,10 +8,11 @@ import logging
 
 import msgspec
 
-from service.front.engine_client.client import EngineClient
+from service import metrics
+from service.front.engine_client.engine_user import EngineUser
 from service.front.engine_client.watchdog import Watchdog
 from service.ipc.announcements import Announcements
-from service.ipc.messages import EngineMessage, SignOfLife
+from service.ipc.messages import EngineMessage, SignOfLife, StepReport
 
 logger = logging.getLogger("cenote.supervisor")
 
@@ -23,7 +24,7 @@ class Listening:
         is_out_of_step: what it announces cannot be read any more; it has to be replaced.
     """
 
-    def __init__(self, client: EngineClient, watchdog: Watchdog, announcements: Announcements) -> None:
+    def __init__(self, client: EngineUser, watchdog: Watchdog, announcements: Announcements) -> None:
         self.is_out_of_step = False
         self._client = client
         self._watchdog = watchdog
@@ -44,6 +45,9 @@ class Listening:
             self.is_out_of_step = True
             return
         for step in steps:
+            if isinstance(step, StepReport):
+                metrics.observe_step(step)
+                continue
             self._watchdog.started(step)
             self._client.announced(step)
 

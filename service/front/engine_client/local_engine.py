@@ -5,14 +5,17 @@ This is the `PromptEngine` that `serving.Serving` binds unless another `open_hos
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from service import metrics
 from service.decode.start import start_decoder
 from service.errors import MediaError, ModelError, ServiceError
-from service.front.engine_client.client import EngineClient, Pending
+from service.front.engine_client.client import EngineClient
 from service.front.engine_client.engine_host import HostNeeds
+from service.front.engine_client.engine_process import start_engine
+from service.front.engine_client.pending import Pending
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.front.engine_client.supervisor import Supervisor
 from service.front.engine_client.watchdog import SupervisorTimeouts
@@ -33,10 +36,10 @@ ARENA_SHARE = 4
 class LocalEngine:
     """An `EngineHost` with one engine, which the supervisor starts and replaces."""
 
-    def __init__(self, needs: HostNeeds) -> None:
-        """Make the arena and the threads that decode; the engine is started by the keeper."""
+    def __init__(self, needs: HostNeeds, arena: PixelArena | None = None, ids: Iterator[int] | None = None) -> None:
+        """Make the threads that decode, and the arena where there is none; the engine is started by the keeper."""
         settings, self._needs = needs.settings, needs
-        self._arena = arena = PixelArena(settings.pixel_arena_bytes)
+        self._arena = arena = PixelArena(settings.pixel_arena_bytes) if arena is None else arena
         decoder = start_decoder(settings, needs.cores, takes_images="image" in needs.model.profile.modalities)
         rooms = [one.room for one in (decoder, needs.videos, needs.audio) if one is not None]
         metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
@@ -44,14 +47,14 @@ class LocalEngine:
         self._loader = PixelLoader(
             arena, needs.model.fingerprint, decoder, needs.videos, needs.audio, num_threads=needs.cores
         )
-        self._client = EngineClient(arena, self._loader, needs.rate)
+        self._client = EngineClient(arena, self._loader, needs.rate, ids)
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Supervisor:
         """What starts the engine and replaces it."""
         settings = self._needs.settings
         return Supervisor(
             start=start_message(settings, self._needs.model, self._needs.cores),
-            arena=self._arena,
+            spawn=partial(start_engine, self._arena.descriptor),
             client=self._client,
             known_answer=known_answer,
             patience=patience(settings),
@@ -151,25 +154,45 @@ async def _results(
     Raises:
         ServiceError: the first error, unless `per_item`; or one that concerns all inputs.
     """
-    futures = [one.future for one in pending.values()]
-    if len(futures) == 1:  # heard of one turn of the loop earlier than by `wait`
+    if len(pending) == 1:  # heard of one turn of the loop earlier than by `wait`
         with suppress(ServiceError):
-            await futures[0]
-    elif futures:
-        await asyncio.wait(futures, return_when=asyncio.ALL_COMPLETED if per_item else asyncio.FIRST_EXCEPTION)
-    errors: dict[int, ModelError] = {}
+            await next(iter(pending.values())).future
+    elif pending:
+        await _wait_for_all(pending.values(), per_item=per_item)
     for index, one in pending.items():
         error = one.future.exception() if one.future.done() else None
         if isinstance(error, ModelError):
             error.index = index
         if error is not None and not (per_item and isinstance(error, ModelError)):
             raise error
-        if isinstance(error, ModelError):
-            errors[index] = error
-    return [
-        errors.get(index) or EmbeddedInput(end, pending[index].future.result()) if isinstance(end, Prompt) else end
-        for index, end in ends.items()
-    ]
+    results: list[InputResult] = []
+    for index, end in ends.items():
+        if isinstance(end, Prompt):
+            future = pending[index].future
+            failed = future.exception()
+            results.append(failed if isinstance(failed, ModelError) else EmbeddedInput(end, future.result()))
+        else:
+            results.append(end)
+    return results
+
+
+async def _wait_for_all(pending: Iterable[Pending], *, per_item: bool) -> None:
+    """Wait for all, or unless `per_item` for the first that fails.
+
+    One by one: those of a forward are answered together, so most are done when it is their turn. `asyncio.wait` would
+    be called back for each.
+    """
+    alarm: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    if not per_item:
+        for one in pending:
+            one.alarm = alarm
+            if one.future.done() and one.future.exception() is not None:
+                return
+    for one in pending:
+        if not one.future.done():
+            await asyncio.wait((one.future, alarm), return_when=asyncio.FIRST_COMPLETED)
+            if alarm.done():
+                return
 
 
 def patience(settings: Settings) -> SupervisorTimeouts:

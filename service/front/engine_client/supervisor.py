@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 
 from service import metrics
 from service.errors import ModelError, ServiceError
-from service.front.engine_client.client import EngineClient
 from service.front.engine_client.engine_host import DRAINING, RESTARTING, EngineState, Refusal
-from service.front.engine_client.engine_process import EngineProcess, start_engine
+from service.front.engine_client.engine_process import EngineProcess
+from service.front.engine_client.engine_user import EngineUser
 from service.front.engine_client.listening import Listening
 from service.front.engine_client.watchdog import Breaker, StepTimes, SupervisorTimeouts, Watchdog
-from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import Broken, EngineMessage, Ready, Start
 
@@ -44,7 +43,7 @@ class Supervisor:
 
     Attributes:
         start: the first message to every new engine.
-        arena: its file descriptor is inherited.
+        spawn: starts a process that waits for `start`.
         client: attached when an engine is ready, detached when it has gone.
         known_answer: the health probe, through the whole path; raises when the answer is not the first engine's.
         patience: its limits.
@@ -55,8 +54,8 @@ class Supervisor:
     """
 
     start: Start
-    arena: PixelArena
-    client: EngineClient
+    spawn: Callable[[], Awaitable[EngineProcess]]
+    client: EngineUser
     known_answer: Callable[[], Awaitable[None]]
     patience: SupervisorTimeouts = field(default_factory=SupervisorTimeouts)
     state: EngineState = "loading"
@@ -67,6 +66,7 @@ class Supervisor:
     _start_s: float = 0.0
     _is_over: bool = False
     _times: StepTimes = field(default_factory=StepTimes)
+    _listening: Listening | None = None
 
     async def run(self) -> None:
         """Keep an engine running until `end`, or cancelled.
@@ -101,6 +101,11 @@ class Supervisor:
         self.client.refusal = DRAINING
         self.client.give_up()
         self._kill()
+
+    def look(self) -> None:
+        """Read what the engine has announced and reported so far."""
+        if self._listening is not None:
+            self._listening.look()
 
     async def _leave_alone(self) -> None:
         """Fail what waits while the breaker is open, then let one engine be tried."""
@@ -161,7 +166,7 @@ class Supervisor:
     async def _serve(self, engine: EngineProcess) -> None:
         watchdog = Watchdog(self.patience.stuck_s, times=self._times)
         self.client.attach(engine.channel)
-        listening = Listening(self.client, watchdog, engine.announcements)
+        self._listening = listening = Listening(self.client, watchdog, engine.announcements)
         minders = [asyncio.create_task(self._watch(watchdog, listening)), asyncio.create_task(self._ask_forever())]
         try:
             await engine.channel.each(listening.take)
@@ -169,6 +174,7 @@ class Supervisor:
             for minder in minders:
                 minder.cancel()
             listening.look()  # what it had entered when it ended
+            self._listening = None
 
     async def _watch(self, watchdog: Watchdog, listening: Listening) -> None:
         """End an engine that says nothing for longer than it may: a stopped process, a device that hangs."""
@@ -232,7 +238,7 @@ class Supervisor:
         logger.info("ready: %s, loaded in %.1f s, started in %.1f s", what, self.ready.load_s, self._start_s)
 
     async def _spawn(self) -> EngineProcess:
-        engine = await start_engine(self.arena.descriptor)
+        engine = await self.spawn()
         self.process = engine.process
         engine.channel.send(self.start)
         return engine

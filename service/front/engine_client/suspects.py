@@ -25,9 +25,19 @@ class Suspects:
     def __init__(self) -> None:
         self.strikes_by_digest: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
 
-    def strike(self, requests: Sequence[Request], now_s: float) -> None:
-        """These were running when an engine ended; a content that many of them asked for is struck once."""
-        for digest in {prompt_digest(request) for request in requests}:
+    def strike(self, requests: Sequence[Request], now_s: float) -> list[bytes]:
+        """These were running when an engine ended; a content that many of them asked for is struck once.
+
+        Returns:
+            The contents' digests.
+        """
+        digests = list({prompt_digest(request) for request in requests})
+        self.strike_digests(digests, now_s)
+        return digests
+
+    def strike_digests(self, digests: Sequence[bytes], now_s: float) -> None:
+        """These contents were running when an engine ended."""
+        for digest in digests:
             self.strikes_by_digest[digest] = (self._of(digest, now_s) + 1, now_s)
             self.strikes_by_digest.move_to_end(digest)
         while len(self.strikes_by_digest) > MAX_ENTRIES:

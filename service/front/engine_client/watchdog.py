@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from service.ipc.messages import StepKind, StepStarted
 
@@ -37,6 +37,10 @@ class SupervisorTimeouts:
     known_answer_s: float = 60.0
     breaker_deaths: int = 5
     breaker_wait_s: float = 30.0
+
+    def with_probe_s(self, known_answer_s: float) -> "SupervisorTimeouts":
+        """The same with another interval of the health probe."""
+        return replace(self, known_answer_s=known_answer_s)
 
 
 class Breaker:

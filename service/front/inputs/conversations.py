@@ -9,7 +9,7 @@ from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.placed_media import AudioPart, PlacedMedia, VideoPart
 from service.front.inputs.videos import read_video
-from service.front.job import JobInput
+from service.front.job import JobInput, PromptOptions
 from service.media.audio.audio_file import OpenAudio
 from service.media.audio.samples import Audio
 from service.media.item import MediaItem
@@ -29,7 +29,7 @@ def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> C
     Raises:
         InputError: an image, a video or an audio file is at fault, or a system message holds one.
     """
-    source, options = one.source, one.options
+    source = one.source
     system: str | None = None
     if isinstance(source, str):
         turns = [Turn("user", (), source)]
@@ -40,10 +40,15 @@ def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> C
     else:
         assert isinstance(source, list)  # the reader builds token arrays without a conversation
         system, turns = _messages(source, one, media, index)
+    return conversation_of(one.options, tuple(turns), system)
+
+
+def conversation_of(options: PromptOptions, turns: tuple[Turn, ...] = (), system: str | None = None) -> Conversation:
+    """A conversation under a request's options, whose instruction wins over a system message."""
     instruction = system if options.instruction is None else options.instruction
     return Conversation(
         options.named_instruction if instruction is None else instruction,
-        tuple(turns),
+        turns,
         add_generation_prompt=options.add_generation_prompt,
         continue_final_message=options.continue_final_message,
         add_special_tokens=options.add_special_tokens,

@@ -71,8 +71,13 @@ class Fetching:
     max_request_bytes: int
 
     @classmethod
-    def of(cls, settings: Settings) -> "Fetching | None":
+    def of(cls, settings: Settings, num_fronts: int = 1) -> "Fetching | None":
         """By the settings; None when no host is configured.
+
+        Args:
+            settings: of the service.
+            num_fronts: of the service. Each has an equal part of the fetches at once, which wait and are never
+                refused, and of the memory.
 
         Raises:
             SettingsError: a host, a port or a prefix is none.
@@ -80,14 +85,14 @@ class Fetching:
         policy = FetchPolicy.of(settings)
         if policy is None:
             return None
-        memory = FetchMemory(settings.media_memory_bytes)
+        memory = FetchMemory(settings.media_memory_bytes // num_fronts)
         metrics.MEDIA_MEMORY_BYTES.set_function(lambda: memory.num_bytes)
         fetcher = Fetcher(
             policy,
             SystemResolver(),
             memory,
-            max_per_host=settings.max_media_fetches_per_host,
-            max_per_tenant=settings.max_media_fetches_per_tenant,
+            max_per_host=max(1, settings.max_media_fetches_per_host // num_fronts),
+            max_per_tenant=max(1, settings.max_media_fetches_per_tenant // num_fronts),
         )
         return cls(fetcher, settings.max_media_fetch_bytes)
 

@@ -11,18 +11,21 @@ from schemas.content.parts import ImageUrlPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.fields import Truncate
+from schemas.parsing.second_reading import what_is_broken
 from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
-from service.front.inputs.conversations import read_conversation
+from service.front.inputs.conversations import conversation_of, read_conversation
 from service.front.inputs.fetching import Fetching, UrlFetch
 from service.front.inputs.media_reader import MediaReader, MediaRules
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opening import AudioOpener, FileOpening, VideoOpener
 from service.front.inputs.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.inputs.sources import (
+    MAX_GROUP_CHARS,
     check_texts,
     embed_inputs,
     embedding_inputs,
+    groups,
     line_input,
 )
 from service.front.inputs.videos import is_file
@@ -160,7 +163,9 @@ class InputReader:
         return steps
 
     def prompts(self, job: Job, media: MediaReader | None) -> Steps[list[Prompt | ServiceError]]:
-        """The prompts of a job, an input a step; of a `per_item` job an error stands in the place of its input.
+        """The prompts of a job; of a `per_item` job an error stands in the place of its input.
+
+        A step is an input, or several short texts, which cost less together.
 
         Raises:
             InputError: with the input's index and path, unless the job is `per_item`.
@@ -168,15 +173,30 @@ class InputReader:
         if media is not None and not job.per_item:
             media.check_known(place for one in job.inputs for place in one.media)  # all unknown names in one error
         prompts: list[Prompt | ServiceError] = []
-        for index, one in enumerate(job.inputs):
-            try:
-                prompts.append(self._prompt(job, one, media, index))
-            except ServiceError as error:
-                if not job.per_item:
-                    raise
-                prompts.append(error)
+        for group in groups(job.inputs):
+            for index, prompt in zip(group, self._texts(job, group), strict=True):
+                prompts.append(self._single(job, media, index) if prompt is None else prompt)
             yield
         return prompts
+
+    def _texts(self, job: Job, group: range) -> Sequence[Prompt | None]:
+        """The prompts of plain texts that are made together; None for each that is left to `_prompt`."""
+        none = [None] * len(group)
+        inputs = job.inputs[group.start : group.stop]
+        texts = [one.source for one in inputs if isinstance(one.source, str)]
+        if len(texts) < len(inputs) or inputs[0].error is not None or sum(map(len, texts)) > MAX_GROUP_CHARS:
+            return none
+        if job.per_item and any(what_is_broken(text) is not None for text in texts):
+            return none
+        return self.model.builder.build_texts(texts, conversation_of(inputs[0].options), job.truncation)
+
+    def _single(self, job: Job, media: MediaReader | None, index: int) -> Prompt | ServiceError:
+        try:
+            return self._prompt(job, job.inputs[index], media, index)
+        except ServiceError as error:
+            if not job.per_item:
+                raise
+            return error
 
     def _prompt(self, job: Job, one: JobInput, media: MediaReader | None, index: int) -> Prompt:
         if job.per_item:

@@ -6,9 +6,23 @@ out first; a name that has gone is asked for again (`cache_miss`) and never stan
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from service.media.item import MediaItem
+
+
+class UuidSharing(Protocol):
+    """Tells the other fronts of names, where there are several."""
+
+    def bound(self, tenant: bytes, uuid: str, item: MediaItem, identities: frozenset[bytes]) -> None:
+        """A name was bound here, or more counts as its image; called from any thread."""
+        ...
+
+    async def known(self) -> None:
+        """Wait until all others know of what was bound so far, but not for long."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +47,7 @@ class UuidStore:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
+        self.sharing: UuidSharing | None = None
         self.num_bytes = 0
         self._bound: OrderedDict[tuple[bytes, str], Bound] = OrderedDict()
         self._lock = threading.Lock()
@@ -56,16 +71,32 @@ class UuidStore:
             equal_identities: of other content that counts as the same image: features made from it.
         """
         identities = frozenset((item.identity, *equal_identities))
+        if self._keep(tenant, uuid, item, identities) and self.sharing is not None:
+            self.sharing.bound(tenant, uuid, item, identities)
+
+    async def known_everywhere(self) -> None:
+        """Wait until every front knows the names that were bound here, before an answer says that they are bound."""
+        if self.sharing is not None:
+            await self.sharing.known()
+
+    def take_over(self, tenant: bytes, uuid: str, item: MediaItem, identities: Iterable[bytes]) -> None:
+        """Bind a name as another front has."""
+        self._keep(tenant, uuid, item, frozenset(identities))
+
+    def _keep(self, tenant: bytes, uuid: str, item: MediaItem, identities: frozenset[bytes]) -> bool:
+        """Keep a name, or what more counts as its image; whether anything is new."""
         with self._lock:
             old = self._bound.get((tenant, uuid))
             if old is not None:
-                if old.identities & identities:
-                    self._bound[tenant, uuid] = Bound(old.item, old.identities | identities)
-                return
+                if not old.identities & identities or identities <= old.identities:
+                    return False
+                self._bound[tenant, uuid] = Bound(old.item, old.identities | identities)
+                return True
             if item.num_stored_bytes > self.max_bytes:
-                return
+                return False
             self._bound[tenant, uuid] = Bound(item, identities)
             self.num_bytes += item.num_stored_bytes
             while self.num_bytes > self.max_bytes:
                 _, forgotten = self._bound.popitem(last=False)
                 self.num_bytes -= forgotten.item.num_stored_bytes
+            return True

@@ -99,6 +99,7 @@ class Embedder:
         result.hold = hold
         if media is not None and media.claims:
             media.bind({i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput)})
+            await self._reader.rules.uuids.known_everywhere()
         return result
 
     async def embed_in_time(self, job: Job, caller: Caller) -> EmbedResult:

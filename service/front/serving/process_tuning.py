@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from service import metrics
+from service.settings import Settings
 
 CGROUP_V2 = Path("/sys/fs/cgroup/cpu.max")
 CGROUP_V1 = Path("/sys/fs/cgroup/cpu")
@@ -26,6 +27,15 @@ def available_cores() -> int:
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _quota_cores()
     return max(1, affinity if quota is None else min(affinity, math.ceil(quota)))
+
+
+CORES_PER_FRONT = 4
+"""With `--fronts auto`: a front has a core to itself beside three that compute. Measured on two cores only."""
+
+
+def num_fronts(settings: Settings) -> int:
+    """Front processes, as the settings say or as the cores allow."""
+    return max(1, available_cores() // CORES_PER_FRONT) if settings.fronts == "auto" else settings.fronts
 
 
 def _quota_cores() -> float | None:

@@ -14,9 +14,12 @@ from service.checkpoint.hub import find_checkpoint
 from service.decode.start import start_audio_decoder, start_video_decoder
 from service.errors import UnavailableError
 from service.fairness.threads import FairThreads
-from service.front.admission.admission import Admission, QueueLimits
+from service.front.admission.admission import Admission
 from service.front.admission.answer_room import AnswerRoom
 from service.front.admission.api_keys import Keyring
+from service.front.admission.load import QueueLimits
+from service.front.admission.other_fronts import ALONE
+from service.front.admission.shared_counts import SharedCounts
 from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import HostNeeds, Keeper, OpenHost
 from service.front.engine_client.local_engine import LocalEngine
@@ -29,6 +32,7 @@ from service.front.served_model import ServedModel, load_served_model
 from service.front.serving.embedder import Embedder
 from service.front.serving.fingerprint import model_fingerprint
 from service.front.serving.from_settings import input_reader
+from service.front.serving.front_link import FrontLink
 from service.front.serving.health_probe import HealthProbe
 from service.front.serving.process_tuning import available_cores
 from service.front.turns import Turns
@@ -65,6 +69,10 @@ class Serving:
     Attributes:
         settings: what it was started with.
         open_host: makes what runs prompts.
+        shared: counts of all fronts, where there are several: the limits of queue, answers and keys hold for all of
+            them together.
+        cores: that this process may use; None: as many as the settings say, or there are.
+        link: to the other fronts; None where there are none.
         keeper: keeps the engine; None until the model's files are here.
         failure: why it can never be ready, or None.
         ended: set when `failure` is.
@@ -83,6 +91,9 @@ class Serving:
 
     settings: Settings
     open_host: OpenHost = LocalEngine
+    shared: SharedCounts | None = None
+    cores: int | None = None
+    link: FrontLink | None = None
     keeper: Keeper | None = None
     failure: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -104,14 +115,14 @@ class Serving:
         Raises:
             SettingsError: the file of keys is not one; a host, a port, a directory or a shared cache is none.
         """
-        settings = self.settings
+        settings, others = self.settings, self.shared or ALONE
         limits = QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
-        self.admission = Admission(limits, settings.max_tenant_share)
-        self.answers = AnswerRoom(settings.max_answer_bytes, settings.max_tenant_share)
+        self.admission = Admission(limits, settings.max_tenant_share, others=others)
+        self.answers = AnswerRoom(settings.max_answer_bytes, settings.max_tenant_share, others)
         self.ignores_unknown_fields = settings.unknown_fields == "ignore"
         self.accepts_token_arrays = settings.token_arrays == "accept"  # noqa: S105  # not that kind of token
-        self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys))
-        self.fetching = Fetching.of(settings)
+        self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys), others)
+        self.fetching = Fetching.of(settings, others.num_fronts)
         self.local_files = LocalFiles.of(settings.media_paths)
         check_shared_cache(settings)
 
@@ -159,12 +170,14 @@ class Serving:
             self.ended.set()
 
     async def _keep_engine(self, model: ServedModel) -> None:
-        settings, cores = self.settings, self.settings.threads or available_cores()
+        settings, cores = self.settings, self.cores or self.settings.threads or available_cores()
         videos = start_video_decoder(settings, cores)
         audio = start_audio_decoder(settings, cores)
         needs = HostNeeds(settings, model, cores, videos, audio, self.admission.rate)
         host = with_shared_vectors(self.open_host(needs), needs)
         reader = input_reader(settings, model, self.fetching, self.local_files, videos, audio)
+        if self.link is not None:
+            self.link.share_uuids(reader.rules.uuids)
         timeout_s = settings.request_timeout_s
         embedder = Embedder(reader, host, self.admission, self.answers, num_threads=cores, timeout_s=timeout_s)
         probe = HealthProbe(model, host, timeout_s=timeout_s, takes_audio=audio is not None)

@@ -126,9 +126,11 @@ class LoggedRequest:
         trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else None
         level = logging.DEBUG if path in PROBES else logging.INFO
         if logger.isEnabledFor(level):
-            extra = done.line(stages_ms, trace_id)
             # `logger.log` would look for its caller's file and line, which no line shows, for every request.
-            logger.handle(logger.makeRecord(logger.name, level, "", 0, "request", (), None, extra=extra))
+            record = logging.LogRecord(logger.name, level, "", 0, "request", (), None)
+            extra = done.line(stages_ms, trace_id)
+            record.__dict__.update(extra)
+            logger.handle(record)
 
 
 class AccessLog:

@@ -6,9 +6,10 @@ and the files of the playground, each by its exact path. It runs before a byte o
 """
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import KeyRefusedError, UnavailableError
 from service.fairness.party import open_party
@@ -63,12 +64,24 @@ class Guard:
             context = context_of(scope)
             context.log_fields[TENANT] = known.tenant.name
             context.tenant, context.meter = known.tenant, known.meter
-            with known.meter.request():
-                await self._app(scope, receive, send)
+            with ExitStack() as place:
+                place.enter_context(known.meter.request())
+                await self._app(scope, receive, freeing(place, send))
         except KeyRefusedError as error:
             await refuse(scope, send, error, CHALLENGE)
         except UnavailableError as error:
             await refuse(scope, send, error, retry_headers(error))
+
+
+def freeing(place: ExitStack, send: Send) -> Send:
+    """Close `place` before the last part of an answer is sent: who has that may ask again, at any front."""
+
+    async def send_one(message: Message) -> None:
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            place.close()
+        await send(message)
+
+    return send_one
 
 
 def _known(keyring: Keyring, scope: Scope) -> LoadedKey:

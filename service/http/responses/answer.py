@@ -104,6 +104,7 @@ class StreamedReply:
 
     Attributes:
         num_bytes: of the parts, or an estimate.
+        is_exact: whether it is no estimate; then the last slice is sent as the last, for it ends the answer.
         hold: on what the answer holds, given back as it is sent.
     """
 
@@ -111,6 +112,7 @@ class StreamedReply:
     headers: Headers
     parts: BodyParts
     num_bytes: int
+    is_exact: bool
     hold: Hold | None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,20 +120,22 @@ class StreamedReply:
         printed = slices(self.parts)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.headers})
-            while (body := await self.turns.take(lambda: next(printed, None))) is not None:
-                await send({"type": "http.response.body", "body": body, "more_body": True})
-                self._release(len(body))
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            more_body = True
+            while more_body:
+                body = await self.turns.take(lambda: next(printed, None))
+                more_body = body is not None and not (self.is_exact and len(body) == self.num_bytes)
+                await send({"type": "http.response.body", "body": body or b"", "more_body": more_body})
+                self._release(len(body or b""))
         finally:
             if self.hold is not None:
                 self.hold.close()
 
     def _release(self, num_sent: int) -> None:
         """Give back the part of the hold that was sent."""
+        num_left = max(0, self.num_bytes - num_sent)
         if self.hold is not None:
-            num_left = max(0, self.num_bytes - num_sent)
             self.hold.keep(self.hold.num_bytes * num_left // max(1, self.num_bytes))
-            self.num_bytes = num_left
+        self.num_bytes = num_left
 
 
 def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, hold: Hold | None = None) -> ASGIApp:
@@ -146,9 +150,10 @@ def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, hol
     if num_bytes <= SLICE_BYTES:
         body = b"".join(slices(parts))
         return Reply([*headers, (b"content-length", b"%d" % len(body))], body)
-    if all(part.is_exact for part in parts if isinstance(part, DeferredValue)):
+    is_exact = all(part.is_exact for part in parts if isinstance(part, DeferredValue))
+    if is_exact:
         headers.append((b"content-length", b"%d" % num_bytes))
-    return StreamedReply(turns, headers, parts, num_bytes, hold)
+    return StreamedReply(turns, headers, parts, num_bytes, is_exact, hold)
 
 
 async def answer(

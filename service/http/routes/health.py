@@ -23,9 +23,10 @@ async def readyz(request: AnyRequest) -> Response[bytes]:
 
 
 @get("/metrics")
-async def get_metrics() -> Response[bytes]:
+async def get_metrics(request: AnyRequest) -> Response[bytes]:
     """Every series in Prometheus' text format."""
-    return Response(metrics.render(), headers={"content-type": metrics.CONTENT_TYPE})
+    scrape: metrics.Scrape = request.app.state.scrape
+    return Response(await scrape(), headers={"content-type": metrics.CONTENT_TYPE})
 
 
 def _health(health: Health, status: int) -> Response[bytes]:

@@ -26,6 +26,7 @@ from service.errors import InputError, ServiceError, UnavailableError
 from service.http.errors import error_answer, refuse, retry_headers
 from service.http.middleware.allow_lists import AllowedOrigins
 from service.http.request_context import PROBES, open_request
+from service.http.server.answer_head import sender
 from service.http.server.pacing import ChunkTurns, ConnectionLimits, SlowReader, num_in_kernel
 from service.http.server.strict_h11 import StrictConnection
 
@@ -132,7 +133,7 @@ class Connection(H11Protocol):
         if cycle.disconnected:  # before this task began
             self._cancel_request()
         try:
-            await self._served(scope, receive, send)
+            await self._served(scope, receive, sender(cycle))
         except asyncio.CancelledError:
             if not cycle.disconnected or task.uncancel():
                 raise  # cancelled from outside too: the server is stopping

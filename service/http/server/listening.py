@@ -7,6 +7,7 @@ The sockets do not listen yet: until they do, connections are refused.
 import asyncio
 import contextlib
 import errno
+import logging
 import os
 import resource
 import socket  # noqa: TID251  # of our own server
@@ -16,14 +17,20 @@ from typing import Any
 
 import uvicorn
 from litestar import Litestar
+from litestar.datastructures import State
 from litestar.types import ASGIApp
 
+from service import metrics
+from service.checkpoint.hub import BUILTIN
 from service.http.errors import HANDLERS
 from service.http.middleware.head_method import HeadAsGet
 from service.http.routes.health import get_metrics
 from service.http.server.connection import Connection
 from service.http.server.pacing import ChunkTurns, ConnectionLimits
+from service.metrics import Scrape
 from service.settings import Settings
+
+logger = logging.getLogger("cenote.server")
 
 DRAIN_TIMEOUT_S = 5.0
 """For the rest of a body that is not read, such as one refused for its size: its sender reads the answer after it."""
@@ -85,6 +92,16 @@ def listen_error(error: OSError, host: str, address: tuple[Any, ...], flag: str)
     return ListenError(reason.format(flag=flag, host=host, address=where))
 
 
+def log_address(address: tuple[Any, ...], model: str) -> None:
+    """Log the address that the server listens on: port 0 is resolved by then."""
+    host, port, *_ = address
+    where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    logger.info("listening on %s (docs at %s/docs)", where, where)
+    if model == BUILTIN:
+        logger.info("the built-in model is small and trained on drawn scenes of colored shapes, to show and to test")
+        logger.info("for real images use --model Qwen/Qwen3-VL-Embedding-2B")
+
+
 def _bind(family: int, address: tuple[Any, ...]) -> socket.socket:
     one = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -108,9 +125,9 @@ def _is_supported(family: int) -> bool:
     return True
 
 
-def server_config(app: Any, settings: Settings, port: int) -> uvicorn.Config:
-    """Uvicorn's configuration for an app on a port."""
-    limits = ConnectionLimits(
+def connection_limits(settings: Settings) -> ConnectionLimits:
+    """The limits of one connection, and of all."""
+    return ConnectionLimits(
         max_connections=settings.max_connections,
         max_head_bytes=settings.max_head_bytes,
         head_timeout_s=settings.head_timeout_s,
@@ -118,7 +135,11 @@ def server_config(app: Any, settings: Settings, port: int) -> uvicorn.Config:
         write_timeout_s=WRITE_TIMEOUT_S,
         min_bytes_per_s=settings.min_bytes_per_s,
     )
-    protocol: Any = partial(Connection, limits, ChunkTurns())  # uvicorn only ever calls it
+
+
+def server_config(app: Any, settings: Settings, port: int) -> uvicorn.Config:
+    """Uvicorn's configuration for an app on a port."""
+    protocol: Any = partial(Connection, connection_limits(settings), ChunkTurns())  # uvicorn only ever calls it
     return uvicorn.Config(
         app,
         host=settings.host,
@@ -152,8 +173,11 @@ class MetricsServer(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def metrics_served(settings: Settings) -> AsyncIterator[str | None]:
+async def metrics_served(settings: Settings, scrape: Scrape = metrics.scrape) -> AsyncIterator[str | None]:
     """`/metrics` alone, on `metrics_port`, for the length of the `with`; nothing where that is not set.
+
+    Args:
+        scrape: gives every series.
 
     Yields:
         Its address, or None.
@@ -165,7 +189,13 @@ async def metrics_served(settings: Settings) -> AsyncIterator[str | None]:
         yield None
         return
     app: ASGIApp = HeadAsGet(
-        Litestar([get_metrics], exception_handlers=HANDLERS, openapi_config=None, logging_config=None)
+        Litestar(
+            [get_metrics],
+            state=State({"scrape": scrape}),
+            exception_handlers=HANDLERS,
+            openapi_config=None,
+            logging_config=None,
+        )
     )
     config = server_config(app, settings, settings.metrics_port)
     config.lifespan = "off"

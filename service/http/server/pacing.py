@@ -8,7 +8,7 @@ import sys
 import termios
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MAX_CHUNKS_A_TURN = 128
 """2 ms. Chunks of honest clients hold kilobytes, and a read of a socket holds few of those."""
@@ -40,6 +40,10 @@ class ConnectionLimits:
     drain_timeout_s: float
     write_timeout_s: float
     min_bytes_per_s: int
+
+    def with_room(self, max_connections: int) -> "ConnectionLimits":
+        """The same with another number of connections."""
+        return replace(self, max_connections=max_connections)
 
 
 class ChunkTurns:

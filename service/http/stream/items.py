@@ -13,7 +13,7 @@ from schemas.parsing.rule_error import RuleError
 from schemas.parsing.stream_request import line_request, read_line
 from service.errors import InputError, ServiceError
 from service.fairness.threads import FairThreads
-from service.front.admission.admission import Load
+from service.front.admission.load import Load
 from service.front.turns import Turns
 from service.http.body import MAX_BYTES_ON_LOOP
 from service.http.stream.lines import InputLine

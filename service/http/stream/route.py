@@ -10,7 +10,7 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.stream_request import base_request, read_options
 from service import metrics
 from service.errors import UnavailableError
-from service.front.admission.admission import QueueLimits
+from service.front.admission.load import QueueLimits
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.inputs.reader import embedding_truncation
 from service.front.serving.serving import Online, Serving, serving_of

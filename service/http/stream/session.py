@@ -17,7 +17,7 @@ from schemas.endpoints.stream import StreamEnd
 from schemas.parsing.rule_error import RuleError
 from service import metrics
 from service.errors import ModelError, ServiceError, UnavailableError
-from service.front.admission.admission import Load
+from service.front.admission.load import Load
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.job import InputResult
 from service.front.serving.serving import Online

@@ -6,6 +6,7 @@ from tests.bench.parts import (
     concurrency,
     cpu,
     distinct,
+    fronts,
     hit_rate,
     image_size,
     instructions,
@@ -23,7 +24,7 @@ from tests.bench.parts.part import Part
 PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (
-        text, short, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers, cpu, minilm,
-        batch_size, concurrency, image_size, hit_rate,
+        text, short, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers, cpu, fronts,
+        minilm, batch_size, concurrency, image_size, hit_rate,
     )
 }  # fmt: skip

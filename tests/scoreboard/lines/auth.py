@@ -14,7 +14,8 @@ from pathlib import Path
 import msgspec
 
 from service.app import ROUTE_HANDLERS
-from service.front.admission.api_keys import ApiKey, Keyring, hash_key, new_key
+from service.front.admission.api_keys import Keyring
+from service.front.admission.key_file import ApiKey, hash_key, new_key
 from service.openapi.document import build
 from service.playground.files import FILES
 from tests.conftest import CHECKPOINT, LiveServer

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from PIL import Image
 
-from service.front.admission.api_keys import ApiKey, hash_key, new_key
+from service.front.admission.key_file import ApiKey, hash_key, new_key
 from tests.builders import image_bytes
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.scoreboard.line import Line, Result, Sabotage

@@ -5,26 +5,28 @@ import time
 from typing import Any
 
 from service.engine.encoder_cache.cache import EncoderCache
+from service.engine.fronts import Fronts, FrontsAnnouncer
 from service.engine.loop import EngineLoop
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import Scheduler
-from service.ipc.announcements import Announcer
-from service.ipc.messages import Media, OutputSpec, Request, StepDone, StepKind, StepStarted, Submit
+from service.ipc.messages import Media, OutputSpec, Request, StepDone, StepKind, StepReport, StepStarted, Submit
 from tests.builders import engine_request, media
 from tests.service.engine.troubled_runner import TroubledRunner
 
 
-class RecordingAnnouncer(Announcer):
+class RecordingAnnouncer(FrontsAnnouncer):
     """Announces into a list, and not to a front."""
 
     def __init__(self, sent: list[Any]) -> None:
-        super().__init__(-1)
+        super().__init__(-1, 1)
         self._sent = sent
 
-    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> None:
+    def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> StepStarted:
         self.num_steps += 1
         now_s = time.monotonic()
-        self._sent.append(StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=now_s))
+        step = StepStarted(number=self.num_steps, kind=kind, num_tokens=num_tokens, ids=ids, began_s=now_s)
+        self._sent.append(step)
+        return step
 
 
 class LoopRig:
@@ -50,12 +52,18 @@ class LoopRig:
         self.scheduler = scheduler
         self.runner = runner or TroubledRunner()
         announcer = RecordingAnnouncer(self.sent)
-        self.loop = EngineLoop(self.sent.append, announcer, self.inbox, scheduler, self.runner, shared, look_ups)
+        fronts = Fronts(self.sent.append, announcer)
+        self.loop = EngineLoop(fronts, announcer, self.inbox, scheduler, self.runner, shared, look_ups)
 
     @property
     def steps(self) -> list[StepDone]:
         """The answers."""
         return [message for message in self.sent if isinstance(message, StepDone)]
+
+    @property
+    def reports(self) -> list[StepReport]:
+        """What each answer says of its step."""
+        return [report_of(step) for step in self.steps]
 
     @property
     def started(self) -> list[StepStarted]:
@@ -82,6 +90,12 @@ class LoopRig:
         self.turn()
         (step,) = self.steps
         return step
+
+
+def report_of(step: StepDone) -> StepReport:
+    """What an answer says of its step."""
+    assert step.report is not None  # to the only front
+    return step.report
 
 
 def make_scheduler(result_bytes: int = 0, **options: Any) -> Scheduler[Any]:

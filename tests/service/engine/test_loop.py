@@ -1,5 +1,6 @@
 """The engine's loop with a runner that fails on demand: a failure stays with the request that caused it."""
 
+import threading
 import time
 
 import msgspec
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from service.engine.scheduling.gathering import MAX_WAIT_S
 from service.ipc.messages import (
     Abandon,
     FeaturesSpec,
@@ -94,7 +96,7 @@ def test_features_that_were_sent_are_no_run_of_the_tower(engine: LoopRig) -> Non
     came = media("f", 4, num_tokens=1, dtype="float16")
     engine.submit(request(1, 1, came, image(b"p", 5)))
     engine.turn(2)
-    assert [step.num_encoded for step in engine.steps] == [1, 0]
+    assert [step.num_encoded for step in engine.reports] == [1, 0]
     assert sorted(engine.steps[0].released) == [4, 5]
     (vector,) = engine.steps[1].vectors
     assert (vector.num_hits, vector.num_misses) == (0, 1)
@@ -186,3 +188,21 @@ def test_a_sign_of_life_is_given(engine: LoopRig) -> None:
     engine.submit(request(1, 1))  # without work a turn waits for the next message
     engine.turn()
     assert any(isinstance(message, Pong) for message in engine.sent)
+
+
+def test_a_forward_waits_a_moment_for_requests_that_come_back_together(engine: LoopRig) -> None:
+    engine.scheduler.gathering.ended(num_answered=3, num_left=0, seconds=60.0, now_s=time.monotonic())
+    engine.submit(request(1, 1), request(2, 2))
+    threading.Timer(MAX_WAIT_S / 4, engine.submit, [request(3, 3)]).start()
+    engine.turn()
+    (step,) = engine.steps
+    assert [vector.id for vector in step.vectors] == [1, 2, 3]
+
+
+def test_a_forward_waits_in_vain_no_longer_than_a_moment(engine: LoopRig) -> None:
+    began_s = time.monotonic()
+    engine.scheduler.gathering.ended(num_answered=3, num_left=0, seconds=60.0, now_s=began_s)
+    engine.submit(request(1, 1))
+    engine.turn()
+    assert engine.answered == [1]
+    assert time.monotonic() - began_s >= MAX_WAIT_S

@@ -64,9 +64,9 @@ def test_an_image_that_a_shared_tier_has_is_not_encoded_and_is_a_hit(tiered: Tie
     (vector,) = tiered.steps[-1].vectors
     assert (vector.id, vector.num_hits, vector.num_misses) == (1, 1, 0)
     assert [start for step in tiered.steps for start in step.released] == [5]
-    assert sum(step.num_encoded for step in tiered.steps) == 0
+    assert sum(step.num_encoded for step in tiered.reports) == 0
     assert tiered.tiers.offered == []
-    assert [tier.tier for tier in tiered.steps[-1].cache.tiers] == ["device", "disk"]
+    assert [tier.tier for tier in tiered.reports[-1].cache.tiers] == ["device", "disk"]
 
 
 def test_an_image_that_no_shared_tier_has_is_encoded_and_offered_to_them(tiered: TieredRig) -> None:

@@ -3,12 +3,24 @@
 import asyncio
 import socket
 import threading
+from collections.abc import Callable
 
 import pytest
+import uvloop
 
 from service.ipc.channel import AsyncChannel, BlockingChannel, frame
 from service.ipc.frames import COPIED_BYTES, PREFIX, SMALL_BYTES
-from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, Pong, Request, StepDone, Submit, Vector
+from service.ipc.messages import (
+    EngineMessage,
+    FrontMessage,
+    OutputSpec,
+    Pong,
+    Request,
+    StepDone,
+    StepReport,
+    Submit,
+    Vector,
+)
 from service.ipc.reports import CacheReport
 
 
@@ -20,7 +32,8 @@ def submit(num_requests: int) -> Submit:
 def step(i: int, num_bytes: int) -> StepDone:
     row = bytes([i]) * num_bytes
     vector = Vector(id=i, rows={"int8": row}, num_hits=0, num_misses=0, queue_ms=0, inference_ms=0)
-    return StepDone(vectors=[vector], cache=CacheReport(num_entries=i, num_bytes=num_bytes, num_evictions=0), said_s=1)
+    report = StepReport(cache=CacheReport(num_entries=i, num_bytes=num_bytes, num_evictions=0))
+    return StepDone(vectors=[vector], report=report, said_s=1)
 
 
 def test_both_ends_say_what_they_mean() -> None:
@@ -34,7 +47,8 @@ def test_both_ends_say_what_they_mean() -> None:
         front.send(submit(1))
         front.send(submit(2000))  # larger than any socket buffer
         vector = Vector(id=1, rows={"float32": b"\0" * 4}, num_hits=1, num_misses=0, queue_ms=0.5, inference_ms=1.0)
-        step = StepDone(vectors=[vector], cache=CacheReport(num_entries=1, num_bytes=2, num_evictions=3))
+        report = StepReport(num_hits=1, cache=CacheReport(num_entries=1, num_bytes=2, num_evictions=3))
+        step = StepDone(vectors=[vector], report=report)
         engine.send(step)
         assert await front.receive() == step
         front.close()
@@ -148,3 +162,26 @@ def test_what_came_before_is_handed_over_first_and_a_failure_is_heard_where_it_i
         assert theirs.recv(1) == b""  # closed: a front that failed hears no more of it
 
     asyncio.run(asyncio.wait_for(story(), 20))
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_what_is_sent_to_an_end_that_has_just_gone_is_lost_without_an_error(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """The end is heard of a turn of the loop later; until then requests are submitted, and held for the next engine."""
+
+    async def story() -> None:
+        ours, theirs = socket.socketpair()
+        front: AsyncChannel[EngineMessage] = await AsyncChannel.over(ours, EngineMessage)  # type: ignore[arg-type]
+        theirs.close()
+        for _ in range(20):
+            front.send(submit(1))
+            await asyncio.sleep(0)
+        assert await front.receive() is None
+        front.send(submit(1))
+        front.close()
+        await asyncio.sleep(0.01)
+        front.send(submit(1))
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(story())

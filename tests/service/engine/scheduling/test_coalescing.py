@@ -183,7 +183,7 @@ def test_a_kept_vector_needs_neither_queue_nor_image_and_its_pixels_come_back() 
     assert counts(one) == (0, 1, 0)
 
     assert add(one, request(2, media("a", 21), media("b", 22), output=OutputSpec(dimensions=2))) == [21, 22]
-    assert one.images.ask_for_pixels() == []
+    assert list(one.images.ask_for_pixels()) == []
     assert one.next_step() is None
     ((known, vector),) = one.coalescing.take_kept(8)
     assert (known.request.id, known.num_hits, known.num_misses, vector) == (2, 2, 0, VECTOR)

@@ -137,8 +137,8 @@ def test_an_eviction_never_takes_features_from_a_waiting_request() -> None:
 def test_missing_pixels_are_asked_for_once_and_supplied_later() -> None:
     one = scheduler()
     one.add(request(1, 5, media("a", start=None)), 0.0)
-    assert one.images.ask_for_pixels() == [b"a"]
-    assert one.images.ask_for_pixels() == []
+    assert list(one.images.ask_for_pixels()) == [b"a"]
+    assert list(one.images.ask_for_pixels()) == []
     assert one.next_step() is None
     assert one.images.supply(b"a", PixelSlot(7, 1))
     assert not one.images.supply(b"a", PixelSlot(8, 1))  # somebody was faster: this slot is not needed
@@ -344,3 +344,18 @@ def test_the_expired_are_dropped_before_they_cost_a_step_and_their_pixels_given_
     assert ids(one.next_step()) == [5]
     assert one.expire(9.0) == [22]
     assert one.next_step() is None
+
+
+def test_a_step_waits_for_those_on_their_way_unless_it_is_full_or_images_are_to_be_encoded() -> None:
+    one = scheduler()
+    assert one.gather_s(0.0) == 0
+    one.gathering.ended(num_answered=6, num_left=0, seconds=0.08, now_s=0.0)
+    assert one.gather_s(0.001) == 0  # with nothing to run there is nothing to delay
+    one.add(request(1), 0.0)
+    assert one.gather_s(0.001) > 0
+    one.add(request(2, 10, media("a")), 0.0)
+    assert one.gather_s(0.001) == 0
+    encode_all(one, one.next_step())
+    assert one.gather_s(0.001) > 0
+    one.add(request(3, 80), 0.0)
+    assert one.gather_s(0.001) == 0

@@ -60,7 +60,7 @@ def test_while_it_is_looked_for_an_image_is_neither_encoded_nor_are_its_pixels_a
     rig.add(2, "b")
     assert rig.asked == [b"a", b"b"]
     assert rig.scheduler.next_step() is None
-    assert rig.scheduler.images.ask_for_pixels() == []
+    assert list(rig.scheduler.images.ask_for_pixels()) == []
     assert rig.found("a") == [5]
     assert rig.found("b") == []
     step = rig.scheduler.next_step()
@@ -91,7 +91,7 @@ def test_what_is_not_found_and_has_no_pixels_is_asked_for() -> None:
     rig = Rig()
     rig.add(1, "a")
     rig.scheduler.images.not_found(b"a")
-    assert rig.scheduler.images.ask_for_pixels() == [b"a"]
+    assert list(rig.scheduler.images.ask_for_pixels()) == [b"a"]
     assert rig.scheduler.images.supply(b"a", PixelSlot(7, 1))
     assert isinstance(rig.scheduler.next_step(), EncodeStep)
 

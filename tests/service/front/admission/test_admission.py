@@ -6,7 +6,8 @@ from contextlib import contextmanager
 import pytest
 
 from service.errors import UnavailableError
-from service.front.admission.admission import Admission, QueueLimits, QueueRate, Reservation
+from service.front.admission.admission import Admission, Reservation
+from service.front.admission.load import QueueLimits
 from service.front.tenant import Tenant
 
 
@@ -145,22 +146,3 @@ def test_a_full_queue_refuses_before_a_body_is_read() -> None:
             pass
     with queue.body(1):
         pass
-
-
-def test_when_to_come_back_is_what_waits_by_what_was_measured() -> None:
-    now_s = [0.0]
-    rate = QueueRate(lambda: now_s[0])
-    for _ in range(200):
-        now_s[0] += 0.5
-        rate.finished(250)  # 500 a second, encoding included
-    assert rate.tokens_per_s == pytest.approx(500, rel=0.05)
-    now_s[0] += 1000
-    rate.begin()  # nobody was there meanwhile
-    now_s[0] += 0.5
-    rate.finished(250)
-    assert rate.tokens_per_s == pytest.approx(500, rel=0.05)
-    waits = [rate.retry_after_s(5000) for _ in range(200)]
-    assert all(7 <= wait <= 13 for wait in waits)
-    assert len({round(wait, 3) for wait in waits}) > 50
-    for num_tokens in (0, 1, 10**9):
-        assert all(1 <= rate.retry_after_s(num_tokens) <= 30 for _ in range(50))

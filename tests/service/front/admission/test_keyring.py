@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 from service.errors import UnavailableError
-from service.front.admission.api_keys import ApiKey, KeyMeter, Keyring, hash_key, new_key, read_key_file
+from service.front.admission.api_keys import Keyring
+from service.front.admission.key_file import ApiKey, hash_key, new_key, read_key_file
+from service.front.admission.key_meter import KeyMeter
 from service.settings import SettingsError
 
 

@@ -6,8 +6,10 @@ import pytest
 
 from schemas.limits import MAX_INPUTS
 from service.errors import UnavailableError
-from service.front.admission.admission import Admission, Load, QueueLimits
-from service.front.admission.api_keys import ApiKey, KeyMeter
+from service.front.admission.admission import Admission
+from service.front.admission.key_file import ApiKey
+from service.front.admission.key_meter import KeyMeter
+from service.front.admission.load import Load, QueueLimits
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.tenant import Tenant
 

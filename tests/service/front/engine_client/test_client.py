@@ -10,9 +10,10 @@ import pytest
 
 from service.decode.image_decoder import ThreadDecoder
 from service.errors import ModelError, UnavailableError
-from service.front.admission.admission import QueueRate
-from service.front.engine_client.client import EngineClient, Pending
-from service.front.engine_client.local_engine import LocalEngine
+from service.front.admission.queue_rate import QueueRate
+from service.front.engine_client.client import MAX_UNSENT, EngineClient
+from service.front.engine_client.local_engine import LocalEngine, _results
+from service.front.engine_client.pending import Pending
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
@@ -99,7 +100,7 @@ async def test_a_dead_engine_gives_back_its_own_slots_and_not_the_next_owners(st
     submitted = await engine.receive()
     assert isinstance(submitted, Submit)
     start = submitted.requests[0].media[0].slot.start  # type: ignore[union-attr]
-    stage.client.receive(StepDone(released=[start], num_encoded=1, cache=CACHE))  # encoded, not answered yet
+    stage.client.receive(StepDone(released=[start]))  # encoded, not answered yet
     next_owner = (await stage.loader.load([item(2)])).take(item(2))
     assert next_owner.slot is not None
     assert next_owner.slot.start == start  # the same place, another owner
@@ -127,7 +128,7 @@ async def test_a_late_answer_to_the_abandoned_is_passed_over(stage: Stage) -> No
     await stage.connect()
     pending = await stage.submit()
     stage.client.abandon([pending])
-    stage.client.receive(StepDone(vectors=[vector(pending.request.id)], cache=CACHE))
+    stage.client.receive(StepDone(vectors=[vector(pending.request.id)]))
     assert pending.future.cancelled()
 
 
@@ -138,7 +139,7 @@ async def test_an_answer_to_who_was_cancelled_in_the_same_turn_is_passed_over(st
     waiting = asyncio.create_task(_wait_for(gone))
     await asyncio.sleep(0)
     waiting.cancel()  # its `finally`, which abandons, has not run yet
-    stage.client.receive(StepDone(vectors=[vector(gone.request.id), vector(other.request.id)], cache=CACHE))
+    stage.client.receive(StepDone(vectors=[vector(gone.request.id), vector(other.request.id)]))
     assert (await other.future).id == other.request.id
 
 
@@ -151,16 +152,14 @@ async def test_pixels_are_sent_again_when_the_engine_asks(stage: Stage) -> None:
     engine = await stage.connect()
     await stage.submit(item(1))
     again = await stage.submit(item(1))
-    first, second = await engine.receive(), await engine.receive()
-    assert isinstance(first, Submit)
-    assert isinstance(second, Submit)
-    key = second.requests[0].media[0].key
-    assert second.requests[0].media[0].slot is None  # known: not sent a second time
+    _, second = (await next_submit(engine)).requests
+    key = second.media[0].key
+    assert second.media[0].slot is None  # known: not sent a second time
     stage.client.receive(WantPixels(keys=[key]))
     sent = await engine.receive()
     assert isinstance(sent, Pixels)
     assert bytes(stage.arena.view(sent.slot)) == load_pixels(item(1)).tobytes()
-    stage.client.receive(StepDone(vectors=[vector(again.request.id)], released=[sent.slot.start], cache=CACHE))
+    stage.client.receive(StepDone(vectors=[vector(again.request.id)], released=[sent.slot.start]))
     assert (await again.future).id == again.request.id
 
 
@@ -182,7 +181,7 @@ async def test_each_answer_finds_its_own_question(stage: Stage) -> None:
     submitted = [await stage.submit() for _ in range(20)]
     failures = [Failure(id=submitted[3].request.id, code="internal_error", message="the engine failed on this input")]
     answered = [vector(pending.request.id) for pending in reversed(submitted) if pending is not submitted[3]]
-    stage.client.receive(StepDone(vectors=answered, failures=failures, cache=CACHE))
+    stage.client.receive(StepDone(vectors=answered, failures=failures))
     for pending in submitted:
         if pending is submitted[3]:
             with pytest.raises(ModelError, match="failed on this input"):
@@ -212,6 +211,72 @@ async def test_a_submit_without_an_engine_gives_its_slots_back(stage: Stage) -> 
     with pytest.raises(UnavailableError):
         stage.client.submit([(prompt(item(1)), loaded)], OUTPUT)
     assert stage.arena.num_bytes_taken == 0
+
+
+@played
+async def test_what_is_submitted_in_one_turn_of_the_loop_goes_in_one_message(stage: Stage) -> None:
+    engine = await stage.connect()
+    ids = [pending.request.id for _ in range(3) for pending in stage.client.submit([(prompt(), ())] * 2, OUTPUT)]
+    assert [request.id for request in (await next_submit(engine)).requests] == ids
+    many = stage.client.submit([(prompt(), ())] * MAX_UNSENT, OUTPUT)
+    few = stage.client.submit([(prompt(), ())], OUTPUT)
+    assert len((await next_submit(engine)).requests) == len(many)  # a batch by itself waits for no others
+    assert [request.id for request in (await next_submit(engine)).requests] == [few[0].request.id]
+
+
+@played
+async def test_requests_that_were_never_sent_are_sent_once_to_the_next_engine(stage: Stage) -> None:
+    await stage.connect()
+    (pending,) = stage.client.submit([(prompt(), ())], OUTPUT)
+    stage.client.detach()
+    engine = await stage.connect()
+    assert [request.id for request in (await next_submit(engine)).requests] == [pending.request.id]
+    stage.client.abandon([pending])
+    assert isinstance(await engine.receive(), Abandon)
+
+
+@played
+async def test_the_abandoned_of_the_same_turn_are_known_to_the_engine(stage: Stage) -> None:
+    engine = await stage.connect()
+    submitted = stage.client.submit([(prompt(), ())], OUTPUT)
+    stage.client.abandon(submitted)
+    assert [type(await engine.receive()) for _ in range(2)] == [Submit, Abandon]
+
+
+@played
+async def test_who_waits_for_many_hears_at_once_of_the_first_that_fails(stage: Stage) -> None:
+    await stage.connect()
+    for num_answered in (0, 1, 3):
+        pending = dict(enumerate(stage.client.submit([(prompt(), ())] * 4, OUTPUT)))
+        ends = {index: prompt() for index in pending}
+        waiting = asyncio.create_task(_results(ends, pending, per_item=False))
+        await asyncio.sleep(0)
+        ids = [one.request.id for one in pending.values()]
+        stage.client.receive(StepDone(vectors=[vector(id_) for id_ in ids[:num_answered]]))
+        failure = Failure(id=ids[3], code="internal_error", message="the engine failed on this input")
+        stage.client.receive(StepDone(failures=[failure]))
+        with pytest.raises(ModelError, match="failed on this input") as caught:
+            await waiting
+        assert caught.value.index == 3
+
+
+@played
+async def test_who_waits_for_many_by_item_hears_of_all_in_order(stage: Stage) -> None:
+    await stage.connect()
+    pending = dict(enumerate(stage.client.submit([(prompt(), ())] * 4, OUTPUT)))
+    early = ModelError("internal_error", "it has no prompt")
+    waiting = asyncio.create_task(_results({9: early} | {i: prompt() for i in pending}, pending, per_item=True))
+    await asyncio.sleep(0)
+    ids = [one.request.id for one in pending.values()]
+    failure = Failure(id=ids[1], code="internal_error", message="the engine failed on this input")
+    stage.client.receive(StepDone(failures=[failure]))
+    assert not waiting.done()
+    for id_ in (ids[3], ids[0], ids[2]):
+        await asyncio.sleep(0)
+        stage.client.receive(StepDone(vectors=[vector(id_)]))
+    first, *others = await waiting
+    assert first is early
+    assert [one.index if isinstance(one, ModelError) else one.vector.id for one in others] == [ids[0], 1, *ids[2:]]
 
 
 async def next_submit(engine: AsyncChannel[FrontMessage]) -> Submit:
@@ -246,7 +311,7 @@ async def test_who_was_in_a_step_that_is_over_was_not_running(stage: Stage) -> N
     """His image was encoded; he waited for the forward when the engine ended."""
     await stage.connect()
     pending = await stage.submit(item(1))
-    stage.client.receive(StepDone(num_encoded=1, cache=CACHE, after=1))
+    stage.client.receive(StepDone(after=1))
     stage.client.announced(entered(1, pending))  # read after the answer to it
     stage.client.detach()
     assert not pending.future.done()
@@ -296,7 +361,7 @@ async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
     engine = await stage.connect()
     suspect = await stage.submit()
     assert (await next_submit(engine)).requests[0].alone
-    stage.client.receive(StepDone(vectors=[vector(suspect.request.id)], cache=CACHE))
+    stage.client.receive(StepDone(vectors=[vector(suspect.request.id)]))
     await stage.submit()
     assert not (await next_submit(engine)).requests[0].alone
 

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+from functools import partial
 from pathlib import Path
 
 from service import metrics
 from service.decode.image_decoder import ThreadDecoder
-from service.front.admission.admission import QueueRate
+from service.front.admission.queue_rate import QueueRate
 from service.front.engine_client.client import EngineClient
+from service.front.engine_client.engine_process import start_engine
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.front.engine_client.supervisor import Supervisor
 from service.front.engine_client.watchdog import SupervisorTimeouts
@@ -57,7 +59,9 @@ def test_an_engine_that_takes_too_long_to_load_is_ended_and_another_started() ->
     arena = PixelArena(1 << 20)
     loader = PixelLoader(arena, b"", ThreadDecoder(num_threads=1, max_bytes=1 << 20, deadline_s=5), num_threads=1)
     client = EngineClient(arena, loader, QueueRate())
-    supervisor = Supervisor(START, arena, client, _never, SupervisorTimeouts(load_s=LOAD_S))
+    supervisor = Supervisor(
+        START, partial(start_engine, arena.descriptor), client, _never, SupervisorTimeouts(load_s=LOAD_S)
+    )
     num_stuck = _num_stuck()
     first, second = asyncio.run(_until_two_were_started(supervisor))
     assert _num_stuck() > num_stuck

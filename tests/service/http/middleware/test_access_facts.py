@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.front.admission.api_keys import ApiKey, hash_key
+from service.front.admission.key_file import ApiKey, hash_key
 from tests.conftest import CHECKPOINT, LiveServer, data_uri, image, image_part
 from tests.service.http.middleware.access_lines import line_of
 

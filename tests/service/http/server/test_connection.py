@@ -179,6 +179,14 @@ def crowd(impatient: LiveServer) -> Iterator[None]:
         client.close()
 
 
+def until_others_have_ended(server: LiveServer) -> None:
+    """Return once the connections of the last test are below the cap: on a busy machine their ends are heard late."""
+    deadline_s = time.monotonic() + 30
+    while say(server, GET.replace(b"/livez", b"/v1/models") + b"\r\n").status != 200:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
 @pytest.mark.usefixtures("crowd")
 def test_above_the_cap_probes_are_answered_and_others_get_a_retry_after(impatient: LiveServer) -> None:
     assert say(impatient, GET + b"\r\n").status == 200
@@ -208,6 +216,7 @@ def test_far_above_the_cap_a_connection_is_answered_unread(impatient: LiveServer
 
 
 def test_a_client_that_hangs_up_while_it_waits_is_499_in_the_log(impatient: LiveServer) -> None:
+    until_others_have_ended(impatient)
     with connect(impatient) as client:
         client.sendall(START + b"x-request-id: gone\r\ncontent-length: 100\r\n\r\n{")
         time.sleep(0.2)

@@ -1,0 +1,93 @@
+"""The file of API keys: one JSON object a line, with the hash of a key, its tenant and its limits.
+
+Errors name the line and never its content.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from service.settings import SettingsError
+
+KEY_PREFIX = "cen_"
+"""Prefix of all keys, by which scanners for leaked secrets recognize them."""
+
+KEY_BYTES = 32
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A line of the file. Several keys may name one tenant, so that a key can be replaced without a gap."""
+
+    tenant: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9._-]{1,64}\Z")]
+    """Name of the tenant, whose keys share caches and a part of the queue."""
+    sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    """SHA-256 of the key's bytes, in hex."""
+    max_requests_per_s: Annotated[float, Meta(gt=0, le=1e6)] | None = None
+    """Rate limit of this key, with bursts of one second's worth; no limit when absent."""
+    max_concurrent_requests: Annotated[int, Meta(ge=1)] | None = None
+    """Limit of its requests under way; no limit when absent."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it has any limit of its own."""
+        return self.max_requests_per_s is not None or self.max_concurrent_requests is not None
+
+
+def new_key() -> str:
+    """A new random key: `cen_` and 43 characters of base64url."""
+    return KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
+
+
+def hash_key(key: bytes) -> bytes:
+    """SHA-256 of a key as it was sent.
+
+    Args:
+        key: any bytes.
+
+    Returns:
+        32 bytes.
+    """
+    return hashlib.sha256(key).digest()
+
+
+def read_key_file(path: Path) -> tuple[ApiKey, ...]:
+    """The keys of a file. Empty lines and lines that begin with `#` are skipped.
+
+    Raises:
+        SettingsError: it cannot be read, has no key or a duplicate, or a line is invalid.
+    """
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, ValueError) as error:  # not there, not UTF-8
+        raise SettingsError(f"--api-keys {path}: {_reason(error)}") from None
+    keys = tuple(_read_line(path, number, line) for number, line in enumerate(lines, 1) if _is_key(line))
+    if not keys:
+        raise SettingsError(f"--api-keys {path}: there is no key in it; `cenote key new NAME` makes one")
+    _check_distinct(path, keys)
+    return keys
+
+
+def _is_key(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def _read_line(path: Path, number: int, line: str) -> ApiKey:
+    try:
+        return msgspec.json.decode(line.encode(), type=ApiKey)
+    except msgspec.MsgspecError:  # its message may quote the line
+        wanted = 'expected {"tenant": NAME, "sha256": HEX} and perhaps limits, as `cenote key new NAME` prints it'
+        raise SettingsError(f"--api-keys {path}, line {number}: {wanted}") from None
+
+
+def _check_distinct(path: Path, keys: Sequence[ApiKey]) -> None:
+    if len({key.sha256 for key in keys}) != len(keys):
+        raise SettingsError(f"--api-keys {path}: a key is there twice")
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or "cannot be read") if isinstance(error, OSError) else "is not text in UTF-8"

@@ -1,0 +1,94 @@
+"""How fast the queue empties, and when a refused client should come back."""
+
+import math
+import random
+import time
+from collections.abc import Callable
+
+from service.front.admission.other_fronts import ALONE, RATE, OtherFronts
+
+MIN_RETRY_S = 1.0
+MAX_RETRY_S = 30.0
+JITTER = 0.25
+"""Spread of `Retry-After`, as a fraction, so that clients that were refused together do not come back together."""
+
+MEMORY_S = 10.0
+"""Time constant of the average: what is this old weighs a third (1/e)."""
+
+FIRST_GUESS = 1000.0
+"""Tokens per second before anything was measured; weighs as one second of measurements."""
+
+
+class QueueRate:
+    """Tokens per second, as an exponential moving average. Encoding takes time too: the time between forwards counts.
+
+    Measured only between `begin` and `end`, while the queue holds tokens: the health probes of an idle hour would make
+    an engine look a hundred times slower than it is.
+
+    Of several fronts each measures the whole service, for as long as its own queue holds tokens: it counts what the
+    others have finished in that time, too.
+
+    Args:
+        now: a monotonic clock, in seconds.
+        others: the other fronts of the service.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic, others: OtherFronts = ALONE) -> None:
+        self._now = now
+        self._others = others
+        self._num_finished = 0
+        self._num_theirs = 0  # finished by the others, when last looked
+        self._measured_ns = 0
+        self._tokens = FIRST_GUESS
+        self._busy_s = 1.0
+        self._since_s: float | None = None  # of the last measurement; None while the queue is empty
+
+    def begin(self) -> None:
+        """Start the clock: the queue was empty until now."""
+        self._since_s = self._now()
+        self._gained()
+
+    def end(self) -> None:
+        """Stop the clock: the queue is empty."""
+        self._since_s = None
+
+    def finished(self, num_tokens: int) -> None:
+        """Count tokens that the engine has finished for this front."""
+        self._num_finished += num_tokens
+        if self._since_s is not None:
+            self._measure(num_tokens + self._gained(), self._since_s)
+        self._others.show(RATE, self._num_finished, round(self._own * 1e3), until_ns=self._measured_ns)
+
+    def _measure(self, num_tokens: int, since_s: float) -> None:
+        now_s = self._now()
+        passed_s, self._since_s = max(now_s - since_s, 1e-6), now_s
+        kept = math.exp(-passed_s / MEMORY_S)
+        self._tokens = self._tokens * kept + num_tokens
+        self._busy_s = self._busy_s * kept + passed_s
+        self._measured_ns = int(now_s * 1e9)
+
+    def _gained(self) -> int:
+        """Tokens that the other fronts have finished since the last call; 0 when one of them has died."""
+        theirs = self._others.sums(RATE)
+        num_before, self._num_theirs = self._num_theirs, theirs[0] if theirs else 0
+        return max(0, self._num_theirs - num_before)
+
+    @property
+    def _own(self) -> float:
+        return self._tokens / self._busy_s
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Throughput of the engine while there is work, as the front has it that measured last."""
+        _, rate, _, measured_ns = self._others.latest(RATE) or (0, 0, 0, 0)
+        return rate / 1e3 if measured_ns > self._measured_ns else self._own
+
+    def retry_after_s(self, num_tokens: int) -> float:
+        """Seconds until so many tokens are done: 1 to 30, spread at random.
+
+        Args:
+            num_tokens: that wait now.
+        """
+        wait_s = num_tokens / max(self.tokens_per_s, 1e-6) * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311
+        spread_s = random.uniform(0, JITTER)  # noqa: S311  # spread also at the bounds
+        return min(MAX_RETRY_S - spread_s, max(MIN_RETRY_S + spread_s, wait_s))

@@ -1,0 +1,106 @@
+"""Accepts connections and hands each to the front that has the fewest, in turns where several have as few.
+
+While only some fronts have the engine's answer to the health probe, they get all: `/readyz` of one speaks for all.
+"""
+
+import asyncio
+import logging
+import socket  # noqa: TID251  # of our own server
+from collections import deque
+from collections.abc import Sequence
+
+from service.processes.front_process import FrontProcess
+
+logger = logging.getLogger("cenote.main")
+
+BACKLOG = 2048
+RETRY_S = 0.02
+"""Until a connection that no front takes now is offered again."""
+NO_DESCRIPTORS_S = 0.2
+MAX_WAITING = 1024
+
+
+class Dispatcher:
+    """Hands over connections.
+
+    Args:
+        sockets: bound, and not yet listening.
+        fronts: of which some may be starting.
+        max_connections: of all fronts; those above are handed over with a note of it.
+
+    Attributes:
+        is_listening: connections are accepted.
+    """
+
+    def __init__(self, sockets: Sequence[socket.socket], fronts: Sequence[FrontProcess], max_connections: int) -> None:
+        self._sockets = sockets
+        self._fronts = fronts
+        self._max_connections = max_connections
+        self._waiting: deque[socket.socket] = deque()
+        self._loop = asyncio.get_running_loop()
+        self.is_listening = False
+        self._next = 0
+        self._retrying: asyncio.TimerHandle | None = None
+
+    def listen(self) -> None:
+        """Accept connections from now on.
+
+        Raises:
+            OSError: another program has begun to listen there.
+        """
+        self.is_listening = True
+        for one in self._sockets:
+            one.listen(BACKLOG)
+        self._watch()
+
+    def close(self) -> None:
+        """Accept no more; those that no front has taken are closed."""
+        for one in self._sockets:
+            self._loop.remove_reader(one)
+            one.close()
+        self._offer()
+        for one in self._waiting:
+            one.close()
+        self._waiting.clear()
+
+    def _watch(self) -> None:
+        for one in self._sockets:
+            if one.fileno() >= 0:
+                self._loop.add_reader(one, self._accept, one)
+
+    def _accept(self, listening: socket.socket) -> None:
+        while len(self._waiting) < MAX_WAITING:
+            try:
+                connection, _ = listening.accept()
+            except BlockingIOError:
+                break
+            except ConnectionError:
+                continue
+            except OSError:
+                logger.exception("no connection could be accepted")
+                for one in self._sockets:
+                    self._loop.remove_reader(one)
+                self._loop.call_later(NO_DESCRIPTORS_S, self._watch)
+                break
+            connection.setblocking(False)
+            self._waiting.append(connection)
+        self._offer()
+
+    def _offer(self) -> None:
+        while self._waiting and self._hand_over(self._waiting[0]):
+            self._waiting.popleft().close()
+        if self._retrying is not None:
+            self._retrying.cancel()
+        self._retrying = self._loop.call_later(RETRY_S, self._offer) if self._waiting else None
+
+    def _hand_over(self, connection: socket.socket) -> bool:
+        num_over = max(0, 1 + sum(one.num_connections for one in self._fronts) - self._max_connections)
+        serving = [one for one in self._fronts if one.is_serving]
+        ready = [one for one in serving if one.is_ready]
+        self._next += 1
+        num = len(self._fronts)
+        for front in sorted(ready or serving, key=lambda one: (one.num_connections, (one.index - self._next) % num)):
+            if front.hand_over(b"connection %d" % num_over, (connection.fileno(),)):
+                front.num_connections += 1
+                return True
+        return False

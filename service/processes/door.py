@@ -1,0 +1,53 @@
+"""Descriptors from the main process to a front: one packet each, in order. Knows neither connections nor engines.
+
+Source: unix(7), `SCM_RIGHTS`; a packet arrives whole or not at all, with its descriptors.
+"""
+
+import asyncio
+import socket  # noqa: TID251  # a socket pair
+from collections.abc import Callable, Sequence
+
+MAX_PACKET_BYTES = 64
+MAX_DESCRIPTORS = 2
+
+
+def open_door() -> tuple[socket.socket, socket.socket]:
+    """Two ends; what is sent at one comes out at the other.
+
+    Raises:
+        OSError: the system has none; or no descriptors are left.
+    """
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def hand_over(door: socket.socket, packet: bytes, descriptors: Sequence[int]) -> bool:
+    """Send a packet without waiting; False while the other side has not taken enough of the earlier ones.
+
+    Raises:
+        OSError: the other side has gone.
+    """
+    try:
+        socket.send_fds(door, [packet], descriptors, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def watch_door(door: socket.socket, take: Callable[[bytes, list[int]], None]) -> None:
+    """Have each packet handed to `take` on the running loop; the descriptors are its own from there on."""
+    loop = asyncio.get_running_loop()
+    door.setblocking(False)
+
+    def read() -> None:
+        try:
+            packet, descriptors, _, _ = socket.recv_fds(door, MAX_PACKET_BYTES, MAX_DESCRIPTORS)
+        except BlockingIOError:
+            return
+        except OSError:
+            packet, descriptors = b"", []
+        if packet:
+            take(packet, descriptors)
+        else:  # the other side has closed
+            loop.remove_reader(door)
+
+    loop.add_reader(door, read)

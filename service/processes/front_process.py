@@ -1,0 +1,159 @@
+"""A front's place in the main process: its process, started again whenever it ends, and the lines to it."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket  # noqa: TID251  # socket pairs
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from service.ipc.channel import AsyncChannel
+from service.processes.door import hand_over, open_door
+from service.processes.messages import StartFront, ToMain
+from service.settings import Settings
+
+logger = logging.getLogger("cenote.main")
+
+MIN_BACKOFF_S = 0.2
+MAX_BACKOFF_S = 10.0
+EXIT_S = 5.0
+"""A process whose lines have closed has this long to end."""
+LIVED_S = 30.0
+"""A front that has served so long is replaced at once when it ends."""
+
+IDS_OF_A_FRONT = 1 << 40
+"""Requests of a front, and of each that takes its place: an engine never sees an id twice."""
+
+
+class FrontProcess:
+    """One of the fronts.
+
+    Args:
+        index: its place among all.
+        settings: what every front is started with.
+        num_fronts: of all.
+        inherited: descriptors of the shared memory for pixels, and of that for counts.
+        take: is handed each message, and None when the process has ended.
+
+    Attributes:
+        process: that runs now, or ran last.
+        is_serving: connections may be handed over.
+        is_loaded: it takes engines.
+        is_ready: its health probe of the engine has passed.
+        num_connections: handed over and not ended.
+        engine: number of the engine that it was connected with; 0 before the first.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        settings: Settings,
+        num_fronts: int,
+        inherited: tuple[int, int],
+        take: Callable[["FrontProcess", ToMain | None], None],
+    ) -> None:
+        self.index = index
+        self.process: subprocess.Popen[bytes] | None = None
+        self.is_serving = self.is_loaded = self.is_ready = False
+        self.num_connections = 0
+        self.engine = 0
+        self._settings = settings
+        self._num_fronts = num_fronts
+        self._inherited = inherited
+        self._take = take
+        self._channel: AsyncChannel[ToMain] | None = None
+        self._door: socket.socket | None = None
+        self._num_started = 0
+        self._is_over = False
+
+    async def run(self) -> None:
+        """Keep a process running until `end`."""
+        backoff_s = MIN_BACKOFF_S
+        while not self._is_over:
+            began_s = time.monotonic()
+            try:
+                await self._one_process()
+            except OSError:
+                logger.exception("no front could be started")
+            finally:
+                self._kill()
+            if self._is_over:
+                return
+            lived_long = time.monotonic() - began_s >= LIVED_S
+            backoff_s = MIN_BACKOFF_S if lived_long else min(MAX_BACKOFF_S, 2 * backoff_s)
+            logger.error("front %d ended; starting another in %.1f s", self.index, backoff_s)
+            await asyncio.sleep(backoff_s)
+
+    def end(self) -> None:
+        """Start no other process once this one ends."""
+        self._is_over = True
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send the process a signal."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Tell it something; nothing where it has gone."""
+        if self._channel is not None:
+            self._channel.send(message)
+
+    def hand_over(self, packet: bytes, descriptors: Iterable[int]) -> bool:
+        """Give it descriptors; False where it has gone, or does not take them now."""
+        if self._door is None:
+            return False
+        try:
+            return hand_over(self._door, packet, list(descriptors))
+        except OSError:
+            return False
+
+    async def _one_process(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._door, their_door = open_door()
+        with theirs, their_door:
+            self.process = _start(theirs.fileno(), their_door.fileno(), *self._inherited)
+        self._channel = await AsyncChannel.over(ours, ToMain)  # type: ignore[arg-type]  # a union is a type to msgspec
+        first_id = self.index + self._num_fronts * (1 + self._num_started * IDS_OF_A_FRONT)
+        self._num_started += 1
+        start = StartFront(settings=self._settings, index=self.index, num_fronts=self._num_fronts, first_id=first_id)
+        self._channel.send(start)
+        try:
+            await self._channel.each(lambda message: self._take(self, message))
+        finally:
+            self._channel.close()
+            self._channel = None
+            self._door.close()
+            self._door = None
+            self.is_serving = self.is_loaded = self.is_ready = False
+            self.num_connections = self.engine = 0
+            await asyncio.to_thread(self._wait)
+            self._take(self, None)
+
+    def _wait(self) -> None:
+        """Wait for the end of the process: its lines have closed, so it has ended, or is ended now."""
+        assert self.process is not None  # it was started
+        try:
+            self.process.wait(EXIT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+
+
+def _start(*descriptors: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        # -P: the folder that this was started in must not come before the installed packages.
+        [sys.executable, "-P", "-m", "service.processes.front_worker", *map(str, descriptors)],
+        pass_fds=descriptors,
+        stdin=subprocess.DEVNULL,
+        process_group=0,  # Ctrl-C is the main process's to handle
+        env=os.environ,
+    )

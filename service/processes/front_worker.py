@@ -1,0 +1,88 @@
+"""One of several front processes: `python -m service.processes.front_worker SOCKET_FD DOOR_FD ARENA_FD COUNTS_FD`.
+
+Started by the main process alone; it ends with it.
+"""
+
+import asyncio
+import logging
+import os
+import socket  # noqa: TID251  # socket pairs
+import sys
+
+import uvloop
+
+from service import logs
+from service.app import create_app
+from service.front.admission.shared_counts import SharedCounts
+from service.front.engine_client.engine_host import HostNeeds
+from service.front.serving.process_tuning import available_cores, return_large_blocks
+from service.http.server.listening import allow_descriptors, connection_limits, server_config
+from service.ipc.channel import AsyncChannel
+from service.processes.adopting_server import AdoptingServer
+from service.processes.linked_engine import LinkedEngine
+from service.processes.main_link import MainLink
+from service.processes.messages import Failed, FrontServing, StartFront, ToFront
+
+logger = logging.getLogger("cenote.front")
+
+
+def main() -> int:
+    """Serve until told to end. Exit code 0 after a drain, 1 where it could not start."""
+    socket_fd, door_fd, arena_fd, counts_fd = map(int, sys.argv[1:])
+    return_large_blocks()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run(socket.socket(fileno=socket_fd), socket.socket(fileno=door_fd), arena_fd, counts_fd))
+
+
+async def _run(sock: socket.socket, door: socket.socket, arena_fd: int, counts_fd: int) -> int:
+    channel: AsyncChannel[ToFront] = await AsyncChannel.over(sock, ToFront)  # type: ignore[arg-type]  # a union is a type to msgspec
+    start = await channel.receive()
+    if not isinstance(start, StartFront):
+        return 1
+    settings = start.settings
+    logs.configure(settings.log_format, settings.log_level)
+    allow_descriptors(settings.max_connections)
+    link = MainLink(channel, start)
+    all_cores = settings.threads or available_cores()
+
+    def open_host(needs: HostNeeds) -> LinkedEngine:
+        return LinkedEngine(needs, link, arena_fd, all_cores)
+
+    shared, cores = SharedCounts(counts_fd, start.index), max(1, all_cores // start.num_fronts)
+    app, serving = create_app(settings, open_host, shared, cores=cores, link=link)
+    server = AdoptingServer(
+        server_config(app, settings, 0), serving, connection_limits(settings), link.connection_ended
+    )
+
+    def lost() -> None:
+        logger.error("the main process has gone; this front ends")
+        os._exit(1)
+
+    link.adopt, link.closed, link.lost = server.adopt, server.no_more_come, lost
+    hearing = asyncio.create_task(link.run(door))
+    tasks = [
+        asyncio.create_task(_stop_when_ended(server, serving.ended)),
+        asyncio.create_task(_tell_when_serving(server, link)),
+    ]
+    await server.serve([])
+    if serving.failure:
+        link.send(Failed())
+        await asyncio.sleep(0)
+    for task in (*tasks, hearing):
+        task.cancel()
+    return 1 if serving.failure else 0
+
+
+async def _stop_when_ended(server: AdoptingServer, ended: asyncio.Event) -> None:
+    await ended.wait()
+    server.should_exit = True
+
+
+async def _tell_when_serving(server: AdoptingServer, link: MainLink) -> None:
+    while not server.started:
+        await asyncio.sleep(0.01)
+    link.send(FrontServing())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

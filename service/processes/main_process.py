@@ -1,0 +1,242 @@
+"""The main process of several fronts: accepts connections that they serve, starts and watches them and the engine.
+
+A front that ends takes its own connections along; another takes its place. The engine is kept by the same `Supervisor`
+that keeps the engine of one front. A signal ends all: the fronts are told first, the listener closes after the lame
+duck's time, the engine ends last.
+"""
+
+import asyncio
+import logging
+import math
+import signal
+import socket  # noqa: TID251  # of our own server
+import sys
+import time
+from collections.abc import Sequence
+
+from service.front.admission.shared_counts import SharedRows
+from service.front.engine_client.engine_host import RESTARTING
+from service.front.engine_client.local_engine import patience
+from service.front.engine_client.supervisor import EngineBrokenError, Supervisor
+from service.http.server.listening import ListenError, allow_descriptors, listen_error, log_address, metrics_served
+from service.ipc.arena import create_shared_file
+from service.processes.dispatcher import Dispatcher
+from service.processes.engine_sharing import EngineSharing
+from service.processes.front_process import FrontProcess
+from service.processes.messages import (
+    ConnectionsEnded,
+    EngineBroken,
+    EngineStatus,
+    Failed,
+    FrontServing,
+    Loaded,
+    ScrapeAll,
+    Scraped,
+    Strikes,
+    Struck,
+    ToMain,
+    UuidBound,
+    UuidKnown,
+    Verdict,
+)
+from service.processes.name_relay import NameRelay
+from service.processes.scraping import Scraping
+from service.settings import Settings
+
+logger = logging.getLogger("cenote.main")
+
+TICK_S = 0.05
+EXIT_S = 10.0
+"""After the drain's time a front has this long to end; then it is killed."""
+
+
+class MainProcess:
+    """Runs fronts and their engine until a signal.
+
+    Args:
+        settings: of the service.
+        bound: sockets of its address, not yet listening.
+        num_fronts: to run.
+    """
+
+    def __init__(self, settings: Settings, bound: Sequence[socket.socket], num_fronts: int) -> None:
+        self._settings = settings
+        self._bound = bound
+        arena = create_shared_file(num_fronts * settings.pixel_arena_bytes)
+        self._rows = SharedRows(num_fronts)
+        inherited = (arena, self._rows.descriptor)
+        self._fronts = [FrontProcess(index, settings, num_fronts, inherited, self._take) for index in range(num_fronts)]
+        self._sharing = EngineSharing(arena, lambda: self._fronts)
+        self._scraping = Scraping(self._fronts, self._look)
+        self._names = NameRelay(self._fronts)
+        self._dispatcher = Dispatcher(bound, self._fronts, settings.max_connections)
+        self._supervisor: Supervisor | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._status = EngineStatus(state="loading", detail="the model is loading", refusal=RESTARTING)
+        self._has_terminal = sys.stderr.isatty()
+        self._num_signals = 0
+        self._close_at_s = math.inf
+        self._has_failed = False
+        self._was_ready = False
+
+    async def run(self) -> int:
+        """Serve until a signal; the exit code: 0 after a drain, 1 where it could not start.
+
+        Raises:
+            ListenError: another program has begun to listen at the address.
+        """
+        allow_descriptors(self._settings.max_connections)
+        self._hear_signals()
+        async with metrics_served(self._settings, self._scraping.scrape) as where:
+            if where is not None:
+                logger.info("metrics on %s", where)
+            running = [asyncio.create_task(front.run()) for front in self._fronts]
+            try:
+                await self._until_told()
+            except ListenError:
+                self._has_failed = True
+                raise
+            finally:
+                self._end_fronts()
+                await self._drain(running)
+                await self._end_engine()
+        return 1 if self._has_failed else 0
+
+    async def _until_told(self) -> None:
+        """Listen when it is time, tell fronts of the engine, until a signal has closed the listener."""
+        while time.monotonic() < self._close_at_s and not self._has_failed:
+            self._tell_status()
+            self._sharing.connect_all()
+            self._listen_if_time()
+            await asyncio.sleep(TICK_S)
+        self._dispatcher.close()
+        for front in self._fronts:
+            front.hand_over(b"closed", ())
+
+    def _listen_if_time(self) -> None:
+        is_time = any(front.is_serving for front in self._fronts)
+        if self._settings.listen == "when-ready":
+            is_time &= self._was_ready
+        if not is_time or self._dispatcher.is_listening:
+            return
+        address = self._bound[0].getsockname()
+        try:
+            self._dispatcher.listen()
+        except OSError as error:
+            raise listen_error(error, self._settings.host, address, f"--port {self._settings.port}") from None
+        log_address(address, self._settings.model)
+
+    def _tell_status(self) -> None:
+        keeper = self._supervisor
+        if keeper is None:
+            return
+        self._was_ready |= keeper.state == "ready"
+        status = EngineStatus(state=keeper.state, detail=keeper.detail, refusal=self._sharing.refusal)
+        if status != self._status:
+            self._status = status
+            for front in self._fronts:
+                front.send(status)
+
+    def _look(self) -> None:
+        if self._supervisor is not None:
+            self._supervisor.look()
+
+    def _take(self, front: FrontProcess, message: ToMain | None) -> None:
+        """Hear a front; None when it has ended."""
+        match message:
+            case FrontServing():
+                front.is_serving = True
+                front.send(self._status)
+                if self._num_signals:  # it was started before the signal, and has not heard of it
+                    front.signal(signal.SIGTERM)
+            case Loaded():
+                front.is_loaded = True
+                if self._keeping is None:
+                    self._keeping = asyncio.create_task(self._keep_engine(message))
+                self._sharing.connect_all()
+            case Verdict():
+                self._sharing.heard(front, message)
+            case Struck(digests=digests):
+                for other in self._fronts if digests else ():
+                    if other is not front:
+                        other.send(Strikes(digests=digests))
+            case ConnectionsEnded(num=num):
+                front.num_connections -= num
+            case Scraped(number=number, text=text):
+                self._scraping.scraped(front, number, text)
+            case ScrapeAll(number=number):
+                self._scraping.asked(front, number)
+            case UuidBound():
+                self._names.tell(front, message)
+            case UuidKnown(index=index, number=number):
+                self._names.known(front, index, number)
+            case Failed():  # a front that takes another's place is tried again
+                self._has_failed |= self._keeping is None
+            case None:
+                self._rows.clear(front.index)
+                self._scraping.gone(front)
+                self._names.gone(front)
+
+    async def _keep_engine(self, loaded: Loaded) -> None:
+        limits = patience(self._settings)
+        self._supervisor = keeper = Supervisor(
+            start=loaded.start,
+            spawn=self._sharing.spawn,
+            client=self._sharing,
+            known_answer=self._sharing.known_answer,
+            patience=limits.with_probe_s(0.0),  # each front asks by itself
+        )
+        try:
+            await keeper.run()
+        except EngineBrokenError as error:
+            logger.error("%s", error)
+            for front in self._fronts:
+                front.send(EngineBroken(reason=str(error)))
+            self._has_failed = True
+
+    def _hear_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._told_to_end, number)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as `nohup` has it
+            loop.add_signal_handler(signal.SIGHUP, self._hung_up)
+
+    def _told_to_end(self, number: signal.Signals) -> None:
+        """Begin to drain; a second signal ends at once."""
+        self._num_signals += 1
+        keeper = self._supervisor
+        is_ready = keeper is not None and keeper.state == "ready"
+        wait_s = self._settings.lame_duck_s if is_ready and number == signal.SIGTERM and self._num_signals == 1 else 0.0
+        self._close_at_s = min(self._close_at_s, time.monotonic() + wait_s)
+        for front in self._fronts:
+            front.end()
+            front.signal(signal.SIGTERM)
+
+    def _hung_up(self) -> None:
+        """Have the keys read again; drain where a terminal has closed."""
+        if self._has_terminal:
+            self._told_to_end(signal.SIGHUP)
+            return
+        for front in self._fronts:
+            front.signal(signal.SIGHUP)
+
+    def _end_fronts(self) -> None:
+        for front in self._fronts:
+            front.end()
+            if self._has_failed:
+                front.signal(signal.SIGKILL)
+
+    async def _drain(self, running: Sequence[asyncio.Task[None]]) -> None:
+        """Wait for the fronts, which wait for their clients, and not for ever."""
+        _, late = await asyncio.wait(running, timeout=self._settings.drain_timeout_s + EXIT_S)
+        for front in self._fronts if late else ():
+            logger.error("front %d has not ended in time and is killed", front.index)
+            front.signal(signal.SIGKILL)
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _end_engine(self) -> None:
+        if self._supervisor is not None:
+            self._supervisor.end()
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)

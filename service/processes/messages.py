@@ -1,0 +1,157 @@
+"""The messages between the main process and its fronts: tagged msgspec Structs, sent as msgpack; never pickle.
+
+Descriptors go another way, the front's door: a connection that was accepted, or its ends of the lines to an engine.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from service.front.engine_client.engine_host import EngineState, Refusal
+from service.ipc.messages import Start
+from service.settings import Settings
+
+Outcome = Literal["right", "wrong", "late"]
+"""Of a front's health probe."""
+
+
+NamedKind = Literal["file", "features"]
+"""Images that a client may name: sent as files, or as features."""
+
+
+class ProcessMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Anything that crosses the socket pair of main process and front."""
+
+
+# Main process to front.
+
+
+class StartFront(ProcessMessage, frozen=True, kw_only=True):
+    """The first message."""
+
+    settings: Settings
+    index: int
+    num_fronts: int
+    first_id: int
+    """Of its requests; each next one is `num_fronts` more. No front before it had any of them."""
+
+
+class EngineStatus(ProcessMessage, frozen=True, kw_only=True):
+    """How the engine is, for `/readyz` and for who asks while there is none."""
+
+    state: EngineState
+    detail: str | None
+    refusal: Refusal
+
+
+class GiveUp(ProcessMessage, frozen=True, kw_only=True):
+    """No engine will come soon: fail what waits."""
+
+    refusal: Refusal
+
+
+class EngineBroken(ProcessMessage, frozen=True, kw_only=True):
+    """There can never be an engine."""
+
+    reason: str
+
+
+class Strikes(ProcessMessage, frozen=True, kw_only=True):
+    """What other fronts had in an engine that ended, by `prompt_digest`."""
+
+    digests: list[bytes]
+
+
+class ScrapeFront(ProcessMessage, frozen=True, kw_only=True):
+    """A request for a front's own series."""
+
+    number: int
+
+
+class Merged(ProcessMessage, frozen=True, kw_only=True):
+    """The series of all processes, for a front that was asked for `/metrics`."""
+
+    number: int
+    text: bytes
+
+
+# Front to main process.
+
+
+class FrontServing(ProcessMessage, frozen=True, kw_only=True):
+    """Connections may come."""
+
+
+class Loaded(ProcessMessage, frozen=True, kw_only=True):
+    """The model's files have been read; the first front's message is what the engine is started with."""
+
+    start: Start
+
+
+class Verdict(ProcessMessage, frozen=True, kw_only=True):
+    """What a front's health probe said of an engine."""
+
+    engine: int
+    outcome: Outcome
+    reason: str = ""
+
+
+class Struck(ProcessMessage, frozen=True, kw_only=True):
+    """What this front had in an engine that ended, by `prompt_digest`."""
+
+    digests: list[bytes]
+
+
+class ConnectionsEnded(ProcessMessage, frozen=True, kw_only=True):
+    """So many of the connections that were handed over have ended since the last message."""
+
+    num: int
+
+
+class Scraped(ProcessMessage, frozen=True, kw_only=True):
+    """A front's own series, in Prometheus' text format."""
+
+    number: int
+    text: bytes
+
+
+class ScrapeAll(ProcessMessage, frozen=True, kw_only=True):
+    """A request for the series of all processes."""
+
+    number: int
+
+
+class Failed(ProcessMessage, frozen=True, kw_only=True):
+    """This front can never serve; its log says why."""
+
+
+# Either way.
+
+
+class UuidBound(ProcessMessage, frozen=True, kw_only=True):
+    """A client's name for an image, bound at one front and known at all."""
+
+    index: int
+    """Of the front where it was bound."""
+    number: int
+    """Of that front's names; the others say when they know it."""
+    tenant: bytes
+    uuid: str
+    kind: NamedKind
+    item: bytes
+    """An `ImageFile` or a `FeaturesItem`, as msgpack."""
+    identities: list[bytes]
+
+
+class UuidKnown(ProcessMessage, frozen=True, kw_only=True):
+    """A front knows a name; or all others do, to the front where it was bound."""
+
+    index: int
+    """Of that front."""
+    number: int
+
+
+ToFront = StartFront | EngineStatus | GiveUp | EngineBroken | Strikes | ScrapeFront | Merged | UuidBound | UuidKnown
+ToMain = (
+    FrontServing | Loaded | Verdict | Struck | ConnectionsEnded | Scraped | ScrapeAll | Failed | UuidBound | UuidKnown
+)

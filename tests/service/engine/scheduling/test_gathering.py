@@ -1,0 +1,59 @@
+"""When a forward waits for more requests: only for those that were under way a moment ago, and not for long."""
+
+import pytest
+
+from service.engine.scheduling.gathering import MAX_SHARE, MAX_WAIT_S, MIN_SHARE, Gathering
+
+
+@pytest.fixture
+def gathering() -> Gathering:
+    """Sixteen requests were answered at 100 s, by a forward of 80 ms."""
+    gathering = Gathering()
+    gathering.ended(num_answered=16, num_left=0, seconds=0.08, now_s=100.0)
+    return gathering
+
+
+def test_a_few_wait_for_those_that_come_back_with_them(gathering: Gathering) -> None:
+    assert gathering.wait_s(1, 100.004) == pytest.approx(0.08 * MAX_SHARE - 0.004)
+    assert gathering.wait_s(15, 100.004) > 0
+    assert gathering.wait_s(16, 100.004) == 0
+
+
+def test_nobody_waits_for_long(gathering: Gathering) -> None:
+    assert gathering.wait_s(1, 100 + 0.08 * MAX_SHARE) == 0
+    gathering.ended(16, 0, 60.0, 200.0)
+    assert gathering.wait_s(1, 200.0) == pytest.approx(MAX_WAIT_S)
+
+
+def test_a_lone_request_waits_for_nobody(gathering: Gathering) -> None:
+    assert Gathering().wait_s(1, 5.0) == 0
+    gathering.ended(1, 0, 0.08, 100.0)
+    assert gathering.wait_s(1, 100.0) == 0
+
+
+def test_those_that_were_left_are_under_way_too(gathering: Gathering) -> None:
+    gathering.ended(1, 15, 0.08, 100.0)
+    assert gathering.wait_s(15, 100.001) > 0
+    assert gathering.wait_s(16, 100.001) == 0
+
+
+def test_it_waits_less_where_nobody_comes_and_longer_again_where_all_do(gathering: Gathering) -> None:
+    waits = []
+    for turn in range(10):
+        now_s = 200.0 + turn
+        gathering.ended(4, 0, 0.1, now_s)
+        waits.append(gathering.wait_s(2, now_s))
+        assert gathering.wait_s(2, now_s + 1) == 0
+    assert waits == pytest.approx([0.1 * max(MIN_SHARE, MAX_SHARE / 2**turn) for turn in range(10)])
+    gathering.ended(4, 0, 0.1, 300.0)
+    shortest_s = gathering.wait_s(2, 300.0)
+    assert gathering.wait_s(4, 300.0) == 0
+    gathering.ended(4, 0, 0.1, 301.0)
+    assert gathering.wait_s(2, 301.0) == pytest.approx(2 * shortest_s)
+
+
+def test_some_who_come_late_are_no_reason_to_wait_less(gathering: Gathering) -> None:
+    gathering.wait_s(1, 100.001)
+    assert gathering.wait_s(9, 101.0) == 0
+    gathering.ended(16, 0, 0.08, 200.0)
+    assert gathering.wait_s(1, 200.0) == pytest.approx(0.08 * MAX_SHARE)

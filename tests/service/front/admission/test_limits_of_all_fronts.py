@@ -1,0 +1,329 @@
+"""Limits hold for all fronts of a service together: the queue's, those of large answers, and an API key's."""
+
+import asyncio
+import gc
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from service.errors import UnavailableError
+from service.front.admission.admission import Admission
+from service.front.admission.answer_room import SMALL_BYTES, AnswerRoom
+from service.front.admission.key_file import ApiKey, hash_key
+from service.front.admission.key_meter import KeyMeter
+from service.front.admission.load import Load, QueueLimits
+from service.front.admission.other_fronts import QUEUE
+from service.front.admission.shared_counts import SharedCounts, SharedRows
+from service.front.admission.stream_bounds import StreamWindow
+from service.front.inputs.fetching import Fetching
+from service.front.serving.serving import Serving
+from service.front.tenant import SERVICE, Tenant
+from service.metrics import REGISTRY
+from service.settings import Settings
+
+LIMITS = QueueLimits(max_inputs=10, max_tokens=100, max_bytes=1000)
+LARGE = 2 * SMALL_BYTES
+ACME, OTHER = Tenant.named("acme"), Tenant.named("other")
+
+
+def shared(num: int = 2) -> tuple[SharedRows, list[SharedCounts]]:
+    rows = SharedRows(num)
+    return rows, [SharedCounts(rows.descriptor, index) for index in range(num)]
+
+
+def queues(num: int = 2, share: float = 1.0) -> list[Admission]:
+    return [Admission(LIMITS, share, others=counts) for counts in shared(num)[1]]
+
+
+def test_inputs_tokens_and_bytes_of_all_fronts_count() -> None:
+    first, second, third = queues(3)
+    with first.place(6) as place, second.place(3) as other:
+        with pytest.raises(UnavailableError, match="the queue holds 9 inputs"), third.place(2):
+            pass
+        place.add_tokens(70)
+        other.add_tokens(30)
+        with pytest.raises(UnavailableError, match="100 tokens"), third.place(1) as late:
+            late.add_tokens(1)
+        place.hold(1000)
+        with pytest.raises(UnavailableError, match="1000 bytes"):
+            other.hold(1, is_checked=True)
+    with third.place(10) as place:
+        place.add_tokens(100)
+
+
+def test_what_exceeds_a_limit_by_itself_runs_when_it_is_alone_in_the_whole_service() -> None:
+    first, second = queues()
+    with first.place(1), pytest.raises(UnavailableError), second.place(11):
+        pass
+    with second.place(11), pytest.raises(UnavailableError), first.place(1):
+        pass
+    with first.body(0) as body, second.body(0) as other:
+        body.add_bytes(900)
+        with pytest.raises(UnavailableError, match="900 bytes"):
+            other.add_bytes(200)
+    with first.body(0) as body:
+        body.add_bytes(5000)  # no other front holds a body either
+
+
+def test_a_tenants_share_is_of_the_service() -> None:
+    first, second = queues(share=0.5)
+    with first.place(4, ACME):
+        with pytest.raises(UnavailableError, match="this tenant holds 4 inputs") as caught, second.place(2, ACME):
+            pass
+        assert caught.value.code == "rate_limit_exceeded"
+        with second.place(5, OTHER):
+            pass
+    with second.place(5, ACME):
+        pass
+
+
+def test_streams_leave_half_of_the_whole_queue_alone() -> None:
+    async def run() -> None:
+        first, second = queues(share=0.8)
+        with first.place(5):
+            assert not second.has_bulk_room(OTHER)
+        with first.place(4, ACME):
+            assert not second.has_bulk_room(ACME)
+            assert second.has_bulk_room(OTHER)
+        with first.place(5), second.stream(ACME) as place:
+            window = StreamWindow(LIMITS, place)
+            await window.enter(Load(1, 1, 100))  # nothing of its own under way: it never waits
+            assert second.load.num_bytes == 100
+            waiting = asyncio.ensure_future(window.enter(Load(1, 1, 100)))
+            await asyncio.wait([waiting], timeout=0.1)
+            assert not waiting.done()
+            window.hold_begun(500)
+            with pytest.raises(UnavailableError, match="600 bytes"), first.body(500):
+                pass
+            waiting.cancel()
+
+    asyncio.run(run())
+
+
+def test_when_to_come_back_is_what_waits_at_all_fronts_by_what_the_engine_does_for_all() -> None:
+    now_s, (_, (one, two, three)) = [0.0], shared(3)
+    limits = QueueLimits(100, 100_000, 1000)
+    first, second, third = (Admission(limits, now=lambda: now_s[0], others=counts) for counts in (one, two, three))
+    now_s[0] = 1000.0  # idle so far
+    with first.place(1) as place, second.place(1) as other:
+        place.add_tokens(6000)
+        other.add_tokens(4000)
+        for _ in range(100):
+            now_s[0] += 0.5
+            first.rate.finished(300)
+            second.rate.finished(200)
+        for queue in (first, second, third):  # the third had nothing to do
+            assert queue.rate.tokens_per_s == pytest.approx(1000, rel=0.1)
+        with pytest.raises(UnavailableError) as caught, third.place(99):
+            pass
+        assert caught.value.retry_after_s == pytest.approx(10, rel=0.4)  # 10,000 tokens wait, 25 % at random
+
+
+def test_the_rate_takes_no_harm_from_a_front_that_dies() -> None:
+    now_s = [0.0]
+    rows, (one, two) = shared()
+    limits = QueueLimits(100, 100_000, 1000)
+    first, second = (Admission(limits, now=lambda: now_s[0], others=counts) for counts in (one, two))
+    with first.place(1) as place, second.place(1) as other:
+        place.add_tokens(6000)
+        other.add_tokens(6000)
+        for _ in range(100):
+            now_s[0] += 0.5
+            second.rate.finished(250)
+            first.rate.finished(250)
+        rows.clear(1)
+        for _ in range(100):
+            now_s[0] += 0.5
+            first.rate.finished(500)
+            assert first.rate.tokens_per_s == pytest.approx(1000, rel=0.1)
+
+
+def test_gauges_show_what_this_front_holds_itself() -> None:
+    first, second = queues()  # the gauges ask the last one made
+    with first.place(3), second.place(2):
+        assert REGISTRY.get_sample_value("cenote_queue_inputs") == 2
+
+
+def test_answers_of_all_fronts_count_and_a_dropped_one_of_an_idle_front_does_not_for_long() -> None:
+    async def run() -> None:
+        first, second = (AnswerRoom(4 * LARGE, 0.5, counts) for counts in shared()[1])
+        held = [first.hold(2 * LARGE, ACME)]
+        with pytest.raises(UnavailableError, match="this tenant's answers") as caught:
+            second.hold(LARGE, ACME)
+        assert caught.value.code == "rate_limit_exceeded"
+        held.append(second.hold(2 * LARGE, OTHER))
+        with pytest.raises(UnavailableError, match=f"answers hold {4 * LARGE} bytes"):
+            second.hold(LARGE, SERVICE.tenant)
+        watching = asyncio.ensure_future(first.watch())
+        held.pop(0)  # without `close`; nobody asks the first front for anything any more
+        gc.collect()
+        await asyncio.sleep(1.2)
+        held.append(second.hold(LARGE, SERVICE.tenant))
+        watching.cancel()
+
+    asyncio.run(run())
+
+
+def meters(now_s: list[float], **limits: float) -> tuple[SharedRows, list[KeyMeter]]:
+    rows = SharedRows(2)
+    key = ApiKey(tenant="acme", sha256="ab" * 32, **limits)  # type: ignore[arg-type]
+    counts = [SharedCounts(rows.descriptor, index, lambda: now_s[0]) for index in range(2)]
+    return rows, [KeyMeter(key, lambda: now_s[0], one) for one in counts]
+
+
+def num_let_through(*ways: KeyMeter, most: int = 100) -> int:
+    """Requests that a client gets through, one after the other, at these fronts in turn."""
+    num = 0
+    while num < most and ways[num % len(ways)].due_s() == 0:
+        num += 1
+    return num
+
+
+def test_a_rate_is_the_same_at_any_front_and_at_all() -> None:
+    now_s = [100.0]
+    _, (first, second) = meters(now_s, max_requests_per_s=4.0)
+    assert num_let_through(first, second) == 4
+    assert first.due_s() == second.due_s() == pytest.approx(0.25)
+    now_s[0] += 0.5
+    assert num_let_through(second) == 2
+    assert num_let_through(first) == 0
+    now_s[0] += 3600.0
+    assert num_let_through(first) == 4
+    assert num_let_through(second) == 0
+    for _ in range(1000):  # one front for a long time, then the other: no second burst
+        now_s[0] += 0.25
+        assert num_let_through(first) == 1
+    assert num_let_through(second) == 0
+
+
+def test_a_rate_below_one_a_second_and_one_that_is_changed() -> None:
+    now_s = [100.0]
+    _, (first, second) = meters(now_s, max_requests_per_s=0.1)
+    assert num_let_through(first, second) == 1
+    assert second.due_s() == pytest.approx(10)
+    now_s[0] += 10
+    assert num_let_through(second) == 1
+    faster = ApiKey(tenant="acme", sha256="ab" * 32, max_requests_per_s=10.0)
+    first.take(faster)  # it has read the file first; the second one's ten seconds are no longer the key's
+    assert first.due_s() == pytest.approx(0.1)
+    second.take(faster)
+    assert num_let_through(first, second) == 10
+    assert first.due_s() == second.due_s() == pytest.approx(0.1)
+
+
+def test_requests_under_way_at_all_fronts_count() -> None:
+    rows, (first, second) = meters([0.0], max_concurrent_requests=2)
+    with first.request(), second.request():
+        for meter in (first, second):
+            with pytest.raises(UnavailableError, match="2 requests under way"), meter.request():
+                pass
+    with second.request(), second.request():
+        with pytest.raises(UnavailableError), first.request():
+            pass
+        rows.clear(1)  # that front has died
+        with first.request(), first.request():
+            pass
+
+
+def test_a_service_hands_the_counts_to_all_that_has_limits(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    key = ApiKey(tenant="acme", sha256=hash_key(b"secret").hex(), max_concurrent_requests=1)
+    path.write_bytes(msgspec.json.encode(key))
+    settings = Settings(api_keys=str(path), max_queue_requests=10, max_answer_bytes=LARGE, max_tenant_share=1.0)
+    first, second = (Serving(settings, shared=counts) for counts in shared()[1])
+    with first.admission.place(9), pytest.raises(UnavailableError, match="9 inputs"), second.admission.place(2):
+        pass
+    held = first.answers.hold(LARGE, SERVICE.tenant)
+    with pytest.raises(UnavailableError, match=f"answers hold {LARGE}"):
+        second.answers.hold(LARGE, SERVICE.tenant)
+    assert held is not None
+    ways = [serving.keyring.find(b"secret") for serving in (first, second) if serving.keyring]
+    assert ways[0] is not None
+    assert ways[1] is not None
+    with ways[0].meter.request(), pytest.raises(UnavailableError, match="1 requests"), ways[1].meter.request():
+        pass
+    alone = Serving(settings)
+    with first.admission.place(9), alone.admission.place(2):
+        pass
+
+
+def test_fetches_by_url_are_split_evenly() -> None:
+    settings = Settings(allow_media_hosts="a.example", max_media_fetches_per_host=8, max_media_fetches_per_tenant=3)
+    parts = [Fetching.of(settings, num) for num in (1, 2, 4)]
+    assert [part and (part.fetcher._hosts._max_each, part.fetcher._tenants._max_each) for part in parts] == [
+        (8, 3),
+        (4, 1),
+        (2, 1),
+    ]
+
+
+HAMMER = """
+import sys, time
+from service.errors import UnavailableError
+from service.front.admission.admission import Admission
+from service.front.admission.key_file import ApiKey, hash_key
+from service.front.admission.key_meter import KeyMeter
+from service.front.admission.load import QueueLimits
+from service.front.admission.shared_counts import SharedCounts
+counts = SharedCounts(int(sys.argv[1]), int(sys.argv[2]))
+queue = Admission(QueueLimits(8, 1000, 1000), others=counts)
+key = KeyMeter(ApiKey(tenant="acme", sha256="ab" * 32, max_requests_per_s=10_000.0), others=counts)
+print("ready", flush=True)
+begin_s = float(sys.stdin.readline())
+num_admitted = num_paid = 0
+places = []
+time.sleep(max(0.0, begin_s - time.monotonic()))
+while (now_s := time.monotonic()) < begin_s + 1:
+    num_paid += key.due_s() == 0
+    try:
+        place = queue.place(1)
+        place.__enter__()
+        places.append(place)
+        num_admitted += 1
+    except UnavailableError:
+        if places:
+            places.pop().__exit__(None, None, None)
+print(num_admitted, num_paid, flush=True)
+"""
+
+
+def test_two_processes_at_full_speed_exceed_a_limit_by_one_request_at_most_and_a_rate_by_little() -> None:
+    rows = SharedRows(3)
+    watching = SharedCounts(rows.descriptor, 2)
+    pipe = subprocess.PIPE
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", HAMMER, str(rows.descriptor), str(index)],
+            stdin=pipe,
+            stdout=pipe,
+            text=True,
+            pass_fds=[rows.descriptor],
+        )
+        for index in range(2)
+    ]
+    try:
+        assert all(child.stdout and child.stdout.readline() == "ready\n" for child in children)
+        begin_s = time.monotonic() + 0.2
+        for child in children:
+            assert child.stdin is not None
+            child.stdin.write(f"{begin_s}\n")
+            child.stdin.flush()
+        most = 0
+        while time.monotonic() < begin_s + 1:
+            shown = watching.sums(QUEUE)
+            most = max(most, shown[0] if shown else 0)
+            time.sleep(0.0005)
+        ends = [[int(word) for word in child.communicate(timeout=30)[0].split()] for child in children]
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+    num_admitted, num_paid = (sum(numbers) for numbers in zip(*ends, strict=True))
+    print(f"most at once {most} of 8; {num_admitted} admitted, {num_paid} paid of 20,000")
+    assert num_admitted > 1000
+    assert 8 <= most <= 9
+    assert num_paid <= 20_000 * 1.05  # a second's worth at once, and a second
