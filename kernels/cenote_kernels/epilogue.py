@@ -33,7 +33,8 @@ def epilogue(
     Returns:
         For each request one CPU tensor per number format, or None where the vector is not finite, or would not be in
         a format that was asked for (float16 ends at 65,504), or is not of unit length (1 ± 1e-3; where no unit vector
-        was asked for, of length 0): such a vector is an error of that request, never a row.
+        was asked for, of length 0, unless a full vector is one number): such a vector is an error of that request,
+        never a row.
     """
     if outputs and kernels_run_on(hidden.device) and fits(hidden):
         return fused_epilogue(hidden, cu_seqlens, outputs, mode, ranges)
@@ -99,6 +100,9 @@ def _made(
         dtype: quantize(rows, dtype, *bounds).cpu() for dtype in output.output_dtypes
     }
     norms = torch.linalg.vector_norm(rows, dim=-1)
-    checks = [(norms - 1).abs() <= NORM_TOLERANCE if output.normalize else norms > 0]
-    checks += [tensor.isfinite().all(-1) for tensor in (rows, *made.values()) if tensor.is_floating_point()]
+    checks = [tensor.isfinite().all(-1) for tensor in (rows, *made.values()) if tensor.is_floating_point()]
+    if output.normalize:
+        checks.append((norms - 1).abs() <= NORM_TOLERANCE)
+    elif raw.shape[1] > 1:  # one number is a score, of which zero is as good as any
+        checks.append(norms > 0)
     return made, torch.stack([check.cpu() for check in checks]).all(0).tolist()

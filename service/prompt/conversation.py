@@ -9,8 +9,11 @@ from typing import Literal
 from service.media.item import MediaItem
 from service.media.video.frame_pair import Video
 
-Role = Literal["user", "assistant"]
-"""Who speaks. The system turn is the conversation's instruction."""
+Role = Literal["user", "assistant", "query", "document"]
+"""Who speaks; the system turn is the conversation's instruction.
+
+A pair to be scored is a conversation of exactly two turns, of the roles `query` and `document` in this order.
+"""
 
 
 @dataclass(frozen=True, slots=True)

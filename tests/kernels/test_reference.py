@@ -94,6 +94,15 @@ def test_a_zero_vector_is_not_a_vector() -> None:
     assert truncate_normalize(torch.zeros(1, 8), 8).isnan().all()
 
 
+def test_a_score_of_zero_is_a_score_and_one_that_is_not_finite_is_none() -> None:
+    score = output(1, normalize=False)
+    zero, nan, negative = finish(torch.tensor([[0.0], [float("nan")], [-2.5]]), [score] * 3)
+    assert nan is None
+    assert zero is not None
+    assert negative is not None
+    assert (zero["float32"].item(), negative["float32"].item()) == (0.0, -2.5)
+
+
 def test_bits_are_packed_as_cohere_packs_them() -> None:
     rows = torch.tensor([[1.0, -1, 1, -1, 1, -1, 1, -1]])
     assert quantize(rows, "ubinary").tolist() == [[170]]

@@ -159,9 +159,12 @@ class ModelRunner:
         ]
 
     def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:
-        """Raw vectors as the result cache has them; None for one that is not finite, or has no direction."""
+        """Raw vectors as the result cache has them; None for one that is not finite, or has no direction.
+
+        Of a model that scores, the vector is one number, and zero is a score.
+        """
         norms = torch.linalg.vector_norm(raw, dim=-1)
-        is_valid = (norms.isfinite() & (norms > 0)).tolist()
+        is_valid = (norms.isfinite() & ((norms > 0) | (self.hidden == 1))).tolist()
         return [row.tobytes() if valid else None for row, valid in zip(raw.cpu().numpy(), is_valid, strict=True)]
 
     def kept(self, vectors: Sequence[bytes]) -> torch.Tensor:

@@ -77,6 +77,17 @@ class Padding:
         return [*token_ids, *[self.token_id] * (self.num_tokens - len(token_ids))]
 
 
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What the one number of a reranker means. The engine gives the logit; the front applies the activation.
+
+    Attributes:
+        activation: makes the answer's score of it: `sigmoid` between 0 and 1, `identity` the logit itself.
+    """
+
+    activation: Literal["sigmoid", "identity"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """One checkpoint's input and output."""
@@ -120,6 +131,9 @@ class Profile:
     """Padding of texts; None: no padding."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
+    scoring: Scoring | None = None
+    """None: an embedder. A reranker takes pairs (`conversation.Role`), and its vector is one number, the logit: it has
+    `dimensions=1` and `normalize=False`, and so have the `OutputSpec`s of its requests, in float32 alone."""
 
     @property
     def pads(self) -> dict[MediaKind, int]:
