@@ -1,5 +1,7 @@
 """Accepts connections and hands each to the front that has the fewest, in turns where several have as few.
 
+A front that does not answer is passed over while another does.
+
 While only some fronts have the engine's answer to the health probe, they get all: `/readyz` of one speaks for all.
 """
 
@@ -99,7 +101,11 @@ class Dispatcher:
         ready = [one for one in serving if one.is_ready]
         self._next += 1
         num = len(self._fronts)
-        for front in sorted(ready or serving, key=lambda one: (one.num_connections, (one.index - self._next) % num)):
+
+        def order(one: FrontProcess) -> tuple[bool, int, int]:
+            return one.is_late, one.num_connections, (one.index - self._next) % num
+
+        for front in sorted(ready or serving, key=order):
             if front.hand_over(b"connection %d" % num_over, (connection.fileno(),)):
                 front.num_connections += 1
                 return True

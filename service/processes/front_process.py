@@ -25,6 +25,12 @@ EXIT_S = 5.0
 """A process whose lines have closed has this long to end."""
 LIVED_S = 30.0
 """A front that has served so long is replaced at once when it ends."""
+LATE_S = 2.0
+"""A front that was not heard for so long gets no more connections while another is heard."""
+STUCK_S = 20.0
+"""A front that was not heard for so long is killed; it speaks every half second."""
+MAX_STEP_S = 1.0
+"""Silence that one look can add: whoever could not look before could not hear either."""
 
 IDS_OF_A_FRONT = 1 << 40
 """Requests of a front, and of each that takes its place: an engine never sees an id twice."""
@@ -46,6 +52,7 @@ class FrontProcess:
         is_loaded: it takes engines.
         is_ready: its health probe of the engine has passed.
         num_connections: handed over and not ended.
+        silent_s: since it was heard, while it serves.
         engine: number of the engine that it was connected with; 0 before the first.
     """
 
@@ -61,6 +68,7 @@ class FrontProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.is_serving = self.is_loaded = self.is_ready = False
         self.num_connections = 0
+        self.silent_s = 0.0
         self.engine = 0
         self._settings = settings
         self._num_fronts = num_fronts
@@ -98,6 +106,25 @@ class FrontProcess:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(number)
 
+    @property
+    def is_late(self) -> bool:
+        """Whether it should have been heard by now."""
+        return self.silent_s >= LATE_S
+
+    def look(self, passed_s: float) -> None:
+        """Count the time since the last look as silence, and kill a process that is stuck."""
+        if not self.is_serving:
+            return
+        self.silent_s += min(passed_s, MAX_STEP_S)
+        if self.silent_s >= STUCK_S:
+            logger.error("front %d is stuck: it was not heard for %.0f s, and is killed", self.index, self.silent_s)
+            self.silent_s = 0.0
+            self.signal(signal.SIGKILL)
+
+    def _hear(self, message: ToMain) -> None:
+        self.silent_s = 0.0
+        self._take(self, message)
+
     def send(self, message: msgspec.Struct) -> None:
         """Tell it something; nothing where it has gone."""
         if self._channel is not None:
@@ -123,7 +150,7 @@ class FrontProcess:
         start = StartFront(settings=self._settings, index=self.index, num_fronts=self._num_fronts, first_id=first_id)
         self._channel.send(start)
         try:
-            await self._channel.each(lambda message: self._take(self, message))
+            await self._channel.each(self._hear)
         finally:
             self._channel.close()
             self._channel = None
@@ -131,6 +158,7 @@ class FrontProcess:
             self._door = None
             self.is_serving = self.is_loaded = self.is_ready = False
             self.num_connections = self.engine = 0
+            self.silent_s = 0.0
             await asyncio.to_thread(self._wait)
             self._take(self, None)
 

@@ -21,9 +21,11 @@ from service.ipc.channel import AsyncChannel
 from service.processes.adopting_server import AdoptingServer
 from service.processes.linked_engine import LinkedEngine
 from service.processes.main_link import MainLink
-from service.processes.messages import Failed, FrontServing, StartFront, ToFront
+from service.processes.messages import Beat, Failed, FrontServing, StartFront, ToFront
 
 logger = logging.getLogger("cenote.front")
+
+BEAT_S = 0.5
 
 
 def main() -> int:
@@ -63,6 +65,7 @@ async def _run(sock: socket.socket, door: socket.socket, arena_fd: int, counts_f
     tasks = [
         asyncio.create_task(_stop_when_ended(server, serving.ended)),
         asyncio.create_task(_tell_when_serving(server, link)),
+        asyncio.create_task(_beat(link)),
     ]
     await server.serve([])
     if serving.failure:
@@ -82,6 +85,13 @@ async def _tell_when_serving(server: AdoptingServer, link: MainLink) -> None:
     while not server.started:
         await asyncio.sleep(0.01)
     link.send(FrontServing())
+
+
+async def _beat(link: MainLink) -> None:
+    """Let the main process know that this event loop runs."""
+    while True:
+        link.send(Beat())
+        await asyncio.sleep(BEAT_S)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,11 @@ class MainProcess:
 
     async def _until_told(self) -> None:
         """Listen when it is time, tell fronts of the engine, until a signal has closed the listener."""
-        while time.monotonic() < self._close_at_s and not self._has_failed:
+        looked_s = time.monotonic()
+        while (now_s := time.monotonic()) < self._close_at_s and not self._has_failed:
+            for front in self._fronts:
+                front.look(now_s - looked_s)
+            looked_s = now_s
             self._tell_status()
             self._sharing.connect_all()
             self._listen_if_time()

@@ -102,6 +102,10 @@ class Struck(ProcessMessage, frozen=True, kw_only=True):
     digests: list[bytes]
 
 
+class Beat(ProcessMessage, frozen=True, kw_only=True):
+    """The front's event loop runs."""
+
+
 class ConnectionsEnded(ProcessMessage, frozen=True, kw_only=True):
     """So many of the connections that were handed over have ended since the last message."""
 
@@ -153,5 +157,15 @@ class UuidKnown(ProcessMessage, frozen=True, kw_only=True):
 
 ToFront = StartFront | EngineStatus | GiveUp | EngineBroken | Strikes | ScrapeFront | Merged | UuidBound | UuidKnown
 ToMain = (
-    FrontServing | Loaded | Verdict | Struck | ConnectionsEnded | Scraped | ScrapeAll | Failed | UuidBound | UuidKnown
+    Beat
+    | FrontServing
+    | Loaded
+    | Verdict
+    | Struck
+    | ConnectionsEnded
+    | Scraped
+    | ScrapeAll
+    | Failed
+    | UuidBound
+    | UuidKnown
 )

@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
+from service.processes.front_process import LATE_S
 from tests.conftest import CHECKPOINT, LiveServer, children_of, command_of, image, image_part, text_part
 from tests.faults.server import faulty_environ, slowed
 from tests.faults.troubled import KILLER_TOKENS
@@ -149,6 +150,17 @@ def test_a_front_that_stops_holds_up_no_other(clients: list[httpx.Client], two: 
     finally:
         os.kill(stopped, signal.SIGCONT)
     until(lambda: all_are_ready(two), "ready again")
+
+
+@pytest.mark.slow
+def test_a_front_that_is_stuck_gets_no_more_connections_and_is_replaced(two: LiveServer) -> None:
+    stuck = fronts_of(two)[0]
+    os.kill(stuck, signal.SIGSTOP)
+    time.sleep(LATE_S + 1)
+    assert all_are_ready(two)  # by new connections, of which each front would have half
+    until(lambda: stuck not in fronts_of(two) and len(fronts_of(two)) == NUM_FRONTS, "another front")
+    until(lambda: all_are_ready(two), "the new front ready")
+    assert two.metric("cenote_engine_restarts_total") == 0
 
 
 @pytest.mark.slow
