@@ -112,6 +112,7 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
         "service/http/server/server.py": {"socket"},
         "service/ipc/channel.py": {"socket"},
         "service/http/server/connection.py": {"socket", "h11"},
+        "service/http/server/plain_exchange.py": {"h11"},
         "service/http/server/strict_h11.py": {"h11"},
         "service/http/server/pacing.py": {"socket"},
         "service/http/server/listening.py": {"socket"},

@@ -5,7 +5,7 @@ few and known after their first time, and all values are checked by one expressi
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import h11
@@ -13,13 +13,18 @@ from litestar.types import Message, Send
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, RequestResponseCycle
 
+from service.http.server.plain_exchange import LENGTH
+
+Headers = Sequence[tuple[bytes, bytes]]
+
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"upgrade", b"host"})
 _VALUES = re.compile(rb"[!-~](?:[ -~]*[!-~])?(?:\n[!-~](?:[ -~]*[!-~])?)*")
 """Values of printable ASCII with no blank at an end, a line each."""
 
 
-def sender(cycle: RequestResponseCycle) -> Send:
-    """A request's `send` as uvicorn's own, but for an answer's head."""
+def sender(cycle: RequestResponseCycle, begin: Callable[[int, Headers], None]) -> Send:
+    """A request's `send` as uvicorn's own, but for an answer's head, which `begin` sends."""
 
     async def send(message: Message) -> None:
         if message["type"] != "http.response.start" or cycle.response_started or cycle.flow.write_paused:
@@ -29,24 +34,45 @@ def sender(cycle: RequestResponseCycle) -> Send:
             headers = [*cycle.default_headers, *message["headers"]]
             if CLOSE_HEADER in cycle.scope["headers"] and CLOSE_HEADER not in headers:
                 headers.append(CLOSE_HEADER)
-            cycle.conn.send(answer_head(message["status"], headers))  # `StrictConnection` writes it with the body
+            begin(message["status"], headers)
 
     return send
 
 
-def answer_head(status: int, headers: Sequence[tuple[bytes, bytes]]) -> h11.Response:
+def answer_head(status: int, headers: Headers) -> h11.Response:
     """The event of a status and headers.
 
     Raises:
         h11.LocalProtocolError: a name or value may not be sent.
     """
-    values = b"\n".join([value for _, value in headers])
-    is_plain = values.count(b"\n") == len(headers) - 1 and _VALUES.fullmatch(values) is not None
-    is_plain = is_plain and all(_is_name(name) for name, _ in headers)
+    is_fine = _are_well_formed(headers) and all(map(_is_name, [name for name, _ in headers]))
     reason = STATUS_PHRASES[status]
-    return h11.Response(status_code=status, headers=list(headers), reason=reason, http_version=b"1.1", _parsed=is_plain)
+    return h11.Response(status_code=status, headers=list(headers), reason=reason, http_version=b"1.1", _parsed=is_fine)
+
+
+def plain_answer(headers: Headers) -> tuple[bytes, int] | None:
+    """The head of a 200 as h11 would write it, and the length of its body; None where h11 has to decide either."""
+    lengths = [value for name, value in headers if name == b"content-length"]
+    num_free = sum(map(_is_free_name, [name for name, _ in headers]))
+    if len(lengths) != 1 or num_free != len(headers) - 1 or not LENGTH.fullmatch(lengths[0]):
+        return None
+    if not _are_well_formed(headers):
+        return None
+    return b"HTTP/1.1 200 OK\r\n%b\r\n" % b"".join([b"%b: %b\r\n" % one for one in headers]), int(lengths[0])
+
+
+def _are_well_formed(headers: Headers) -> bool:
+    """Whether all values may be sent as they are."""
+    values = b"\n".join([value for _, value in headers])
+    return values.count(b"\n") == len(headers) - 1 and _VALUES.fullmatch(values) is not None
 
 
 @lru_cache(256)
 def _is_name(name: bytes) -> bool:
     return _NAME.fullmatch(name) is not None
+
+
+@lru_cache(256)
+def _is_free_name(name: bytes) -> bool:
+    """Whether it is the name of a header that has no say in how the answer is framed, as it is sent."""
+    return _is_name(name) and name.lower() not in _FRAMING

@@ -133,7 +133,7 @@ class Connection(H11Protocol):
         if cycle.disconnected:  # before this task began
             self._cancel_request()
         try:
-            await self._served(scope, receive, sender(cycle))
+            await self._served(scope, receive, sender(cycle, self.conn.begin_answer))
         except asyncio.CancelledError:
             if not cycle.disconnected or task.uncancel():
                 raise  # cancelled from outside too: the server is stopping

@@ -8,10 +8,12 @@ Source: RFC 9112 sections 2.2, 2.3, 3.2.2, 5.2, 6.1 and 11.2.
 import re
 
 import h11
+from h11._util import Sentinel
 
+from service.http.server.answer_head import Headers, answer_head, plain_answer
 from service.http.server.pacing import ChunkTurns
+from service.http.server.plain_exchange import HOST, MAX_HEADERS, PlainExchange, read_plain
 
-MAX_HEADERS = 100
 MAX_TARGET_BYTES = 8192
 MAX_LINE_OVERHEAD = 64
 """What a request line has besides its target: method, spaces, version."""
@@ -32,12 +34,11 @@ CLOSE = b"connection: close\r\n"
 _END = re.compile(rb"\n\r?\n")
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 _FOLDED = re.compile(rb"\n[ \t]")
-_HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _ABSOLUTE = re.compile(rb"https?://([^/?#@]+)((?:[/?][^#]*)?)", re.IGNORECASE)
 
 
 class StrictConnection(h11.Connection):
-    """The server's side of one connection.
+    """The server's side of one connection. h11 hears of an exchange only where request or answer is not plain.
 
     Args:
         max_head_bytes: limit of request line and headers together.
@@ -57,6 +58,9 @@ class StrictConnection(h11.Connection):
         self._is_chunked = False
         self._has_lines = False
         self._head: list[bytes] = []
+        self._plain: PlainExchange | None = None
+        self._came = b""  # and has not been told to h11
+        self._is_h11s = False  # it has been told of a request, at least its first bytes
         self.num_sent_bytes = 0
         self.is_behind = False
         self.ends_early = False
@@ -66,21 +70,47 @@ class StrictConnection(h11.Connection):
         """A body in chunks has begun and not ended."""
         return self._is_chunked and self.their_state is h11.SEND_BODY
 
+    @property
+    def their_state(self) -> type[Sentinel]:
+        """The client's state, as h11 names it."""
+        return super().their_state if self._plain is None else self._plain.their_state
+
+    @property
+    def our_state(self) -> type[Sentinel]:
+        """The server's state, as h11 names it."""
+        return super().our_state if self._plain is None else self._plain.our_state
+
+    @property
+    def trailing_data(self) -> tuple[bytes, bool]:
+        """What has come and is not parsed yet, and whether the client has ended."""
+        return super().trailing_data if self._is_h11s else (self._came, False)
+
+    def receive_data(self, data: bytes) -> None:
+        """Take in what has come."""
+        if self._is_h11s:
+            super().receive_data(data)
+        else:
+            self._came += data
+
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """The next event.
 
         Raises:
             h11.RemoteProtocolError: the client broke HTTP, or our rules.
         """
-        if self.their_state is h11.IDLE:
-            check_head(self.trailing_data[0], self._max_head_bytes)
-        elif self._is_chunked and self.their_state is h11.SEND_BODY:
-            self.is_behind = not self._turns.take()
-            if self.is_behind:
-                return h11.NEED_DATA
-        event = super().next_event()
-        if isinstance(event, h11.Request):
-            return self._begun(event)
+        if self._plain is not None:
+            event, self._came = self._plain.next_event(self._came)
+        elif self._is_h11s:
+            event = self._next_of_h11()
+        elif (plain := read_plain(self._came, self._max_head_bytes)) is not None:
+            self._plain, self._came = plain, self._came[plain.num_head_bytes :]
+            self._num_tiny, self._is_chunked, self._has_lines = 0, False, False
+            return plain.request
+        elif self._came:
+            self._tell_h11(b"")
+            event = self._next_of_h11()
+        else:
+            return h11.NEED_DATA
         if isinstance(event, h11.Data):
             if not self._has_lines:
                 self._num_tiny += len(event.data) < TINY_BYTES
@@ -90,6 +120,47 @@ class StrictConnection(h11.Connection):
                 raise h11.RemoteProtocolError("too many tiny chunks")
         return event
 
+    def _next_of_h11(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        if self.their_state is h11.IDLE:
+            check_head(self.trailing_data[0], self._max_head_bytes)
+        elif self._is_chunked and self.their_state is h11.SEND_BODY:
+            self.is_behind = not self._turns.take()
+            if self.is_behind:
+                return h11.NEED_DATA
+        event = super().next_event()
+        return self._begun(event) if isinstance(event, h11.Request) else event
+
+    def _tell_h11(self, head: bytes) -> None:
+        """Have h11 go on with what has come, behind `head`."""
+        self._is_h11s = True
+        super().receive_data(head + self._came)
+        self._came = b""
+
+    def _leave_to_h11(self) -> None:
+        """Tell h11 of a plain request whose answer is not: of one with what is left of the body."""
+        assert self._plain is not None
+        plain, self._plain = self._plain, None
+        self._tell_h11(
+            b"%b / HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % (plain.request.method, plain.num_left)
+        )
+        super().next_event()
+        if plain.their_state is h11.DONE:
+            super().next_event()
+
+    def start_next_cycle(self) -> None:
+        """Begin anew, when request and answer are over.
+
+        Raises:
+            h11.LocalProtocolError: one of them is not.
+        """
+        if self._plain is None:
+            super().start_next_cycle()
+            self._is_h11s = bool(super().trailing_data[0])
+        elif self._plain.our_state is self._plain.their_state is h11.DONE:
+            self._plain = None
+        else:
+            raise h11.LocalProtocolError("a next request before the end of this one")
+
     def _begun(self, request: h11.Request) -> h11.Request:
         if not request.http_version.startswith(b"1."):
             raise _refused(400, "another version of HTTP")
@@ -98,7 +169,7 @@ class StrictConnection(h11.Connection):
         fields = {name.lower(): value for name, value in request.headers.raw_items()}
         if b"content-length" in fields and b"transfer-encoding" in fields:
             raise _refused(400, "two lengths")
-        if not _HOST.fullmatch(fields.get(b"host", b"")):
+        if not HOST.fullmatch(fields.get(b"host", b"")):
             raise _refused(400, "a malformed Host")
         self._num_tiny = 0
         self._is_chunked = b"transfer-encoding" in fields
@@ -106,9 +177,27 @@ class StrictConnection(h11.Connection):
         self._has_lines = is_stream and fields.get(b"content-type") == NDJSON
         return request
 
+    def begin_answer(self, status: int, headers: Headers) -> None:
+        """Send an answer's head; it is written with the first of its body: one write, and one wake-up there.
+
+        Raises:
+            h11.LocalProtocolError: a header may not be sent.
+        """
+        plain = self._plain
+        is_plain = plain is not None and plain.is_answerable and status == 200
+        found = plain_answer(headers) if is_plain else None
+        if plain is None or found is None:
+            self.send(answer_head(status, headers))
+        else:
+            head, num_bytes = found
+            self._head = [head]
+            plain.begin(num_bytes)
+
     def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
-        """The bytes of an event. An answer's head waits for the first of its body: one write, and one wake-up there."""
-        parts = super().send_with_data_passthrough(event)
+        """The bytes of an event. An answer's head waits for the first of its body."""
+        if self._plain is not None and self._plain.our_state is h11.SEND_RESPONSE:
+            self._leave_to_h11()
+        parts = super().send_with_data_passthrough(event) if self._plain is None else self._plain.sent(event)
         if parts is None or isinstance(event, h11.Response):
             self._head = parts or []
             if isinstance(event, h11.Response) and event.status_code >= 400 and self.is_in_chunks and parts:

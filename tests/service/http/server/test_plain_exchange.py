@@ -1,0 +1,209 @@
+"""What is read and written without h11 is what h11 reads and writes, and what h11 refuses is refused."""
+
+import random
+from collections.abc import Iterable, Sequence
+
+import h11
+import pytest
+
+from service.http.server import strict_h11
+from service.http.server.pacing import ChunkTurns
+from service.http.server.plain_exchange import read_plain
+from service.http.server.strict_h11 import MAX_TINY_CHUNKS, StrictConnection
+
+MAX_HEAD_BYTES = 1 << 14
+POST = b"POST /v1/embeddings?a=b HTTP/1.1\r\nHost: a:80\r\nContent-Type: application/json\r\n"
+GET = b"GET /livez HTTP/1.1\r\nhost: a\r\naccept: */*\r\n\r\n"
+WHOLE = POST + b"content-length: 5\r\n\r\nhello"
+ANSWER = [(b"content-type", b"application/json"), (b"content-length", b"2"), (b"x-a", b"1, 2")]
+
+LINES = [b"POST /a HTTP/1.1", b"GET / HTTP/1.1", b"GET /a b HTTP/1.1", b"HEAD /a HTTP/1.1", b"POST /a HTTP/1.0"]
+LINES += [b"GET http://b/a HTTP/1.1", b"GET * HTTP/1.1", b"GET /\xc3 HTTP/1.1", b"GET  / HTTP/1.1", b"get / HTTP/1.1"]
+HOSTS = [b"host: a", b"Host:a:80", b"host: [::1]:8", b"host: a/b", b"host: a\r\nhost: b", b"host:", b"x: y"]
+HEADERS = [
+    b"content-length: 3",
+    b"Content-Length: 3",
+    b"content-length: 03",
+    b"content-length: 3, 3",
+    b"content-length:",
+]
+HEADERS += [b"content-length: +3", b"content-length: 3\r\ncontent-length: 3", b"content-length: 3\r\ncontent-length: 4"]
+HEADERS += [
+    b"content-length: " + b"9" * 21,
+    b"transfer-encoding: chunked",
+    b"transfer-encoding: gzip",
+    b"expect: 100-continue",
+]
+HEADERS += [
+    b"connection: keep-alive",
+    b"Connection: Keep-Alive",
+    b"connection: close",
+    b"connection: upgrade",
+    b"upgrade: h2c",
+]
+HEADERS += [
+    b"x: ",
+    b"x:\ty",
+    b"x: y ",
+    b"x: \xff",
+    b"x: y\tz",
+    b"x : y",
+    b" x: y",
+    b"x: y\r\n z",
+    b"x: \x00",
+    b"x: y\rz",
+    b"x\n: y",
+]
+HEADERS += [b": y", b"x", b"x-" + b"y" * 40 + b": " + b"z" * 4000, b"x: y\r\nx: z", b"(x): y", b"x: y\nz: 1", b"x:  y"]
+BODIES = [b"", b"abc", b"abcd", b"ab", b"abc" + GET, b"3\r\nabc\r\n0\r\n\r\n", b"\r\n"]
+
+
+class NoTurns(ChunkTurns):
+    """Any number of chunks at once: there is no loop here."""
+
+    def take(self) -> bool:
+        return True
+
+
+def connection() -> StrictConnection:
+    return StrictConnection(MAX_HEAD_BYTES, NoTurns())
+
+
+def heard(conn: StrictConnection, pieces: Iterable[bytes]) -> list[object]:
+    """Everything that a connection makes of what comes, in a form that compares: heads, whole bodies, refusals."""
+    events: list[object] = []
+    for piece in pieces:
+        conn.receive_data(piece)
+        while True:
+            try:
+                event = conn.next_event()
+            except h11.RemoteProtocolError as error:
+                return [*events, error.error_status_hint]
+            if event in (h11.NEED_DATA, h11.PAUSED):
+                break
+            if isinstance(event, h11.Request):
+                events += [event.method, event.target, event.http_version, list(event.headers), b""]
+            elif isinstance(event, h11.Data):
+                events[-1] = bytes(events[-1]) + bytes(event.data)  # type: ignore[call-overload]
+            else:
+                events.append(type(event))
+    return [*events, conn.their_state, conn.our_state, conn.trailing_data[0]]
+
+
+def without_plain(monkeypatch: pytest.MonkeyPatch, pieces: Sequence[bytes]) -> tuple[list[object], StrictConnection]:
+    with monkeypatch.context() as patch:
+        patch.setattr(strict_h11, "read_plain", lambda *_: None)
+        conn = connection()
+        return heard(conn, pieces), conn
+
+
+def test_every_head_is_read_or_refused_as_by_h11(monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = random.Random(7)
+    num_plain = num_refused = 0
+    for _ in range(15_000):
+        head = [
+            dice.choice(LINES[:2] if dice.random() < 0.7 else LINES),
+            dice.choice(HOSTS[:3] if dice.random() < 0.8 else HOSTS),
+        ]
+        head += dice.choices(HEADERS, k=dice.choice((0, 1, 1, 2, 3)))
+        raw = b"\r\n".join([*head, b"", dice.choice(BODIES)])
+        cut = dice.randint(0, len(raw)) if dice.random() < 0.3 else len(raw)
+        pieces = [piece for piece in (raw[:cut], raw[cut:]) if piece]
+        expected, _ = without_plain(monkeypatch, pieces)
+        assert heard(connection(), pieces) == expected, pieces
+        num_plain += read_plain(raw, MAX_HEAD_BYTES) is not None
+        num_refused += isinstance(expected[-1], int)
+    assert num_plain > 2000
+    assert num_refused > 2000
+
+
+@pytest.mark.parametrize("pieces", [[WHOLE], [WHOLE[:-5], b"hello"], [WHOLE[:-2], b"l", b"o"], [GET], [WHOLE, GET]])
+@pytest.mark.parametrize("status", [200, 404])
+def test_an_answer_has_the_bytes_that_h11_gives_it(
+    monkeypatch: pytest.MonkeyPatch, pieces: list[bytes], status: int
+) -> None:
+    plain = connection()
+    expected, by_h11 = without_plain(monkeypatch, pieces)
+    assert heard(plain, pieces) == expected
+    assert [answered(conn, status, ANSWER, [b"o", b"k"]) for conn in (plain, by_h11)] == [answered_bytes(status)] * 2
+    assert heard(plain, [WHOLE]) == heard(by_h11, [WHOLE])
+
+
+def answered(conn: StrictConnection, status: int, headers: list[tuple[bytes, bytes]], parts: list[bytes]) -> bytes:
+    """The bytes of an answer; the connection is ready for a next request afterwards."""
+    conn.begin_answer(status, headers)
+    sent = send_all(conn, parts)
+    conn.start_next_cycle()
+    return sent
+
+
+def send_all(conn: StrictConnection, parts: list[bytes]) -> bytes:
+    return b"".join(conn.send(event) or b"" for event in (*map(h11.Data, parts), h11.EndOfMessage()))
+
+
+def answered_bytes(status: int) -> bytes:
+    reason = {200: b"OK", 404: b"Not Found"}[status]
+    head = b"content-type: application/json\r\ncontent-length: 2\r\nx-a: 1, 2\r\n\r\n"
+    return b"HTTP/1.1 %d %b\r\n%b" % (status, reason, head) + b"ok"
+
+
+@pytest.mark.parametrize("status", [200, 413])
+def test_an_answer_before_the_end_of_the_body_leaves_the_rest_to_be_read(status: int) -> None:
+    conn = connection()
+    heard(conn, [WHOLE[:-3]])
+    conn.begin_answer(status, ANSWER)
+    send_all(conn, [b"ok"])
+    assert (conn.their_state, conn.our_state) == (h11.SEND_BODY, h11.DONE)
+    conn.receive_data(b"llo" + GET)
+    assert isinstance(conn.next_event(), h11.Data)
+    assert isinstance(conn.next_event(), h11.EndOfMessage)
+    conn.start_next_cycle()
+    request = conn.next_event()
+    assert isinstance(request, h11.Request)
+    assert request.target == b"/livez"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[(b"content-type", b"a")], [*ANSWER, (b"connection", b"close")], [(b"Content-Length", b"2"), (b"x", b"")]],
+)
+def test_an_answer_that_is_not_plain_is_framed_by_h11(
+    monkeypatch: pytest.MonkeyPatch, headers: list[tuple[bytes, bytes]]
+) -> None:
+    sent = []
+    for conn in (connection(), without_plain(monkeypatch, [WHOLE])[1]):
+        if conn.their_state is h11.IDLE:
+            heard(conn, [WHOLE])
+        conn.begin_answer(200, headers)
+        sent.append((send_all(conn, [b"ok"]), conn.our_state))
+    assert sent[0] == sent[1]
+
+
+@pytest.mark.parametrize("parts", [[b"o"], [b"ok!"], [b"o", b"k", b"!"]])
+def test_an_answer_of_another_length_than_it_said_is_an_error(parts: list[bytes]) -> None:
+    conn = connection()
+    heard(conn, [WHOLE])
+    conn.begin_answer(200, ANSWER)
+    with pytest.raises(h11.LocalProtocolError):
+        send_all(conn, parts)
+    assert conn.our_state is h11.ERROR
+
+
+def test_a_body_of_tiny_pieces_is_refused_as_by_h11(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [POST + b"content-length: 9999\r\n\r\n", *[b"x"] * (MAX_TINY_CHUNKS + 1)]
+    assert heard(connection(), pieces) == without_plain(monkeypatch, pieces)[0]
+    assert heard(connection(), pieces[:-1])[-3:-1] == [h11.SEND_BODY, h11.SEND_RESPONSE]
+
+
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_a_connection_ends_after_an_answer_and_not_before(is_answered: bool) -> None:
+    conn = connection()
+    heard(conn, [WHOLE])
+    conn.begin_answer(200, ANSWER)
+    if is_answered:
+        send_all(conn, [b"ok"])
+        assert conn.send(h11.ConnectionClosed()) is None
+        assert conn.our_state is h11.CLOSED
+    else:
+        with pytest.raises(h11.LocalProtocolError):
+            conn.send(h11.ConnectionClosed())
