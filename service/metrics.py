@@ -97,6 +97,9 @@ CACHE_SAVED_SECONDS = _counter("cenote_encoder_cache_saved_seconds_total", "Seco
 EVICTION_AGE = _histogram(
     "cenote_encoder_cache_eviction_age_seconds", "Age of features evicted from a tier", AGES, "tier"
 )
+PREFIX_TOKENS = _counter(
+    "cenote_prefix_cache_tokens_total", "Tokens of prompts that were not computed: what they begin with was kept"
+)
 RESULT_HITS = _counter("cenote_result_cache_hits_total", "Inputs whose vector was cached")
 RESULT_MISSES = _counter("cenote_result_cache_misses_total", "Inputs whose vector was not cached")
 RESULT_BYTES = _gauge("cenote_result_cache_bytes", "Bytes of cached vectors, overhead included")
@@ -177,6 +180,7 @@ def observe_step(step: StepReport) -> None:
         (RESULT_MISSES, results.num_misses),
         (RESULT_EVICTIONS, results.num_evictions),
         (DEDUPLICATED, results.num_deduplicated),
+        (PREFIX_TOKENS, step.num_prefix_tokens),
     )
     for counter, count in counts:
         if count:

@@ -92,6 +92,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     result_cache_bytes: Annotated[
         NotNegative, _about("capacity of the result cache (vectors of repeated prompts); 0 disables it")
     ] = 64 << 20
+    prefix_cache_bytes: Annotated[
+        NotNegative,
+        _about("capacity of what prompts begin with, such as an instruction (Qwen3-VL on the CPU); 0 disables it"),
+    ] = 64 << 20
     host_cache_bytes: Annotated[
         NotNegative, _about("capacity of features evicted from the GPU to pinned host memory; unused on the CPU")
     ] = 2 << 30

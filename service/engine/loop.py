@@ -217,6 +217,7 @@ class EngineLoop:
             num_misses=sum(vector.num_misses for vector in vectors),
             num_encoded=num_encoded,
             num_tokens=num_tokens,
+            num_prefix_tokens=self._runner.take_num_reused(),
             step_ms=(time.perf_counter() - began_s) * 1e3,
             cache=self._scheduler.cache.report(*shared),
             results=self._scheduler.coalescing.report(),

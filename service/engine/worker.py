@@ -46,6 +46,8 @@ from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.item import TensorDtype
 from service.model.architectures import load_model
 from service.model.load import choose_device, choose_dtype
+from service.model.packed.prefix_cache import PrefixCache
+from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 from service.prompt.profile.profile import MULTI_VECTOR
 
 logger = logging.getLogger("cenote.engine")
@@ -113,7 +115,10 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     check_forward(model, answers, is_multi_vector=is_multi_vector)
     if start.weights == "int8":
         use_int8(model)
-    runner = ModelRunner(model, pixels, start.int8_ranges, is_multi_vector=is_multi_vector)
+    prefixes = None
+    if isinstance(model, Qwen3VLEmbedding) and device.type == "cpu" and start.prefix_cache_bytes:
+        prefixes = model.language.prefixes = PrefixCache(start.prefix_cache_bytes, start.max_tenant_share)
+    runner = ModelRunner(model, pixels, start.int8_ranges, is_multi_vector=is_multi_vector, prefixes=prefixes)
     gc.collect()
     keep_heap()
     gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them

@@ -150,6 +150,7 @@ class Start(IpcMessage, frozen=True, kw_only=True):
     max_tenant_share: float = 1.0
     """Part of each cache that one tenant may hold, in each tier of the engine's own."""
     result_cache_bytes: int = 0
+    prefix_cache_bytes: int = 0
     max_batch_tokens: int
     max_batch_requests: int
     max_encoder_tokens: int
@@ -271,6 +272,8 @@ class StepReport(IpcMessage, frozen=True, kw_only=True):
     """Runs of the vision tower in this step."""
     num_tokens: int = 0
     """Tokens that went through the language model in this step."""
+    num_prefix_tokens: int = 0
+    """Tokens of these prompts that did not have to be computed, for their beginnings were kept."""
     step_ms: float = 0.0
     cache: CacheReport
     results: ResultReport = ResultReport()

@@ -19,6 +19,7 @@ from service.media.audio.samples import samples_of
 from service.media.item import FRAMES_OF_PAIR, TensorDtype
 from service.model.embedding_model import EmbeddingModel
 from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.prefix_cache import PrefixCache
 
 DTYPES: dict[TensorDtype, torch.dtype] = {
     "float32": torch.float32,
@@ -46,11 +47,14 @@ class ModelRunner:
         int8_ranges: Mapping[int, Int8Range] | None = None,
         *,
         is_multi_vector: bool = False,
+        prefixes: PrefixCache | None = None,
     ) -> None:
         """Run `model`; with `is_multi_vector` it gives a vector for each token and not one for each prompt."""
         self._model = model
         self._is_multi_vector = is_multi_vector
         self._pixels = pixels
+        self._prefixes = prefixes
+        self._num_reused = 0
         self.hidden = model.hidden_size
         self.device = model.device
         self._pads = frozenset(model.placeholder_ids.values())
@@ -131,8 +135,16 @@ class ModelRunner:
             segment_lengths=[len(waiting.request.token_ids) for waiting in batch],
             visual_index=torch.from_numpy(index),
             features=torch.cat(features) if features else None,
+            tenants=[waiting.request.tenant for waiting in batch],
         )
         return self._model.embed(packed)
+
+    def take_num_reused(self) -> int:
+        """Tokens that did not have to be computed since the last call, for their beginnings were kept."""
+        if self._prefixes is None:
+            return 0
+        before, self._num_reused = self._num_reused, self._prefixes.num_reused
+        return self._num_reused - before
 
     def num_vectors(self, request: Request) -> int:
         """How many vectors a request's prompt has: one, or with late interaction one for each of its tokens."""

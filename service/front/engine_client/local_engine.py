@@ -222,6 +222,7 @@ def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
         valkey_url=None if settings.valkey_keeps == "vectors" else settings.valkey_url,
         max_tenant_share=settings.max_tenant_share,
         result_cache_bytes=0 if model.is_multi_vector else settings.result_cache_bytes,  # none for token vectors
+        prefix_cache_bytes=settings.prefix_cache_bytes,
         max_batch_tokens=settings.max_batch_tokens,
         max_batch_requests=settings.max_batch_requests,
         max_encoder_tokens=settings.max_encoder_tokens,

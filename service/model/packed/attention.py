@@ -18,6 +18,10 @@ BLOCK_TOKENS = 256
 """Queries of one block where a window hides tokens; a block also reads the window's width on each side."""
 
 
+KeysValues = tuple[torch.Tensor, torch.Tensor]
+"""Each `[num_tokens, kv_heads, head_dim]`."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttentionWindow:
     """A token i attends to j when ``|i - j| < window``, and ``j <= i`` where it is causal.
@@ -60,6 +64,7 @@ def attend(
     scaling: float,
     out: torch.Tensor,
     window: AttentionWindow = CAUSAL,
+    prefix: KeysValues | None = None,
 ) -> torch.Tensor:
     """``softmax(scaling · Q_s K_sᵀ + window) V_s`` for each prompt s by itself.
 
@@ -70,8 +75,9 @@ def attend(
         groups: how prompts lie; places behind the last one are filling, and their mixtures zero.
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.
+        prefix: of tokens in front of every prompt, which each attends to; on a CPU, and causal.
     """
-    if varlen_attention.takes(query.shape[-1], query.dtype, query.device):
+    if prefix is None and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling, window.sides()))
     if query.is_cuda:
         key, value = _repeat_heads(query, key, value)
@@ -79,12 +85,31 @@ def attend(
     for group in groups:
         q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
         is_grouped = q.shape[1] != k.shape[1]
-        _prompts(out, group).copy_(
-            scaled_dot_product_attention(q, k, v, is_causal=window.is_causal, scale=scaling, enable_gqa=is_grouped)
-            if window.window is None or group.num_tokens <= window.window
-            else _in_blocks(q, k, v, scaling, window)
-        )
+        if prefix is not None:
+            mixed = _behind(prefix, q, k, v, scaling)
+        elif window.window is None or group.num_tokens <= window.window:
+            mixed = scaled_dot_product_attention(
+                q, k, v, is_causal=window.is_causal, scale=scaling, enable_gqa=is_grouped
+            )
+        else:
+            mixed = _in_blocks(q, k, v, scaling, window)
+        _prompts(out, group).copy_(mixed)
     return out
+
+
+def _behind(prefix: KeysValues, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scaling: float) -> torch.Tensor:
+    """The same where each prompt has a beginning that was computed before."""
+    keys, values = (_put_before(part, own) for part, own in zip(prefix, (k, v), strict=True))
+    num_before = len(prefix[0])
+    mask = CAUSAL.mask((num_before, keys.shape[2]), (0, keys.shape[2]), q.device)
+    return scaled_dot_product_attention(
+        q, keys, values, attn_mask=mask, scale=scaling, enable_gqa=q.shape[1] != k.shape[1]
+    )
+
+
+def _put_before(prefix: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """`[num_before, kv_heads, head_dim]` in front of each of `[num_segments, kv_heads, num_tokens, head_dim]`."""
+    return torch.cat([prefix.transpose(0, 1).expand(len(own), -1, -1, -1), own], dim=2)
 
 
 def _in_blocks(
@@ -107,7 +132,12 @@ def _in_blocks(
 
 
 def attend_last(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, groups: Sequence[Group], scaling: float
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    groups: Sequence[Group],
+    scaling: float,
+    prefix: KeysValues | None = None,
 ) -> torch.Tensor:
     """The same for the last token of each prompt only, which attends to all of its prompt.
 
@@ -117,17 +147,20 @@ def attend_last(
         query: `[num_segments, heads, head_dim]`, in attention's order.
         key: `[num_places, kv_heads, head_dim]`.
         value: `[num_places, kv_heads, head_dim]`.
+        prefix: see `attend`.
 
     Returns:
         `[num_segments, heads, head_dim]`.
     """
-    if varlen_attention.takes(query.shape[-1], query.dtype, query.device):
+    if prefix is None and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return varlen_attention.attend_last(query, key, value, _lengths(groups), scaling)
     mixed = []
     for group in groups:
         q = query[group.first : group.first + group.num_segments]
         q = q.view(group.num_segments, key.shape[1], -1, q.shape[-1])
         k, v = (_prompts(tensor, group) for tensor in (key, value))
+        if prefix is not None:
+            k, v = _put_before(prefix[0], k), _put_before(prefix[1], v)
         mixed.append(scaled_dot_product_attention(q, k, v, scale=scaling).flatten(1, 2))
     return torch.cat(mixed)
 

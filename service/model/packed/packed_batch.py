@@ -1,5 +1,6 @@
 """The batch that a model embeds: requests one behind the other, without padding. Knows no model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,7 @@ class PackedBatch:
         segment_lengths: tokens of each request.
         visual_index: `[visual_tokens]`, int64, ascending: where the placeholders are, in packed order.
         features: `[visual_tokens, feature_width]` on the device, or None when no request has an image.
+        tenants: whose each request is; empty where nothing of the batch may be kept.
     """
 
     token_ids: torch.Tensor
@@ -22,3 +24,4 @@ class PackedBatch:
     segment_lengths: list[int]
     visual_index: torch.Tensor
     features: torch.Tensor | None
+    tenants: Sequence[str] = ()

@@ -137,7 +137,7 @@ def _common_beginnings(token_ids: Index, starts: Index, visual_index: Index) -> 
     texts = [token_ids[start:stop] for start, stop in pairwise(starts)]
     keys = [text.astype(">i4").tobytes() for text in texts]
     by_text = sorted(range(len(texts)), key=keys.__getitem__)
-    limits = _first_image(starts, visual_index)
+    limits = num_before_image(starts, visual_index)
     shared = np.zeros(len(texts), np.int64)
     for before, index in pairwise(by_text):
         limit = min(limits[before], limits[index])
@@ -146,7 +146,7 @@ def _common_beginnings(token_ids: Index, starts: Index, visual_index: Index) -> 
     return by_text, shared
 
 
-def _first_image(starts: Index, visual_index: Index) -> list[int]:
+def num_before_image(starts: Index, visual_index: Index) -> list[int]:
     """For each prompt how many tokens stand in front of its first placeholder: all of them where there is none."""
     after_last = np.append(visual_index, starts[-1])
     first = after_last[np.searchsorted(visual_index, starts[:-1])]

@@ -15,6 +15,7 @@ from cenote_kernels import scatter
 from service.model.linear.linear import MakeProduct, as_it_is
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.prefix_cache import NO_USE, LayerPrefixes, PrefixCache, without
 from service.model.packed.segments import Group, plan_segments
 from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, rms_norm
 
@@ -40,12 +41,14 @@ class LanguageModel:
     Attributes:
         may_share: compute a beginning that prompts of a batch have in common once.
         layers: run in order.
+        prefixes: beginnings that are kept from forward to forward; None keeps none.
     """
 
     def __init__(self, model: Qwen3VLModel, *, may_share: bool = True, make: MakeProduct = as_it_is) -> None:
         stock = model.language_model
         layers, last = cast(list[Qwen3VLTextDecoderLayer], list(stock.layers)), len(stock.layers) - 1
         self.may_share = may_share
+        self.prefixes: PrefixCache | None = None
         self.embed_tokens = stock.embed_tokens
         self.device = self.embed_tokens.weight.device
         self.hidden_size = self.embed_tokens.embedding_dim
@@ -69,6 +72,9 @@ class LanguageModel:
         Source: transformers 5.23 `Qwen3VLModel.forward` and `Qwen3VLTextModel.forward`; DeepStack, Meng et al. 2024
         (arXiv 2406.04334).
         """
+        use = self.prefixes.look(batch) if self.prefixes is not None and last_only else NO_USE
+        if use.found is not None:
+            batch = without(batch, use.found.num_tokens)
         segments = plan_segments(
             batch.token_ids.numpy(), batch.segment_lengths, batch.visual_index.numpy(), may_share=self.may_share
         )
@@ -89,17 +95,20 @@ class LanguageModel:
             table[0, :, None, : table.shape[-1] // 2].contiguous()
             for table in self._rotary(states, positions.unsqueeze(1))
         )
+        prefixes = LayerPrefixes(use, torch.as_tensor(segments.row[: use.num_to_keep], device=self.device))
         last = None
         if last_only:
             places = np.cumsum(batch.segment_lengths)[segments.order] - 1
             last = torch.as_tensor(segments.row[places], device=self.device)
         for index, layer in enumerate(self.layers):
             if last is not None and index == len(self.layers) - 1 and index >= len(deepstack):
-                states, last = _run_last(layer, states, (cos, sin), placement, last), None
+                states, last = _run_last(layer, states, (cos, sin), placement, last, prefixes), None
                 break
-            _run(layer, states, (cos, sin), placement)
+            _run(layer, states, (cos, sin), placement, prefixes)
             if index < len(deepstack):
                 scatter(states, visual_rows, deepstack[index], add=True)
+        if self.prefixes is not None:
+            prefixes.keep_in(self.prefixes)
         if last is not None:
             states = states[last]
         normed = rms_norm(states, self._norm.weight, self._norm.variance_epsilon, torch.empty_like(states))
@@ -107,19 +116,27 @@ class LanguageModel:
         return normed[torch.as_tensor(order, device=self.device)]
 
 
-def _run(layer: DecoderLayer, states: torch.Tensor, angles: Angles, placement: Placement) -> None:
+def _run(
+    layer: DecoderLayer, states: torch.Tensor, angles: Angles, placement: Placement, prefixes: LayerPrefixes
+) -> None:
     places = layer.project(layer.all_heads, states, angles)
+    prefix = prefixes.next(places[:, layer.num_heads :])
     if placement.row_of_place is not None:
         places = places.index_select(0, placement.row_of_place)
     query, key, value = torch.split(places, [layer.num_heads, layer.num_kv_heads, layer.num_kv_heads], dim=1)
-    mixed = attend(query, key, value, placement.groups, layer.scaling, query.new_empty(query.shape))
+    mixed = attend(query, key, value, placement.groups, layer.scaling, query.new_empty(query.shape), prefix=prefix)
     if placement.place_of_row is not None:
         mixed = mixed.index_select(0, placement.place_of_row)
     layer.finish(states, mixed)
 
 
 def _run_last(
-    layer: DecoderLayer, states: torch.Tensor, angles: Angles, placement: Placement, last: torch.Tensor
+    layer: DecoderLayer,
+    states: torch.Tensor,
+    angles: Angles,
+    placement: Placement,
+    last: torch.Tensor,
+    prefixes: LayerPrefixes,
 ) -> torch.Tensor:
     """The last layer for the rows `last`, `[num_segments, hidden_size]`.
 
@@ -128,8 +145,9 @@ def _run_last(
     few = states[last]
     query = layer.project(layer.query_heads, few, (angles[0][last], angles[1][last]))
     places = layer.project(layer.key_value_heads, states, angles)
+    prefix = prefixes.next(places)
     if placement.row_of_place is not None:
         places = places.index_select(0, placement.row_of_place)
     key, value = places.chunk(2, dim=1)
-    layer.finish(few, attend_last(query, key, value, placement.groups, layer.scaling))
+    layer.finish(few, attend_last(query, key, value, placement.groups, layer.scaling, prefix))
     return few

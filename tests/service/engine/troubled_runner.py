@@ -51,6 +51,9 @@ class TroubledRunner:
             raise RuntimeError("poisoned batch")
         return torch.tensor(first)
 
+    def take_num_reused(self) -> int:
+        return 0
+
     def num_vectors(self, request: Request) -> int:
         return 1
 

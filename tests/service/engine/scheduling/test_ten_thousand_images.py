@@ -29,6 +29,9 @@ class TensorRunner:
         self.num_encoded += 1
         return torch.full((media.grid_thw[1] * media.grid_thw[2] // 4, WIDTH), float(slot.start))
 
+    def take_num_reused(self) -> int:
+        return 0
+
     def embed(self, batch: list[Any]) -> torch.Tensor:
         for waiting in batch:
             for media, features in zip(waiting.request.media, waiting.features, strict=True):

@@ -1,0 +1,231 @@
+"""Keys and values of what prompts begin with, kept from one forward to the next: an instruction is computed once.
+
+A causal decoder gives the same keys and values for the same first tokens, whatever follows. Prompts of one batch share
+them anyway (`segments.py`); this is for those that come one after the other, as a pipeline's queries do, each behind
+the same system turn. A beginning is kept once several prompts had it, and never shared by tenants: how long an answer
+takes would tell one what another asks.
+
+Source: automatic prefix caching of vLLM (docs.vllm.ai, design/prefix_caching), here for the decoder's input alone and
+without blocks: a system turn is often shorter than one.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from service.model.packed.attention import KeysValues
+from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.segments import num_before_image
+
+Index = NDArray[np.int64]
+K = TypeVar("K")
+V = TypeVar("V")
+
+LEAST_TOKENS = 8
+"""Shorter beginnings are not kept, nor longer ones that save no more than this."""
+MAX_TOKENS = 1024
+"""Of a beginning; prompts are compared so far."""
+NUM_RECENT = 4
+"""Prompts of a tenant that a new one is compared with."""
+NUM_TENANTS = 256
+"""Tenants whose prompts are remembered."""
+NUM_COUNTED = 256
+"""Common beginnings whose times are counted."""
+TIMES = 2
+"""A beginning is kept when it was common so often: by then three prompts or more have had it."""
+
+Key = tuple[str, bytes]
+"""The tenant, and the tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What prompts begin with.
+
+    Attributes:
+        num_tokens: its length.
+        layers: of each layer keys and values, `[num_tokens, 2 · kv_heads, head_dim]`: all keys, then all values.
+    """
+
+    num_tokens: int
+    layers: tuple[torch.Tensor, ...]
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that it takes."""
+        return sum(layer.nbytes for layer in self.layers)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixUse:
+    """What a forward has of the cache, or does for it.
+
+    Attributes:
+        found: the beginning of all prompts of the batch, which need not be computed; None: there is none.
+        num_to_keep: first tokens of the batch's first prompt that are to be kept; 0: none. Never with `found`.
+        key: of those.
+    """
+
+    found: Prefix | None = None
+    num_to_keep: int = 0
+    key: Key = ("", b"")
+
+
+NO_USE = PrefixUse()
+
+
+class PrefixCache:
+    """The beginnings that are kept; the least recently used are given up first.
+
+    Args:
+        max_bytes: of all of them.
+        tenant_share: part of that for one tenant by name.
+
+    Attributes:
+        num_bytes: of those that are kept.
+        num_reused: tokens that did not have to be computed, so far.
+    """
+
+    def __init__(self, max_bytes: int, tenant_share: float = 1.0) -> None:
+        self._max_bytes = max_bytes
+        self._max_tenant_bytes = int(max_bytes * tenant_share)
+        self.num_bytes = self.num_reused = 0
+        self._kept: OrderedDict[Key, Prefix] = OrderedDict()
+        self._recent: OrderedDict[str, deque[Index]] = OrderedDict()
+        self._times: OrderedDict[Key, int] = OrderedDict()
+
+    def look(self, batch: PackedBatch) -> PrefixUse:
+        """The longest kept beginning of all prompts of a batch, or one that is worth keeping now.
+
+        Of several tenants each must have had it kept. A batch without tenants is none of a client.
+        """
+        if not batch.tenants:
+            return NO_USE
+        heads = _heads(batch)
+        found = self._find(heads, list(dict.fromkeys(batch.tenants)))
+        num_found = 0 if found is None else found.num_tokens
+        if num_to_keep := self._learn(batch.tenants[0], heads[0], num_found + LEAST_TOKENS):
+            return PrefixUse(None, num_to_keep, (batch.tenants[0], heads[0][:num_to_keep].tobytes()))
+        self.num_reused += num_found * len(heads)
+        return PrefixUse(found)
+
+    def keep(self, key: Key, prefix: Prefix) -> None:
+        """Keep a beginning, if there is room for it at all."""
+        tenant, _ = key
+        most = self._max_tenant_bytes if tenant else self._max_bytes
+        if prefix.num_bytes > most or key in self._kept:
+            return
+        while self._held(tenant) + prefix.num_bytes > most:
+            self._give_up(next(one for one in self._kept if one[0] == tenant))
+        while self.num_bytes + prefix.num_bytes > self._max_bytes:
+            self._give_up(next(iter(self._kept)))
+        self._kept[key] = prefix
+        self.num_bytes += prefix.num_bytes
+
+    def _held(self, tenant: str) -> int:
+        return sum(one.num_bytes for key, one in self._kept.items() if key[0] == tenant)
+
+    def _give_up(self, key: Key) -> None:
+        self.num_bytes -= self._kept.pop(key).num_bytes
+
+    def _find(self, heads: Sequence[Index], tenants: Sequence[str]) -> Prefix | None:
+        limit, first = min(map(len, heads)), heads[0]
+        for length in sorted({one.num_tokens for one in self._kept.values()}, reverse=True):
+            if length > limit or any(not np.array_equal(one[:length], first[:length]) for one in heads[1:]):
+                continue
+            tokens = first[:length].tobytes()
+            kept = [self._kept.get((tenant, tokens)) for tenant in tenants]
+            if all(kept):
+                for tenant in tenants:
+                    self._kept.move_to_end((tenant, tokens))
+                return kept[0]
+        return None
+
+    def _learn(self, tenant: str, head: Index, least: int) -> int:
+        """Compare a prompt with the tenant's recent ones: the length of a beginning to keep now, or 0."""
+        recent = self._recent.pop(tenant, None) or deque(maxlen=NUM_RECENT)
+        common = {_num_common(head, other) for other in recent}
+        recent.append(head)
+        _put_last(self._recent, tenant, recent, NUM_TENANTS)
+        for length in sorted(common, reverse=True):
+            if length < least:
+                break
+            key = (tenant, head[:length].tobytes())
+            times = self._times.pop(key, 0) + 1
+            _put_last(self._times, key, times, NUM_COUNTED)
+            if times >= TIMES and key not in self._kept:
+                return length
+        return 0
+
+
+class LayerPrefixes:
+    """What one forward has of the cache, or makes for it, layer by layer.
+
+    Args:
+        use: what the cache said.
+        rows: `[num_to_keep]`, the rows that compute the beginning that is to be kept.
+    """
+
+    def __init__(self, use: PrefixUse, rows: torch.Tensor) -> None:
+        self._use = use
+        self._rows = rows
+        self._made: list[torch.Tensor] = []
+        self._found = iter(() if use.found is None else use.found.layers)
+
+    def next(self, own: torch.Tensor) -> KeysValues | None:
+        """Keys and values in front of those of the next layer's rows, `own` `[rows, 2 · kv_heads, head_dim]`."""
+        if self._use.num_to_keep:
+            self._made.append(own.index_select(0, self._rows))
+        if (found := next(self._found, None)) is None:
+            return None
+        keys, values = found.chunk(2, dim=1)
+        return keys, values
+
+    def keep_in(self, cache: PrefixCache) -> None:
+        """Hand what was made to the cache."""
+        if self._made:
+            cache.keep(self._use.key, Prefix(self._use.num_to_keep, tuple(self._made)))
+
+
+def without(batch: PackedBatch, num_tokens: int) -> PackedBatch:
+    """A batch whose prompts lack their first tokens; those that are left keep their positions."""
+    lengths = np.array(batch.segment_lengths)
+    places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    left = np.flatnonzero(places >= num_tokens)
+    return PackedBatch(
+        token_ids=batch.token_ids[left],
+        position_ids=batch.position_ids[:, left],
+        segment_lengths=(lengths - num_tokens).tolist(),
+        visual_index=torch.from_numpy(np.searchsorted(left, batch.visual_index.numpy())),
+        features=batch.features,
+        tenants=batch.tenants,
+    )
+
+
+def _heads(batch: PackedBatch) -> list[Index]:
+    """The first tokens of each prompt that may be kept: text in front of its first image, without its last token."""
+    starts = np.array([0, *accumulate(batch.segment_lengths)])
+    limits = num_before_image(starts, batch.visual_index.numpy())
+    token_ids, lengths = batch.token_ids.numpy(), batch.segment_lengths
+    return [
+        token_ids[start : start + min(limit, length - 1, MAX_TOKENS)]
+        for start, limit, length in zip(starts, limits, lengths, strict=False)
+    ]
+
+
+def _num_common(one: Index, other: Index) -> int:
+    limit = min(len(one), len(other))
+    unequal = np.flatnonzero(one[:limit] != other[:limit])
+    return int(unequal[0]) if len(unequal) else limit
+
+
+def _put_last(store: OrderedDict[K, V], key: K, value: V, most: int) -> None:
+    store[key] = value
+    if len(store) > most:
+        store.popitem(last=False)

@@ -1,0 +1,159 @@
+"""Kept beginnings: the vectors are those without them, and no tenant has anything of another's."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import Qwen3VLModel
+
+from service.model.load import load_stock
+from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.prefix_cache import LEAST_TOKENS, PrefixCache
+from service.model.positions import mrope_positions
+from service.model.qwen3_vl.language import LanguageModel
+
+CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
+TOLERANCE = 2e-6
+PLENTY = 1 << 30
+PAD = 8005
+GRID, NUM_VISUAL = (1, 4, 6), 6
+SYSTEM, LONGER = list(range(100, 115)), [*range(100, 115), *range(300, 340)]
+OTHER = list(range(200, 230))
+
+
+@pytest.fixture(scope="module")
+def model() -> Qwen3VLModel:
+    return load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.float32)
+
+
+@pytest.fixture
+def language(model: Qwen3VLModel) -> LanguageModel:
+    return caching(model, PLENTY)
+
+
+def caching(model: Qwen3VLModel, max_bytes: int) -> LanguageModel:
+    language = LanguageModel(model)
+    language.prefixes = PrefixCache(max_bytes)
+    return language
+
+
+def words(seed: int, num: int = 7) -> list[int]:
+    return np.random.default_rng(seed).integers(1000, 8000, num).tolist()
+
+
+def pack(*prompts: list[int], tenants: tuple[str, ...] | None = None, seed: int = 0) -> PackedBatch:
+    """Prompts as a batch; each run of `PAD` is an image."""
+    ids = torch.tensor([one for prompt in prompts for one in prompt])
+    visual = torch.nonzero(ids == PAD).flatten()
+    places = [[(prompt.index(PAD), GRID)] if PAD in prompt else [] for prompt in prompts]
+    positions = [mrope_positions(len(prompt), place) for prompt, place in zip(prompts, places, strict=True)]
+    features = torch.randn(len(visual), 3 * 128, generator=torch.Generator().manual_seed(seed))
+    return PackedBatch(
+        ids,
+        torch.from_numpy(np.concatenate(positions, axis=1)),
+        [len(prompt) for prompt in prompts],
+        visual,
+        features if len(visual) else None,
+        ("a",) * len(prompts) if tenants is None else tenants,
+    )
+
+
+def check(language: LanguageModel, model: Qwen3VLModel, batch: PackedBatch) -> int:
+    """Compare with a forward that keeps nothing; how many tokens of each prompt came from the cache."""
+    assert language.prefixes is not None
+    before = language.prefixes.num_reused
+    got = language.forward(batch, last_only=True)
+    num_reused = language.prefixes.num_reused - before
+    assert (got - LanguageModel(model).forward(batch, last_only=True)).abs().max() <= TOLERANCE
+    return num_reused // len(batch.segment_lengths)
+
+
+def warm(language: LanguageModel, begins: list[int], tenant: str = "a") -> None:
+    for seed in range(3):
+        language.forward(pack([*begins, *words(seed)], tenants=(tenant,)), last_only=True)
+
+
+def test_a_beginning_is_kept_once_three_prompts_had_it(language: LanguageModel, model: Qwen3VLModel) -> None:
+    found = [check(language, model, pack([*SYSTEM, *words(seed)])) for seed in range(6)]
+    assert found == [0, 0, 0, len(SYSTEM), len(SYSTEM), len(SYSTEM)]
+
+
+def test_vectors_are_the_same_with_images_and_in_batches(language: LanguageModel, model: Qwen3VLModel) -> None:
+    warm(language, SYSTEM)
+    image = [*SYSTEM, 150, *[PAD] * NUM_VISUAL, 151, *words(9)]
+    assert check(language, model, pack(image)) == len(SYSTEM)
+    several = [[*SYSTEM, *words(seed, num)] for seed, num in ((10, 1), (11, 30), (12, 7), (13, 7))]
+    assert check(language, model, pack(image, *several, several[1])) == len(SYSTEM)
+    assert check(language, model, pack(*several, [*OTHER, *words(14)])) == 0  # one begins otherwise
+
+
+def test_a_beginning_ends_before_the_first_image_and_before_the_last_token(
+    language: LanguageModel, model: Qwen3VLModel
+) -> None:
+    images = [pack([*SYSTEM, *[PAD] * NUM_VISUAL, 151, *words(1)], seed=seed) for seed in range(6)]
+    assert [check(language, model, batch) for batch in images] == [0, 0, 0, *[len(SYSTEM)] * 3]
+    assert check(language, model, pack([*SYSTEM, 7])) == len(SYSTEM)
+    assert check(language, model, pack(SYSTEM)) == 0
+
+
+def test_a_longer_beginning_takes_the_place_of_a_shorter(language: LanguageModel, model: Qwen3VLModel) -> None:
+    warm(language, SYSTEM)
+    found = [check(language, model, pack([*LONGER, *words(seed)])) for seed in range(20, 25)]
+    assert found == [len(SYSTEM), len(SYSTEM), 0, len(LONGER), len(LONGER)]  # the third is computed whole, and kept
+    few = [*SYSTEM, *words(30, LEAST_TOKENS - 1)]
+    assert {check(language, model, pack([*few, *words(seed)])) for seed in range(31, 36)} == {len(SYSTEM)}
+
+
+def test_tenants_have_nothing_of_each_other(language: LanguageModel, model: Qwen3VLModel) -> None:
+    warm(language, SYSTEM, "a")
+    prompt, same = [*SYSTEM, *words(40)], [*SYSTEM, *words(41)]
+    assert check(language, model, pack(prompt, tenants=("b",))) == 0
+    assert check(language, model, pack(prompt, same, tenants=("a", "b"))) == 0
+    warm(language, SYSTEM, "b")
+    assert check(language, model, pack(prompt, same, tenants=("a", "b"))) == len(SYSTEM)
+    assert check(language, model, pack(prompt, tenants=())) == 0
+
+
+def test_what_is_kept_is_bounded_and_the_least_recently_used_goes(model: Qwen3VLModel) -> None:
+    language = caching(model, PLENTY)
+    warm(language, OTHER)
+    assert language.prefixes is not None
+    one_bytes = language.prefixes.num_bytes
+    assert one_bytes == sum(one.num_kv_heads for one in language.layers) * 2 * len(OTHER) * 4 * model_head_dim(model)
+    language = caching(model, int(1.6 * one_bytes))
+    assert language.prefixes is not None
+    warm(language, OTHER)
+    warm(language, SYSTEM)  # half as long: both fit
+    assert check(language, model, pack([*OTHER, *words(50)])) == len(OTHER)
+    warm(language, [*reversed(SYSTEM)])
+    assert language.prefixes.num_bytes <= 1.6 * one_bytes
+    assert check(language, model, pack([*SYSTEM, *words(51)])) == 0
+    assert check(language, model, pack([*OTHER, *words(52)])) == len(OTHER)
+
+
+def test_a_tenant_holds_no_more_than_its_share(model: Qwen3VLModel) -> None:
+    language = caching(model, PLENTY)
+    warm(language, SYSTEM)
+    assert language.prefixes is not None
+    one_bytes = language.prefixes.num_bytes
+    language.prefixes = PrefixCache(4 * one_bytes, tenant_share=0.5)
+    warm(language, SYSTEM, "b")
+    for begins in (SYSTEM, [*reversed(SYSTEM)], OTHER[: len(SYSTEM)]):
+        warm(language, begins)
+    assert language.prefixes.num_bytes == 3 * one_bytes
+    assert check(language, model, pack([*SYSTEM, *words(70)])) == 0
+    assert check(language, model, pack([*SYSTEM, *words(71)], tenants=("b",))) == len(SYSTEM)
+
+
+def test_a_beginning_that_is_larger_than_all_may_be_is_not_kept(model: Qwen3VLModel) -> None:
+    language = caching(model, 1000)
+    warm(language, SYSTEM)
+    assert check(language, model, pack([*SYSTEM, *words(60)])) == 0
+    assert language.prefixes is not None
+    assert language.prefixes.num_bytes == 0
+
+
+def model_head_dim(model: Qwen3VLModel) -> int:
+    head_dim: int = model.language_model.layers[0].self_attn.head_dim  # type: ignore[assignment]
+    return head_dim
