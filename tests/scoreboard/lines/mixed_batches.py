@@ -30,8 +30,8 @@ def _forged(engine: OwnEngine, draw: random.Random, more: int) -> Content:
 
 
 def stray_pad(engine: OwnEngine, draw: random.Random) -> Content:
-    """A placeholder that no image stands behind."""
-    content = Content(words(draw))
+    """A placeholder that no image stands behind, in a text or behind an image that has all of its own."""
+    content = draw.choice((Content(words(draw)), _forged(engine, draw, 0)))
     return replace(content, token_ids=[*content.token_ids, engine.config.image_token_id, *words(draw)])
 
 
@@ -80,6 +80,13 @@ LINE = Line(
             file="service/model/packed/attention.py",
             old="    for group in groups:\n        q, k, v",
             new="    for group in (Group(0, 0, len(query), 1, len(query)),):\n        q, k, v",
+            size=100,
+        ),
+        Sabotage(
+            name="placeholders in a text without images pass",
+            file="service/engine/execution/runner.py",
+            old="if not self._pads.isdisjoint(request.token_ids):",
+            new="if False:",
             size=100,
         ),
         Sabotage(
