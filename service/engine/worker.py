@@ -111,7 +111,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     is_multi_vector = start.pooling == MULTI_VECTOR
     answers, codec = known_answers(model), open_codec(start, model)
     use_bfloat16(model, with_decoder=start.weights != "int8")
-    prepack(model)
+    prepack(model, with_decoder=start.weights != "int8")
     check_forward(model, answers, is_multi_vector=is_multi_vector)
     if start.weights == "int8":
         use_int8(model)

@@ -14,6 +14,7 @@ from service.errors import ModelError
 from service.model.embedding_model import EmbeddingModel
 from service.model.linear.bf16_gemm import find_gemm
 from service.model.linear.int8_linear import Int8Linear
+from service.model.linear.linear import give_back
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
@@ -42,13 +43,20 @@ def use_bfloat16(model: EmbeddingModel, *, with_decoder: bool) -> None:
     logger.info("float32 by three products of bfloat16 (AMX): %.0f %% of the matrices' numbers", 100 * share)
 
 
-def prepack(model: EmbeddingModel) -> None:
-    """Bring a text model's matrices into oneDNN's layout where that is faster.
+def prepack(model: EmbeddingModel, *, with_decoder: bool) -> None:
+    """Bring the matrices of a text model or a decoder into oneDNN's layout where that is faster.
 
-    Its stock forward is not needed any more.
+    Args:
+        model: its stock forward is not needed any more.
+        with_decoder: Qwen3-VL's decoder too; `--weights int8` has another way for it.
     """
-    if isinstance(model, TextEncoder) and model.prepack():
-        logger.info("float32 products by oneDNN, over weights in its layout")
+    has_prepacked = (
+        model.prepack()
+        if isinstance(model, TextEncoder) or (with_decoder and isinstance(model, Qwen3VLEmbedding))
+        else False
+    )
+    if has_prepacked:
+        logger.info("%s products by oneDNN, over weights in its layout", str(model.dtype).removeprefix("torch."))
 
 
 def use_int8(model: EmbeddingModel) -> None:
@@ -64,9 +72,7 @@ def use_int8(model: EmbeddingModel) -> None:
         raise ValueError(f"--weights int8 is for float32 on the CPU, not for {model.dtype} on {model.device.type}")
     int8 = LanguageModel(model.stock, make=Int8Linear)
     logger.info("int8 weights: cosine of at least %.4f on known prompts", check_int8(model.language, int8))
-    for module in model.stock.language_model.layers.modules():
-        if isinstance(module, torch.nn.Linear):
-            module.weight = torch.nn.Parameter(module.weight.new_empty(0), requires_grad=False)
+    give_back(model.stock.language_model.layers)
     model.language = int8
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
+from torch.nn.functional import silu
 
 
 class Product(Protocol):
@@ -62,6 +63,26 @@ def as_it_is(linear: Linear) -> Product:
     return linear
 
 
+class GatedProduct(Protocol):
+    """``silu(x W₁ᵀ) · (x W₂ᵀ)`` with fixed weights."""
+
+    def multiply(self, x: torch.Tensor) -> torch.Tensor:
+        """`[rows, inputs]` to `[rows, outputs]`, which may be a part of wider rows."""
+        ...
+
+
+class Gated:
+    """A `GatedProduct`: both products as one, whose outputs stand side by side, then two passes over them."""
+
+    def __init__(self, both: Product) -> None:
+        self._both = both
+
+    def multiply(self, x: torch.Tensor) -> torch.Tensor:
+        """See `GatedProduct`."""
+        gate, up = self._both.write(x, x.new_empty(len(x), self._both.num_outputs)).chunk(2, dim=-1)
+        return silu(gate, inplace=True).mul_(up)
+
+
 def fuse(modules: Sequence[torch.nn.Linear]) -> Linear:
     """Products of the same rows as one: their outputs stand side by side.
 
@@ -72,6 +93,13 @@ def fuse(modules: Sequence[torch.nn.Linear]) -> Linear:
         weight = _side_by_side(modules, "weight")
         bias = _side_by_side(modules, "bias") if modules[0].bias is not None else None
     return Linear(weight, bias)
+
+
+def give_back(module: torch.nn.Module) -> None:
+    """Free the matrices of the linear layers below `module`, whose forward cannot be run any more."""
+    for layer in module.modules():
+        if isinstance(layer, torch.nn.Linear):
+            layer.weight = torch.nn.Parameter(layer.weight.new_empty(0), requires_grad=False)
 
 
 def _side_by_side(modules: Sequence[torch.nn.Linear], name: str) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Matrix products over a float32 weight in oneDNN's own layout, with what follows a product computed inside it.
+"""Matrix products over a weight in oneDNN's own layout, with what follows a product computed inside it.
 
 torch's product brings a weight into the layout of its kernel on every call, and leaves activation and residual to
 passes of their own. Here that is done once, and oneDNN's product fuses both; it is what inductor's freezing makes of a
@@ -20,7 +20,8 @@ from service.model.linear.linear import Linear
 LAYOUT_ROWS: Final = 256
 """Rows that the layout is chosen for; others are as fast in it."""
 
-
+PREPACKED_ROWS: Final = 512
+"""Rows of a block: as fast as more of them, and there is code for few numbers of rows."""
 _LEAST_STEP: Final = 4
 _STEPS_OF_OCTAVE: Final = 4
 
@@ -35,8 +36,14 @@ def filled_rows(num_rows: int) -> int:
     return -(-num_rows // step) * step
 
 
+def filled_blocks(num_rows: int) -> int:
+    """The same for rows that go block by block: the last block is filled."""
+    whole, rest = divmod(num_rows, PREPACKED_ROWS)
+    return whole * PREPACKED_ROWS + (filled_rows(rest) if rest else 0)
+
+
 class PrepackedLinear:
-    """``x Wᵀ + b`` for `x` `[rows, inputs]`, float32. It has a copy of the weight, in another order.
+    """``x Wᵀ + b`` for `x` `[rows, inputs]`, of the weight's dtype. It has a copy of the weight, in another order.
 
     Attributes:
         num_outputs: width of what comes out.
@@ -60,9 +67,38 @@ class PrepackedLinear:
         binary = torch.ops.mkldnn._linear_pointwise.binary
         return cast(torch.Tensor, binary(x, residual, self._weight, self._bias, "add"))
 
+    def project_silu(self, x: torch.Tensor) -> torch.Tensor:
+        """``silu(x Wᵀ + b)``."""
+        return self._multiply(x, "swish", "")
+
+    def project_times(self, x: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+        """``factor · (x Wᵀ + b)``, new memory."""
+        binary = torch.ops.mkldnn._linear_pointwise.binary
+        return cast(torch.Tensor, binary(x, factor, self._weight, self._bias, "mul"))
+
+    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """See `Product`; the copy is a hundredth of the product."""
+        return out.copy_(self.project(x))
+
+    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        return out.copy_(self.project_add(x, out))
+
     def _multiply(self, x: torch.Tensor, function: str, algorithm: str) -> torch.Tensor:
         unary = torch.ops.mkldnn._linear_pointwise.default
         return cast(torch.Tensor, unary(x, self._weight, self._bias, function, [], algorithm))
+
+
+class PrepackedGated:
+    """A `GatedProduct` in two products: the first computes SiLU as it ends, the second multiplies by that."""
+
+    def __init__(self, both: Linear) -> None:
+        half = both.num_outputs // 2
+        self._gate, self._up = PrepackedLinear(both.part(0, half)), PrepackedLinear(both.part(half, 2 * half))
+
+    def multiply(self, x: torch.Tensor) -> torch.Tensor:
+        """See `GatedProduct`."""
+        return self._up.project_times(x, self._gate.project_silu(x))
 
 
 class PrepackedModule(torch.nn.Module):
@@ -82,11 +118,22 @@ class PrepackedModule(torch.nn.Module):
 def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
     """Return whether products in oneDNN's layout are the faster ones: float32 on an x86 processor.
 
-    There torch multiplies by MKL. bfloat16 goes through oneDNN in any case; other processors have not been measured.
+    There torch multiplies by MKL. Other processors have not been measured.
     """
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
     has_onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     return device.type == "cpu" and dtype == torch.float32 and is_x86 and has_onednn
+
+
+def can_prepack_decoder(device: torch.device, dtype: torch.dtype) -> bool:
+    """Return whether a decoder's products are faster so: float32 likewise, and bfloat16.
+
+    In bfloat16 torch multiplies by oneDNN too, but over the weight as it is, and for each number of rows that comes up
+    with code of its own.
+    """
+    if dtype == torch.bfloat16:
+        return can_prepack(device, torch.float32) and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return can_prepack(device, dtype)
 
 
 def prepack_modules(module: torch.nn.Module) -> None:

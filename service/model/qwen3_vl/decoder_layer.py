@@ -8,10 +8,10 @@ cache and needs no new memory.
 from dataclasses import dataclass
 
 import torch
-from torch.nn.functional import silu
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
-from service.model.linear.linear import MakeProduct, Product, fuse
+from service.model.linear.linear import Gated, GatedProduct, MakeProduct, Product, fuse
+from service.model.linear.prepacked_linear import PREPACKED_ROWS, PrepackedGated, PrepackedLinear
 
 BLOCK_ROWS = 1024
 """Rows of a block, about: with 256 the matrix product is 10 % slower, with all at once the fresh pages cost 15 %."""
@@ -52,7 +52,9 @@ class DecoderLayer:
         self.num_heads = attention.q_proj.out_features // self._head_dim
         self.num_kv_heads = attention.k_proj.out_features // self._head_dim
         self._out = make(fuse([attention.o_proj]))
-        self._gate_up = make(fuse([layer.mlp.gate_proj, layer.mlp.up_proj]))
+        gate_up = fuse([layer.mlp.gate_proj, layer.mlp.up_proj])
+        self._is_prepacked = make is PrepackedLinear
+        self._gated: GatedProduct = PrepackedGated(gate_up) if self._is_prepacked else Gated(make(gate_up))
         self._down = make(fuse([layer.mlp.down_proj]))
         before, after = layer.input_layernorm, layer.post_attention_layernorm
         self._attention_norm = (before.weight.detach(), before.variance_epsilon)
@@ -74,7 +76,7 @@ class DecoderLayer:
         """Heads of rows, `[rows, heads, head_dim]`: queries and keys turned by their positions, values as they are."""
         out = states.new_empty(len(states), heads.product.num_outputs)
         by_head = out.view(len(out), -1, self._head_dim)
-        blocks = _blocks(len(states))
+        blocks = _blocks(len(states), is_prepacked=self._is_prepacked)
         memory = torch.empty_like(states[blocks[0]])
         for rows in blocks:
             block = states[rows]
@@ -87,16 +89,13 @@ class DecoderLayer:
     def finish(self, states: torch.Tensor, mixed: torch.Tensor) -> None:
         """Add to `states` what attention mixed, `[rows, heads, head_dim]`, and then what the feed-forward gives."""
         mixed = mixed.flatten(1)
-        blocks = _blocks(len(states))
+        blocks = _blocks(len(states), is_prepacked=self._is_prepacked)
         memory = torch.empty_like(states[blocks[0]])
-        both = states.new_empty(len(memory), self._gate_up.num_outputs)
         for rows in blocks:
             block = states[rows]
             self._out.add(mixed[rows], block)
             normed = rms_norm(block, *self._mlp_norm, memory[: len(block)])
-            gate, up = self._gate_up.write(normed, both[: len(block)]).chunk(2, dim=-1)
-            silu(gate, inplace=True).mul_(up)
-            self._down.add(gate, block)
+            self._down.add(self._gated.multiply(normed), block)
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, epsilon: float, out: torch.Tensor) -> torch.Tensor:
@@ -137,7 +136,10 @@ def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Ten
     return out
 
 
-def _blocks(num_rows: int) -> list[slice]:
-    """Blocks of about equal size, the first the largest: a last one of few rows would cost as much as many."""
-    size = -(-num_rows // max(1, round(num_rows / BLOCK_ROWS)))
+def _blocks(num_rows: int, *, is_prepacked: bool) -> list[slice]:
+    """Blocks of about equal size, the first the largest: a last one of few rows would cost as much as many.
+
+    Prepacked products have code for few numbers of rows: all blocks but the last have one of them.
+    """
+    size = PREPACKED_ROWS if is_prepacked else -(-num_rows // max(1, round(num_rows / BLOCK_ROWS)))
     return [slice(start, min(start + size, num_rows)) for start in range(0, num_rows, size)]

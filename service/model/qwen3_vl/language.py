@@ -8,11 +8,13 @@ from typing import cast
 
 import numpy as np
 import torch
+from torch.nn import functional
 from transformers import Qwen3VLModel
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
 from cenote_kernels import scatter
-from service.model.linear.linear import MakeProduct, as_it_is
+from service.model.linear.linear import MakeProduct, as_it_is, give_back
+from service.model.linear.prepacked_linear import PrepackedLinear, filled_blocks
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import NO_USE, LayerPrefixes, PrefixCache, without
@@ -27,7 +29,7 @@ class Placement:
     Attributes:
         groups: prompts of one length, in attention's order.
         row_of_place: `[num_places]`, on the device; None where rows and places are the same.
-        place_of_row: `[num_rows]`, the place whose result each row takes; None likewise.
+        place_of_row: `[num_rows]`, the place whose result each row takes; None likewise. Filling takes any.
     """
 
     groups: tuple[Group, ...]
@@ -52,7 +54,12 @@ class LanguageModel:
         self.embed_tokens = stock.embed_tokens
         self.device = self.embed_tokens.weight.device
         self.hidden_size = self.embed_tokens.embedding_dim
-        self.layers = [DecoderLayer(layer, make, index == last) for index, layer in enumerate(layers)]
+        self._is_prepacked = make is PrepackedLinear
+        self.layers: list[DecoderLayer] = []
+        for index, layer in enumerate(layers):
+            self.layers.append(DecoderLayer(layer, make, index == last))
+            if self._is_prepacked:
+                give_back(layer)
         self._norm = stock.norm
         self._rotary = stock.rotary_emb
 
@@ -78,7 +85,8 @@ class LanguageModel:
         segments = plan_segments(
             batch.token_ids.numpy(), batch.segment_lengths, batch.visual_index.numpy(), may_share=self.may_share
         )
-        tokens = torch.from_numpy(segments.tokens)
+        num_filling = self._num_filling(len(segments.tokens))
+        tokens = torch.from_numpy(np.pad(segments.tokens, (0, num_filling)))
         states = self.embed_tokens(batch.token_ids[tokens].to(self.device))
         visual_rows, deepstack = torch.as_tensor(segments.row[batch.visual_index.numpy()], device=self.device), []
         if batch.features is not None:
@@ -88,7 +96,7 @@ class LanguageModel:
         placement = Placement(
             segments.groups,
             None if unfold is None else torch.as_tensor(unfold, device=self.device),
-            None if fold is None else torch.as_tensor(fold, device=self.device),
+            None if fold is None else torch.as_tensor(np.pad(fold, (0, num_filling)), device=self.device),
         )
         positions = batch.position_ids[1:, tokens].to(self.device)
         cos, sin = (  # the stock module holds each angle twice
@@ -99,7 +107,8 @@ class LanguageModel:
         last = None
         if last_only:
             places = np.cumsum(batch.segment_lengths)[segments.order] - 1
-            last = torch.as_tensor(segments.row[places], device=self.device)
+            rows = np.pad(segments.row[places], (0, self._num_filling(len(places))))
+            last = torch.as_tensor(rows, device=self.device)
         for index, layer in enumerate(self.layers):
             if last is not None and index == len(self.layers) - 1 and index >= len(deepstack):
                 states, last = _run_last(layer, states, (cos, sin), placement, last, prefixes), None
@@ -114,6 +123,10 @@ class LanguageModel:
         normed = rms_norm(states, self._norm.weight, self._norm.variance_epsilon, torch.empty_like(states))
         order = np.argsort(segments.order) if last_only else segments.row
         return normed[torch.as_tensor(order, device=self.device)]
+
+    def _num_filling(self, num_rows: int) -> int:
+        """Rows behind these that nobody reads, so that there is code for their number."""
+        return filled_blocks(num_rows) - num_rows if self._is_prepacked else 0
 
 
 def _run(
@@ -138,7 +151,7 @@ def _run_last(
     last: torch.Tensor,
     prefixes: LayerPrefixes,
 ) -> torch.Tensor:
-    """The last layer for the rows `last`, `[num_segments, hidden_size]`.
+    """The last layer for the rows `last`, `[len(last), hidden_size]`: one for each prompt, then filling.
 
     A prompt's last token needs the keys and values of all tokens, but queries, projection and feed-forward of itself.
     """
@@ -149,5 +162,6 @@ def _run_last(
     if placement.row_of_place is not None:
         places = places.index_select(0, placement.row_of_place)
     key, value = places.chunk(2, dim=1)
-    layer.finish(few, attend_last(query, key, value, placement.groups, layer.scaling, prefix))
+    mixed = attend_last(query, key, value, placement.groups, layer.scaling, prefix)
+    layer.finish(few, functional.pad(mixed, (0, 0, 0, 0, 0, len(few) - len(mixed))))
     return few

@@ -15,6 +15,7 @@ from cenote_kernels import PoolingMode, pool
 from service.model.embedding_model import Grid, Probe, Tower
 from service.model.linear.bf16_gemm import Gemm
 from service.model.linear.bf16x3_linear import MakeBf16x3, keep_bfloat16
+from service.model.linear.prepacked_linear import PrepackedLinear, can_prepack_decoder
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
@@ -81,6 +82,20 @@ class Qwen3VLEmbedding:
             self.language = LanguageModel(self.stock, make=make)
         self.vision = VisionTower(self.stock, make=make)
         return share
+
+    def prepack(self) -> bool:
+        """Bring the decoder's matrices into oneDNN's layout; the stock decoder may not be run any more.
+
+        Returns:
+            Whether it did: not where `can_prepack_decoder` says no, nor for matrices that are multiplied in parts.
+        """
+        layers = self.stock.language_model.layers
+        is_in_parts = any(weight.dtype != self.dtype for weight in layers.parameters())
+        if is_in_parts or not can_prepack_decoder(self.device, self.dtype):
+            return False
+        del self.language  # it holds the matrices that are about to be given back
+        self.language = LanguageModel(self.stock, make=PrepackedLinear)
+        return True
 
     @property
     def tower(self) -> Tower:

@@ -77,6 +77,6 @@ def serve(folder: Path) -> Served:
     profile = load_profile(folder)
     tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)
     model = load_model(profile.architecture, folder, torch.device("cpu"), torch.float32, profile.pooling)
-    prepack(model)
+    prepack(model, with_decoder=True)
     runner = ModelRunner(model, memoryview(b""))
     return Served(folder, profile, tokenizer, PromptBuilder(profile, tokenizer), runner, reference(folder))

@@ -7,10 +7,12 @@ from transformers import Qwen3VLModel
 
 from service.checkpoint.hub import CHECKPOINT
 from service.engine.startup import weight_formats
-from service.engine.startup.weight_formats import _known_prompts, check_int8, use_int8
+from service.engine.startup.self_check import check_forward, known_answers
+from service.engine.startup.weight_formats import _known_prompts, check_int8, prepack, use_int8
 from service.errors import ModelError
 from service.model.linear.int8_linear import GREATEST_IN_16_BITS, Int8Linear, exact_row_integer
 from service.model.linear.linear import Linear
+from service.model.linear.prepacked_linear import can_prepack_decoder
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.language import LanguageModel
@@ -43,6 +45,21 @@ def test_the_float32_matrices_are_given_back(model: Qwen3VLModel) -> None:
     in_int8(model)
     layers = model.language_model.layers
     assert not sum(module.weight.numel() for module in layers.modules() if isinstance(module, torch.nn.Linear))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_prepacked_model_passes_the_check_without_its_stock_decoder(dtype: torch.dtype) -> None:
+    if not can_prepack_decoder(CPU, dtype):
+        pytest.skip("not used on this processor")
+    model = Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, dtype))
+    answers, language = known_answers(model), model.language
+    prepack(model, with_decoder=False)
+    assert model.language is language
+    prepack(model, with_decoder=True)
+    assert model.language is not language
+    layers = model.stock.language_model.layers
+    assert not sum(module.weight.numel() for module in layers.modules() if isinstance(module, torch.nn.Linear))
+    check_forward(model, answers)
 
 
 def test_a_start_ends_where_vectors_bend(model: Qwen3VLModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,11 @@ from torch.nn import functional
 
 from service.model.linear.linear import Linear
 from service.model.linear.prepacked_linear import (
+    PrepackedGated,
     PrepackedLinear,
     PrepackedModule,
     can_prepack,
+    can_prepack_decoder,
     filled_rows,
     prepack_modules,
 )
@@ -33,6 +35,24 @@ def test_products_are_torchs(num_rows: int, num_inputs: int, num_outputs: int, h
     assert (product.project(x) - want).abs().max() <= TOLERANCE
     assert (product.project_gelu(x) - functional.gelu(want)).abs().max() <= TOLERANCE
     assert (product.project_add(x, residual) - want - residual).abs().max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("num_rows", [1, 12, 512])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@torch.inference_mode()
+def test_a_decoders_products_are_torchs(num_rows: int, dtype: torch.dtype) -> None:
+    if not can_prepack_decoder(CPU, dtype):
+        pytest.skip("no oneDNN for bfloat16 on this processor")
+    torch.manual_seed(num_rows)
+    both = Linear((torch.randn(2 * 48, 64) / 8).to(dtype))
+    x, residual = torch.randn(num_rows, 64).to(dtype), torch.randn(num_rows, 96).to(dtype)
+    product, want = PrepackedLinear(both), functional.linear(x.double(), both.weight.double())
+    wide = {"atol": TOLERANCE, "rtol": TOLERANCE if dtype == torch.float32 else 2**-8}
+    torch.testing.assert_close(product.write(x, torch.empty_like(residual)).double(), want, **wide)
+    torch.testing.assert_close(product.add(x, residual.clone()).double(), residual.double() + want, **wide)
+    gate, up = want.chunk(2, dim=-1)
+    twice = wide | {"rtol": 2 * wide["rtol"]}  # the gate is rounded before it is multiplied
+    torch.testing.assert_close(PrepackedGated(both).multiply(x).double(), functional.silu(gate) * up, **twice)
 
 
 @torch.inference_mode()
