@@ -37,6 +37,11 @@ def text_body(texts: Sequence[str], encoding_format: str = "base64") -> dict[str
     return {"input": list(texts), "encoding_format": encoding_format}
 
 
+def instructed_text_body(text: str, instruction: str | None) -> dict[str, Any]:
+    """A request for the vector of a text under an instruction; None: the model's own."""
+    return text_body([text]) | ({} if instruction is None else {"instruction": instruction})
+
+
 def image_body(images: Sequence[str]) -> dict[str, Any]:
     """A request for the vectors of images, given as data URIs."""
     inputs = [{"content": [_image_part(url)]} for url in images]

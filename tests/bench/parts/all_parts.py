@@ -11,6 +11,7 @@ from tests.bench.parts import (
     image_size,
     instructions,
     minilm,
+    prefixes,
     short,
     small_tower,
     text,
@@ -24,7 +25,7 @@ from tests.bench.parts.part import Part
 PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (
-        text, short, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers, cpu, fronts,
-        minilm, batch_size, concurrency, image_size, hit_rate,
+        text, short, prefixes, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers, cpu,
+        fronts, minilm, batch_size, concurrency, image_size, hit_rate,
     )
 }  # fmt: skip
