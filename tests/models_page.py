@@ -49,6 +49,11 @@ and every `input_type` means the same. Images are resized and cropped as the che
 says, bit for bit like transformers' PIL processors. The encoder cache keeps the final vector, so a repeated image costs
 no forward; `/v1/image_embeds` gives and takes it.""",
     ),
+    "reranker": (
+        "Rerankers",
+        """A reranker scores pairs of a query and a document: its vector is one number, the logit. Names and files tell
+it from the embedder of the same architecture; `--family` chooses where they do not.""",
+    ),
 }
 REFUSED = """
 ## Checkpoints that are refused

@@ -55,9 +55,9 @@ class ServedModel:
 
     @property
     def alias(self) -> str:
-        """A lower-case name that contains `embed`: some clients list no model without it."""
-        base = self.name.rpartition("/")[2].lower()
-        return base if "embed" in base else f"{base}-embed"
+        """A lower-case name that contains `embed`, or a reranker's `rerank`: some clients list no model without it."""
+        base, word = self.name.rpartition("/")[2].lower(), "embed" if self.profile.scoring is None else "rerank"
+        return base if word in base else f"{base}-{word}"
 
     @cached_property
     def names(self) -> list[str]:
@@ -108,7 +108,8 @@ class ServedModel:
     def input_types(self) -> dict[str, str]:
         """Instruction by name, for every name that `input_type` may have."""
         own = self.profile.input_types
-        return {**own, **{name: own[same] for name, same in SAME_INPUT_TYPES.items() if name not in own}}
+        same = {name: own[ours] for name, ours in SAME_INPUT_TYPES.items() if ours in own and name not in own}
+        return {**own, **same}
 
     def instruction_of(self, input_type: str | None) -> str | None:
         """The instruction that a request names; None when it names none.

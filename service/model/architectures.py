@@ -7,6 +7,7 @@ import torch
 from cenote_kernels import PoolingMode
 from service.model.embedding_model import EmbeddingModel
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from service.model.reranker.qwen3_vl_reranker import Qwen3VLReranker
 from service.model.stock.colqwen2 import ColQwen2
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
@@ -25,6 +26,8 @@ def load_model(
     match architecture.split(":"):
         case ["qwen3_vl"]:
             return Qwen3VLEmbedding.load(folder, device, dtype, pooling)
+        case ["qwen3_vl_reranker"]:
+            return Qwen3VLReranker.load(folder, device, dtype, pooling)
         case ["text_encoder", *model_class]:
             return TextEncoder.load(folder, device, dtype, pooling, *model_class)
         case ["two_tower"]:

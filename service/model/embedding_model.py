@@ -59,7 +59,7 @@ class EmbeddingModel(Protocol):
     `architectures.load_model` binds it: from the architecture of a profile to the class that loads the checkpoint.
 
     Attributes:
-        hidden_size: numbers of a raw vector.
+        hidden_size: numbers of a raw vector: 1 of a reranker, the logit of a pair.
         num_parameters: of all weights.
         device: where it runs.
         dtype: of its weights and features.

@@ -6,7 +6,6 @@ Knows no model family (the profile's layout does) and no route.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from service.errors import InputError, ModelError
@@ -14,6 +13,7 @@ from service.prompt.conversation import Conversation
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
+from service.prompt.prompt_buffer import PromptBuffer
 from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.text_frame import TextFrame, frame_pieces
 from service.prompt.tokenizer.check import check_tokenizer
@@ -29,30 +29,9 @@ OPEN_AND_CLOSED = (
     "`add_generation_prompt` and `continue_final_message` are both true; at most one may be: the first opens a new "
     "turn, the second leaves the last one open."
 )
-
 COMPOSED_BYTES = 12
 """What one character can come to at most once it is composed: three times its four bytes (Unicode annex 15). Text has a
 token for each byte at most."""
-
-
-@dataclass(slots=True)
-class PromptBuffer:
-    """A prompt under construction: ids and placeholders so far, and the run of ids that may be cut."""
-
-    token_ids: list[int] = field(default_factory=list)
-    placeholders: list[Placeholder] = field(default_factory=list)
-    cuttable: range = range(0)
-    """Which token ids truncation may remove."""
-    truncated: bool = False
-
-    def cut(self, num_tokens: int, side: Side) -> None:
-        """Remove so many tokens from one end of the cuttable run; later images move left."""
-        start = self.cuttable.stop - num_tokens if side == "right" else self.cuttable.start
-        del self.token_ids[start : start + num_tokens]
-        self.placeholders = [
-            replace(p, offset=p.offset - num_tokens) if p.offset >= self.cuttable.stop else p for p in self.placeholders
-        ]
-        self.truncated = True
 
 
 class PromptBuilder:
@@ -82,12 +61,12 @@ class PromptBuilder:
     ) -> Prompt:
         """Render, tokenize and, if asked, shorten one conversation.
 
-        Only text of the last user turn is cut; template, instruction, placeholders and the end token stay. Of a text
-        that cannot fit, characters are cut before tokenizing, so that cost is bounded by the limit and not by the
-        text: as many are kept as `limit` tokens can cover at most, and the template's own tokens (nine at least) are
-        the margin. The ids that are left equal those of cutting after tokenizing, unless one unbroken run of letters,
-        signs or white space reaches from the kept tokens through that whole margin, nine of the longest tokens and
-        more: byte-pair merges inside such a run may depend on all of it.
+        Only text of the last user turn or of a pair is cut; template, instruction, placeholders and the end token stay.
+        Of a text that cannot fit, characters are cut before tokenizing, so that cost is bounded by the limit and not by
+        the text: as many are kept as `limit` tokens can cover at most, and the template's own tokens (nine at least)
+        are the margin. The ids that are left equal those of cutting after tokenizing, unless one unbroken run of
+        letters, signs or white space reaches from the kept tokens through that whole margin, nine of the longest tokens
+        and more: byte-pair merges inside such a run may depend on all of it.
 
         Returns:
             The prompt, at most min(`truncation.max_tokens`, profile's maximum) tokens; the profile's padding comes on
@@ -95,7 +74,7 @@ class PromptBuilder:
 
         Raises:
             InputError: `empty_input`, `conflicting_input`, `context_length_exceeded`, or `invalid_request` for a media
-                token in a client's text under `strict_reference`.
+                token in a client's text under `strict_reference`, or a side that this model's texts are not cut at.
             ModelError: placeholders and their tokens disagree, which would be a bug.
 
         Source: docs/notes/qwen3-vl-embedding.md.
@@ -123,7 +102,7 @@ class PromptBuilder:
             self._refuse_hopeless(pieces, has_ends, budget)
         buffer = self._tokenize(pieces, has_ends, budget)
         if len(buffer.token_ids) > limit:
-            _truncate(buffer, budget)
+            buffer.truncate(budget, self._profile.cutting)
         if self._profile.padding is not None and is_text:
             buffer.token_ids = self._profile.padding.fill(buffer.token_ids)
         if not buffer.token_ids:
@@ -208,7 +187,7 @@ class PromptBuilder:
         fixed = [_fixed(piece) for piece in pieces]
         if sum(len(piece.text) for piece in fixed if isinstance(piece, TextPiece)) > MAX_REPEATED_CHARS:
             return None
-        counted = _fixed_part(self._tokenize(fixed, has_ends, budget))
+        counted = self._tokenize(fixed, has_ends, budget).fixed()
         return counted if counted.num_tokens > budget.limit else None
 
     def _least_tokens(self, piece: Piece, enough: int) -> int:
@@ -239,7 +218,7 @@ class PromptBuilder:
                 piece.text, piece.user_start, parse_special=self._strict
             )
             start = len(buffer.token_ids) + num_header_tokens
-            buffer.cuttable = range(start, start + len(token_ids) - num_header_tokens)
+            buffer.cuttable.append(range(start, start + len(token_ids) - num_header_tokens))
         else:  # the template's own words, and instructions, which most requests have in common
             repeats = len(piece.text) <= MAX_REPEATED_CHARS
             token_ids = self._repeated(piece.text) if repeats else self._token_ids(piece.text)
@@ -275,18 +254,3 @@ def _fixed(piece: Piece) -> Piece:
     if not isinstance(piece, TextPiece) or not piece.cuttable:
         return piece
     return piece._replace(text=piece.text[: piece.user_start or 0])
-
-
-def _truncate(buffer: PromptBuffer, budget: Budget) -> None:
-    num_tokens, side = len(buffer.token_ids), budget.truncation.side
-    num_excess = num_tokens - budget.limit
-    if num_excess > len(buffer.cuttable):
-        budget.refuse(num_tokens, _fixed_part(buffer))
-    if side is None:
-        budget.refuse(num_tokens)
-    buffer.cut(num_excess, side)
-
-
-def _fixed_part(buffer: PromptBuffer) -> Fixed:
-    num_images = sum(placeholder.length for placeholder in buffer.placeholders)
-    return Fixed(len(buffer.token_ids) - len(buffer.cuttable) - num_images, num_images)

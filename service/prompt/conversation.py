@@ -25,6 +25,7 @@ class Turn:
         images: the images, in the order written.
         text: all texts of the turn, joined with nothing between.
         videos: the videos, in the order written.
+        is_empty: no part was given, not even an empty text; a pair's side then is the reranker's word for nothing.
 
     Source: docs/notes/qwen3-vl-embedding.md: all videos, then all images, then all texts.
     """
@@ -33,6 +34,7 @@ class Turn:
     images: tuple[MediaItem, ...] = ()
     text: str = ""
     videos: tuple[Video, ...] = ()
+    is_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99
 
 
 def known_answers(model: EmbeddingModel) -> list[NDArray[np.float32]]:
-    """The unit vectors of the model's probes by the stock module's own forward, one by one."""
-    return [normalize(model.stock_vector(probe).float(), dim=-1).cpu().numpy() for probe in model.probes()]
+    """The unit vectors of the model's probes by the stock module's own forward, one by one; a reranker's logits."""
+    raw = [model.stock_vector(probe).float() for probe in model.probes()]
+    return [(one if model.hidden_size == 1 else normalize(one, dim=-1)).cpu().numpy() for one in raw]
 
 
 def check_forward(
@@ -45,16 +46,24 @@ def check_forward(
     raw = torch.cat([runner.embed(waiting), runner.embed(waiting[:1])])
     rows = runner.finish(raw, [one.request for one in (*waiting, waiting[0])])
     stock = known_answers(model) if answers is None else answers
-    for row, want in zip(rows, [*stock, stock[0]], strict=True):
+    ours: list[NDArray[np.float32]] = []
+    for row, want in zip(rows, wanted := [*stock, stock[0]], strict=True):
         if row is None:
             raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
-        ours = np.frombuffer(row["float32"], np.float32).reshape(want.shape)
-        cosine = float((ours * want).sum(-1).min())
-        least = MIN_COSINE[model.dtype]
-        if not cosine >= least:
-            raise ModelError(
-                "internal_error", f"the known-answer check gave cosine {cosine:.7f}, at least {least} is due"
-            )
+        ours.append(np.frombuffer(row["float32"], np.float32).reshape(want.shape))
+    cosine, least = _least_cosine(ours, wanted, are_scores=model.hidden_size == 1), MIN_COSINE[model.dtype]
+    if not cosine >= least:
+        raise ModelError("internal_error", f"the known-answer check gave cosine {cosine:.7f}, at least {least} is due")
+
+
+def _least_cosine(
+    ours: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float32]], *, are_scores: bool
+) -> float:
+    """The least cosine of two unit vectors that belong together; scores are one vector, of all probes."""
+    if not are_scores:
+        return min(float((one * want).sum(-1).min()) for one, want in zip(ours, wanted, strict=True))
+    got, want = np.concatenate(ours), np.concatenate(wanted)
+    return float(got @ want / (np.linalg.norm(got) * np.linalg.norm(want)))
 
 
 def _bytes(probe: Probe) -> bytes:
@@ -65,7 +74,7 @@ def _bytes(probe: Probe) -> bytes:
 
 def _waiting(runner: ModelRunner, probes: Sequence[Probe]) -> list[Waiting[torch.Tensor]]:
     """The probes as requests, images encoded, their slots one behind the other."""
-    output, start = OutputSpec(dimensions=runner.hidden), 0
+    output, start = OutputSpec(dimensions=runner.hidden, normalize=runner.hidden > 1), 0
     waiting: list[Waiting[torch.Tensor]] = []
     for id_, probe in enumerate(probes):
         slot = PixelSlot(start, len(_bytes(probe)))

@@ -12,7 +12,7 @@ from service.front.served_model import ServedModel
 from service.front.serving.from_settings import reading_rule, video_rule
 from service.ipc.messages import Ready
 from service.media.key import AUDIO_VERSION, PREPROCESSING_VERSION
-from service.prompt.conversation import Conversation, Turn
+from service.prompt.conversation import Conversation
 from service.prompt.truncation import Truncation
 from service.settings import Settings
 
@@ -43,5 +43,5 @@ def _prompts(model: ServedModel) -> list[list[int]]:
     """A known text as tokens, bare and under an instruction: what no file says, the family's template, shows there."""
     instructions = (None, "Tell models apart.") if model.profile.takes_instructions else (None,)
     unbounded = Truncation(model.profile.max_tokens)
-    conversations = (Conversation(one, (Turn("user", (), TEXT),)) for one in instructions)
+    conversations = (Conversation(one, model.profile.turns_about(TEXT)) for one in instructions)
     return [model.builder.build(one, unbounded).token_ids for one in conversations]

@@ -46,7 +46,7 @@ def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
     if images is None:
         return FeatureRule(hidden=model.profile.dimensions, width=0, origin=origin, is_accepted=False)
     return FeatureRule(
-        hidden=model.profile.dimensions,
+        hidden=images.feature_width // images.num_levels,
         width=images.feature_width,
         origin=origin,
         is_accepted=is_accepted,

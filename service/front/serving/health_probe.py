@@ -21,11 +21,13 @@ from service.media.audio.samples import Audio
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
 from service.media.key import file_digest
-from service.prompt.conversation import Conversation, Turn
+from service.prompt.conversation import Conversation
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
 
 MIN_COSINE = 0.999
+MAX_DIFFERENCE = 0.02
+"""Of logits, relative to 1 and more: an engine in bfloat16 adds up in another order where another batch runs."""
 SIDE_PIXELS = 64
 RATE_HZ = 16_000
 
@@ -50,7 +52,8 @@ class HealthProbe:
             ModelError: the answer is not the first one.
             ServiceError: there was no answer.
         """
-        output = OutputSpec(dimensions=self._model.profile.dimensions)
+        scores = self._model.profile.scoring is not None
+        output = OutputSpec(dimensions=self._model.profile.dimensions, normalize=not scores)
         prompts = await asyncio.to_thread(self._prompts)
         self._engine.check_open(is_probe=True)
         async with asyncio.timeout(self._timeout_s):
@@ -59,20 +62,32 @@ class HealthProbe:
         answer = np.concatenate([row.reshape(-1, output.dimensions) for row in rows])
         if self._first is None:
             self._first = answer
-        cosine = float((answer * self._first).sum(axis=1).min())
+        if scores:
+            self._check_scores(answer, self._first)
+        else:
+            self._check_vectors(answer, self._first)
+
+    def _check_vectors(self, answer: np.ndarray, first: np.ndarray) -> None:
+        cosine = float((answer * first).sum(axis=1).min())
         if not cosine >= MIN_COSINE:
             raise ModelError("internal_error", f"the known-answer embedding has cosine {cosine:.6f} to the first one")
+
+    def _check_scores(self, answer: np.ndarray, first: np.ndarray) -> None:
+        difference = float((np.abs(answer - first) / (1 + np.abs(first))).max())
+        if not difference <= MAX_DIFFERENCE:
+            raise ModelError("internal_error", f"the known-answer score is {difference:.6f} off the first one")
 
     def _prompts(self) -> list[Prompt]:
         rule, text = self._model.pixel_rule, "Is this the image it was?"
         images = () if rule is None else (open_image(_image(), DecodeLimits(), rule),)
-        turns = [Turn("user", images, text)]
-        if images and not self._model.profile.mixes:
-            turns = [Turn("user", (), text), Turn("user", images)]
-        if self._takes_audio and self._model.profile.audios is not None:
-            turns.append(Turn("user", (Audio.of(_audio(), self._model.profile.audios.rule),)))
-        unbounded = Truncation(self._model.profile.max_tokens)
-        return [self._model.builder.build(Conversation(None, (turn,)), unbounded) for turn in turns]
+        profile = self._model.profile
+        prompts = [profile.turns_about(text, images)]
+        if images and not profile.mixes:
+            prompts = [profile.turns_about(text), profile.turns_about(images=images)]
+        if self._takes_audio and profile.audios is not None:
+            prompts.append(profile.turns_about(images=(Audio.of(_audio(), profile.audios.rule),)))
+        unbounded = Truncation(profile.max_tokens)
+        return [self._model.builder.build(Conversation(None, turns), unbounded) for turns in prompts]
 
 
 def _image() -> bytes:

@@ -49,10 +49,11 @@ def make_profile(files: CheckpointFiles) -> Profile:
     dimensions = positive(text, "hidden_size")
     matryoshka = files.matryoshka(dimensions)
     tokens = special_tokens(files, {})
-    pixel_rule = _pixel_rule(files.config)
+    pixel_rule, num_levels = _pixel_rule(files.config), 1 + _num_deepstack(vision)
     images = ImageProfile(
         pixel_rule=pixel_rule,
-        feature_width=dimensions * (1 + _num_deepstack(vision)),
+        feature_width=dimensions * num_levels,
+        num_levels=num_levels,
         image_pad=tokens.image_pad,
         video_pad=tokens.video_pad,
         video_rule=_video_rule(pixel_rule),

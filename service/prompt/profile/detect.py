@@ -12,7 +12,11 @@ from service.prompt.families import FAMILIES
 from service.prompt.profile.family import Family
 from service.prompt.profile.profile import Profile
 
-TYPES = {name: family.about for family in FAMILIES.values() for name in family.model_types}
+TYPES = {
+    name: "; ".join(family.about for family in FAMILIES.values() if name in family.model_types)
+    for family in FAMILIES.values()
+    for name in family.model_types
+}
 """model_type of config.json to which models these are."""
 
 

@@ -10,10 +10,11 @@ from typing import Literal
 from service.checkpoint.sentence_files import Pooling
 from service.media.audio.audio_file import AudioRule
 from service.media.image.read_options import Background
-from service.media.item import MediaKind
+from service.media.item import MediaItem, MediaKind
 from service.media.resize.image_rule import ImageRule
 from service.media.video.video_rule import VideoRule
-from service.prompt.conversation import Conversation
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.cutting import Cutting, cut_text
 from service.prompt.templates.piece import Piece
 
 Modality = Literal["text", "image", "video", "audio"]
@@ -42,7 +43,9 @@ class ImageProfile:
     background: Background | None = None
     """The color under transparent pixels, where neither request nor server says; None: see `ImageReadOptions`."""
     feature_width: int
-    """Numbers of one visual token's features: hidden size · (1 + deepstack layers)."""
+    """Numbers of one visual token's features: hidden size · `num_levels`."""
+    num_levels: int = 1
+    """1 + deepstack layers."""
     image_pad: int
     """One per visual token of an image; its embedding is replaced by the vision tower's output."""
     video_pad: int
@@ -129,11 +132,19 @@ class Profile:
     """Make texts lower case before they are tokenized."""
     padding: Padding | None = None
     """Padding of texts; None: no padding."""
+    cutting: Cutting = cut_text
+    """Which tokens of a prompt that is too long give way, where a request allows that."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
     scoring: Scoring | None = None
     """None: an embedder. A reranker takes pairs (`conversation.Role`), and its vector is one number, the logit: it has
     `dimensions=1` and `normalize=False`, and so have the `OutputSpec`s of its requests, in float32 alone."""
+
+    def turns_about(self, text: str = "", images: tuple[MediaItem, ...] = ()) -> tuple[Turn, ...]:
+        """The turns of a prompt with one text or image, as the checks at start have them; of a reranker a pair."""
+        if self.scoring is None:
+            return (Turn("user", images, text),)
+        return (Turn("query", (), text), Turn("document", images, text))
 
     @property
     def pads(self) -> dict[MediaKind, int]:

@@ -6,7 +6,7 @@ Knows no request. What it refuses would otherwise show as wrong vectors without 
 from collections.abc import Callable
 
 from service.checkpoint.errors import UnsupportedModelError
-from service.prompt.conversation import Conversation, Turn
+from service.prompt.conversation import Conversation
 from service.prompt.profile.profile import Profile
 from service.prompt.templates.piece import ImagePiece, Piece, TokenPiece
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
@@ -30,7 +30,7 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
         if name is None or not set(specials).isdisjoint(tokenizer.encode(name).ids):
             raise UnsupportedModelError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
     for text in _PROBES:
-        probe = Conversation(None, (Turn("user", (), text),))
+        probe = Conversation(None, profile.turns_about(text))
         rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
         rendered_ids = tokenizer.encode_rendered(rendered)
         expected = profile.padding.fill(rendered_ids) if profile.padding else rendered_ids

@@ -128,9 +128,9 @@ LINE = Line(
         ),
         Sabotage(
             name="cut texts keep one token too many",
-            file="service/prompt/build.py",
-            old="buffer.cut(num_excess, side)",
-            new="buffer.cut(num_excess - 1, side)",
+            file="service/prompt/prompt_buffer.py",
+            old="gone = set(removed)",
+            new="gone = set(removed[1:])",
             size=200,
         ),
     ),

@@ -1,0 +1,1 @@
+"""Rerankers: models whose vector is one number, the logit of a pair's relevance."""

@@ -1,0 +1,82 @@
+"""Which tokens of a prompt give way where it is too long.
+
+In: its ids, and the runs of ids that are texts of the client. Out: places of ids, ascending; fewer than asked for where
+no more may go. Knows no tokenizer and no template.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from service.errors import InputError
+from service.prompt.truncation import Side
+
+Cutting = Callable[[Sequence[int], Sequence[range], int, Side], Sequence[int]]
+"""Ids of a prompt, its texts' runs, how many have to go and from which side; to the places of those that go."""
+
+NO_LEFT = "Pairs of this model are cut at the right only, where the document ends; the query stands on the left."
+
+
+def cut_text(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
+    """Of the only text: its end, or its beginning."""
+    if not texts:
+        return ()
+    (text,) = texts
+    num = min(num_excess, len(text))
+    return text[len(text) - num :] if side == "right" else text[:num]
+
+
+def cut_longest(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
+    """Of two texts: the longer one gives way, then both come to a half, an odd token to the longer.
+
+    Source: tokenizers 0.22 `truncate_encodings`, `LongestFirst`.
+    """
+    first, second = texts
+    room = len(first) + len(second) - num_excess
+    if room < 0:
+        return ()
+    short = min(len(first), len(second), room // 2)
+    kept = (room - short, short) if len(first) > len(second) else (short, room - short)
+    return [
+        place
+        for text, num_kept in zip(texts, kept, strict=True)
+        for place in cut_text(token_ids, [text], len(text) - num_kept, side)
+    ]
+
+
+def cut_pair(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
+    """Of query and document in one text: the end.
+
+    Raises:
+        InputError: `invalid_request` for the left side. The caller adds the field.
+
+    Source: Qwen3-Reranker's model card, `process_inputs`.
+    """
+    if side == "left":
+        raise InputError("invalid_request", NO_LEFT)
+    return cut_text(token_ids, texts, num_excess, side)
+
+
+@dataclass(frozen=True, slots=True)
+class CutTail:
+    """From the first text on everything may go but special tokens and the last ones, from the end.
+
+    Attributes:
+        specials: ids that stay.
+        num_last: ids at the end that stay.
+
+    Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `Qwen3VLReranker.truncate_tokens_optimized`.
+    """
+
+    specials: frozenset[int]
+    num_last: int
+
+    def __call__(self, token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
+        """The last `num_excess` that are no special tokens.
+
+        Raises:
+            InputError: `invalid_request` for the left side. The caller adds the field.
+        """
+        if side == "left":
+            raise InputError("invalid_request", NO_LEFT)
+        places = range(texts[0].start, len(token_ids) - self.num_last)
+        return [place for place in places if token_ids[place] not in self.specials][-num_excess:]
