@@ -42,12 +42,12 @@ class Usage(Answer, frozen=True, kw_only=True):
     prompt_tokens: Annotated[
         Count, Meta(description="Tokens that the model read: text, template and images.", examples=[26])
     ]
-    total_tokens: Annotated[Count, Meta(description="The same number; embeddings generate no tokens.", examples=[26])]
+    total_tokens: Annotated[Count, Meta(description="The same number; no tokens are generated.", examples=[26])]
     prompt_tokens_details: Annotated[
         PromptTokensDetails, Meta(description="`prompt_tokens` by modality, and the cached part.")
     ]
     num_inputs: Annotated[
-        Count, Meta(description="Items of the request: the number of entries in `data`.", examples=[1])
+        Count, Meta(description="Items of the request: of one for scores, its documents or pairs.", examples=[1])
     ]
     image_tokens: Annotated[
         Count, Meta(description="Tokens of images and videos, a part of `prompt_tokens`.", examples=[4])

@@ -30,6 +30,8 @@ from service.http.routes.health import get_metrics, livez, readyz
 from service.http.routes.image_embeds import create_image_embeds
 from service.http.routes.models import get_model, list_models
 from service.http.routes.playground import get_playground, get_playground_file
+from service.http.routes.rerank import rerank, rerank_v1, rerank_v2
+from service.http.routes.score import score
 from service.http.routes.tokenize import detokenize, tokenize
 from service.http.stream.route import create_embedding_stream
 from service.settings import Settings
@@ -40,6 +42,10 @@ ROUTE_HANDLERS = [
     embed,
     create_image_embeds,
     embed_v1,
+    rerank_v1,
+    rerank_v2,
+    rerank,
+    score,
     tokenize,
     detokenize,
     tokenize_text,

@@ -26,6 +26,7 @@ GENERATED = {
 RUN = {
     "README.md": "tests/journey/test_pages.py",
     "docs/api.md": "tests/journey/test_pages.py",
+    "docs/rerank.md": "tests/journey/test_pages.py",
     "docs/tenants.md": "tests/journey/test_pages.py",
     "docs/observability.md": "tests/journey/test_pages.py",
     "docs/ingest.md": "tests/journey/test_pages.py",

@@ -12,8 +12,11 @@ Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
 Modality = Literal["text", "image", "video", "audio"]
 """Kind of content that an item may hold."""
 
-CohereEndpoint = Literal["embed"]
+CohereEndpoint = Literal["embed", "rerank"]
 """An endpoint of Cohere's API that a model serves."""
+
+ScoreKind = Literal["cosine", "max_sim", "sigmoid", "logit"]
+"""What a model's scores are: see `scoring` of its card."""
 
 InputTypes = dict[str, str]
 """Instruction by name, for `input_type`."""
@@ -49,7 +52,7 @@ class ModelCard(Answer, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="The same as `id`, under Cohere's name.", examples=["builtin"])]
     endpoints: Annotated[
         list[CohereEndpoint],
-        Meta(description="What Cohere's client may ask of the model.", examples=[["embed"]]),
+        Meta(description="What Cohere's client may ask of the model.", examples=[["embed", "rerank"]]),
     ]
     context_length: Annotated[int, Meta(description="The same as `max_tokens`, under Cohere's name.", examples=[8192])]
     root: Annotated[
@@ -63,6 +66,16 @@ class ModelCard(Answer, frozen=True, kw_only=True):
         str | None, Meta(description="Commit of the weights; null for a local folder without one.", examples=[None])
     ]
     fingerprint: Fingerprint
+    scoring: Annotated[
+        ScoreKind,
+        Meta(
+            description="What the scores of `/v1/rerank`, `/v2/rerank`, `/rerank` and `/score` are. `cosine`: of the "
+            "two vectors. `max_sim`: the sum, over the query's vectors, of the largest product with a vector of the "
+            "document. `sigmoid` and `logit`: of a reranker, which reads both together and gives no vectors; `sigmoid` "
+            "is between 0 and 1, of the logit that `raw_scores` asks for.",
+            examples=["cosine"],
+        ),
+    ]
     pooling: Annotated[
         Pooling,
         Meta(
@@ -150,7 +163,13 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[768],
         ),
     ]
-    max_inputs: Annotated[int, Meta(description="Most inputs of one request for vectors or tokens.", examples=[2048])]
+    max_inputs: Annotated[
+        int,
+        Meta(
+            description="Most inputs of one request for vectors or tokens, and most documents of one for scores.",
+            examples=[2048],
+        ),
+    ]
     max_parts_per_input: Annotated[
         int, Meta(description="Most content parts of one message or one item of `inputs`.", examples=[32])
     ]

@@ -33,7 +33,9 @@ _GOT = {
     "object": "an object",
     "null": "null",
 }
-_SOURCES = ("input", "inputs", "messages", "texts", "images")
+_SIDES = ("queries", "documents", "text_1", "text_2", "data_1", "data_2")
+_SOURCES = ("input", "inputs", "messages", "texts", "images", *_SIDES)
+_ITEM = re.compile(rf"(?:input|inputs|texts|images|{'|'.join(_SIDES)})\[(\d+)\]|messages\[(\d+)\]\[")
 _MAX_NAME_CHARS = 64
 _MAX_TEXT_CHARS = 2000
 
@@ -131,5 +133,5 @@ def _wrong_text(path: str, got: str) -> RuleError:
 
 def item_index(param: str) -> int | None:
     """Index of the batch's item that a path lies in; None outside of one. One conversation's messages are no batch."""
-    found = re.match(r"(?:input|inputs|texts|images)\[(\d+)\]|messages\[(\d+)\]\[", param)
+    found = _ITEM.match(param)
     return int(found[1] or found[2]) if found else None

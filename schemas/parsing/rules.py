@@ -40,7 +40,7 @@ def check_embedding_request(request: EmbeddingRequest, *, accepts_token_arrays: 
         RuleError: with `missing_input`, `conflicting_input`, `empty_input`, `too_many_inputs`,
             `token_arrays_not_accepted` or `invalid_request`, for the first rule that is broken.
     """
-    _check_one_source({"input": request.input, "messages": request.messages, "inputs": request.inputs})
+    check_one_source({"input": request.input, "messages": request.messages, "inputs": request.inputs})
     if request.stream:
         raise RuleError(
             "invalid_request",
@@ -64,7 +64,7 @@ def check_stream_line(line: StreamLine) -> None:
     Raises:
         RuleError: with `missing_input`, `conflicting_input`, `empty_input` or `invalid_request`.
     """
-    _check_one_source({"input": line.input, "content": line.content, "messages": line.messages})
+    check_one_source({"input": line.input, "content": line.content, "messages": line.messages})
     if line.messages is not None:
         _check_conversation(line.messages, "messages", None, EmbeddingRequest(instruction=line.instruction))
 
@@ -75,7 +75,7 @@ def check_embed_request(request: EmbedRequest) -> None:
     Raises:
         RuleError: with `missing_input` or `conflicting_input`.
     """
-    _check_one_source({"texts": request.texts, "images": request.images, "inputs": request.inputs})
+    check_one_source({"texts": request.texts, "images": request.images, "inputs": request.inputs})
 
 
 def check_image_embeds_request(request: ImageEmbedsRequest) -> None:
@@ -95,18 +95,23 @@ def check_embed_v1_request(request: EmbedV1Request) -> None:
     Raises:
         RuleError: with `missing_input` or `conflicting_input`.
     """
-    _check_one_source({"texts": request.texts, "images": request.images})
+    check_one_source({"texts": request.texts, "images": request.images})
 
 
 def check_tokenize_request(request: TokenizeRequest) -> None:
     """Check a request of `POST /tokenize`, with the rules and errors of `/v1/embeddings`."""
-    _check_one_source(
+    check_one_source(
         {"prompt": request.prompt, "input": request.input, "messages": request.messages, "inputs": request.inputs}
     )
     check_embedding_request(as_embedding_request(request))
 
 
-def _check_one_source(sources: Mapping[str, object]) -> None:
+def check_one_source(sources: Mapping[str, object]) -> None:
+    """Check that exactly one of some fields is set.
+
+    Raises:
+        RuleError: with `missing_input` or `conflicting_input`.
+    """
     given = [name for name, value in sources.items() if value is not None]
     if len(given) == 1:
         return

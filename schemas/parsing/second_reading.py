@@ -32,7 +32,10 @@ _HALF = re.compile("[\ud800-\udfff]")
 _BYTES = ("\udc80", "\udcff")
 """First and last of the surrogates that Python makes of bytes that are not UTF-8."""
 
-_PER_ITEM = re.compile(r"(?:input|texts)(?:\[\d+\])?|(?:inputs|messages)\[\d+\](?:\[\d+\])?(?:\..+)?\.(?:content|text)")
+_PER_ITEM = re.compile(
+    r"(?:input|texts|documents|text_2|data_2)(?:\[\d+\])?"
+    r"|(?:inputs|messages|documents|text_2|data_2)\[\d+\](?:\[\d+\])?(?:\..+)?\.(?:content|text)"
+)
 _PLAIN_NAME = re.compile(r"[a-z_]{1,32}")
 
 W = TypeVar("W", bound=Wire)

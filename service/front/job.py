@@ -26,7 +26,8 @@ class PromptOptions(NamedTuple):
     Attributes:
         instruction: the request's own words; they win over a system message.
         named_instruction: what `input_type` names, for an input without an instruction of its own.
-        add_generation_prompt: see `Conversation`, as for the others.
+        add_generation_prompt: see `Conversation`, as for the next two.
+        max_text_tokens: most tokens of a turn's text, by itself; None where only the prompt's length counts.
     """
 
     instruction: str | None = None
@@ -34,6 +35,7 @@ class PromptOptions(NamedTuple):
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
     add_special_tokens: bool | None = None
+    max_text_tokens: int | None = None
 
 
 NO_OPTIONS = PromptOptions()
@@ -68,6 +70,7 @@ class Job:
         tenant: whose images and names for images they are.
         background: the request's color under transparent pixels, as `#rrggbb`.
         per_item: an input that fails leaves the others alone; otherwise its error is raised.
+        queries: where prompts are pairs, the first side of each, or the one of all; the inputs are the other side.
         answer_bytes: bytes of the answer, where they follow from the number of inputs; else 0, as for a stream, whose
             window counts them.
         token_bytes: bytes of the answer for each token of the prompts; 0 where each input has one vector.
@@ -80,9 +83,15 @@ class Job:
     tenant: Tenant
     background: str | None = None
     per_item: bool = False
+    queries: Sequence[JobInput] = ()
     answer_bytes: int = 0
     token_bytes: int = 0
     max_answer_bytes: int = 0
+
+    @property
+    def parts(self) -> Sequence[JobInput]:
+        """All that prompts are made of: inputs, and the queries of pairs."""
+        return [*self.queries, *self.inputs] if self.queries else self.inputs
 
     def check_answer(self, num_tokens: int) -> None:
         """Refuse an answer that would be too large; known with the prompts, before a pixel is decoded.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from schemas.endpoints.models import ScoreKind
 from schemas.parsing.hints import shown
 from service.checkpoint.hub import Checkpoint
 from service.checkpoint.int8_range import Int8Range
@@ -75,6 +76,26 @@ class ServedModel:
         """Whether each token of an input has a vector of its own (late interaction)."""
         return self.profile.pooling == MULTI_VECTOR
 
+    @property
+    def score_kind(self) -> ScoreKind:
+        """What its scores are, in the word of `/v1/models`."""
+        if self.profile.scoring is not None:
+            return "sigmoid" if self.profile.scoring.activation == "sigmoid" else "logit"
+        return "max_sim" if self.is_multi_vector else "cosine"
+
+    def check_embeds(self) -> None:
+        """Refuse a model that has no vectors.
+
+        Raises:
+            InputError: it is a reranker.
+        """
+        if self.profile.scoring is not None:
+            message = (
+                f"`model`: {self.name} is a reranker: it scores documents against a query and gives no vectors; send "
+                "both to `/v1/rerank`, `/v2/rerank` or `/score`"
+            )
+            raise InputError("invalid_request", message, param="model")
+
     def check_single_vector(self, route: str) -> None:
         """Refuse a model with a vector for each token on a route that has one vector for each input.
 
@@ -96,11 +117,12 @@ class ServedModel:
 
         Raises:
             NotFoundError: the model is another.
-            InputError: each token has a vector, for which the route has no place.
+            InputError: it gives no vectors, or each token has one, for which the route has no place.
         """
         if name is not None and name not in self.names:
             raise NotFoundError("model_not_found", f"`model`: {self.not_served(name)}", param="model")
-        if one_vector_route is not None and self.is_multi_vector:
+        if one_vector_route is not None:
+            self.check_embeds()
             self.check_single_vector(one_vector_route)
         return self.name if name is None else name
 

@@ -6,8 +6,14 @@ request repeats it; an input that failed counts nothing but `num_inputs`.
 
 from dataclasses import dataclass
 
-from schemas.endpoints.embed import EmbedBilledUnits
+from schemas.endpoints.embed import EmbedApiVersion, EmbedBilledUnits
 from schemas.endpoints.image_embeds import ImageEmbedsUsage
+from schemas.endpoints.rerank_v2 import (
+    DOCUMENTS_PER_UNIT,
+    CohereRerankBilledUnits,
+    CohereRerankMeta,
+    CohereRerankTokens,
+)
 from schemas.usage import PromptTokensDetails, Usage
 from service import metrics
 from service.ipc.messages import Vector
@@ -94,6 +100,14 @@ class InputCounts:
             input_tokens=self.num_tokens - self.num_visual_tokens,
             image_tokens=self.num_visual_tokens,
             images=self.num_images,
+        )
+
+    def rerank_meta(self, num_documents: int, version: str) -> CohereRerankMeta:
+        """The same of a comparison in Cohere's units; `num_documents` that were answered."""
+        return CohereRerankMeta(
+            api_version=EmbedApiVersion(version=version),
+            billed_units=CohereRerankBilledUnits(search_units=-(-num_documents // DOCUMENTS_PER_UNIT)),
+            tokens=CohereRerankTokens(input_tokens=self.num_tokens),
         )
 
     def raw_headers(self) -> dict[str, str]:

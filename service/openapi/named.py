@@ -10,13 +10,15 @@ from typing import Any, Literal
 from schemas.content.audio import AudioFormat, AudioSource
 from schemas.content.messages import Conversation, MessageOrConversation, Role
 from schemas.content.parts import ContentPart, ContentParts, GridThw, ImageSource
+from schemas.content.scored import RerankInput, RerankInputs, ScoreInput
 from schemas.content.video import VideoSource
 from schemas.endpoints.embed_v1 import EmbedV1Response
 from schemas.endpoints.embed_vectors import EmbeddingType
 from schemas.endpoints.embeddings import Embedding, EmbeddingInput, EncodingFormat
 from schemas.endpoints.health import HealthStatus
 from schemas.endpoints.image_embeds import FeaturesFormat
-from schemas.endpoints.models import CohereEndpoint, InputTypes, Modality, Pooling
+from schemas.endpoints.models import CohereEndpoint, InputTypes, Modality, Pooling, ScoreKind
+from schemas.endpoints.rerank import AnyRerankResponse, CutDirection
 from schemas.endpoints.stream import StreamAnswer
 from schemas.errors import ErrorCode, ErrorType
 from schemas.fields import EmbedDtype, Endianness, OnError, Truncate, TruncationSide
@@ -50,6 +52,7 @@ class Named:
 _TEXTS = {"title": "Texts", "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_INPUTS}
 _GRID = {"type": "integer", "format": "int32", "minimum": 1, "maximum": MAX_INT32}
 _GRIDS = {"title": "GridThw", "type": "array", "items": _GRID, "minItems": 3, "maxItems": MAX_GRID_NUMBERS}
+_RANKS = {"title": "TextRanks", "type": "array", "items": {"$ref": "#/components/schemas/TextRank"}, "minItems": 1}
 _NUMBERS = {"title": "Numbers", "type": "array", "items": {"type": "number", "format": "float"}, "minItems": 1}
 
 
@@ -94,6 +97,9 @@ NAMED = (
     Named("ModelObject", Literal["model"], "Marks a model, as in OpenAI's API."),
     Named("CohereResponseType", Literal["embeddings_by_type"], "Marks an answer by number format."),
     Named("CohereEndpoint", CohereEndpoint, "An endpoint of Cohere's API that a model serves."),
+    Named("ScoreKind", ScoreKind, "What a model's scores are."),
+    Named("ScoreObject", Literal["score"], "Marks a score, as in vLLM's API."),
+    Named("CutDirection", CutDirection, "The end of a text that is cut off, in TEI's words.", in_sdk=False),
     Named("InputTypes", InputTypes, "Instruction by name."),
     Named(
         "CohereEmbedV1Response",
@@ -136,6 +142,35 @@ NAMED = (
         (_NUMBERS, {"title": "Base64", "type": "string"}, {"title": "Failed", "type": "null"}),
         sdk_branch="Numbers",
         sdk_description="A vector, as numbers.",
+    ),
+    Named(
+        "RerankInput",
+        RerankInput,
+        "A query or a document: a text, or an object with text, images or both.",
+        ({"title": "Text", "type": "string"}, {"$ref": "#/components/schemas/RerankItem"}),
+        sdk_branch="RerankItem",
+    ),
+    Named("RerankInputs", RerankInputs, "Queries or documents."),
+    Named(
+        "ScoreInput",
+        ScoreInput,
+        "One side of a comparison: a query or a document, or several.",
+        (
+            {"title": "Text", "type": "string"},
+            {"$ref": "#/components/schemas/RerankItem"},
+            {"$ref": "#/components/schemas/RerankInputs"},
+        ),
+        sdk_branch="RerankInputs",
+    ),
+    Named(
+        "AnyRerankResponse",
+        AnyRerankResponse,
+        "The documents in falling order of their relevance; a list where the request has `texts`.",
+        (
+            {"$ref": "#/components/schemas/RerankResponse"},
+            _RANKS,
+        ),
+        sdk_branch="RerankResponse",
     ),
     Named("StreamAnswer", StreamAnswer, "A line of a stream's answer; `type` says which."),
 )

@@ -21,9 +21,11 @@ from schemas.errors import CohereErrorResponse
 from service.openapi.examples import answers, errors, requests
 from service.openapi.parameters import TIMING_HEADERS
 from service.openapi.route import KEY_STATUSES, TOKEN_STATUSES, Route, page, probe
+from service.openapi.second_stage import SECOND_STAGE
 
 TAGS = {
     "Embeddings": "Turn texts, images and mixtures of them into vectors.",
+    "Scores": "Put documents in the order of their relevance to a query: the second stage of a search.",
     "Tokens": "See and count tokens without embedding them.",
     "Models": "What is served, and how requests to it are treated.",
     "Probes": "For orchestrators and monitoring.",
@@ -128,6 +130,7 @@ ROUTES = (
         response_examples=answers.EMBED_V1,
         error_examples=errors.EMBED_V1,
     ),
+    *SECOND_STAGE,
     Route(
         path="/tokenize",
         operation_id="tokenizeInputs",

@@ -65,6 +65,13 @@ def test_curl_embeds_one_image_under_two_instructions(start_server: Callable[...
     assert "x-encoder-cache: hit=1, miss=0" in printed
 
 
+def test_curl_puts_documents_in_order(builtin: LiveServer) -> None:
+    (block,) = blocks("docs/rerank.md", "sh")
+    results = json.loads(shell(block.replace(ADDRESS, builtin.url)))["results"]
+    assert len(results) == 2
+    assert results[0]["relevance_score"] >= results[1]["relevance_score"]
+
+
 def test_a_key_is_made_and_a_server_takes_it(start_server: Callable[..., LiveServer], tmp_path: Path) -> None:
     (block,) = blocks("docs/tenants.md", "sh")
     new, serve = block.splitlines()

@@ -15,6 +15,9 @@ from schemas.endpoints.embed import COHERE_INPUT_TYPES, EmbedRequest
 from schemas.endpoints.embed_v1 import EmbedV1Request
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.image_embeds import ImageEmbedsRequest
+from schemas.endpoints.rerank import AnyRerankRequest, RerankRequest
+from schemas.endpoints.rerank_v2 import CohereRerankRequest
+from schemas.endpoints.score import ScoreRequest
 from schemas.endpoints.stream import StreamLine
 from schemas.endpoints.tokenize import TokenizeRequest
 from schemas.errors import ERROR_CODES
@@ -27,6 +30,7 @@ from schemas.parsing.rules import (
     check_stream_line,
     check_tokenize_request,
 )
+from schemas.parsing.score_rules import check_any_rerank_request, check_rerank_request, check_score_request
 from service.openapi import build, render
 from service.openapi.routes import ROUTES
 from service.openapi.statuses import CODES, MEANINGS, REASONS
@@ -53,6 +57,10 @@ CHECKS: dict[type, Callable[[Any], None]] = {
     TokenizeRequest: check_tokenize_request,
     ImageEmbedsRequest: check_image_embeds_request,
     StreamLine: check_stream_line,
+    RerankRequest: check_rerank_request,
+    CohereRerankRequest: check_rerank_request,
+    AnyRerankRequest: check_any_rerank_request,
+    ScoreRequest: check_score_request,
 }
 """The rules of each request that has some."""
 
@@ -224,6 +232,11 @@ def test_the_routes_of_the_release_are_there() -> None:
         "embed",
         "createImageEmbeds",
         "embedV1",
+        "createRerank",
+        "rerankV2",
+        "rerankAny",
+        "createScore",
+        "createScoreV1",
         "tokenizeInputs",
         "detokenizeTokens",
         "tokenizeText",

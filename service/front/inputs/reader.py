@@ -19,6 +19,7 @@ from service.front.inputs.fetching import Fetching, UrlFetch
 from service.front.inputs.media_reader import MediaReader, MediaRules
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opening import AudioOpener, FileOpening, VideoOpener
+from service.front.inputs.pairs import Query, pair, read_queries, with_short_texts
 from service.front.inputs.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.inputs.sources import (
     MAX_GROUP_CHARS,
@@ -34,6 +35,7 @@ from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
 from service.ipc.messages import FeaturesSpec, OutputSpec
 from service.media.item import ITEM_BYTES
+from service.prompt.conversation import Conversation
 from service.prompt.prompt import Placeholder, Prompt
 from service.prompt.token_array import TokenArray, build_token_array
 from service.prompt.truncation import Side, Truncation
@@ -149,7 +151,7 @@ class InputReader:
 
     def fetch_steps(self, job: Job, media: MediaReader) -> list[UrlFetch | FileOpening]:
         """Return what has to be fetched and opened, in this order, before the media of a job are read."""
-        places = [place for one in job.inputs for place in one.media]
+        places = [place for one in job.parts for place in one.media]
         steps: list[UrlFetch | FileOpening] = []
         if self.fetching is not None and (fetch := self.fetching.step(media, places, per_item=job.per_item)):
             steps.append(fetch)
@@ -171,11 +173,12 @@ class InputReader:
             InputError: with the input's index and path, unless the job is `per_item`.
         """
         if media is not None and not job.per_item:
-            media.check_known(place for one in job.inputs for place in one.media)  # all unknown names in one error
+            media.check_known(place for one in job.parts for place in one.media)  # all unknown names in one error
+        queries = yield from read_queries(job, lambda one, index: self._conversation(job, one, media, index))
         prompts: list[Prompt | ServiceError] = []
         for group in groups(job.inputs):
             for index, prompt in zip(group, self._texts(job, group), strict=True):
-                prompts.append(self._single(job, media, index) if prompt is None else prompt)
+                prompts.append(self._single(job, media, index, queries) if prompt is None else prompt)
             yield
         return prompts
 
@@ -186,34 +189,43 @@ class InputReader:
         texts = [one.source for one in inputs if isinstance(one.source, str)]
         if len(texts) < len(inputs) or inputs[0].error is not None or sum(map(len, texts)) > MAX_GROUP_CHARS:
             return none
+        if job.queries or inputs[0].options.max_text_tokens is not None:
+            return none
         if job.per_item and any(what_is_broken(text) is not None for text in texts):
             return none
         return self.model.builder.build_texts(texts, conversation_of(inputs[0].options), job.truncation)
 
-    def _single(self, job: Job, media: MediaReader | None, index: int) -> Prompt | ServiceError:
+    def _single(
+        self, job: Job, media: MediaReader | None, index: int, queries: Sequence[Query]
+    ) -> Prompt | ServiceError:
         try:
-            return self._prompt(job, job.inputs[index], media, index)
+            return self._prompt(job, job.inputs[index], media, index, queries)
         except ServiceError as error:
             if not job.per_item:
                 raise
             return error
 
-    def _prompt(self, job: Job, one: JobInput, media: MediaReader | None, index: int) -> Prompt:
-        if job.per_item:
-            check_texts(one.source, one.param, index)
-            if one.error is not None:
-                raise one.error
-            if media is not None:
-                media.check_known(one.media)
+    def _prompt(
+        self, job: Job, one: JobInput, media: MediaReader | None, index: int, queries: Sequence[Query]
+    ) -> Prompt:
         if isinstance(one.source, TokenArray):
+            _check(job, one, media, index)
             model = self.model
             return build_token_array(
                 one.source, job.truncation, model.profile, model.tokenizer.num_ids, param=one.param, index=index
             )
         if isinstance(job.output, FeaturesSpec):
+            _check(job, one, media, index)
             return self._image_prompt(one, media)
-        conversation = read_conversation(one, media, index)
+        conversation = self._conversation(job, one, media, index)
+        if queries:
+            conversation = pair(queries, conversation, index)
         return self.model.builder.build(conversation, job.truncation, param=one.param, index=index)
+
+    def _conversation(self, job: Job, one: JobInput, media: MediaReader | None, index: int) -> Conversation:
+        _check(job, one, media, index)
+        conversation, max_tokens = read_conversation(one, media, index), one.options.max_text_tokens
+        return conversation if max_tokens is None else with_short_texts(conversation, max_tokens, self.model.tokenizer)
 
     def _image_prompt(self, one: JobInput, media: MediaReader | None) -> Prompt:
         assert media is not None  # the input is an image
@@ -242,6 +254,17 @@ class InputReader:
         return line_input(line, index, options)._replace(error=error)
 
 
+def _check(job: Job, one: JobInput, media: MediaReader | None, index: int) -> None:
+    """Raise what is wrong with one input of a `per_item` job; of others all inputs have been checked together."""
+    if not job.per_item:
+        return
+    check_texts(one.source, one.param, index)
+    if one.error is not None:
+        raise one.error
+    if media is not None:
+        media.check_known(one.media)
+
+
 def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:
     """How a request of `/v1/embeddings` wants texts cut.
 
@@ -257,10 +280,19 @@ def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncati
     wanted = -1 if request.truncation else request.truncate_prompt_tokens
     if wanted is None:
         return Truncation(max_tokens)
+    return Truncation(prompt_limit(wanted, max_tokens), request.truncation_side or "right")
+
+
+def prompt_limit(wanted: int, max_tokens: int) -> int:
+    """The longest prompt that `truncate_prompt_tokens` asks for; -1 means the model's `max_tokens`.
+
+    Raises:
+        InputError: more tokens than the model has, or none.
+    """
     if wanted > max_tokens or wanted == 0:
         raise InputError(
             "invalid_request",
             f"`truncate_prompt_tokens`: got {wanted}, expected -1 or 1 to the model's {max_tokens} tokens",
             param="truncate_prompt_tokens",
         )
-    return Truncation(max_tokens if wanted == -1 else wanted, request.truncation_side or "right")
+    return max_tokens if wanted == -1 else wanted

@@ -38,11 +38,11 @@ def embedding_inputs(request: EmbeddingRequest, options: PromptOptions) -> list[
         texts = [text for text in request.input if isinstance(text, str)]
         return [JobInput(f"input[{i}]", text, (), options) for i, text in enumerate(texts)]
     if request.inputs is not None:
-        return [_parts_input(f"inputs[{i}]", item, i, options) for i, item in enumerate(request.inputs)]
+        return [parts_input(f"inputs[{i}]", item, i, options) for i, item in enumerate(request.inputs)]
     assert request.messages is not None  # `schemas.parsing.rules` lets no request without input through
     is_one = isinstance(request.messages[0], Message)
     return [
-        _parts_input("messages" if is_one else f"messages[{i}]", messages, i, options)
+        parts_input("messages" if is_one else f"messages[{i}]", messages, i, options)
         for i, messages in enumerate(conversations(request.messages))
     ]
 
@@ -55,7 +55,7 @@ def embed_inputs(request: EmbedRequest, options: PromptOptions) -> list[JobInput
         parts = [ImageUrlPart(image_url=url) for url in request.images]
         places = [PlacedMedia(f"images[{i}]", f"images[{i}]", i, part) for i, part in enumerate(parts)]
         return [JobInput(place.param, place, (place,), options) for place in places]
-    return [_parts_input(f"inputs[{i}]", item, i, options) for i, item in enumerate(request.inputs or [])]
+    return [parts_input(f"inputs[{i}]", item, i, options) for i, item in enumerate(request.inputs or [])]
 
 
 def line_input(line: EmbeddingRequest, index: int, options: PromptOptions) -> JobInput:
@@ -67,13 +67,13 @@ def line_input(line: EmbeddingRequest, index: int, options: PromptOptions) -> Jo
         options: how its prompt is rendered.
     """
     if line.inputs is not None:
-        return _parts_input("", line.inputs[0], index, options)
+        return parts_input("", line.inputs[0], index, options)
     if line.messages is not None:
-        return _parts_input("messages", conversations(line.messages)[0], index, options)
+        return parts_input("messages", conversations(line.messages)[0], index, options)
     return embedding_inputs(line, options)[0]
 
 
-def _parts_input(param: str, source: Content | list[Message], index: int, options: PromptOptions) -> JobInput:
+def parts_input(param: str, source: Content | list[Message], index: int, options: PromptOptions) -> JobInput:
     """An input made of parts, with the places of those that are not text."""
     media = [
         (f"{path}[{i}]", part)

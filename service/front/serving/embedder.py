@@ -172,12 +172,13 @@ class Embedder:
         self, job: Job, place: Reservation
     ) -> tuple[Sequence[Prompt | ServiceError], MediaReader | None]:
         """A job's prompts, and what has read its media; None where it has none."""
-        if not any(one.media for one in job.inputs):
+        parts = job.parts
+        if not any(one.media for one in parts):
             with stage("prepare"):
                 steps = self._reader.prompts(job, None)
-                if is_short(job.inputs):
+                if is_short(parts):
                     return all_at_once(steps), None
-                return await self._texts.run_steps(steps, num_chars([one.source for one in job.inputs])), None
+                return await self._texts.run_steps(steps, num_chars([one.source for one in parts])), None
         media = MediaReader(self._reader.rules, job.tenant, job.background)
         fetches = self._reader.fetch_steps(job, media)
         if fetches:
@@ -185,7 +186,7 @@ class Embedder:
                 for fetch in fetches:
                     await fetch.run(place)
         with stage("prepare"):
-            size = sys.maxsize if fetches else num_chars([one.source for one in job.inputs])
+            size = sys.maxsize if fetches else num_chars([one.source for one in parts])
             return await self._headers.run_steps(self._reader.prompts(job, media), size), media
 
 

@@ -158,14 +158,14 @@ def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, hol
 
 async def answer(
     turns: Turns,
-    make: Callable[[], msgspec.Struct],
+    make: Callable[[], msgspec.Struct | Sequence[msgspec.Struct]],
     result: EmbedResult,
     fingerprint: str,
     headers: Sequence[tuple[bytes, bytes]] = (),
     *,
     in_thread: bool = False,
 ) -> ASGIApp:
-    """The response that `make` gives, as JSON, with the headers of every answer with vectors.
+    """The response that `make` gives, as JSON, with the headers of every answer with vectors, or of scores.
 
     Args:
         make: does everything that can fail; runs in a thread where the inputs are many.

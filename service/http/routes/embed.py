@@ -64,6 +64,7 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     online, caller = call.serving.online(), call.caller
     model = online.model
     model.check_name(body.model)
+    model.check_embeds()
     types = _types(body.embedding_types, model)
     output = _output(body, types, model)
     named = model.instruction_of(body.input_type)  # which Cohere's clients always send: an instruction goes before it

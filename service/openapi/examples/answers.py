@@ -52,11 +52,13 @@ def _first_example(hint: Any) -> Any:
     return stated[-1][0] if stated else sample(hint.__origin__)
 
 
-def _named(name: str, summary: str, value: Any) -> Examples:
+def named(name: str, summary: str, value: Any) -> Examples:
+    """One example."""
     return {name: {"summary": summary, "value": value}}
 
 
-def _usage(tokens: int, num_inputs: int = 1) -> dict[str, Any]:
+def usage(tokens: int, num_inputs: int = 1) -> dict[str, Any]:
+    """`usage` of a request with texts alone."""
     details = sample(PromptTokensDetails, text_tokens=tokens, image_tokens=0)
     counts = {"prompt_tokens": tokens, "total_tokens": tokens, "num_inputs": num_inputs}
     return sample(Usage, **counts, prompt_tokens_details=details, image_tokens=0, encoder_cache_hits=0)
@@ -64,14 +66,14 @@ def _usage(tokens: int, num_inputs: int = 1) -> dict[str, Any]:
 
 def _embedding(embedding: list[float] | str) -> dict[str, Any]:
     data = [sample(EmbeddingData, embedding=embedding)]
-    return sample(EmbeddingResponse, data=data, usage=_usage(26))
+    return sample(EmbeddingResponse, data=data, usage=usage(26))
 
 
-EMBEDDINGS = _named("float", "Numbers", _embedding(_SHORT)) | _named(
+EMBEDDINGS = named("float", "Numbers", _embedding(_SHORT)) | named(
     "base64", "Base64", _embedding("AAAAPwAAAL8AAAA/AAAAPw==")
 )
 
-RAW_EMBEDDINGS = _named(
+RAW_EMBEDDINGS = named(
     "float16", "Four components in little-endian float16, each character a byte: 0.1, 0.1, 0.325, 0.525", "f.f.3538"
 )
 
@@ -84,9 +86,9 @@ _FAILURE = sample(
 )
 
 STREAM_LINES = (
-    _named("vector", "Of a line that has its vector", sample(StreamVector, id=EXAMPLE_ID, embedding=_SHORT))
-    | _named("failure", "Of a line that is not JSON", sample(StreamFailure, error=_FAILURE))
-    | _named("end", "The last line", sample(StreamEnd, num_lines=8, num_answered=7, usage=_usage(182, 8)))
+    named("vector", "Of a line that has its vector", sample(StreamVector, id=EXAMPLE_ID, embedding=_SHORT))
+    | named("failure", "Of a line that is not JSON", sample(StreamFailure, error=_FAILURE))
+    | named("end", "The last line", sample(StreamEnd, num_lines=8, num_answered=7, usage=usage(182, 8)))
 )
 
 
@@ -104,8 +106,8 @@ _PAGE = {
 }
 
 EMBED = (
-    _named("texts", "Of one text, in two formats", sample(EmbedResponse, embeddings=_BY_TYPE, meta=_meta(26, 0, 0)))
-    | _named(
+    named("texts", "Of one text, in two formats", sample(EmbedResponse, embeddings=_BY_TYPE, meta=_meta(26, 0, 0)))
+    | named(
         "images",
         "Of one image",
         sample(
@@ -117,7 +119,7 @@ EMBED = (
             meta=_meta(21, 4, 1),
         ),
     )
-    | _named(
+    | named(
         "pages",
         "Of one page, two of its vectors shown",
         sample(
@@ -131,9 +133,9 @@ EMBED = (
     )
 )
 
-EMBED_V1 = _named(
-    "floats", "A bare list", sample(EmbedFloats, embeddings=[_SHORT], meta=_meta(26, 0, 0, "1"))
-) | _named("types", "By number format", sample(EmbedByType, embeddings=_BY_TYPE, meta=_meta(26, 0, 0, "1")))
+EMBED_V1 = named("floats", "A bare list", sample(EmbedFloats, embeddings=[_SHORT], meta=_meta(26, 0, 0, "1"))) | named(
+    "types", "By number format", sample(EmbedByType, embeddings=_BY_TYPE, meta=_meta(26, 0, 0, "1"))
+)
 
 _CONTENT_HASH = "9b74c9897bac770ffc029102a200c5de"
 _FEATURES = sample(
@@ -144,7 +146,7 @@ _FEATURES = sample(
     dtype="float16",
 )
 
-IMAGE_EMBEDS = _named(
+IMAGE_EMBEDS = named(
     "image",
     "Of an image of one visual token",
     sample(ImageEmbedsResponse, data=[_FEATURES], usage=sample(ImageEmbedsUsage, image_tokens=1)),
@@ -152,7 +154,7 @@ IMAGE_EMBEDS = _named(
 
 _TOKENS = [1785, 1288, 198, 443]
 
-TOKENIZE = _named(
+TOKENIZE = named(
     "prompt",
     "The first four tokens of a prompt",
     sample(
@@ -164,11 +166,11 @@ TOKENIZE = _named(
     ),
 )
 
-DETOKENIZE = _named("text", "Their text", sample(DetokenizeResponse, prompt="a red bicycle"))
+DETOKENIZE = named("text", "Their text", sample(DetokenizeResponse, prompt="a red bicycle"))
 
 _COHERE_META = {"api_version": sample(EmbedApiVersion, version="1")}
 
-COHERE_TOKENIZE = _named(
+COHERE_TOKENIZE = named(
     "text",
     "Its six tokens",
     sample(
@@ -179,9 +181,9 @@ COHERE_TOKENIZE = _named(
     ),
 )
 
-COHERE_DETOKENIZE = _named("text", "Their text", sample(CohereDetokenizeResponse, meta=_COHERE_META))
+COHERE_DETOKENIZE = named("text", "Their text", sample(CohereDetokenizeResponse, meta=_COHERE_META))
 
-CHECKED_KEY = _named("known", "A known key", sample(CohereCheckApiKeyResponse))
+CHECKED_KEY = named("known", "A known key", sample(CohereCheckApiKeyResponse))
 
 _DEFAULT = "Represent the user's input."
 
@@ -210,8 +212,8 @@ _CARD = sample(
 )
 """The built-in model; a test compares it with what the server answers."""
 
-MODEL_CARD = _named("builtin", "The built-in model", _CARD)
+MODEL_CARD = named("builtin", "The built-in model", _CARD)
 
-MODEL_LIST = _named("builtin", "One model", {"object": "list", "data": [_CARD], "models": [_CARD]})
+MODEL_LIST = named("builtin", "One model", {"object": "list", "data": [_CARD], "models": [_CARD]})
 
-HEALTHY = _named("ok", "Requests are answered", sample(Health))
+HEALTHY = named("ok", "Requests are answered", sample(Health))

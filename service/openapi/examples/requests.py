@@ -18,7 +18,8 @@ FEATURES_PART = {
 }
 
 
-def _body(summary: str, **fields: Any) -> dict[str, Any]:
+def body(summary: str, **fields: Any) -> dict[str, Any]:
+    """A request to the built-in model."""
     return {"summary": summary, "value": {"model": "builtin", **fields}}
 
 
@@ -27,10 +28,10 @@ def _user(*parts: dict[str, Any]) -> dict[str, Any]:
 
 
 EMBEDDINGS: Examples = {
-    "text": _body("One text", input="a red bicycle against a wall"),
-    "texts": _body("Many texts, short vectors", input=["a red bicycle", "a green door", ""], dimensions=64),
-    "base64": _body("A vector as base64", input=["a red bicycle"], encoding_format="base64"),
-    "half": _body(
+    "text": body("One text", input="a red bicycle against a wall"),
+    "texts": body("Many texts, short vectors", input=["a red bicycle", "a green door", ""], dimensions=64),
+    "base64": body("A vector as base64", input=["a red bicycle"], encoding_format="base64"),
+    "half": body(
         "Many texts, in half the bytes",
         input=["a red bicycle", "a green door"],
         encoding_format="base64",
@@ -38,27 +39,27 @@ EMBEDDINGS: Examples = {
         endianness="little",
         normalize=True,
     ),
-    "query": _body("A search query, by its instruction", input="something to ride", instruction=QUERY),
-    "passages": _body(
+    "query": body("A search query, by its instruction", input="something to ride", instruction=QUERY),
+    "passages": body(
         "Passages for a search index, as Voyage's and NVIDIA's clients name them",
         input=["a red bicycle"],
         input_type="passage",
         truncate="END",
     ),
-    "fused": _body(
+    "fused": body(
         "An image and a text in one vector, and the image alone",
         instruction=COLORS,
         inputs=[{"content": [IMAGE_PART, TEXT_PART]}, {"content": [IMAGE_PART]}],
     ),
-    "precomputed": _body("An image sent as features, and a text", inputs=[{"content": [FEATURES_PART, TEXT_PART]}]),
-    "conversation": _body(
+    "precomputed": body("An image sent as features, and a text", inputs=[{"content": [FEATURES_PART, TEXT_PART]}]),
+    "conversation": body(
         "One conversation, one vector",
         messages=[
             {"role": "system", "content": [{"type": "text", "text": QUERY}]},
             _user(IMAGE_PART, TEXT_PART),
         ],
     ),
-    "conversations": _body("Two conversations, two vectors", messages=[[_user(TEXT_PART)], [_user(IMAGE_PART)]]),
+    "conversations": body("Two conversations, two vectors", messages=[[_user(TEXT_PART)], [_user(IMAGE_PART)]]),
 }
 
 STREAM_LINES: Examples = {
@@ -71,7 +72,7 @@ STREAM_LINES: Examples = {
 }
 
 EMBED: Examples = {
-    "texts": _body(
+    "texts": body(
         "Documents for a search index",
         input_type="search_document",
         texts=["a red bicycle", "a green door"],
@@ -79,8 +80,8 @@ EMBED: Examples = {
         output_dimension=64,
         truncate="END",
     ),
-    "images": _body("Images", input_type="image", images=[EXAMPLE_IMAGE]),
-    "fused": _body(
+    "images": body("Images", input_type="image", images=[EXAMPLE_IMAGE]),
+    "fused": body(
         "An image and a text in one vector",
         input_type="search_document",
         inputs=[{"content": [IMAGE_PART, TEXT_PART]}],
@@ -88,20 +89,20 @@ EMBED: Examples = {
 }
 
 EMBED_V1: Examples = {
-    "texts": _body("Queries", input_type="search_query", texts=["something to ride", "a way in"]),
-    "types": _body(
+    "texts": body("Queries", input_type="search_query", texts=["something to ride", "a way in"]),
+    "types": body(
         "Documents, in two number formats",
         input_type="search_document",
         texts=["a red bicycle"],
         embedding_types=["float", "ubinary"],
         truncate="END",
     ),
-    "images": _body("An image", input_type="image", images=[EXAMPLE_IMAGE]),
+    "images": body("An image", input_type="image", images=[EXAMPLE_IMAGE]),
 }
 
 IMAGE_EMBEDS: Examples = {
-    "image": _body("One image", images=[IMAGE_PART]),
-    "named": _body(
+    "image": body("One image", images=[IMAGE_PART]),
+    "named": body(
         "An image with a name, as npy",
         images=[IMAGE_PART | {"uuid": EXAMPLE_UUID}],
         features_format="npy",
@@ -111,12 +112,12 @@ IMAGE_EMBEDS: Examples = {
 }
 
 TOKENIZE: Examples = {
-    "prompt": _body("One text, with the text of each token", prompt="a red bicycle", return_token_strs=True),
-    "texts": _body("Two texts", input=["a red bicycle", "a green door"]),
-    "fused": _body("How many tokens is this image?", inputs=[{"content": [IMAGE_PART, TEXT_PART]}]),
-    "conversation": _body("A conversation, cut to 24 tokens", messages=[_user(TEXT_PART)], truncate_prompt_tokens=24),
+    "prompt": body("One text, with the text of each token", prompt="a red bicycle", return_token_strs=True),
+    "texts": body("Two texts", input=["a red bicycle", "a green door"]),
+    "fused": body("How many tokens is this image?", inputs=[{"content": [IMAGE_PART, TEXT_PART]}]),
+    "conversation": body("A conversation, cut to 24 tokens", messages=[_user(TEXT_PART)], truncate_prompt_tokens=24),
 }
 
-DETOKENIZE: Examples = {"tokens": _body("Six tokens", tokens=[64, 392, 268, 582, 88, 415])}
+DETOKENIZE: Examples = {"tokens": body("Six tokens", tokens=[64, 392, 268, 582, 88, 415])}
 
-COHERE_TOKENIZE: Examples = {"text": _body("A text", text="a red bicycle")}
+COHERE_TOKENIZE: Examples = {"text": body("A text", text="a red bicycle")}

@@ -197,7 +197,7 @@ LINE = Line(
         Sabotage(
             name="a request's texts are tokenized in one go, however many, and small ones wait for that",
             file="service/front/serving/embedder.py",
-            old="return await self._texts.run_steps(steps, num_chars([one.source for one in job.inputs])), None",
+            old="return await self._texts.run_steps(steps, num_chars([one.source for one in parts])), None",
             new="return await self._texts.run(lambda: all_at_once(steps), sys.maxsize), None",
             size=3,
         ),

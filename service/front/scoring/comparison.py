@@ -1,0 +1,95 @@
+"""A request for scores as plain data, whatever its route: queries and documents, and how they are read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from schemas.content.parts import Content, ImageUrlPart, TextPart
+from schemas.content.scored import RerankInput, ScoreInput
+from service.front.inputs.placed_media import PlacedMedia
+from service.front.inputs.sources import parts_input
+from service.front.job import JobInput, PromptOptions
+from service.prompt.truncation import Side as CutSide
+
+
+class Side(NamedTuple):
+    """The queries of a request, or its documents.
+
+    Attributes:
+        name: of the field.
+        value: what it holds: one item, or a list of them.
+        max_text_tokens: most tokens of each text; None where there is no such limit.
+    """
+
+    name: str
+    value: ScoreInput
+    max_text_tokens: int | None = None
+
+    @property
+    def items(self) -> Sequence[RerankInput]:
+        """Its items."""
+        return self.value if isinstance(self.value, list) else [self.value]
+
+    def inputs(self, options: PromptOptions, first_index: int = 0) -> list[JobInput]:
+        """Its items as inputs, whose media count from `first_index`."""
+        return [
+            self._input(
+                item, f"{self.name}[{i}]" if isinstance(self.value, list) else self.name, first_index + i
+            )._replace(options=options._replace(max_text_tokens=self.max_text_tokens))
+            for i, item in enumerate(self.items)
+        ]
+
+    def text(self, index: int) -> str:
+        """The texts of an item, joined; empty where it has none."""
+        item = self.items[index]
+        if isinstance(item, str):
+            return item
+        if item.text is not None or item.content is None:
+            return item.text or ""
+        if isinstance(item.content, str):
+            return item.content
+        return "".join(part.text for part in item.content if isinstance(part, TextPart))
+
+    def _input(self, item: RerankInput, param: str, index: int) -> JobInput:
+        if isinstance(item, str):
+            return JobInput(param, item)
+        if item.text is not None:
+            return JobInput(f"{param}.text", item.text)
+        if item.image is not None:
+            path = f"{param}.image"
+            place = PlacedMedia(path, path, index, ImageUrlPart(image_url=item.image))
+            return JobInput(path, place, (place,))
+        assert item.content is not None  # `schemas.parsing.score_rules` lets no empty item through
+        return parts_input(param, Content(content=item.content), index, PromptOptions())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What is scored against what.
+
+    Attributes:
+        queries: one for all documents, or one for each.
+        documents: to be scored.
+        instruction: what makes a document relevant, in the request's words.
+        max_prompt_tokens: longest prompt; -1 means the model's limit.
+        cut_side: which end of a text is cut; None makes it an error.
+        background: the request's color under transparent pixels, as `#rrggbb`.
+        per_item: a document that fails leaves the others alone.
+        wants_raw: a reranker's logits, without its activation.
+        answer_bytes: of the answer, beside its scores.
+    """
+
+    queries: Side
+    documents: Side
+    instruction: str | None = None
+    max_prompt_tokens: int = -1
+    cut_side: CutSide | None = "right"
+    background: str | None = None
+    per_item: bool = False
+    wants_raw: bool = False
+    answer_bytes: int = 0
+
+    @property
+    def is_one_query(self) -> bool:
+        """Whether all documents are scored against one query."""
+        return len(self.queries.items) == 1

@@ -1,0 +1,46 @@
+"""The job of a comparison: pairs for a reranker; for an embedder the documents, and behind them the queries."""
+
+from service.front.inputs.reader import prompt_limit
+from service.front.job import Job, JobInput, PromptOptions
+from service.front.scoring.comparison import Comparison
+from service.front.served_model import ServedModel
+from service.front.tenant import Tenant
+from service.ipc.messages import OutputSpec
+from service.prompt.truncation import Truncation
+
+QUERY, DOCUMENT = "search_query", "search_document"
+"""The names of an embedder's instructions for both sides: every profile has them."""
+
+
+def score_job(model: ServedModel, asked: Comparison, tenant: Tenant, max_answer_bytes: int) -> Job:
+    """What the engine is asked for.
+
+    Args:
+        max_answer_bytes: most bytes of all vectors, where an input has several.
+
+    Raises:
+        InputError: the model takes no instruction, or has not so many tokens.
+    """
+    model.check_instruction(asked.instruction)
+    limit = prompt_limit(asked.max_prompt_tokens, model.profile.max_tokens)
+    is_reranker, several = model.profile.scoring is not None, model.is_multi_vector
+    options, own = PromptOptions(asked.instruction), model.profile.input_types
+    queries: list[JobInput] = []
+    if is_reranker:
+        queries, inputs = asked.queries.inputs(options), asked.documents.inputs(options)
+    else:
+        inputs = asked.documents.inputs(PromptOptions(named_instruction=own[DOCUMENT]))
+        inputs += asked.queries.inputs(options._replace(named_instruction=own[QUERY]), first_index=len(inputs))
+    output = OutputSpec(dimensions=model.profile.dimensions, normalize=not is_reranker)
+    return Job(
+        inputs=inputs,
+        queries=queries,
+        truncation=Truncation(limit, asked.cut_side, how_to_cut="`truncate: true`"),
+        output=output,
+        tenant=tenant,
+        background=asked.background,
+        per_item=asked.per_item,
+        answer_bytes=asked.answer_bytes + (0 if several else len(inputs) * output.vector_bytes),
+        token_bytes=output.vector_bytes if several else 0,
+        max_answer_bytes=max_answer_bytes,
+    )

@@ -1,0 +1,128 @@
+"""`POST /v1/rerank`, `/v2/rerank` and `/rerank`: documents in the order of their relevance to a query.
+
+The forms of Cohere's v1 and v2, of Jina and vLLM, and by `texts` that of text-embeddings-inference (TEI).
+"""
+
+from dataclasses import replace
+from typing import Any, cast
+
+from litestar import post
+from litestar.types import ASGIApp
+from msgspec import UNSET
+
+from schemas.endpoints.rerank import (
+    AnyRerankRequest,
+    AnyRerankResponse,
+    CohereRerankResponse,
+    RerankRequest,
+    RerankResponse,
+    RerankResult,
+    TextRank,
+)
+from schemas.endpoints.rerank_v2 import CohereRerankRequest
+from schemas.endpoints.score_fields import RerankDocument
+from schemas.parsing.score_rules import check_any_rerank_request, check_rerank_request
+from service.front.scoring.comparison import Comparison, Side
+from service.http.body import Call, read_call
+from service.http.errors import report_error
+from service.http.request_context import AnyRequest
+from service.http.responses.answer import answer
+from service.http.routes.score import ScoredCall, comparison, score_call
+from service.prompt.truncation import Side as CutSide
+
+
+@post("/v1/rerank", status_code=200)
+async def rerank_v1(request: AnyRequest) -> ASGIApp:
+    """The documents, best first, in the form of Cohere's v1, Jina and vLLM."""
+    async with read_call(request, RerankRequest) as call:
+        body = call.body
+        check_rerank_request(body)
+        done = await score_call(call, _comparison(call, body), body.model)
+        return await answer(call.serving.turns, lambda: _response(done, body), done.scores.result, done.fingerprint)
+
+
+@post("/v2/rerank", status_code=200)
+async def rerank_v2(request: AnyRequest) -> ASGIApp:
+    """The documents, best first, in the form of Cohere's v2."""
+    async with read_call(request, CohereRerankRequest) as call:
+        check_rerank_request(call.body)
+        body = RerankRequest(**{name: getattr(call.body, name) for name in CohereRerankRequest.__struct_fields__})
+        done = await score_call(call, _comparison(call, body), body.model)
+        return await answer(call.serving.turns, lambda: _response_v2(done, body), done.scores.result, done.fingerprint)
+
+
+@post("/rerank", status_code=200)
+async def rerank(request: AnyRequest) -> ASGIApp:
+    """The documents, best first: as `/v1/rerank` answers, or as a list where they came as `texts`."""
+    async with read_call(request, AnyRerankRequest) as call:
+        check_any_rerank_request(call.body)
+        body, is_texts = _as_v1(call.body), call.body.texts is not None
+        asked = _comparison(call, body, "texts" if is_texts else "documents")
+        if call.body.truncate is False:
+            asked = replace(asked, cut_side=None)
+        done = await score_call(call, asked, body.model)
+
+        def response() -> AnyRerankResponse:
+            return _ranks(done, body) if is_texts else _response(done, body)
+
+        return await answer(call.serving.turns, response, done.scores.result, done.fingerprint)
+
+
+def _as_v1(body: AnyRerankRequest) -> RerankRequest:
+    """The same request in the form of `/v1/rerank`."""
+    same = {name: getattr(body, name) for name in RerankRequest.__struct_fields__}
+    if body.texts is None:
+        return RerankRequest(**same)
+    side = cast(CutSide | None, body.truncation_direction and body.truncation_direction.lower())
+    changed = {
+        "documents": body.texts,
+        "return_documents": body.return_text,
+        "truncation_side": side or body.truncation_side,
+    }
+    return RerankRequest(**same | changed)
+
+
+def _comparison(call: Call[Any], body: RerankRequest, documents_name: str = "documents") -> Comparison:
+    """What `body` wants compared, which is the call's own or made of it."""
+    queries = Side("query", body.query, body.max_tokens_per_query)
+    asked = comparison(body, queries, Side(documents_name, body.documents, body.max_tokens_per_doc))
+    return replace(asked, answer_bytes=call.num_bytes) if body.return_documents else asked
+
+
+def _response(done: ScoredCall, body: RerankRequest) -> RerankResponse:
+    counts, num_documents = done.scores.result.counts, len(done.scores.scores)
+    return RerankResponse(
+        id=f"rerank-{done.id}",
+        model=done.name,
+        results=_results(done, body),
+        errors=[report_error(one, done.id) for one in done.scores.errors] or UNSET,
+        meta=counts.rerank_meta(num_documents, "1"),
+        usage=counts.usage(num_documents),
+    )
+
+
+def _response_v2(done: ScoredCall, body: RerankRequest) -> CohereRerankResponse:
+    return CohereRerankResponse(
+        id=f"rerank-{done.id}",
+        results=_results(done, body),
+        errors=[report_error(one, done.id) for one in done.scores.errors] or UNSET,
+        meta=done.scores.result.counts.rerank_meta(len(done.scores.scores), "2"),
+    )
+
+
+def _results(done: ScoredCall, body: RerankRequest) -> list[RerankResult]:
+    return [
+        RerankResult(
+            index=index,
+            relevance_score=score,
+            document=RerankDocument(text=done.documents.text(index)) if body.return_documents else UNSET,
+        )
+        for index, score in done.scores.best(body.top_n)
+    ]
+
+
+def _ranks(done: ScoredCall, body: RerankRequest) -> list[TextRank]:
+    return [
+        TextRank(index=index, score=score, text=done.documents.text(index) if body.return_documents else UNSET)
+        for index, score in done.scores.best(body.top_n)
+    ]

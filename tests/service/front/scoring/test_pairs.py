@@ -1,0 +1,120 @@
+"""A reranker's prompts: each document beside its query, which is read once where all documents share it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemas.content.parts import ImageUrlPart, TextPart
+from schemas.content.scored import RerankItem
+from service.checkpoint.hub import find_checkpoint
+from service.errors import ServiceError
+from service.fairness.threads import all_at_once
+from service.front.inputs.media_reader import MediaReader
+from service.front.inputs.reader import InputReader
+from service.front.scoring.comparison import Comparison, Side
+from service.front.scoring.score_job import score_job
+from service.front.served_model import ServedModel, load_served_model
+from service.front.serving.from_settings import media_rules
+from service.front.tenant import SERVICE
+from service.ipc.messages import OutputSpec
+from service.prompt.build import PromptBuilder
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.profile.profile import Scoring
+from service.prompt.prompt import Prompt
+from service.prompt.templates.piece import Piece
+from service.settings import Settings
+from tests.conftest import CHECKPOINT, image
+
+PICTURE = RerankItem(content=[ImageUrlPart(image_url=image(1)), TextPart(text="a door")])
+UNREADABLE = RerankItem(image="data:image/png;base64,bm8=")
+
+
+class PairReader:
+    """The prompts of the oracle's model as if it were a reranker, and the conversations that they were made of."""
+
+    def __init__(self) -> None:
+        settings = Settings(model=str(CHECKPOINT))
+        plain = load_served_model(
+            find_checkpoint(settings.model, None), served_names=(), strict_reference=False, max_tokens=0
+        )
+        self.seen: list[Conversation] = []
+
+        def layout(conversation: Conversation) -> Sequence[Piece]:
+            self.seen.append(conversation)
+            images = tuple(one for turn in conversation.turns for one in turn.images)
+            text = "|".join(turn.text for turn in conversation.turns)
+            return plain.profile.layout(Conversation(conversation.instruction, (Turn("user", images, text),)))
+
+        profile = replace(plain.profile, layout=layout, scoring=Scoring("sigmoid"), dimensions=1, normalize=False)
+        builder = PromptBuilder(profile, plain.tokenizer)
+        self.model: ServedModel = replace(plain, profile=profile, builder=builder)
+        self._reader = InputReader(model=self.model, rules=media_rules(settings, self.model))
+
+    def read(self, queries: Any, documents: Any, **how: Any) -> list[Prompt | ServiceError]:
+        asked = Comparison(queries=Side("queries", queries), documents=Side("documents", documents), **how)
+        job = score_job(self.model, asked, SERVICE.tenant, 0)
+        assert job.output == OutputSpec(dimensions=1, normalize=False)
+        self.seen.clear()
+        return all_at_once(self._reader.prompts(job, MediaReader(self._reader.rules, SERVICE.tenant)))
+
+
+@pytest.fixture(scope="module")
+def reader() -> PairReader:
+    return PairReader()
+
+
+def texts(reader: PairReader) -> list[tuple[str, str]]:
+    """The query and the document of each pair."""
+    for conversation in reader.seen:
+        assert [turn.role for turn in conversation.turns] == ["query", "document"]
+    return [(query.text, document.text) for query, document in (one.turns for one in reader.seen)]
+
+
+def test_one_query_stands_beside_each_document(reader: PairReader) -> None:
+    reader.read("a", ["b", RerankItem(text="c"), ""], instruction="Find it.")
+    assert texts(reader) == [("a", "b"), ("a", "c"), ("a", "")]
+    assert {one.instruction for one in reader.seen} == {"Find it."}
+
+
+def test_as_many_queries_as_documents_are_pairs(reader: PairReader) -> None:
+    reader.read(["a", "b"], ["c", "d"])
+    assert texts(reader) == [("a", "c"), ("b", "d")]
+
+
+def test_the_picture_of_a_query_is_opened_once(reader: PairReader) -> None:
+    prompts = reader.read(PICTURE, [PICTURE, "b"])
+    first, second = (one.turns[0].images[0] for one in reader.seen)
+    assert first is second
+    assert [len(one.placeholders) for one in prompts if isinstance(one, Prompt)] == [2, 1]
+
+
+def test_the_texts_of_each_side_have_a_limit_of_their_own(reader: PairReader) -> None:
+    asked = Comparison(queries=Side("query", "a b c d e f", 2), documents=Side("documents", ["a b c d e f"], 4))
+    reader.seen.clear()
+    all_at_once(reader._reader.prompts(score_job(reader.model, asked, SERVICE.tenant, 0), None))
+    assert texts(reader) == [("a b", "a b c d")]
+
+
+def test_a_document_that_cannot_be_read_fails_by_itself(reader: PairReader) -> None:
+    good, bad = reader.read("a", ["b", UNREADABLE], per_item=True)
+    assert isinstance(good, Prompt)
+    assert isinstance(bad, ServiceError)
+    assert (bad.param, bad.index) == ("documents[1].image", 1)
+
+
+def test_a_query_that_cannot_be_read_fails_its_pair_or_all(reader: PairReader) -> None:
+    good, bad = reader.read(["a", UNREADABLE], ["b", "c"], per_item=True)
+    assert isinstance(good, Prompt)
+    assert isinstance(bad, ServiceError)
+    assert (bad.param, bad.index) == ("queries[1].image", 1)
+    with pytest.raises(ServiceError) as raised:
+        reader.read(UNREADABLE, ["b", "c"], per_item=True)
+    assert raised.value.param == "queries.image"
+
+
+def test_a_reranker_refuses_to_embed_and_says_what_it_does(reader: PairReader) -> None:
+    with pytest.raises(ServiceError, match=r"is a reranker.*`/v1/rerank`"):
+        reader.model.check_name(None, "`/v1/embeddings`")
+    assert reader.model.score_kind == "sigmoid"

@@ -1,0 +1,50 @@
+"""Scores of vectors: logits, cosines and MaxSim against plain formulas, and the order of an answer."""
+
+import math
+
+import numpy as np
+import pytest
+
+from service.errors import InputError
+from service.front.job import EmbedResult
+from service.front.scoring.cosine import dot, unit_vector
+from service.front.scoring.logit import activated, logit
+from service.front.scoring.max_sim import max_sim, token_vectors
+from service.front.scoring.scores import Scores
+from service.prompt.profile.profile import Scoring
+
+
+@pytest.mark.parametrize("value", [-1000.0, -3.25, -1e-9, 0.0, 0.5, 40.0, 1000.0])
+def test_a_logit_becomes_a_probability_or_stays(value: float) -> None:
+    got = activated(value, Scoring("sigmoid"))
+    assert got == pytest.approx(0.5 * (1 + math.tanh(value / 2)), abs=1e-15)
+    assert activated(value, Scoring("identity")) == value
+    assert logit(np.array([value], "<f4").tobytes()) == np.float32(value)
+
+
+def test_a_cosine_is_of_unit_vectors_whatever_their_rounding() -> None:
+    one, other = np.random.default_rng(1).standard_normal((2, 64)).astype("<f4")
+    got = dot(unit_vector(one.tobytes()), unit_vector(other.tobytes()))
+    exact = (
+        one.astype(float)
+        @ other.astype(float)
+        / math.sqrt((one.astype(float) ** 2).sum() * (other.astype(float) ** 2).sum())
+    )
+    assert got == pytest.approx(exact, abs=1e-15)
+    assert dot(unit_vector(one.tobytes()), unit_vector(one.tobytes())) == pytest.approx(1, abs=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (40, 900), (2000, 5)])
+def test_max_sim_is_the_sum_of_the_best_products(shape: tuple[int, int]) -> None:
+    draw = np.random.default_rng(2)
+    query, document = (draw.standard_normal((num, 128)).astype("<f4") for num in shape)
+    got = max_sim(token_vectors(query.tobytes(), 128), token_vectors(document.tobytes(), 128))
+    assert got == pytest.approx((query.astype(float) @ document.astype(float).T).max(axis=1).sum(), rel=1e-6)
+
+
+def test_the_best_come_first_and_equals_in_the_order_of_the_request() -> None:
+    failed = InputError("invalid_request", "no")
+    scores = Scores([0.5, 2.0, failed, 0.5, -1.0], EmbedResult([], 0.0))
+    assert scores.best(None) == [(1, 2.0), (0, 0.5), (3, 0.5), (4, -1.0)]
+    assert scores.best(2) == [(1, 2.0), (0, 0.5)]
+    assert scores.errors == [failed]
