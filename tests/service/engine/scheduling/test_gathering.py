@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.engine.scheduling.gathering import MAX_SHARE, MAX_WAIT_S, MIN_SHARE, Gathering
+from service.engine.scheduling.gathering import MAX_SHARE, MAX_WAIT_S, MIN_SHARE, READ_S, Gathering
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def test_a_few_wait_for_those_that_come_back_with_them(gathering: Gathering) -> 
 
 
 def test_nobody_waits_for_long(gathering: Gathering) -> None:
+    assert gathering.wait_s(1, 100.004) > 0
     assert gathering.wait_s(1, 100 + 0.08 * MAX_SHARE) == 0
     gathering.ended(16, 0, 60.0, 200.0)
     assert gathering.wait_s(1, 200.0) == pytest.approx(MAX_WAIT_S)
@@ -54,6 +55,31 @@ def test_it_waits_less_where_nobody_comes_and_longer_again_where_all_do(gatherin
 
 def test_some_who_come_late_are_no_reason_to_wait_less(gathering: Gathering) -> None:
     gathering.wait_s(1, 100.001)
-    assert gathering.wait_s(9, 101.0) == 0
+    assert gathering.wait_s(9, 100.1) == 0
+    gathering.ended(16, 0, 0.08, 200.0)
+    assert gathering.wait_s(1, 200.0) == pytest.approx(0.08 * MAX_SHARE)
+
+
+def test_after_a_pause_the_first_of_a_burst_waits_while_the_others_are_read(gathering: Gathering) -> None:
+    assert gathering.wait_s(1, 150.0) == pytest.approx(16 * READ_S)
+    assert gathering.wait_s(7, 150.002) == pytest.approx(16 * READ_S - 0.002)
+    assert gathering.wait_s(16, 150.004) == 0
+
+
+def test_after_a_pause_a_lone_request_waits_a_moment_and_the_next_one_for_nothing(gathering: Gathering) -> None:
+    assert gathering.wait_s(1, 150.0) > 0
+    assert gathering.wait_s(1, 150.0 + 16 * READ_S) == 0
+    gathering.ended(1, 0, 0.02, 150.03)
+    assert gathering.wait_s(1, 160.0) == 0
+
+
+def test_a_burst_is_not_waited_for_longer_than_those_that_come_back(gathering: Gathering) -> None:
+    gathering.ended(16, 0, 0.004, 200.0)
+    assert gathering.wait_s(1, 201.0) == pytest.approx(0.004 * MAX_SHARE)
+
+
+def test_a_burst_that_does_not_come_is_no_reason_to_wait_less_for_those_that_come_back(gathering: Gathering) -> None:
+    assert gathering.wait_s(1, 150.0) > 0
+    assert gathering.wait_s(1, 151.0) == 0
     gathering.ended(16, 0, 0.08, 200.0)
     assert gathering.wait_s(1, 200.0) == pytest.approx(0.08 * MAX_SHARE)
