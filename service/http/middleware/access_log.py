@@ -19,6 +19,7 @@ from service.http.middleware.access_record import AccessRecord, trace_context
 from service.http.middleware.tracing import Tracing
 from service.http.request_context import LINES, METHODS, PROBES, TENANT, RequestContext, open_request
 from service.http.tenant_counts import TENANTS
+from service.openapi.routes import ROUTES as DOCUMENTED
 from service.openapi.statuses import CODES
 from service.playground.files import FILES, PREFIX
 from service.stages import Stages, open_stages
@@ -37,14 +38,7 @@ is 128 KiB and at most a vector more."""
 OTHER = "other"
 MODEL_ROUTE = "/v1/models/{id}"
 PAGE_ROUTE = f"{PREFIX}{{file}}"
-ROUTES = frozenset(
-    {
-        "/", "/docs", "/health", "/livez", "/llms.txt", "/metrics", "/openapi-sdk.json", "/openapi.json", "/readyz",
-        "/detokenize", "/tokenize", "/v1/check-api-key", "/v1/detokenize", "/v1/tokenize",
-        "/v1/embed", "/v1/embeddings", "/v1/embeddings/stream", "/v1/image_embeds",
-        "/v1/models", "/v2/embed",
-    }
-)  # fmt: skip
+ROUTES = frozenset({"/llms.txt", *(route.path for route in DOCUMENTED if "{" not in route.path)})
 """Paths that may be label values; anything else counts as `other`, so that no client can make series."""
 
 STATUSES = frozenset({200, 304, CLIENT_CLOSED_REQUEST, *CODES})

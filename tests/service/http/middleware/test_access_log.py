@@ -15,7 +15,9 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from service.http.middleware.access_log import CLOSE, MAX_WRITE_BYTES, AccessLog
 from service.http.middleware.access_record import trace_context
 from service.http.middleware.tracing import Tracing
+from service.http.request_context import PROBES
 from service.logs import MAX_VALUE_CHARS, HumanFormatter, JsonFormatter
+from service.openapi.routes import ROUTES
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.raw_socket import say
 from tests.service.http.middleware.access_lines import access_lines, line_of
@@ -47,6 +49,13 @@ def test_a_line_has_the_route_and_never_path_query_or_body(logged: LiveServer) -
     line = line_of(logged, "no")
     assert (line["method"], line["route"], line["status"]) == ("POST", "other", 404)
     assert [word for word in ("secret", "hidden") if word in logged.log.read_text()] == []
+
+
+def test_every_route_of_the_document_has_its_own_label(logged: LiveServer) -> None:
+    for number, route in enumerate(route for route in ROUTES if route.path not in PROBES):  # those are logged for DEBUG
+        path = route.path.replace("{model_id}", "builtin")
+        logged.http.request(route.method, path, headers={"x-request-id": f"route-{number}"})
+        assert line_of(logged, f"route-{number}")["route"] == route.path.replace("{model_id}", "{id}")
 
 
 @pytest.mark.parametrize("nasty", NASTY)
