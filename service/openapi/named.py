@@ -10,7 +10,7 @@ from typing import Any, Literal
 from schemas.content.audio import AudioFormat, AudioSource
 from schemas.content.messages import Conversation, MessageOrConversation, Role
 from schemas.content.parts import ContentPart, ContentParts, GridThw, ImageSource
-from schemas.content.scored import RerankInput, RerankInputs, ScoreInput
+from schemas.content.scored import RerankInput, RerankInputs, RerankParts, ScoreInput
 from schemas.content.video import VideoSource
 from schemas.endpoints.embed_v1 import EmbedV1Response
 from schemas.endpoints.embed_vectors import EmbeddingType
@@ -143,6 +143,8 @@ NAMED = (
         sdk_branch="Numbers",
         sdk_description="A vector, as numbers.",
     ),
+    Named("RerankParts", RerankParts, "The parts of a query or a document, in reading order."),
+    Named("RerankParts", str | RerankParts, "", array_only=True),
     Named(
         "RerankInput",
         RerankInput,

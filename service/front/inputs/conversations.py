@@ -105,7 +105,7 @@ def _turn(role: Role, parts: str | list[ContentPart], places: Iterator[PlacedMed
             images.append(_read_audio(media, place))
         else:
             images += media.read(place)
-    return Turn(role, tuple(images), "".join(texts), tuple(videos))
+    return Turn(role, tuple(images), "".join(texts), tuple(videos), is_empty=not parts)
 
 
 def _read_audio(media: MediaReader, place: PlacedMedia) -> Audio:
