@@ -7,7 +7,9 @@ import torch
 from cenote_kernels import PoolingMode
 from service.model.embedding_model import EmbeddingModel
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from service.model.reranker.cross_encoder import CrossEncoder
 from service.model.reranker.qwen3_vl_reranker import Qwen3VLReranker
+from service.model.reranker.text_judge import TextJudge
 from service.model.stock.colqwen2 import ColQwen2
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
@@ -28,6 +30,10 @@ def load_model(
             return Qwen3VLEmbedding.load(folder, device, dtype, pooling)
         case ["qwen3_vl_reranker"]:
             return Qwen3VLReranker.load(folder, device, dtype, pooling)
+        case ["cross_encoder"]:
+            return CrossEncoder.load(folder, device, dtype, pooling)
+        case ["text_judge"]:
+            return TextJudge.load(folder, device, dtype, pooling)
         case ["text_encoder", *model_class]:
             return TextEncoder.load(folder, device, dtype, pooling, *model_class)
         case ["two_tower"]:

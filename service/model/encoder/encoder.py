@@ -36,7 +36,7 @@ class Encoder:
 
         Args:
             token_ids: `[num_tokens]`, int64.
-            positions: `[num_tokens]`, int64, rows of the table of positions.
+            positions: `[num_tokens]`, int64, rows of the table of positions: a token's type · positions + its position.
             groups: how the prompts lie; tokens behind the last one are filling.
         """
         embedded = functional.embedding(token_ids, self._words) + functional.embedding(positions, self._positions)

@@ -48,7 +48,7 @@ class StockWeights:
 
     Attributes:
         words: `[vocabulary, width]`.
-        positions: `[positions, width]`; where tokens have types, with that of a text by itself added.
+        positions: `[types · positions, width]`: the table of positions with a type's vector added, for each type.
         norm: of their sum.
         layers: in order.
         num_heads: of attention.
@@ -74,7 +74,7 @@ def _of_bert(stock: Any) -> StockWeights | None:
     config, embeddings = stock.config, stock.embeddings
     if config.hidden_act != ACTIVATION or config.is_decoder or config.add_cross_attention:
         return None
-    positions = embeddings.position_embeddings.weight + embeddings.token_type_embeddings.weight[0]
+    types, positions = embeddings.token_type_embeddings.weight, embeddings.position_embeddings.weight
     layers = [
         StockLayer(
             (layer.attention.self.query, layer.attention.self.key, layer.attention.self.value),
@@ -87,7 +87,8 @@ def _of_bert(stock: Any) -> StockWeights | None:
         for layer in stock.encoder.layer
     ]
     words, norm = embeddings.word_embeddings.weight, embeddings.LayerNorm
-    return StockWeights(words, positions, norm, layers, config.num_attention_heads)
+    table = (types[:, None] + positions).flatten(0, 1)
+    return StockWeights(words, table, norm, layers, config.num_attention_heads)
 
 
 def _of_distilbert(stock: Any) -> StockWeights | None:

@@ -6,6 +6,7 @@ In: raw pooled vectors. Out: raw vectors of another length. Knows neither the tr
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from safetensors.torch import load_file
@@ -43,8 +44,26 @@ class Dense:
         return _FUNCTIONS[self.activation](functional.linear(vectors, self.weight, self.bias))
 
 
+class Head(Protocol):
+    """What turns a pooled vector into the raw vector.
+
+    Attributes:
+        hidden_size: length of a raw vector.
+        num_parameters: of all weights.
+    """
+
+    @property
+    def hidden_size(self) -> int: ...  # noqa: D102
+    @property
+    def num_parameters(self) -> int: ...  # noqa: D102
+
+    def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
+        """`[rows, width]` to `[rows, hidden_size]`, float32."""
+        ...
+
+
 class DenseHead:
-    """All Dense modules of a checkpoint, one after the other; without any it gives back what it got.
+    """A `Head`: all Dense modules of a checkpoint, one after the other; without any it gives back what it got.
 
     Attributes:
         hidden_size: length of a vector behind the last of them.

@@ -31,7 +31,7 @@ from service.model.load import load_stock
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Group, Segments, cut_parts, plan_segments
-from service.model.stock.dense_head import DenseHead
+from service.model.stock.dense_head import DenseHead, Head
 
 BEHIND_PADDING = ("xlm-roberta", "roberta", "camembert", "xlm-roberta-xl")
 """Model types whose positions start behind the padding's number, as fairseq counts them."""
@@ -52,7 +52,7 @@ class TextEncoder:
         is_packed: whether prompts of different lengths go through it together.
     """
 
-    def __init__(self, stock: PreTrainedModel, pooling: PoolingMode, head: DenseHead) -> None:
+    def __init__(self, stock: PreTrainedModel, pooling: PoolingMode, head: Head) -> None:
         self.stock = stock
         self.hidden_size = head.hidden_size
         self.num_parameters = sum(parameter.numel() for parameter in stock.parameters()) + head.num_parameters
@@ -94,7 +94,12 @@ class TextEncoder:
             raise ModelError(
                 "internal_error", f"config.json has rope type {unsteady[0]}; supported: {', '.join(STEADY_ROPES)}"
             )
-        return cls(stock, pooling, DenseHead.load(folder, device, cast(Any, stock.config).hidden_size))
+        return cls(stock, pooling, cls.load_head(folder, stock))
+
+    @staticmethod
+    def load_head(folder: Path, stock: PreTrainedModel) -> Head:
+        """What stands behind the pooled vector: the folder's Dense modules."""
+        return DenseHead.load(folder, stock.device, cast(Any, stock.config).hidden_size)
 
     def prepack(self) -> bool:
         """Bring the matrices of linear layers into oneDNN's layout; the stock forward may not be run any more.
@@ -154,8 +159,10 @@ class TextEncoder:
             states.append(self._forward(ids, positions, part.groups)[:num_tokens])
         return states[0] if len(states) == 1 else torch.cat(states)
 
-    def _forward(self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
-        """Prompts in one forward, `[num_tokens, width]`."""
+    def _forward(
+        self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group], **inputs: torch.Tensor
+    ) -> torch.Tensor:
+        """Prompts in one forward, `[num_tokens, width]`; `inputs` are more of the stock module's."""
         if self._encoder is not None:
             return self._encoder.forward(token_ids, position_ids[0], groups)
         states: torch.Tensor = self.stock(
@@ -164,6 +171,7 @@ class TextEncoder:
             attention_mask=None,
             use_cache=False,
             packing=groups,
+            **inputs,
         ).last_hidden_state
         return states[0]
 

@@ -8,15 +8,27 @@ PADDING = 1
 """Number of the padding token where config.json does not say."""
 
 
-def make_profile(files: CheckpointFiles) -> Profile:
-    """Positions start behind the number of the padding token, as fairseq counts: 512 tokens need 514 positions."""
+TYPES = ("xlm-roberta", "roberta")
+
+
+def first_position(files: CheckpointFiles) -> int:
+    """Number of a text's first position: behind that of the padding token, as fairseq counts; of other models 0.
+
+    512 tokens need 514 positions.
+    """
+    if files.model_type not in TYPES:
+        return 0
     padding = files.config.get("pad_token_id", PADDING)
-    first = padding + 1 if isinstance(padding, int) else PADDING + 1
-    return make_text_profile(files, name="xlm_roberta", first_position=first)
+    return padding + 1 if isinstance(padding, int) else PADDING + 1
+
+
+def make_profile(files: CheckpointFiles) -> Profile:
+    """See `make_text_profile`."""
+    return make_text_profile(files, name="xlm_roberta", first_position=first_position(files))
 
 
 FAMILY = text_family(
-    ("xlm-roberta", "roberta"),
+    TYPES,
     "XLM-RoBERTa and RoBERTa: multilingual E5, BGE-M3 dense",
     stock="XLMRobertaModel, RobertaModel",
     make_profile=make_profile,

@@ -80,6 +80,9 @@ class Padding:
         return [*token_ids, *[self.token_id] * (self.num_tokens - len(token_ids))]
 
 
+Activation = Literal["sigmoid", "identity"]
+
+
 @dataclass(frozen=True, slots=True)
 class Scoring:
     """What the one number of a reranker means. The engine gives the logit; the front applies the activation.
@@ -88,7 +91,7 @@ class Scoring:
         activation: makes the answer's score of it: `sigmoid` between 0 and 1, `identity` the logit itself.
     """
 
-    activation: Literal["sigmoid", "identity"]
+    activation: Activation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

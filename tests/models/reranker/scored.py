@@ -37,7 +37,7 @@ class Scored:
         self.builder = PromptBuilder(self.profile, self.tokenizer, strict_reference)
         device, profile = torch.device("cpu"), self.profile
         self.model: Any = load_model(profile.architecture, folder, device, torch.float32, profile.pooling)
-        prepack(self.model)
+        prepack(self.model, with_decoder=True)
         self._arena = memoryview(bytearray(ARENA_BYTES))
         self.runner = ModelRunner(self.model, self._arena)
 

@@ -12,9 +12,10 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from service.checkpoint.errors import UnsupportedModelError
-from service.engine.startup.self_check import check_forward
+from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import InputError
 from service.media.resize.image_rule import PixelRule
+from service.model.architectures import load_model
 from service.model.reranker.answer_row import load_answer_row
 from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation, Role, Turn
@@ -79,8 +80,9 @@ def test_a_tied_head_is_two_rows_of_the_embeddings_and_an_own_one_its_own(tmp_pa
 
 
 def test_the_check_at_start_passes_and_finds_a_wrong_head() -> None:
-    model = Scored(CHECKPOINT, FAMILY).model
+    model = load_model("qwen3_vl_reranker", CHECKPOINT, torch.device("cpu"), torch.float32, "last_token")
     check_forward(model)
+    check_forward(Scored(CHECKPOINT, FAMILY).model, known_answers(model))
     wrong = [-model.stock_vector(probe).numpy() for probe in model.probes()]
     with pytest.raises(Exception, match="gave cosine -1"):
         check_forward(model, wrong)

@@ -1,0 +1,78 @@
+"""What a tokenizer puts between two texts that it joins, and whether it numbers them.
+
+In: a checkpoint's files. Out: ids. Both processes read it; it imports neither torch nor tokenizers.
+
+Source: tokenizers 0.22, `TemplateProcessing`, `RobertaProcessing`, `BertProcessing`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.errors import UnsupportedModelError
+
+TYPES = "token_type_ids"
+"""Name of the numbers of texts among a model's inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTemplate:
+    """How a pair stands between the tokenizer's head and tail.
+
+    Attributes:
+        between: ids between both texts, at least one.
+        has_types: whether tokens behind the first of them are of type 1, the second text's; else all are of type 0.
+    """
+
+    between: tuple[int, ...]
+    has_types: bool
+
+
+def read_pair_template(files: CheckpointFiles) -> PairTemplate:
+    """Read the post-processor of tokenizer.json. Only BERT has types.
+
+    Raises:
+        UnsupportedModelError: there is none for pairs, or it puts other tokens around a pair than around a text.
+    """
+    found = files.read_object("tokenizer.json").get("post_processor") or {}
+    steps = found.get("processors", [found])
+    for step in steps:
+        match step.get("type"):
+            case "TemplateProcessing":
+                between, second_type = _of_template(files, step)
+                break
+            case "BertProcessing":
+                between, second_type = (int(step["sep"][1]),), 1
+                break
+            case "RobertaProcessing":
+                between, second_type = (int(step["sep"][1]),) * 2, 0
+                break
+    else:
+        between, second_type = (), 0
+    if not between:
+        raise UnsupportedModelError(
+            f"{files.folder / 'tokenizer.json'} puts no token between two texts; a model that scores pairs needs one"
+        )
+    inputs = files.optional("tokenizer_config.json").get("model_input_names", [TYPES])
+    num_types = files.config.get("type_vocab_size", 2)
+    return PairTemplate(between, files.model_type == "bert" and num_types > 1 and second_type == 1 and TYPES in inputs)
+
+
+def _of_template(files: CheckpointFiles, step: Mapping[str, Any]) -> tuple[tuple[int, ...], int]:
+    """The ids between the texts of a pair, and the type of the second."""
+    ids = {name: tuple(map(int, token["ids"])) for name, token in step["special_tokens"].items()}
+    single, pair = step["single"], step["pair"]
+    first, second = (_place(pair, text) for text in "AB")
+    alone = _place(single, "A")
+    ends = [[part.get("SpecialToken", {}).get("id") for part in parts] for parts in (pair[:first], pair[second + 1 :])]
+    if ends != [[part["SpecialToken"]["id"] for part in parts] for parts in (single[:alone], single[alone + 1 :])]:
+        raise UnsupportedModelError(
+            f"{files.folder / 'tokenizer.json'} ends a pair otherwise than a text; supported: the same tokens"
+        )
+    between = [token_id for part in pair[first + 1 : second] for token_id in ids[part["SpecialToken"]["id"]]]
+    return tuple(between), int(pair[second]["Sequence"]["type_id"])
+
+
+def _place(parts: Sequence[Mapping[str, Any]], text: str) -> int:
+    return next(place for place, part in enumerate(parts) if part.get("Sequence", {}).get("id") == text)

@@ -1,0 +1,95 @@
+"""Qwen3-Reranker against the script of its model card, on a small random checkpoint."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from service.engine.startup.self_check import check_forward, known_answers
+from service.errors import InputError
+from service.model.architectures import load_model
+from service.prompt.conversation import Turn
+from service.prompt.profile.detect import load_profile
+from tests.conftest import TOLERANCE
+from tests.models.reranker.checkpoints import make_judge
+from tests.models.reranker.scored import Scored
+from tests.models.text.texts import TEXTS
+
+PAIRS = [(TEXTS[i], TEXTS[(7 * i + 3) % len(TEXTS)]) for i in range(0, len(TEXTS), 2)]
+PREFIX = (
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+    'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+)
+SUFFIX = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+TASK = "Given a web search query, retrieve relevant passages that answer the query"
+MAX_LENGTH = 8192
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["tied", "untied"])
+def scored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scored:
+    return Scored(make_judge(tmp_path_factory.mktemp("judge") / "Qwen3-Reranker-0.6B", is_tied=request.param))
+
+
+class Script:
+    """The model card's code, a pair at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
+        self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        self.yes, self.no = (self.tokenizer.convert_tokens_to_ids(word) for word in ("yes", "no"))
+        self.ends = [self.tokenizer.encode(text, add_special_tokens=False) for text in (PREFIX, SUFFIX)]
+
+    def token_ids(self, query: str, document: str, instruction: str = TASK) -> list[int]:
+        text = f"<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}"
+        most = MAX_LENGTH - sum(map(len, self.ends))
+        body = self.tokenizer(text, truncation="longest_first", max_length=most)["input_ids"]
+        return [*self.ends[0], *body, *self.ends[1]]
+
+    @torch.no_grad()
+    def score(self, token_ids: list[int]) -> float:
+        logits = self.model(torch.tensor([token_ids])).logits[0, -1]
+        both = torch.stack([logits[self.no], logits[self.yes]])
+        return float(torch.nn.functional.log_softmax(both, dim=0)[1].exp())
+
+
+def test_pairs_have_the_scripts_tokens_and_scores_in_a_batch_and_alone(scored: Scored) -> None:
+    script = Script(scored.folder)
+    prompts = [scored.text_prompt(*pair) for pair in PAIRS]
+    assert [prompt.token_ids for prompt in prompts] == [script.token_ids(*pair) for pair in PAIRS]
+    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
+    assert np.ptp(theirs) > 0.1
+    alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
+    assert np.abs(alone - theirs).max() <= TOLERANCE
+
+
+def test_an_instruction_takes_the_place_of_the_default(scored: Scored) -> None:
+    script = Script(scored.folder)
+    prompt = scored.prompt(Turn("query", (), "a"), Turn("document", (), "b"), "Find the other letter")
+    assert prompt.token_ids == script.token_ids("a", "b", "Find the other letter")
+    assert scored.prompt(Turn("query", (), "a"), Turn("document", (), "b"), " ") == scored.text_prompt("a", "b")
+
+
+def test_a_long_pair_is_cut_as_the_script_cuts_it_and_never_on_the_left(scored: Scored) -> None:
+    script, long = Script(scored.folder), "word after word " * 4_000
+    for pair in (("a query", long), (long, "a document")):
+        prompt = scored.text_prompt(*pair)
+        assert prompt.token_ids == script.token_ids(*pair)
+        assert len(prompt.token_ids) == MAX_LENGTH
+    with pytest.raises(InputError, match="cut at the right only"):
+        scored.text_prompt("a query", long, side="left")
+
+
+def test_the_check_at_start_passes(scored: Scored) -> None:
+    profile = scored.profile
+    model = load_model(profile.architecture, scored.folder, torch.device("cpu"), torch.float32, profile.pooling)
+    check_forward(model)
+    check_forward(scored.model, known_answers(model))
+
+
+def test_without_its_name_it_is_an_embedder_unless_the_family_is_named(tmp_path: Path) -> None:
+    folder = make_judge(tmp_path / "ours", is_tied=True)
+    assert load_profile(folder).name == "qwen3-embedding"
+    assert load_profile(folder, "qwen3_reranker").scoring is not None
