@@ -1,7 +1,8 @@
 """Attention over packed prompts, without padding and without a mask: prompts of one length in one call.
 
 In: queries, keys, values of all places in attention's order (`service.model.packed.segments`). Out: their mixtures.
-Knows neither rows that are shared nor layers. On CUDA, in half precision, it is one call (`varlen_attention.py`).
+Knows neither rows that are shared nor layers. On CUDA, in half precision, it is one call (`varlen_attention.py`); in
+bfloat16 on some processors long prompts go one by one (`product_attention.py`).
 A window is exact and costs its own width: queries go in blocks, each with the keys that it attends to.
 """
 
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from service.model.packed import varlen_attention
+from service.model.packed import product_attention, varlen_attention
 from service.model.packed.segments import Group
 
 BLOCK_TOKENS = 256
@@ -83,6 +84,11 @@ def attend(
         key, value = _repeat_heads(query, key, value)
     out[groups[-1].stop :].zero_()
     for group in groups:
+        if prefix is None and window == CAUSAL and product_attention.takes(group.num_tokens, query.dtype, query.device):
+            for start in range(group.start, group.stop, group.num_tokens):
+                rows = slice(start, start + group.num_tokens)
+                product_attention.attend(query[rows], key[rows], value[rows], scaling, out[rows])
+            continue
         q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
         is_grouped = q.shape[1] != k.shape[1]
         if prefix is not None:

@@ -78,8 +78,8 @@ LINE = Line(
         Sabotage(
             name="requests attend to each other",
             file="service/model/packed/attention.py",
-            old="    for group in groups:\n        q, k, v",
-            new="    for group in (Group(0, 0, len(query), 1, len(query)),):\n        q, k, v",
+            old="    for group in groups:\n        if prefix is None and window",
+            new="    for group in (Group(0, 0, len(query), 1, len(query)),):\n        if prefix is None and window",
             size=100,
         ),
         Sabotage(
