@@ -57,10 +57,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--against", metavar="URL", help="an OpenAI-compatible server to compare with")
     parser.add_argument("--against-model", metavar="NAME", help="the name of its model")
     parser.add_argument("--against-key", metavar="KEY", help="what it wants as a bearer token")
+    parser.add_argument(
+        "--dtype", default="float32", choices=("float32", "bfloat16"), help="of the service; for `peer`"
+    )
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the table of a whole run into this page")
     options = parser.parse_args()
     if unknown := set(options.only.split(",") if options.only else ()) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    if options.dtype != "float32" and options.only != "peer":
+        parser.error("--dtype is for --only peer: the other parts compare with sides in float32")
     return options
 
 
@@ -70,7 +75,9 @@ def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Measured],
     extra = {"model": options.against_model} if options.against_model else {}
     against = OverHttp(options.against, extra, options.against_key) if options.against else None
     sentence = SENTENCE_PYTHON if SENTENCE_PYTHON.exists() else None
-    asked = Stage(folder, threads, scale, FOLDER / "logs", sentence_python=sentence, against=against)
+    asked = Stage(
+        folder, threads, scale, FOLDER / "logs", sentence_python=sentence, against=against, dtype=options.dtype
+    )
     names = options.only.split(",") if options.only else list(PARTS)
     try:
         found = [_one(name, asked) for name in names]

@@ -29,6 +29,7 @@ class Stage:
         texts: made of the checkpoint's tokens.
         sentence_python: a Python that has sentence-transformers; None leaves that side out.
         against: another server; None leaves it out.
+        dtype: of the service; other sides of ours have float32.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Stage:
         *,
         sentence_python: Path | None = None,
         against: OverHttp | None = None,
+        dtype: str = "float32",
     ) -> None:
         self.checkpoint = checkpoint
         self.num_threads = num_threads
@@ -48,6 +50,7 @@ class Stage:
         self.texts = TextMaker(checkpoint)
         self.sentence_python = sentence_python
         self.against = against
+        self.dtype = dtype
         self._started: list[Side] = []
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -59,7 +62,7 @@ class Stage:
     def serve(self, name: str, *flags: str) -> Service:
         """A service of its own with other settings."""
         model = "builtin" if self.checkpoint == CHECKPOINT else str(self.checkpoint)
-        return self._keep(Service(model, self.num_threads, self.folder / f"{name}.log", *flags))
+        return self._keep(Service(model, self.num_threads, self.folder / f"{name}.log", "--dtype", self.dtype, *flags))
 
     @cached_property
     def bare(self) -> RemoteSide:

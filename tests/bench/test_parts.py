@@ -40,7 +40,8 @@ MAX_TITLE = 58
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     stage = Stage(CHECKPOINT, 1, TINY, tmp_path_factory.mktemp("bench"))
-    stage.against = OverHttp(stage.service.url)  # itself, as somebody else's server
+    twin = stage.serve("twin", "--token-arrays", "accept")
+    stage.against = OverHttp(twin.url)  # itself, as somebody else's server
     yield stage
     stage.against.close()
     stage.close()

@@ -57,5 +57,20 @@ def instructed_body(images: Sequence[str], instructions: Sequence[str]) -> dict[
     return {"messages": conversations, "encoding_format": "base64"}
 
 
+def ids_body(prompts: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """A request for the vectors of whole prompts, given as token ids."""
+    return {"input": [list(ids) for ids in prompts], "encoding_format": "base64"}
+
+
+def chat_body(url: str, instruction: str) -> dict[str, Any]:
+    """A request for the vector of an image under an instruction, with what vLLM has to be told to add."""
+    turns = [
+        {"role": "system", "content": [{"type": "text", "text": instruction}]},
+        {"role": "user", "content": [_image_part(url)]},
+    ]
+    added = {"add_generation_prompt": True, "add_special_tokens": True}
+    return {"messages": turns, "encoding_format": "base64"} | added
+
+
 def _image_part(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}

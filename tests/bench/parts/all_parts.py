@@ -11,6 +11,7 @@ from tests.bench.parts import (
     image_size,
     instructions,
     minilm,
+    peer,
     prefixes,
     short,
     small_tower,
@@ -26,6 +27,6 @@ PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (
         text, short, prefixes, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers, cpu,
-        fronts, minilm, batch_size, concurrency, image_size, hit_rate,
+        fronts, minilm, peer, batch_size, concurrency, image_size, hit_rate,
     )
 }  # fmt: skip
