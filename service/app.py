@@ -32,6 +32,7 @@ from service.http.routes.models import get_model, list_models
 from service.http.routes.playground import get_playground, get_playground_file
 from service.http.routes.rerank import rerank, rerank_v1, rerank_v2
 from service.http.routes.score import score
+from service.http.routes.tei import embed_tei, get_info
 from service.http.routes.tokenize import detokenize, tokenize
 from service.http.stream.route import create_embedding_stream
 from service.settings import Settings
@@ -46,6 +47,7 @@ ROUTE_HANDLERS = [
     rerank_v2,
     rerank,
     score,
+    embed_tei,
     tokenize,
     detokenize,
     tokenize_text,
@@ -53,6 +55,7 @@ ROUTE_HANDLERS = [
     check_api_key,
     list_models,
     get_model,
+    get_info,
     livez,
     readyz,
     get_metrics,

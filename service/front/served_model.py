@@ -133,8 +133,8 @@ class ServedModel:
         same = {name: own[ours] for name, ours in SAME_INPUT_TYPES.items() if ours in own and name not in own}
         return {**own, **same}
 
-    def instruction_of(self, input_type: str | None) -> str | None:
-        """The instruction that a request names; None when it names none.
+    def instruction_of(self, input_type: str | None, param: str = "input_type") -> str | None:
+        """The instruction that a request names in its field `param`; None when it names none.
 
         Raises:
             InputError: the model knows none of that name.
@@ -144,8 +144,8 @@ class ServedModel:
         known = self.input_types
         if input_type not in known:
             names = ", ".join(known)
-            message = f"`input_type`: got {shown(input_type) or 'an unknown name'}, {self.name} knows {names}"
-            raise InputError("invalid_request", message, param="input_type")
+            message = f"`{param}`: got {shown(input_type) or 'an unknown name'}, {self.name} knows {names}"
+            raise InputError("invalid_request", message, param=param)
         return known[input_type]
 
     def not_served(self, name: str) -> str:

@@ -19,6 +19,7 @@ DIALECTS: dict[str, Dialect] = {
     "/v2/rerank": "cohere",
     "/v1/rerank": "cohere",
     "/rerank": "cohere",
+    "/embed": "cohere",
     "/v1/score": "openai",
     "/score": "openai",
     "/v1/tokenize": "cohere",

@@ -9,7 +9,7 @@ Source: docs/notes/ecosystem.md names the generator that failed without each rul
 import inspect
 import json
 from collections.abc import Callable
-from types import UnionType
+from types import GenericAlias, UnionType
 from typing import Any, get_args
 
 import msgspec
@@ -28,7 +28,7 @@ _RENAMED = {"Content": "InputItem", "ImageEmbeds": "ImageFeatures", "LoneImageUr
 variable with two types. And two types that look alike on the wire: one component."""
 
 
-def build_components(roots: list[type[Wire | Answer] | UnionType]) -> dict[str, Schema]:
+def build_components(roots: list[type[Wire | Answer] | UnionType | type[list[Any]]]) -> dict[str, Schema]:
     """The schemas of the routes' types and of all types inside them, sorted by component name."""
     types = [*roots, *(named.type for named in NAMED)]
     schemas, raw = msgspec.json.schema_components(types, ref_template=REF + "{name}")
@@ -148,8 +148,8 @@ def component_name(name: str) -> str:
 
 
 def component_of(kind: type | UnionType) -> str:
-    """The component of a route's body: a wire type, or a union that `named` names."""
-    if isinstance(kind, type):
+    """The component of a route's body: a wire type, or a union or an array that `named` names."""
+    if isinstance(kind, type) and not isinstance(kind, GenericAlias):
         return component_name(kind.__name__)
     return next(named.name for named in NAMED if named.type is kind)
 

@@ -20,6 +20,7 @@ from schemas.endpoints.image_embeds import FeaturesFormat
 from schemas.endpoints.models import CohereEndpoint, InputTypes, Modality, Pooling, ScoreKind
 from schemas.endpoints.rerank import AnyRerankResponse, CutDirection
 from schemas.endpoints.stream import StreamAnswer
+from schemas.endpoints.tei import TeiInputs, TeiVectors
 from schemas.errors import ErrorCode, ErrorType
 from schemas.fields import EmbedDtype, Endianness, OnError, Truncate, TruncationSide
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
@@ -174,6 +175,15 @@ NAMED = (
         ),
         sdk_branch="RerankResponse",
     ),
+    Named(
+        "TeiInputs",
+        TeiInputs,
+        "A text, or texts.",
+        ({"title": "Text", "type": "string"}, _TEXTS),
+        sdk_branch="Texts",
+        sdk_description="Texts.",
+    ),
+    Named("TeiVectors", TeiVectors, "Vectors, in the order of the request."),
     Named("StreamAnswer", StreamAnswer, "A line of a stream's answer; `type` says which."),
 )
 """Leaves first: a later entry may hold copies of an earlier one."""

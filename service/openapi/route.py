@@ -20,6 +20,10 @@ KEY_STATUSES = (401, 429, 500, 503)
 """Error statuses before a request is read, on a server with keys."""
 
 
+AnswerType = type[Answer] | UnionType | type[list[Any]]
+"""The type of an answer: a wire type, or a union or an array that `named` names."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One operation."""
@@ -31,7 +35,7 @@ class Route:
     tag: str = "Embeddings"
     summary: str
     description: str
-    response: type[Answer] | UnionType | None = None
+    response: AnswerType | None = None
     """The success type (of each line, in an answer of lines); None for a text of `media_type`."""
     media_type: str = "application/json"
     """Media type of the success answer."""

@@ -22,6 +22,7 @@ from service.openapi.examples import answers, errors, requests
 from service.openapi.parameters import TIMING_HEADERS
 from service.openapi.route import KEY_STATUSES, TOKEN_STATUSES, Route, page, probe
 from service.openapi.second_stage import SECOND_STAGE
+from service.openapi.tei import TEI
 
 TAGS = {
     "Embeddings": "Turn texts, images and mixtures of them into vectors.",
@@ -131,6 +132,7 @@ ROUTES = (
         error_examples=errors.EMBED_V1,
     ),
     *SECOND_STAGE,
+    *TEI,
     Route(
         path="/tokenize",
         operation_id="tokenizeInputs",

@@ -54,6 +54,13 @@ class Plain:
         return str(answer["error"]["message"])
 
 
+def ranks(plain: Plain, query: str, documents: list[str], **how: Any) -> dict[int, float]:
+    """Score of each document by its index, falling."""
+    status, answer = plain.post("/score", {"queries": query, "documents": documents, **how})
+    assert status == 200, answer
+    return dict(sorted(enumerate(one["score"] for one in answer["data"]), key=lambda one: -one[1]))
+
+
 def numbered_texts(num: int) -> list[str]:
     """Texts whose vectors all differ, so that a wrong order shows."""
     return [f"picture number {i}" for i in range(num)]

@@ -31,7 +31,7 @@ def test_every_family_has_its_own_shape_for_405_and_415(server: LiveServer, path
         ("/v2/v1/embeddings", ("/v1/embeddings", "leave out what stands before")),
         ("/v1/v2/embed", ("/v2/embed", "leave out what stands before")),
         ("/v1/v1/embed", ("/v1/embed", "leave out what stands before")),
-        ("/embed", ("/v2/embed", "@ai-sdk/cohere", "/v2 after it", "address alone")),
+        ("/check-api-key", ("/v1/check-api-key", "@ai-sdk/cohere", "/v2 after it", "address alone")),
         ("/v2/embeddings", ("/v2/embed", "/v1/embeddings")),
         ("/elsewhere", ("/openapi.json",)),
         ("/v3/tokenize", ("/tokenize", "no version")),

@@ -158,7 +158,7 @@ def reply(turns: Turns, parts: BodyParts, headers: Headers, media_type: str, hol
 
 async def answer(
     turns: Turns,
-    make: Callable[[], msgspec.Struct | Sequence[msgspec.Struct]],
+    make: Callable[[], msgspec.Struct | Sequence[msgspec.Struct | DeferredValue]],
     result: EmbedResult,
     fingerprint: str,
     headers: Sequence[tuple[bytes, bytes]] = (),

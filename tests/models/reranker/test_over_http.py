@@ -134,3 +134,8 @@ def test_a_stream_of_vectors_is_refused_too(reranker: LiveServer) -> None:
 def test_the_card_says_what_the_model_does(reranker: LiveServer) -> None:
     card = reranker.http.get("/v1/models").json()["data"][0]
     assert (card["scoring"], card["endpoints"]) == ("sigmoid", ["rerank"])
+
+
+def test_teis_clients_learn_it_too(reranker: LiveServer) -> None:
+    assert reranker.http.get("/info").json()["model_type"] == {"reranker": {"num_labels": 1}}
+    assert "is a reranker" in reranker.http.post("/embed", json={"inputs": "x"}).json()["message"]

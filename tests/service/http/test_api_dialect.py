@@ -48,7 +48,10 @@ def test_the_end_of_a_path_decides_its_family(path: str, family: str) -> None:
         ("/v1/v2/embed", "/v2/embed", TOO_MUCH),
         ("/v2/embed/v2/embed", "/v2/embed", TOO_MUCH),
         ("/v1/v1/embed", "/v1/embed", TOO_MUCH),
-        ("/embed", "/v2/embed", COHERE),
+        ("/check-api-key", "/v1/check-api-key", COHERE),
+        ("/api/embed", "/embed", UNVERSIONED),
+        ("/v1/v1/rerank", "/v1/rerank", TOO_MUCH),
+        ("/api/rerank", "/rerank", UNVERSIONED),
         ("/v1/v1/check-api-key", "/v1/check-api-key", TOO_MUCH),
         ("/api/tokenize", "/tokenize", UNVERSIONED),
     ],
@@ -66,7 +69,7 @@ def test_vllms_other_routes_get_a_hint_to_ours(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v1/", "/v1/embedding", "/v1/chat/completions", "/favicon.ico", "/v10/embed"]
+    "path", ["/", "/v1", "/v1/", "/v1/embedding", "/v1/chat/completions", "/favicon.ico", "/v10/models"]
 )
 def test_a_path_that_is_near_nothing_gets_no_hint(path: str) -> None:
     assert hint(path) is None
