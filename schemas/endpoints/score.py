@@ -34,24 +34,21 @@ from schemas.fields import (
 )
 from schemas.usage import Usage
 
-_QUERY_EXAMPLES = ["a bicycle", [{"text": "a bicycle"}]]
+_QUERY_EXAMPLES = [["a bicycle"], [{"text": "a bicycle"}]]
 _DOCUMENT_EXAMPLES = [["a red bicycle", "a green door"], [{"text": "a red bicycle"}]]
 
 QueriesField = Annotated[
     ScoreInput | None,
     Meta(
-        description="One query for all documents, or a list with one for each. A text, or an object with text, images "
-        "or both.",
+        description="One query for all documents, or one for each: texts, or objects with text, images or both. A "
+        "text or an object alone is accepted too and means a list of one; this document lists only the array, since "
+        "many client generators cannot send a union that holds arrays.",
         examples=_QUERY_EXAMPLES,
     ),
 ]
 
 DocumentsField = Annotated[
-    ScoreInput | None,
-    Meta(
-        description="A document, or a list of them, each a text, or an object with text, images or both.",
-        examples=_DOCUMENT_EXAMPLES,
-    ),
+    ScoreInput | None, Meta(description="The documents, as `queries` has its own.", examples=_DOCUMENT_EXAMPLES)
 ]
 
 SameQueriesField = Annotated[

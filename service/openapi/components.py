@@ -32,7 +32,7 @@ def build_components(roots: list[type[Wire | Answer] | UnionType | type[list[Any
     """The schemas of the routes' types and of all types inside them, sorted by component name."""
     types = [*roots, *(named.type for named in NAMED)]
     schemas, raw = msgspec.json.schema_components(types, ref_template=REF + "{name}")
-    names: dict[str, str] = {}
+    names: dict[str, Schema] = {}
     components: dict[str, Schema] = {}
     for named, schema in zip(NAMED, schemas[len(roots) :], strict=True):
         _name(named, schema, names, components)
@@ -55,10 +55,11 @@ def branches(schema: Schema) -> list[Schema]:
     return schema.get("oneOf") or schema.get("anyOf") or []
 
 
-def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[str, Schema]) -> None:
+def _name(named: Named, schema: Schema, names: dict[str, Schema], components: dict[str, Schema]) -> None:
     """Give a schema its name, so that copies of it become references."""
     body = _shape(schema, names, nullable=False)
-    names[_fingerprint(body)] = named.name
+    in_place = named.array_only and named.branches
+    names[_fingerprint(body)] = dict(named.branches[0]) if in_place else {"$ref": REF + named.name}
     if named.array_only:
         return
     if "enum" in body:
@@ -73,7 +74,7 @@ def _name(named: Named, schema: Schema, names: dict[str, str], components: dict[
     components[named.name] = {"title": named.name, "description": named.description, **body}
 
 
-def _struct(schema: Schema, names: dict[str, str]) -> Schema:
+def _struct(schema: Schema, names: dict[str, Schema]) -> Schema:
     """An object type: properties without inline types, closed when clients send it, open when we do."""
     is_request = schema.get("additionalProperties") is False
     properties = schema.get("properties", {})
@@ -93,7 +94,7 @@ def _always(schema: Schema, is_request: bool) -> bool:
     return not is_request and "default" in schema
 
 
-def _property(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
+def _property(schema: Schema, names: dict[str, Schema], *, nullable: bool) -> Schema:
     body = {k: v for k, v in _shape(schema, names, nullable=nullable).items() if k != "default"}
     if "enum" in body and "description" not in body and len(body["enum"]) == 1:
         tag = body["enum"][0]  # a discriminator has no field in the struct, and so no description
@@ -101,15 +102,15 @@ def _property(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schem
     return _replaced(body, names)
 
 
-def _replaced(schema: Schema, names: dict[str, str]) -> Schema:
-    """A reference in place of a copy of a named schema; this use's description stays beside it."""
-    name = names.get(_fingerprint(schema))
-    if name is None:
+def _replaced(schema: Schema, names: dict[str, Schema]) -> Schema:
+    """A reference, or an array, in place of a copy of a named schema; this use's description stays beside it."""
+    known = names.get(_fingerprint(schema))
+    if known is None:
         return schema
-    return {"$ref": REF + name, **{k: v for k, v in schema.items() if k in _NOTES}}
+    return {**known, **{k: v for k, v in schema.items() if k in _NOTES}}
 
 
-def _shape(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
+def _shape(schema: Schema, names: dict[str, Schema], *, nullable: bool) -> Schema:
     """A schema and all inside it in the form of the document, itself not yet replaced by its name."""
     schema = dict(schema)
     if "anyOf" in schema:
@@ -125,7 +126,7 @@ def _shape(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
     return schema
 
 
-def _union(schema: Schema, names: dict[str, str], *, nullable: bool) -> Schema:
+def _union(schema: Schema, names: dict[str, Schema], *, nullable: bool) -> Schema:
     """A union as `oneOf`, or as its only branch when `null` is the other one."""
     notes = {k: v for k, v in schema.items() if k != "anyOf"}
     branches = [_property(branch, names, nullable=nullable) for branch in schema["anyOf"] if branch != {"type": "null"}]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from schemas.content.audio import AudioFormat, AudioSource
 from schemas.content.messages import Conversation, MessageOrConversation, Role
 from schemas.content.parts import ContentPart, ContentParts, GridThw, ImageSource
-from schemas.content.scored import RerankInput, RerankInputs, RerankParts, ScoreInput
+from schemas.content.scored import RerankInput, RerankParts, ScoreInput
 from schemas.content.video import VideoSource
 from schemas.endpoints.embed_v1 import EmbedV1Response
 from schemas.endpoints.embed_vectors import EmbeddingType
@@ -37,7 +37,8 @@ class Named:
     branches: tuple[dict[str, Any], ...] = ()
     """The branches of a `oneOf` that msgspec cannot express, or the one schema; empty when its own are right."""
     array_only: bool = False
-    """List only the array branch of a union of a string and an array (the server accepts both)."""
+    """List only the array branch of a union of a string and an array (the server accepts both), by the name of the
+    array's component, or by the one of `branches` in place: generators name variables after a component, once."""
     sdk_branch: str = ""
     """The one branch that the SDK profile keeps of a union, by its title or component; empty keeps the union."""
     sdk_description: str = ""
@@ -54,6 +55,8 @@ _TEXTS = {"title": "Texts", "type": "array", "items": {"type": "string"}, "minIt
 _GRID = {"type": "integer", "format": "int32", "minimum": 1, "maximum": MAX_INT32}
 _GRIDS = {"title": "GridThw", "type": "array", "items": _GRID, "minItems": 3, "maxItems": MAX_GRID_NUMBERS}
 _RANKS = {"title": "TextRanks", "type": "array", "items": {"$ref": "#/components/schemas/TextRank"}, "minItems": 1}
+_ITEM = {"$ref": "#/components/schemas/RerankInput"}
+_ITEMS = {"type": "array", "items": _ITEM, "minItems": 1, "maxItems": MAX_INPUTS}
 _NUMBERS = {"title": "Numbers", "type": "array", "items": {"type": "number", "format": "float"}, "minItems": 1}
 
 
@@ -100,7 +103,14 @@ NAMED = (
     Named("CohereEndpoint", CohereEndpoint, "An endpoint of Cohere's API that a model serves."),
     Named("ScoreKind", ScoreKind, "What a model's scores are."),
     Named("ScoreObject", Literal["score"], "Marks a score, as in vLLM's API."),
-    Named("CutDirection", CutDirection, "The end of a text that is cut off, in TEI's words.", in_sdk=False),
+    Named(
+        "CutDirection",
+        CutDirection,
+        "The end of a text that is cut off. `Left` and `Right` are accepted too; this document lists one spelling, "
+        "since generators make a constant of each.",
+        ({"enum": ["left", "right"], "type": "string", "examples": ["right"]},),
+        in_sdk=False,
+    ),
     Named("InputTypes", InputTypes, "Instruction by name."),
     Named(
         "CohereEmbedV1Response",
@@ -153,18 +163,7 @@ NAMED = (
         ({"title": "Text", "type": "string"}, {"$ref": "#/components/schemas/RerankItem"}),
         sdk_branch="RerankItem",
     ),
-    Named("RerankInputs", RerankInputs, "Queries or documents."),
-    Named(
-        "ScoreInput",
-        ScoreInput,
-        "One side of a comparison: a query or a document, or several.",
-        (
-            {"title": "Text", "type": "string"},
-            {"$ref": "#/components/schemas/RerankItem"},
-            {"$ref": "#/components/schemas/RerankInputs"},
-        ),
-        sdk_branch="RerankInputs",
-    ),
+    Named("ScoreInput", ScoreInput, "", (_ITEMS,), array_only=True),
     Named(
         "AnyRerankResponse",
         AnyRerankResponse,

@@ -18,11 +18,11 @@ from schemas.endpoints.models import ModelCard, ModelList
 from schemas.endpoints.stream import StreamAnswer, StreamLine, StreamOptions
 from schemas.endpoints.tokenize import DetokenizeRequest, DetokenizeResponse, TokenizeRequest, TokenizeResponse
 from schemas.errors import CohereErrorResponse
+from service.openapi import tei
 from service.openapi.examples import answers, errors, requests
 from service.openapi.parameters import TIMING_HEADERS
 from service.openapi.route import KEY_STATUSES, TOKEN_STATUSES, Route, page, probe
 from service.openapi.second_stage import SECOND_STAGE
-from service.openapi.tei import TEI
 
 TAGS = {
     "Embeddings": "Turn texts, images and mixtures of them into vectors.",
@@ -132,7 +132,7 @@ ROUTES = (
         error_examples=errors.EMBED_V1,
     ),
     *SECOND_STAGE,
-    *TEI,
+    tei.EMBED,
     Route(
         path="/tokenize",
         operation_id="tokenizeInputs",
@@ -227,6 +227,7 @@ ROUTES = (
         parameters={"model_id": "The model's id or an alias. It may hold slashes."},
         response_examples=answers.MODEL_CARD,
     ),
+    tei.INFO,
     probe(
         "/livez",
         "getLiveness",

@@ -6,34 +6,33 @@ from service.openapi.examples import tei
 from service.openapi.parameters import TIMING_HEADERS
 from service.openapi.route import KEY_STATUSES, Route
 
-TEI = (
-    Route(
-        path="/embed",
-        operation_id="embedTei",
-        takes_timeout=True,
-        summary="Vectors in TEI's form",
-        description=(
-            "For clients of text-embeddings-inference (TEI), such as `InferenceClient.feature_extraction` of "
-            "huggingface_hub and LlamaIndex's `TextEmbeddingsInference`. The answer is a bare list; the vectors are "
-            "those of `/v1/embeddings`."
-        ),
-        request=TeiEmbedRequest,
-        response=TeiVectors,
-        error=CohereErrorResponse,
-        headers=TIMING_HEADERS,
-        request_examples=tei.EMBED,
-        response_examples=tei.VECTORS,
-        error_examples=tei.ERRORS,
+EMBED = Route(
+    path="/embed",
+    operation_id="embedTei",
+    takes_timeout=True,
+    summary="Vectors in TEI's form",
+    description=(
+        "For clients of text-embeddings-inference (TEI), such as `InferenceClient.feature_extraction` of "
+        "huggingface_hub and LlamaIndex's `TextEmbeddingsInference`. The answer is a bare list; the vectors are "
+        "those of `/v1/embeddings`."
     ),
-    Route(
-        method="GET",
-        path="/info",
-        operation_id="getInfo",
-        tag="Models",
-        summary="The model, in TEI's words",
-        description="What clients of text-embeddings-inference (TEI) ask before they send; `/v1/models` says more.",
-        response=TeiInfo,
-        error_statuses=KEY_STATUSES,
-        response_examples=tei.INFO,
-    ),
+    request=TeiEmbedRequest,
+    response=TeiVectors,
+    error=CohereErrorResponse,
+    headers=TIMING_HEADERS,
+    request_examples=tei.EMBED,
+    response_examples=tei.VECTORS,
+    error_examples=tei.ERRORS,
+)
+
+INFO = Route(
+    method="GET",
+    path="/info",
+    operation_id="getInfo",
+    tag="Models",
+    summary="The model, in TEI's words",
+    description="What clients of text-embeddings-inference (TEI) ask before they send; `/v1/models` says more.",
+    response=TeiInfo,
+    error_statuses=KEY_STATUSES,
+    response_examples=tei.INFO,
 )

@@ -40,9 +40,9 @@ RERANK_ANY: Examples = {
 }
 
 SCORE: Examples = {
-    "one": body("One query and two documents", queries=_QUERY, documents=_TEXTS),
+    "one": body("One query and two documents", queries=[_QUERY], documents=_TEXTS),
     "pairs": body("Two pairs", queries=["a way in", _QUERY], documents=_TEXTS),
-    "older": body("One query and two documents, in vLLM's older words", text_1=_QUERY, text_2=_TEXTS),
+    "older": body("One query and two documents, in vLLM's older words", text_1=[_QUERY], text_2=_TEXTS),
     "pages": body("A text and an image", data_1=[{"text": _QUERY}], data_2=_ITEMS),
 }
 
