@@ -37,6 +37,7 @@ from service.engine.shared_tiers.codec import FeaturesCodec
 from service.engine.shared_tiers.look_ups import LookUps
 from service.engine.shared_tiers.open import open_cache, open_codec, open_shared
 from service.engine.shared_tiers.shared import LookedUp
+from service.engine.startup.bfloat16_trial import say_if_faster, try_bfloat16
 from service.engine.startup.cpu_tuning import keep_core, keep_heap
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
@@ -110,9 +111,12 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     model = load_model(start.architecture, Path(start.folder), device, dtype, pooling)
     is_multi_vector = start.pooling == MULTI_VECTOR
     answers, codec = known_answers(model), open_codec(start, model)
+    is_open = start.dtype == "auto" and start.weights != "int8"  # who names a number format has chosen
+    trial = try_bfloat16(model) if is_open else None
     use_bfloat16(model, with_decoder=start.weights != "int8")
     prepack(model, with_decoder=start.weights != "int8")
     check_forward(model, answers, is_multi_vector=is_multi_vector)
+    say_if_faster(model, trial)
     if start.weights == "int8":
         use_int8(model)
     prefixes = None

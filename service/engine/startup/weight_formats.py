@@ -4,18 +4,15 @@
 """
 
 import logging
-import random
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
 
 import torch
 
+from service.engine.startup.known_prompts import known_prompts
 from service.errors import ModelError
 from service.model.embedding_model import EmbeddingModel
 from service.model.linear.bf16_gemm import find_gemm
 from service.model.linear.int8_linear import Int8Linear
 from service.model.linear.linear import give_back
-from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 from service.model.stock.text_encoder import TextEncoder
@@ -24,8 +21,6 @@ logger = logging.getLogger("cenote.engine")
 
 LEAST_COSINE = 0.99
 NUM_PROMPTS = 16
-_SEED = 20261121
-_FIRST_ID, _LAST_ID = 10, 4000
 
 
 def use_bfloat16(model: EmbeddingModel, *, with_decoder: bool) -> None:
@@ -82,22 +77,10 @@ def check_int8(language: LanguageModel, int8: LanguageModel) -> float:
     Raises:
         ModelError: it is under 0.99, or no number.
     """
-    batch = _known_prompts(min(_LAST_ID, language.embed_tokens.num_embeddings - 1))
+    batch = known_prompts(language.embed_tokens.num_embeddings, NUM_PROMPTS)
     ours, want = (decoder.forward(batch, last_only=True) for decoder in (int8, language))
     least = float(torch.nn.functional.cosine_similarity(ours, want, dim=-1).min())
     if not least >= LEAST_COSINE:
         reason = f"--weights int8: cosine {least:.4f} against float32 on known prompts, at least {LEAST_COSINE} is due"
         raise ModelError("internal_error", reason)
     return least
-
-
-def _known_prompts(last_id: int) -> PackedBatch:
-    draw = random.Random(_SEED)  # noqa: S311  # the same prompts each time, no secret
-    lengths = [draw.randrange(8, 64) for _ in range(NUM_PROMPTS)]
-    token_ids = [draw.randint(_FIRST_ID, last_id) for _ in range(sum(lengths))]
-    return PackedBatch(torch.tensor(token_ids), _positions(lengths), lengths, torch.zeros(0, dtype=torch.int64), None)
-
-
-def _positions(lengths: Sequence[int]) -> torch.Tensor:
-    starts = [0, *accumulate(lengths)]
-    return torch.cat([torch.arange(stop - start) for start, stop in pairwise(starts)]).expand(4, -1)

@@ -37,6 +37,7 @@ class DecoderLayer:
     """One layer.
 
     Attributes:
+        head_dim: numbers of a head.
         num_heads: query heads.
         num_kv_heads: key heads; as many value heads.
         scaling: factor of the attention scores.
@@ -47,10 +48,10 @@ class DecoderLayer:
 
     def __init__(self, layer: Qwen3VLTextDecoderLayer, make: MakeProduct, is_last: bool) -> None:
         attention = layer.self_attn
-        self._head_dim = attention.head_dim
+        self.head_dim = attention.head_dim
         self.scaling = attention.scaling
-        self.num_heads = attention.q_proj.out_features // self._head_dim
-        self.num_kv_heads = attention.k_proj.out_features // self._head_dim
+        self.num_heads = attention.q_proj.out_features // self.head_dim
+        self.num_kv_heads = attention.k_proj.out_features // self.head_dim
         self._out = make(fuse([attention.o_proj]))
         gate_up = fuse([layer.mlp.gate_proj, layer.mlp.up_proj])
         self._is_prepacked = make is PrepackedLinear
@@ -75,7 +76,7 @@ class DecoderLayer:
     def project(self, heads: HeadProjection, states: torch.Tensor, angles: Angles) -> torch.Tensor:
         """Heads of rows, `[rows, heads, head_dim]`: queries and keys turned by their positions, values as they are."""
         out = states.new_empty(len(states), heads.product.num_outputs)
-        by_head = out.view(len(out), -1, self._head_dim)
+        by_head = out.view(len(out), -1, self.head_dim)
         blocks = _blocks(len(states), is_prepacked=self._is_prepacked)
         memory = torch.empty_like(states[blocks[0]])
         for rows in blocks:

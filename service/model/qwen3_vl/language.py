@@ -3,6 +3,8 @@
 It has no mask, no cache, no padding and no language-model head, and computes only the rows that pooling reads.
 """
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import cast
 
@@ -55,13 +57,21 @@ class LanguageModel:
         self.device = self.embed_tokens.weight.device
         self.hidden_size = self.embed_tokens.embedding_dim
         self._is_prepacked = make is PrepackedLinear
-        self.layers: list[DecoderLayer] = []
+        self._dtype = self.embed_tokens.weight.dtype
+        made: list[DecoderLayer] = []
         for index, layer in enumerate(layers):
-            self.layers.append(DecoderLayer(layer, make, index == last))
+            made.append(DecoderLayer(layer, make, index == last))
             if self._is_prepacked:
                 give_back(layer)
+        self.layers: Sequence[DecoderLayer] = made
         self._norm = stock.norm
         self._rotary = stock.rotary_emb
+
+    def in_bfloat16(self, layers: Sequence[DecoderLayer]) -> "LanguageModel":
+        """The same decoder with others of prepacked bfloat16 in the place of its layers."""
+        other = copy(self)
+        other.layers, other._dtype, other._is_prepacked = layers, torch.bfloat16, True
+        return other
 
     @torch.inference_mode()
     def forward(self, batch: PackedBatch, *, last_only: bool = False) -> torch.Tensor:
@@ -87,7 +97,7 @@ class LanguageModel:
         )
         num_filling = self._num_filling(len(segments.tokens))
         tokens = torch.from_numpy(np.pad(segments.tokens, (0, num_filling)))
-        states = self.embed_tokens(batch.token_ids[tokens].to(self.device))
+        states = self.embed_tokens(batch.token_ids[tokens].to(self.device)).to(self._dtype)
         visual_rows, deepstack = torch.as_tensor(segments.row[batch.visual_index.numpy()], device=self.device), []
         if batch.features is not None:
             main, *deepstack = torch.split(batch.features, self.hidden_size, dim=-1)

@@ -7,8 +7,9 @@ from transformers import Qwen3VLModel
 
 from service.checkpoint.hub import CHECKPOINT
 from service.engine.startup import weight_formats
+from service.engine.startup.known_prompts import known_prompts
 from service.engine.startup.self_check import check_forward, known_answers
-from service.engine.startup.weight_formats import _known_prompts, check_int8, prepack, use_int8
+from service.engine.startup.weight_formats import NUM_PROMPTS, check_int8, prepack, use_int8
 from service.errors import ModelError
 from service.model.linear.int8_linear import GREATEST_IN_16_BITS, Int8Linear, exact_row_integer
 from service.model.linear.linear import Linear
@@ -34,7 +35,7 @@ def in_int8(stock: Qwen3VLModel) -> LanguageModel:
 
 
 def test_the_built_in_model_bears_int8(model: Qwen3VLModel) -> None:
-    batch = _known_prompts(500)
+    batch = known_prompts(501, NUM_PROMPTS)
     want = LanguageModel(model).forward(batch, last_only=True)
     ours = in_int8(model).forward(batch, last_only=True)
     least = cosine_similarity(ours, want, dim=-1).min()
@@ -81,7 +82,7 @@ def test_other_number_formats_are_refused() -> None:
 
 
 def test_an_item_does_not_depend_on_its_batch(model: Qwen3VLModel) -> None:
-    int8, batch = in_int8(model), _known_prompts(500)
+    int8, batch = in_int8(model), known_prompts(501, NUM_PROMPTS)
     whole = int8.forward(batch, last_only=True)
     first = batch.segment_lengths[0]
     alone = PackedBatch(batch.token_ids[:first], batch.position_ids[:, :first], [first], NOTHING, None)

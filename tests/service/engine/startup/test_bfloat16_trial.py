@@ -1,0 +1,70 @@
+"""The start's line on `--dtype bfloat16`: its cosine is that of a model in bfloat16, and nothing else changes."""
+
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.functional import cosine_similarity
+from transformers import Qwen3VLModel
+
+from service.checkpoint.hub import CHECKPOINT
+from service.engine.startup import bfloat16_trial
+from service.engine.startup.bfloat16_trial import NUM_PROMPTS, has_bfloat16, say_if_faster, try_bfloat16
+from service.engine.startup.known_prompts import known_prompts
+from service.engine.startup.self_check import check_forward, known_answers
+from service.engine.startup.weight_formats import prepack
+from service.model.linear.prepacked_linear import can_prepack_decoder
+from service.model.load import load_stock
+from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+
+CPU = torch.device("cpu")
+
+
+def loaded(dtype: torch.dtype) -> Qwen3VLEmbedding:
+    if not can_prepack_decoder(CPU, torch.bfloat16):
+        pytest.skip("no oneDNN for bfloat16 on this processor")
+    return Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, dtype))
+
+
+def test_the_line_has_the_cosine_of_a_model_in_bfloat16(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(bfloat16_trial, "has_bfloat16", lambda: True)
+    monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", 0)
+    model, half = loaded(torch.float32), loaded(torch.bfloat16)
+    answers, trial = known_answers(model), try_bfloat16(model)
+    assert trial is not None
+    prepack(model, with_decoder=True)
+    prepack(half, with_decoder=True)
+    check_forward(model, answers)
+    batch = known_prompts(model.language.embed_tokens.num_embeddings, NUM_PROMPTS)
+    want, other = (one.language.forward(batch, last_only=True).float() for one in (model, half))
+    assert cosine_similarity(trial.vectors, other, dim=-1).min() > 0.9999  # norms of a whole model are rounded, too
+    with caplog.at_level(logging.INFO, "cenote.engine"):
+        say_if_faster(model, trial)
+    cosine = float(cosine_similarity(trial.vectors, want, dim=-1).min())
+    assert 0.99 < cosine < 0.999999
+    assert f"cosine to float32 at least {cosine:.5f}" in caplog.text
+    assert "--dtype bfloat16 would be faster" in caplog.text
+
+
+def test_nothing_is_said_of_a_small_gain(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(bfloat16_trial, "has_bfloat16", lambda: True)
+    monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", float("inf"))
+    model = loaded(torch.float32)
+    with caplog.at_level(logging.INFO, "cenote.engine"):
+        say_if_faster(model, try_bfloat16(model))
+        say_if_faster(model, None)
+    assert not caplog.records
+
+
+def test_there_is_no_trial_where_it_could_not_be_faster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    monkeypatch.setattr(bfloat16_trial, "_CPUINFO", cpuinfo)
+    model = loaded(torch.float32)
+    assert try_bfloat16(model) is None
+    for flags, is_there in (("avx2 avx512f", False), ("avx512f avx512_bf16 gfni", True), ("amx_bf16", True)):
+        cpuinfo.write_text(f"flags\t\t: fpu {flags}\nbugs\t\t:\n")
+        assert has_bfloat16() is is_there
+    assert try_bfloat16(loaded(torch.bfloat16)) is None
