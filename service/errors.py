@@ -17,6 +17,7 @@ Each carries a stable code, which alone decides the status: `service/openapi/sta
 """
 
 from collections.abc import Sequence
+from typing import Self
 
 from schemas.errors import ErrorCode, MissingMedia
 
@@ -40,6 +41,11 @@ class ServiceError(Exception):
         self.message = message
         self.param = param
         self.index = index
+
+    def without_frames(self) -> Self:
+        """The same, to be kept: the frames that it was raised in hold the request's data, and often the error again."""
+        self.__traceback__ = self.__context__ = None
+        return self
 
 
 class InputError(ServiceError):

@@ -158,6 +158,7 @@ class UrlFetch:
             self.media.fetched[url] = error
             if not self.per_item:
                 raise
+            error.without_frames()
 
     def _raise_first(self) -> None:
         for url, location in self.locations.items():

@@ -127,7 +127,7 @@ class FileOpening:
                 except MediaError as error:
                     if not self.per_item:
                         raise
-                    self.media.opened[place.param] = error
+                    self.media.opened[place.param] = error.without_frames()
         finally:
             for task in opening:
                 task.cancel()

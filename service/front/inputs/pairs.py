@@ -30,7 +30,7 @@ def read_queries(job: Job, read: Callable[[JobInput, int], Conversation]) -> Ste
         except ServiceError as error:
             if not job.per_item or len(job.queries) == 1:
                 raise
-            queries.append(error)
+            queries.append(error.without_frames())
         yield
     return queries
 

@@ -203,7 +203,7 @@ class InputReader:
         except ServiceError as error:
             if not job.per_item:
                 raise
-            return error
+            return error.without_frames()
 
     def _prompt(
         self, job: Job, one: JobInput, media: MediaReader | None, index: int, queries: Sequence[Query]
@@ -250,7 +250,7 @@ class InputReader:
         try:
             options = self._options(line)
         except InputError as refused:
-            options, error = PromptOptions(), refused
+            options, error = PromptOptions(), refused.without_frames()
         return line_input(line, index, options)._replace(error=error)
 
 
