@@ -14,6 +14,7 @@ import platform
 from typing import Final, cast
 
 import torch
+from torch.nn import functional
 
 from service.model.linear.linear import Linear
 
@@ -87,6 +88,30 @@ class PrepackedLinear:
     def _multiply(self, x: torch.Tensor, function: str, algorithm: str) -> torch.Tensor:
         unary = torch.ops.mkldnn._linear_pointwise.default
         return cast(torch.Tensor, unary(x, self._weight, self._bias, function, [], algorithm))
+
+
+class FilledLinear(PrepackedLinear):
+    """A `Product` for any number of rows: in blocks, of which the last is filled up to one that there is code for."""
+
+    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        for rows in self._blocks(x):
+            out[rows] = self._filled(x[rows])
+        return out
+
+    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        for rows in self._blocks(x):
+            out[rows] += self._filled(x[rows])
+        return out
+
+    def _blocks(self, x: torch.Tensor) -> list[slice]:
+        return [slice(start, start + PREPACKED_ROWS) for start in range(0, len(x), PREPACKED_ROWS)]
+
+    def _filled(self, x: torch.Tensor) -> torch.Tensor:
+        num_rows = len(x)
+        filling = functional.pad(x, (0, 0, 0, filled_rows(num_rows) - num_rows))
+        return self.project(filling)[:num_rows]
 
 
 class PrepackedGated:

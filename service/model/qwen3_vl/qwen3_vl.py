@@ -15,7 +15,13 @@ from cenote_kernels import PoolingMode, pool
 from service.model.embedding_model import Grid, Probe, Tower
 from service.model.linear.bf16_gemm import Gemm
 from service.model.linear.bf16x3_linear import MakeBf16x3, keep_bfloat16
-from service.model.linear.prepacked_linear import PrepackedLinear, can_prepack_decoder
+from service.model.linear.linear import give_back
+from service.model.linear.prepacked_linear import (
+    FilledLinear,
+    PrepackedLinear,
+    can_prepack,
+    can_prepack_decoder,
+)
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
@@ -84,17 +90,22 @@ class Qwen3VLEmbedding:
         return share
 
     def prepack(self) -> bool:
-        """Bring the decoder's matrices into oneDNN's layout; the stock decoder may not be run any more.
+        """Bring the decoder's matrices into oneDNN's layout, and in float32 the vision tower's.
+
+        The stock module may not be run any more. In bfloat16 the tower is as fast without.
 
         Returns:
             Whether it did: not where `can_prepack_decoder` says no, nor for matrices that are multiplied in parts.
         """
-        layers = self.stock.language_model.layers
-        is_in_parts = any(weight.dtype != self.dtype for weight in layers.parameters())
+        is_in_parts = any(weight.dtype != self.dtype for weight in self.stock.parameters())
         if is_in_parts or not can_prepack_decoder(self.device, self.dtype):
             return False
         del self.language  # it holds the matrices that are about to be given back
         self.language = LanguageModel(self.stock, make=PrepackedLinear)
+        if can_prepack(self.device, self.dtype):
+            del self.vision
+            self.vision = VisionTower(self.stock, make=FilledLinear)
+            give_back(self.stock.visual)
         return True
 
     @property
