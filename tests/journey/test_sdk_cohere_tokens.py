@@ -48,7 +48,7 @@ def test_the_key_and_the_models(client: cohere.Client, server: LiveServer) -> No
     cards = server.http.get("/v1/models").json()
     assert [one.name for one in listed] == [card["id"] for card in cards["data"]]
     one = client.models.get(MODEL)
-    assert (one.name, one.endpoints, one.context_length) == (MODEL, ["embed"], cards["data"][0]["max_tokens"])
+    assert (one.name, one.endpoints, one.context_length) == (MODEL, ["embed", "rerank"], cards["data"][0]["max_tokens"])
 
 
 def test_a_key_that_is_not_known_is_refused(start_server: Callable[..., LiveServer], tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ NUM_REMEMBERED = 128
 
 UNKNOWN_S = 12.0
 """What a step may be expected to take before any of its kind was seen: the first touches every weight."""
+FAR_DOUBLINGS = 4
+"""A step of sixteen times the tokens of the largest below it that was seen is an unknown one."""
 
 
 WINDOW_S = 60.0
@@ -87,13 +89,15 @@ class StepTimes:
         """What a step of this size takes at most, so far as is known.
 
         From the nearest bucket at or below its size: a step twice as large takes twice as long. Where attention's
-        square shows, the factor of 5 covers it until a step of this size has been seen.
+        square shows, the factor of 5 covers it until a step of this size has been seen. Far beyond all that was seen it
+        would not, and short prompts may have had their beginnings kept: such a step is as good as unknown.
         """
         size = num_tokens.bit_length()
         known = [at for of, at in self._seconds if of == kind]
         below = max((at for at in known if at <= size), default=None)
         if below is not None:
-            return _slow(self._seconds[kind, below]) * float(2 ** (size - below))
+            expected_s = _slow(self._seconds[kind, below]) * float(2 ** (size - below))
+            return max(expected_s, UNKNOWN_S) if size - below >= FAR_DOUBLINGS else expected_s
         return _slow(self._seconds[kind, min(known)]) if known else UNKNOWN_S
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.front.engine_client.watchdog import NUM_REMEMBERED, StepTimes, Watchdog
+from service.front.engine_client.watchdog import NUM_REMEMBERED, UNKNOWN_S, StepTimes, Watchdog
 from service.ipc.messages import StepKind, StepStarted
 
 
@@ -49,6 +49,16 @@ def test_a_large_step_is_expected_to_take_as_much_longer_as_it_is_larger() -> No
     dog.heard(60.0, 1)
     dog.started(step(2, "encode", 2048, 60.0))
     assert dog.limit_s == pytest.approx(5 * 60.0)  # of this size one has been seen: nothing is reckoned any more
+
+
+def test_a_step_far_larger_than_all_before_is_an_unknown_one() -> None:
+    """Short prompts whose beginnings are kept take next to nothing; a long one has all of attention's square."""
+    times = StepTimes()
+    times.learn("forward", 30, 0.005)
+    assert times.expected_s("forward", 240) == pytest.approx(8 * 0.005)
+    assert times.expected_s("forward", 8192) == UNKNOWN_S
+    times.learn("forward", 8192, 30.0)
+    assert times.expected_s("forward", 8192) == 30.0
 
 
 def test_a_word_from_before_a_step_does_not_end_it() -> None:
