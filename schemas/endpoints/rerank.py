@@ -13,10 +13,9 @@ from msgspec import UNSET, Meta, UnsetType
 from schemas.base import Answer, Wire
 from schemas.content.parts import ImageBackground
 from schemas.content.scored import RerankInputs
-from schemas.endpoints.rerank_v2 import CohereRerankMeta
+from schemas.endpoints.rerank_v2 import CohereRerankMeta, CohereRerankRequest
 from schemas.endpoints.score_fields import (
     CutPromptTokensField,
-    DocumentsField,
     ErrorsField,
     InstructionField,
     MaxTokensPerDocField,
@@ -47,26 +46,13 @@ IgnoredChunks = Annotated[
 ]
 
 
-class RerankRequest(Wire, frozen=True, kw_only=True):
+class RerankRequest(CohereRerankRequest, frozen=True, kw_only=True):
     """A query, and the documents to be put in order by their relevance to it."""
 
-    model: ModelField = None
-    query: QueryField
-    documents: DocumentsField
-    top_n: TopNField = None
-    return_documents: ReturnDocumentsField = None
-    instruction: InstructionField = None
-    raw_scores: RawScoresField = None
-    use_activation: UseActivationField = None
-    max_tokens_per_doc: MaxTokensPerDocField = None
     max_tokens_per_query: MaxTokensPerQueryField = None
     truncate_prompt_tokens: CutPromptTokensField = None
     truncation_side: TruncationSideField = None
-    on_error: OnErrorField = None
-    image_background: ImageBackground = None
-    rank_fields: RankFieldsField = None
     max_chunks_per_doc: IgnoredChunks = None
-    priority: PriorityField = None
     user: UserField = None
 
 

@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, cast, overload
 
 import torch
@@ -20,6 +19,7 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLay
 from service.engine.startup.known_prompts import known_prompts
 from service.model.embedding_model import EmbeddingModel
 from service.model.linear.prepacked_linear import PrepackedLinear, can_prepack_decoder
+from service.model.linear.processor import processor_words
 from service.model.qwen3_vl.decoder_layer import DecoderLayer
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 
@@ -30,7 +30,6 @@ NUM_ROWS: Final = 128
 """Rows that a layer is timed on: products are nearly as fast as with many."""
 LEAST_GAIN: Final = 1.15
 """Where a layer gains less, nothing is said."""
-_CPUINFO: Final = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +100,7 @@ def say_if_faster(model: EmbeddingModel, trial: Trial | None) -> None:
 
 def has_bfloat16() -> bool:
     """Return whether the processor says that it multiplies bfloat16."""
-    flags = set(_CPUINFO.read_text().split()) if _CPUINFO.exists() else set()
-    return not flags.isdisjoint({"avx512_bf16", "amx_bf16"})
+    return not processor_words().isdisjoint({"avx512_bf16", "amx_bf16"})
 
 
 @torch.inference_mode()

@@ -15,11 +15,12 @@ from typing import Final
 
 import torch
 
+from service.model.linear.processor import processor_words
+
 Gemm = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, float], None]
 """`[rows, inputs]` and `[outputs, inputs]` in bfloat16, `[rows, outputs]` in float32, β; rows lie close by columns."""
 
 _ROW_MAJOR, _AS_IT_IS, _TRANSPOSED = 101, 111, 112  # the C interface's CBLAS_LAYOUT and CBLAS_TRANSPOSE
-_CPUINFO: Final = Path("/proc/cpuinfo")
 _LIBRARY: Final = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
 
 
@@ -36,7 +37,7 @@ def find_gemm() -> Gemm | None:
 
 
 def _has_tiles() -> bool:
-    return _CPUINFO.exists() and " amx_bf16 " in _CPUINFO.read_text().replace("\n", " ")
+    return "amx_bf16" in processor_words()
 
 
 def _bind(library: ctypes.CDLL) -> Gemm:

@@ -10,10 +10,11 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, cast
 
 import torch
+
+from service.model.linear.processor import processor_words
 
 LEAST_TOKENS: Final = 64
 """Shorter prompts are as fast by torch's attention."""
@@ -21,7 +22,6 @@ BLOCK_TOKENS: Final = 128
 """Queries of a block; smaller ones compute fewer hidden scores, larger ones multiply faster."""
 STEP_TOKENS: Final = 32
 """Prompts are filled up to a multiple, since oneDNN writes code for each length."""
-_CPUINFO: Final = Path("/proc/cpuinfo")
 
 
 def takes(num_tokens: int, dtype: torch.dtype, device: torch.device) -> bool:
@@ -90,5 +90,5 @@ def _may_round() -> Iterator[None]:
 def _is_faster_here() -> bool:
     """AMD's processors with oneDNN for bfloat16: there it has been measured."""
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
-    is_amd = _CPUINFO.exists() and "AuthenticAMD" in _CPUINFO.read_text()
+    is_amd = "AuthenticAMD" in processor_words()
     return is_x86 and is_amd and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -19,7 +19,7 @@ from service.ipc.announcements import Announcer
 from service.ipc.messages import Failure, OutputSpec, Request
 from service.prompt.prompt import Prompt
 from tests.conftest import TOLERANCE
-from tests.models.late_interaction.checkpoints import MAX_PAGE_TOKENS, colqwen2
+from tests.models.late_interaction.checkpoints import MAX_PAGE_TOKENS
 from tests.models.late_interaction.reference import ColQwen2Reference, Item
 from tests.models.vlm.images import CLEAR, EXACT, LARGE, SLIVER, SMALL, TALL, WIDE
 from tests.models.vlm.served import Served
@@ -53,11 +53,6 @@ class ServedVectors(Served):
         waiting = [self._waiting(index, self.item_prompt(item)) for index, item in enumerate(items)]
         rows = self.runner.finish(self.runner.embed(waiting), [one.request for one in waiting])
         return [np.frombuffer(row["float32"], np.float32).reshape(-1, 128) for row in rows if row is not None]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return colqwen2(tmp_path_factory.mktemp("late") / "checkpoint")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from PIL import Image
 from schemas.endpoints.embed import EmbedResponse
 from tests.builders import image_bytes
 from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part, text_part
-from tests.models.late_interaction.checkpoints import colqwen2
 from tests.models.late_interaction.reference import ColQwen2Reference
 from tests.models.vlm.images import EXACT, LARGE, SMALL, TALL, image
 
@@ -22,11 +21,6 @@ QUERIES = ["Which lighthouse stands on a cliff?", "", "Wo steht der Leuchtturm?"
 PAGES = [SMALL, TALL, LARGE]
 MAX_BYTES = 400_000
 """About 780 vectors of 128 numbers in float32."""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return colqwen2(tmp_path_factory.mktemp("late") / "colqwen2-small")
 
 
 @pytest.fixture(scope="module")

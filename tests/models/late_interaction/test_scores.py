@@ -9,18 +9,12 @@ import pytest
 
 from tests.builders import image_bytes
 from tests.conftest import LiveServer, data_uri, image_part
-from tests.models.late_interaction.checkpoints import colqwen2
 from tests.models.late_interaction.reference import ColQwen2Reference
 from tests.models.vlm.images import EXACT, LARGE, SMALL, TALL, image
 
 QUERIES = ["Which lighthouse stands on a cliff?", "", "Wo steht der Leuchtturm?", "What is drawn here?"]
 PAGES = [SMALL, TALL, LARGE, EXACT]
 MAX_BYTES = 1 << 19
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return colqwen2(tmp_path_factory.mktemp("late") / "colqwen2-small")
 
 
 @pytest.fixture(scope="module")

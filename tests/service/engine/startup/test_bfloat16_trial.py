@@ -14,6 +14,7 @@ from service.engine.startup.bfloat16_trial import NUM_PROMPTS, has_bfloat16, say
 from service.engine.startup.known_prompts import known_prompts
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack
+from service.model.linear import processor
 from service.model.linear.prepacked_linear import can_prepack_decoder
 from service.model.load import load_stock
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
@@ -61,7 +62,7 @@ def test_nothing_is_said_of_a_small_gain(monkeypatch: pytest.MonkeyPatch, caplog
 
 def test_there_is_no_trial_where_it_could_not_be_faster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
-    monkeypatch.setattr(bfloat16_trial, "_CPUINFO", cpuinfo)
+    monkeypatch.setattr(processor, "CPUINFO", cpuinfo)
     model = loaded(torch.float32)
     assert try_bfloat16(model) is None
     for flags, is_there in (("avx2 avx512f", False), ("avx512f avx512_bf16 gfni", True), ("amx_bf16", True)):

@@ -14,27 +14,17 @@ from service.front.admission.key_file import ApiKey, hash_key
 from service.front.serving.serving import Serving
 from service.front.turns import Turns
 from service.http.middleware.guard import Guard
-from service.http.responses.answer import SLICE_BYTES, BodyParts, reply
-from service.http.responses.vector_format import DeferredValue
-
-
-class Printed(DeferredValue):
-    """Slices, of a length that is known or not."""
-
-    def __init__(self, num_slices: int, *, is_exact: bool) -> None:
-        self.num_bytes = num_slices * SLICE_BYTES
-        self.is_exact = is_exact
-        self._num_slices = num_slices
-
-    def chunks(self) -> list[bytes]:
-        return [b"1" * SLICE_BYTES] * self._num_slices
-
+from service.http.responses.answer import BodyParts, reply
+from tests.service.http.responses.test_reply import CHUNK, NUM_CHUNKS, Printed
 
 ANSWERS: dict[str, tuple[BodyParts, int]] = {
     "at once": (BodyParts([b"whole"]), len("whole")),
-    "of known length": (BodyParts([Printed(3, is_exact=True)]), 3 * SLICE_BYTES),
-    "of known length, with an end": (BodyParts([Printed(3, is_exact=True), b"end"]), 3 * SLICE_BYTES + len("end")),
-    "in chunks": (BodyParts([Printed(3, is_exact=False)]), 3 * SLICE_BYTES),
+    "of known length": (BodyParts([Printed(NUM_CHUNKS, is_exact=True)]), NUM_CHUNKS * len(CHUNK)),
+    "of known length, with an end": (
+        BodyParts([Printed(NUM_CHUNKS, is_exact=True), b"end"]),
+        NUM_CHUNKS * len(CHUNK) + len("end"),
+    ),
+    "in chunks": (BodyParts([Printed(NUM_CHUNKS, is_exact=False)]), NUM_CHUNKS * len(CHUNK)),
 }
 
 

@@ -10,7 +10,7 @@ from service.checkpoint.hub import CHECKPOINT as BUILTIN
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import use_bfloat16
 from service.errors import ModelError
-from service.model.linear import bf16_gemm, bf16x3_linear
+from service.model.linear import bf16_gemm, bf16x3_linear, processor
 from service.model.linear.bf16_gemm import Gemm, find_gemm
 from service.model.linear.bf16x3_linear import STACKED_ROWS, Bf16x3Linear, Scratch, is_bfloat16, keep_bfloat16, split
 from service.model.linear.linear import Linear
@@ -154,7 +154,7 @@ def test_where_the_product_is_missing_or_wrong_there_is_none(monkeypatch: pytest
     with_tiles.write_text("flags\t\t: fpu avx512_bf16 amx_bf16\nbugs\t\t:\n")
     without.write_text("flags\t\t: fpu avx512_bf16\n")
     for cpuinfo, library in ((without, bf16_gemm._LIBRARY), (with_tiles, tmp_path / "none.so")):
-        monkeypatch.setattr(bf16_gemm, "_CPUINFO", cpuinfo)
+        monkeypatch.setattr(processor, "CPUINFO", cpuinfo)
         monkeypatch.setattr(bf16_gemm, "_LIBRARY", library)
         find_gemm.cache_clear()
         assert find_gemm() is None
