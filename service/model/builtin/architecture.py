@@ -19,6 +19,9 @@ PATCH_PIXELS: Final = 16
 MERGE: Final = 2
 """Patches per side of one visual token."""
 
+RERANKER_LAYERS: Final = 4
+"""The reranker has one layer more than the embedder: it compares what the embedder only has to describe."""
+
 _TEXT: Final[dict[str, Any]] = {
     "hidden_size": HIDDEN,
     "intermediate_size": 320,
@@ -51,9 +54,12 @@ NUM_LEVELS: Final = 1 + len(_VISION["deepstack_visual_indexes"])
 """Outputs of the vision tower: the main one and those of deepstack."""
 
 
-def build_config(vocab_size: int, special_ids: Mapping[str, int]) -> Qwen3VLConfig:
+def build_config(
+    vocab_size: int, special_ids: Mapping[str, int], num_layers: int = _TEXT["num_hidden_layers"]
+) -> Qwen3VLConfig:
     """The configuration for a vocabulary; `special_ids` has the tokenizer's special tokens by their text."""
     text = _TEXT | {
+        "num_hidden_layers": num_layers,
         "vocab_size": vocab_size,
         "bos_token_id": special_ids["<|endoftext|>"],
         "eos_token_id": special_ids["<|im_end|>"],

@@ -1,6 +1,7 @@
-"""Writes a checkpoint folder with the files and the layout of a released Qwen3-VL-Embedding."""
+"""Writes checkpoint folders with the files and the layout of a released Qwen3-VL-Embedding or Qwen3-VL-Reranker."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,7 +81,7 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=1) + "\n")
 
 
-def _rewrite_config(path: Path) -> None:
+def _rewrite_config(path: Path, own: Mapping[str, Any]) -> None:
     """Put config.json into the layout of released checkpoints: rope_theta and rope_scaling instead of rope_parameters.
 
     `cenote.max_pixels` is ours: the service shrinks larger images to the largest size of the training.
@@ -91,27 +92,42 @@ def _rewrite_config(path: Path) -> None:
     text["rope_theta"] = rope["rope_theta"]
     text["rope_scaling"] = {key: value for key, value in rope.items() if key != "rope_theta"}
     config["vision_config"].pop("rope_parameters", None)
-    config["matryoshka_dimensions"] = list(MATRYOSHKA_DIMENSIONS)
-    config["cenote"] = {"max_pixels": MAX_PIXELS}
     config.pop("transformers_version", None)
-    write_json(path, config)
+    write_json(path, config | own)
 
 
-def write_checkpoint(out: Path, model: Qwen3VLForConditionalGeneration, tokenizer: Tokenizer) -> None:
-    """Write every file of a checkpoint, float32 weights rounded to bfloat16. The model itself is left as it is."""
+def write_files(
+    out: Path, model: Qwen3VLForConditionalGeneration, tokenizer: Tokenizer, own: Mapping[str, Any]
+) -> None:
+    """Write what every model of the family has, float32 weights rounded to bfloat16. The model itself is left as it is.
+
+    Args:
+        own: further keys of config.json.
+    """
     out.mkdir(parents=True, exist_ok=True)
     stored = Qwen3VLForConditionalGeneration(model.config).bfloat16()
     stored.load_state_dict(model.state_dict())
     stored.save_pretrained(out)
     (out / "model.safetensors").chmod(0o644)
     (out / "generation_config.json").unlink(missing_ok=True)
-    _rewrite_config(out / "config.json")
+    _rewrite_config(out / "config.json", own)
     tokenizer.save(str(out / "tokenizer.json"))
     (out / "chat_template.jinja").write_text(CHAT_TEMPLATE)
     write_json(out / "tokenizer_config.json", _TOKENIZER)
     write_json(out / "preprocessor_config.json", _IMAGES)
     write_json(out / "video_preprocessor_config.json", _VIDEOS)
+
+
+def write_checkpoint(out: Path, model: Qwen3VLForConditionalGeneration, tokenizer: Tokenizer) -> None:
+    """Write every file of an embedder."""
+    own = {"matryoshka_dimensions": list(MATRYOSHKA_DIMENSIONS), "cenote": {"max_pixels": MAX_PIXELS}}
+    write_files(out, model, tokenizer, own)
     write_json(out / "modules.json", _MODULES)
     write_json(out / "1_Pooling" / "config.json", _POOLING)
     write_json(out / "2_Normalize" / "config.json", {})
     write_json(out / "config_sentence_transformers.json", _SENTENCE_TRANSFORMERS)
+
+
+def write_reranker(out: Path, model: Qwen3VLForConditionalGeneration, tokenizer: Tokenizer) -> None:
+    """Write every file of a reranker. `cenote.family` says that it is one: embedders have files of the same names."""
+    write_files(out, model, tokenizer, {"cenote": {"family": "qwen3_vl_reranker", "max_pixels": MAX_PIXELS}})

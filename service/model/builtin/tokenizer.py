@@ -3,6 +3,7 @@
 Trained on the caption generator and on the language reference that Python ships. It appends `<|endoftext|>`.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Final
 
@@ -71,6 +72,20 @@ def train_tokenizer(seed: int) -> Tokenizer:
     )
     tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), append_end])
     return tokenizer
+
+
+def judging_tokenizer(embedders: Tokenizer) -> Tokenizer:
+    """The reranker's: the embedder's, which has no token `yes`, with it in the place of the last one that was learned.
+
+    Nothing is appended to a prompt, as by the released reranker's.
+    """
+    content = json.loads(embedders.to_str())
+    vocab, merges = content["model"]["vocab"], content["model"]["merges"]
+    last = "".join(merges[-1])
+    vocab["yes"] = vocab.pop(last)
+    merges[-1] = ["y", "es"]
+    content["post_processor"] = json.loads(processors.ByteLevel(trim_offsets=False).__getstate__())
+    return Tokenizer.from_str(json.dumps(content))
 
 
 def special_ids(tokenizer: Tokenizer) -> dict[str, int]:

@@ -60,7 +60,8 @@ _WHOLE: Final = (
 _PLACED: Final = ("{thing} at the {cell}", "{thing} in the {cell}", "{thing} ({cell})", "at the {cell} {thing}")
 
 
-def _pick(rng: np.random.Generator, options: Sequence[str]) -> str:
+def pick(rng: np.random.Generator, options: Sequence[str]) -> str:
+    """One of the options, each equally likely."""
     return options[int(rng.integers(len(options)))]
 
 
@@ -68,7 +69,7 @@ def _shuffled(rng: np.random.Generator, words: list[str]) -> list[str]:
     return [words[int(index)] for index in rng.permutation(len(words))]
 
 
-def _joined(rng: np.random.Generator, words: list[str]) -> str:
+def joined(rng: np.random.Generator, words: list[str]) -> str:
     """The words in random order as one list: with commas, with `and`, or both."""
     words = _shuffled(rng, words)
     if len(words) == 1:
@@ -83,40 +84,40 @@ def _joined(rng: np.random.Generator, words: list[str]) -> str:
 
 
 def _thing(rng: np.random.Generator, thing: SceneObject) -> str:
-    size, color = _pick(rng, SIZE_WORDS[thing.large]), _pick(rng, COLOR_WORDS[thing.color])
-    article = _pick(rng, ("a ", "one ", ""))
-    return f"{article}{size} {color} {_pick(rng, SHAPE_WORDS[thing.shape])}"
+    size, color = pick(rng, SIZE_WORDS[thing.large]), pick(rng, COLOR_WORDS[thing.color])
+    article = pick(rng, ("a ", "one ", ""))
+    return f"{article}{size} {color} {pick(rng, SHAPE_WORDS[thing.shape])}"
 
 
 def _whole(scene: Scene, rng: np.random.Generator) -> str:
-    placed = _pick(rng, _PLACED)
+    placed = pick(rng, _PLACED)
     things = [
-        placed.format(thing=_thing(rng, thing), cell=_pick(rng, CELL_WORDS[thing.cell])) for thing in scene.objects
+        placed.format(thing=_thing(rng, thing), cell=pick(rng, CELL_WORDS[thing.cell])) for thing in scene.objects
     ]
-    return _pick(rng, _WHOLE).format(_joined(rng, things))
+    return pick(rng, _WHOLE).format(joined(rng, things))
 
 
 def _colors(scene: Scene, rng: np.random.Generator) -> str:
     names = sorted({thing.color for thing in scene.objects})
-    return _pick(rng, _COLORS).format(_joined(rng, [_pick(rng, COLOR_WORDS[name]) for name in names]))
+    return pick(rng, _COLORS).format(joined(rng, [pick(rng, COLOR_WORDS[name]) for name in names]))
 
 
 def _shapes(scene: Scene, rng: np.random.Generator) -> str:
     names = sorted({thing.shape for thing in scene.objects})
-    article = _pick(rng, ("a ", ""))
-    return _pick(rng, _SHAPES).format(_joined(rng, [article + _pick(rng, SHAPE_WORDS[name]) for name in names]))
+    article = pick(rng, ("a ", ""))
+    return pick(rng, _SHAPES).format(joined(rng, [article + pick(rng, SHAPE_WORDS[name]) for name in names]))
 
 
 def _count(scene: Scene, rng: np.random.Generator) -> str:
     count = len(scene.objects)
-    plural = _pick(rng, ("objects", "things", "shapes", "items"))
+    plural = pick(rng, ("objects", "things", "shapes", "items"))
     number = NUMBER_WORDS[count] if rng.random() < 0.75 else str(count)
     noun, verb = (plural[:-1], "is") if count == 1 else (plural, "are")
-    return _pick(rng, _COUNT).format(number, noun, verb, plural)
+    return pick(rng, _COUNT).format(number, noun, verb, plural)
 
 
 def _positions(scene: Scene, rng: np.random.Generator) -> str:
-    return _pick(rng, _POSITIONS).format(_joined(rng, [_pick(rng, CELL_WORDS[thing.cell]) for thing in scene.objects]))
+    return pick(rng, _POSITIONS).format(joined(rng, [pick(rng, CELL_WORDS[thing.cell]) for thing in scene.objects]))
 
 
 _WRITERS: Final[dict[Aspect, Callable[[Scene, np.random.Generator], str]]] = {

@@ -19,26 +19,27 @@ from transformers import Qwen3VLModel
 
 from service.model.builtin.architecture import MAX_PIXELS
 from service.model.builtin.scenes import instructions
+from service.model.builtin.scenes.batches import TOKEN_PIXELS
 from service.model.builtin.scenes.instructions import render
 from service.model.qwen3_vl.qwen3_vl import patchify
 
 _IMAGES_PER_CALL: Final = 20
 _TEXTS_PER_CALL: Final = 50
-_TOKEN_PIXELS: Final = 32
 
 _Item = TypeVar("_Item")
 
 
-def _batches(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
+def batches(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
+    """The items in order, `size` at a time."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
-def _shrunk(image: Image.Image) -> Image.Image:
+def shrunk(image: Image.Image) -> Image.Image:
     """The image at the size at which the service encodes it: at most `MAX_PIXELS`, by Pillow's bicubic filter."""
     if image.width * image.height <= MAX_PIXELS:
         return image
-    side = math.isqrt(MAX_PIXELS) // _TOKEN_PIXELS * _TOKEN_PIXELS
+    side = math.isqrt(MAX_PIXELS) // TOKEN_PIXELS * TOKEN_PIXELS
     return image.resize((side, side), Image.Resampling.BICUBIC)
 
 
@@ -52,20 +53,21 @@ class Reference:
     def embed_texts(self, texts: Sequence[str], instruction: str = instructions.DEFAULT) -> NDArray[np.float32]:
         """Raw vectors `[texts, hidden]` of the last token."""
         parts = [
-            self._forward([render(instruction, text) for text in part]) for part in _batches(texts, _TEXTS_PER_CALL)
+            self.last_states([render(instruction, text) for text in part]) for part in batches(texts, _TEXTS_PER_CALL)
         ]
         return np.concatenate(parts)
 
     def embed_images(self, images: Sequence[Image.Image], instruction: str) -> NDArray[np.float32]:
         """Raw vectors `[images, hidden]`; images are square, with sides of multiples of 32 once they are shrunk."""
         parts = []
-        for part in _batches([_shrunk(image) for image in images], _IMAGES_PER_CALL):
-            prompts = [render(instruction, num_image_tokens=p.width * p.height // _TOKEN_PIXELS**2) for p in part]
-            parts.append(self._forward(prompts, part))
+        for part in batches([shrunk(image) for image in images], _IMAGES_PER_CALL):
+            prompts = [render(instruction, num_image_tokens=p.width * p.height // TOKEN_PIXELS**2) for p in part]
+            parts.append(self.last_states(prompts, part))
         return np.concatenate(parts)
 
     @torch.inference_mode()
-    def _forward(self, prompts: Sequence[str], images: Sequence[Image.Image] = ()) -> NDArray[np.float32]:
+    def last_states(self, prompts: Sequence[str], images: Sequence[Image.Image] = ()) -> NDArray[np.float32]:
+        """Hidden states `[prompts, hidden]` of the last token; the images in the order of their placeholders."""
         ids = [torch.tensor(encoding.ids) for encoding in self.tokenizer.encode_batch(list(prompts))]
         input_ids = pad_sequence(ids, batch_first=True)
         attention_mask = pad_sequence([torch.ones_like(row) for row in ids], batch_first=True)

@@ -21,6 +21,7 @@ from service.model.builtin.architecture import MATRYOSHKA_DIMENSIONS
 from service.model.builtin.scenes import instructions
 from service.model.builtin.scenes.captions import caption
 from service.model.builtin.scenes.scenes import ASPECTS, Aspect, Scene, draw, meaning, sample_scene
+from service.model.builtin.scoring.hard import hard_figures
 from service.model.builtin.scoring.reference import Reference
 from service.model.builtin.scoring.scorecard import write_scorecard
 
@@ -147,6 +148,7 @@ def measure(checkpoint: Path, num_draws: int) -> dict[str, Any]:
         "image_to_text_mixed_pool": _mixed(draws, full),
         "image_to_text_at_size": {str(size): _at_size(reference, size) for size in _OTHER_SIZES},
         "image_to_text_unseen_wording": _free_wording(reference, _SIZE_PIXELS),
+        "hard_scenes": hard_figures(reference, _FEWER_DRAWS),
         "training": json.loads((checkpoint / "training.json").read_text()),
     }
 

@@ -5,9 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+_HARD = (
+    "Each of 100 queries says everything about a scene. Three of its 200 candidates differ from the wanted one in one\n"
+    "thing: color, shape, place or size of one object, what two objects have exchanged, one object more or less."
+)
 
-def _table(title: str, header: list[str], rows: Mapping[str, list[float]]) -> str:
-    lines = [f"## {title}", "", "| instruction | " + " | ".join(header) + " |", "| --- |" + " ---: |" * len(header)]
+
+def _table(title: str, header: list[str], rows: Mapping[str, list[float]], rows_are: str = "instruction") -> str:
+    lines = [f"## {title}", "", f"| {rows_are} | " + " | ".join(header) + " |", "| --- |" + " ---: |" * len(header)]
     lines += [f"| {name} | " + " | ".join(f"{value:.3f}" for value in values) + " |" for name, values in rows.items()]
     return "\n".join(lines)
 
@@ -47,6 +52,14 @@ def _others(figures: Mapping[str, Any]) -> str:
     return _table("Image to text at 256 dimensions, harder or different", header, rows)
 
 
+def _hard(figures: Mapping[str, Any]) -> str:
+    """Recall where three candidates differ from the wanted one in one thing."""
+    names = {"text_to_image": "text to image", "image_to_text": "image to text", "among_first": "among the first ten"}
+    rows = {kind: [found[name] for name in names] for kind, found in figures["hard_scenes"].items()}
+    table = _table("Hard scenes, 256 dimensions", list(names.values()), rows, rows_are="difference")
+    return table.replace("\n\n", f"\n\n{_HARD}\n\n", 1)
+
+
 def _render(figures: Mapping[str, Any]) -> str:
     training, both = figures["training"], figures["colors_and_shapes_both_right"]
     intro = (
@@ -72,6 +85,7 @@ def _render(figures: Mapping[str, Any]) -> str:
             f"The same image right under `colors` and under `shapes` at once: {same}.",
             _int8(figures),
             _others(figures),
+            _hard(figures),
             made,
             "",
         ]

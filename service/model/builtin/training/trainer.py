@@ -1,6 +1,5 @@
-"""The updates of the training: weights, their running average (the result), temperature, losses and optimizer."""
+"""The steps of the embedder's training: weights, temperature and losses."""
 
-import copy
 import math
 from typing import Final
 
@@ -14,12 +13,9 @@ from service.model.builtin.scenes.scenes import ASPECTS
 from service.model.builtin.tokenizer import VOCAB_SIZE, special_ids
 from service.model.builtin.training.objective import TowerLesson, attribute_loss, matryoshka_info_nce
 from service.model.builtin.training.towers import embed, encode_images
+from service.model.builtin.training.updates import WARMUP_STEPS, Updates, cosine_rate
 
 _PEAK_LEARNING_RATE: Final = 1.5e-3
-_WARMUP_STEPS: Final = 50
-_WEIGHT_DECAY: Final = 0.05
-_EMA_DECAY: Final = 0.99
-_MAX_GRADIENT_NORM: Final = 1.0
 _FIRST_INVERSE_TEMPERATURE: Final = 14.0
 _MAX_INVERSE_TEMPERATURE: Final = 60.0
 _ATTRIBUTE_WEIGHT: Final = 4.0
@@ -58,50 +54,34 @@ def initialize(model: torch.nn.Module) -> None:
 
 def _rate(step: int, tower_steps: int, steps: int) -> float:
     """Share of the peak learning rate: each part warms up; the tower's stays constant, the other decays by a cosine."""
-    after = step - tower_steps if step >= tower_steps else step
-    if after < _WARMUP_STEPS:
-        return (after + 1) / _WARMUP_STEPS
     if step < tower_steps:
-        return 1.0
-    done = (after - _WARMUP_STEPS) / max(1, steps - _WARMUP_STEPS)
-    return 0.01 + 0.99 * (1 + math.cos(math.pi * done)) / 2
+        return min(1.0, (step + 1) / WARMUP_STEPS)
+    return cosine_rate(step - tower_steps, steps)
 
 
 class Trainer:
-    """Weights, their running average, the temperature and the optimizer."""
+    """Weights, the temperature and the optimizer."""
 
     def __init__(self, tokenizer: Tokenizer, seed: int, tower_steps: int, steps: int) -> None:
         torch.manual_seed(seed)
         self.model = Qwen3VLForConditionalGeneration(build_config(VOCAB_SIZE, special_ids(tokenizer)))
         initialize(self.model)
-        self.average = copy.deepcopy(self.model).requires_grad_(requires_grad=False)
-        self.num_steps = 0
         self.log_scale = torch.nn.Parameter(torch.tensor(math.log(_FIRST_INVERSE_TEMPERATURE)))
         self.attribute_map = torch.nn.Linear(HIDDEN, NUM_ATTRIBUTES)
         self.tower_lesson = TowerLesson(NUM_LEVELS)
         helpers = [self.log_scale, *self.attribute_map.parameters(), *self.tower_lesson.parameters()]
-        matrices = [weight for weight in self.model.parameters() if weight.ndim >= 2]
-        vectors = [weight for weight in self.model.parameters() if weight.ndim < 2]
-        groups = [
-            {"params": matrices, "weight_decay": _WEIGHT_DECAY},
-            {"params": [*vectors, *helpers], "weight_decay": 0.0},
-        ]
-        self.optimizer = torch.optim.AdamW(groups, lr=_PEAK_LEARNING_RATE, betas=(0.9, 0.98))
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: _rate(step, tower_steps, steps))
+        self._updates = Updates(self.model, helpers, _PEAK_LEARNING_RATE, lambda step: _rate(step, tower_steps, steps))
+
+    @property
+    def average(self) -> Qwen3VLForConditionalGeneration:
+        """The result: the running average of the weights."""
+        return self._updates.average
 
     def step_tower(self, batch: Batch) -> float:
         """One update of the vision tower alone. Returns its loss."""
         loss = self.tower_lesson(encode_images(self.model.model, batch.pixels), torch.from_numpy(batch.cells))
-        self._descend(loss)
+        self._updates.descend(loss)
         return float(loss.detach())
-
-    def _descend(self, loss: torch.Tensor) -> None:
-        self.optimizer.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), _MAX_GRADIENT_NORM)
-        self.optimizer.step()
-        self.schedule.step()
-        self._follow()
 
     def step(self, batch: Batch) -> tuple[float, list[float]]:
         """One update. Returns the loss and, per aspect, the share of queries whose best caption means the same."""
@@ -112,7 +92,7 @@ class Trainer:
         contrast = matryoshka_info_nce(queries, captions, meanings, scale, MATRYOSHKA_DIMENSIONS)
         lesson = self.tower_lesson(features, torch.from_numpy(batch.cells))
         loss = contrast + lesson + _ATTRIBUTE_WEIGHT * self._attribute_loss(batch, queries, captions)
-        self._descend(loss)
+        self._updates.descend(loss)
         cosines = torch.nn.functional.normalize(queries.detach()) @ torch.nn.functional.normalize(captions.detach()).T
         right = meanings[cosines.argmax(dim=1)] == meanings
         return float(contrast.detach()), right.view(-1, len(ASPECTS)).float().mean(dim=0).tolist()
@@ -122,11 +102,3 @@ class Trainer:
         targets, asked = torch.from_numpy(batch.attributes), torch.from_numpy(batch.asked)
         losses = [attribute_loss(self.attribute_map(side), targets, asked) for side in sides]
         return torch.stack(losses).mean()
-
-    @torch.no_grad()
-    def _follow(self) -> None:
-        """Move the average a hundredth of the way to the weights, further in the first steps."""
-        self.num_steps += 1
-        decay = min(_EMA_DECAY, self.num_steps / (10 + self.num_steps))
-        for slow, fast in zip(self.average.parameters(), self.model.parameters(), strict=True):
-            slow.lerp_(fast, 1 - decay)
