@@ -23,14 +23,14 @@ LAYOUT_ROWS: Final = 256
 
 PREPACKED_ROWS: Final = 512
 """Rows of a block: as fast as more of them, and there is code for few numbers of rows."""
-_LEAST_STEP: Final = 4
+_LEAST_STEP: Final = 2
 _STEPS_OF_OCTAVE: Final = 4
 
 
 def filled_rows(num_rows: int) -> int:
-    """The next number of rows that there is code for: multiples of 4 up to 32, then four for each doubling.
+    """The next number of rows that there is code for: multiples of 2 up to 16, then four for each doubling.
 
-    More than 16 rows grow by a quarter at most; up to there reading the weight takes the time.
+    More than 8 rows grow by a quarter at most.
     """
     octave = 1 << (num_rows - 1).bit_length()
     step = max(_LEAST_STEP, octave // (2 * _STEPS_OF_OCTAVE))

@@ -2,7 +2,8 @@
 
 In: queries, keys, values of all places in attention's order (`service.model.packed.segments`). Out: their mixtures.
 Knows neither rows that are shared nor layers. On CUDA, in half precision, it is one call (`varlen_attention.py`); in
-bfloat16 on some processors long prompts go one by one (`product_attention.py`).
+bfloat16 on some processors long prompts go one by one (`product_attention.py`). Where prompts stand behind a beginning
+that has been computed, `cascade.py` attends to both.
 A window is exact and costs its own width: queries go in blocks, each with the keys that it attends to.
 """
 
@@ -10,17 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import pad, scaled_dot_product_attention
 
-from service.model.packed import product_attention, varlen_attention
-from service.model.packed.segments import Group
+from service.model.packed import cascade, product_attention, varlen_attention
+from service.model.packed.cascade import KeysValues
+from service.model.packed.segments import Beginning, Group
 
 BLOCK_TOKENS = 256
 """Queries of one block where a window hides tokens; a block also reads the window's width on each side."""
-
-
-KeysValues = tuple[torch.Tensor, torch.Tensor]
-"""Each `[num_tokens, kv_heads, head_dim]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +64,7 @@ def attend(
     out: torch.Tensor,
     window: AttentionWindow = CAUSAL,
     prefix: KeysValues | None = None,
+    beginnings: Sequence[Beginning] = (),
 ) -> torch.Tensor:
     """``softmax(scaling · Q_s K_sᵀ + window) V_s`` for each prompt s by itself.
 
@@ -77,14 +76,20 @@ def attend(
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.
         prefix: of tokens in front of every prompt, which each attends to; on a CPU, and causal.
+        beginnings: of prompts whose rests are in `groups`; likewise.
     """
+    longest = groups[-1].num_tokens
+    is_product = prefix is not None and len(prefix[0]) <= longest and _by_products(len(prefix[0]) + longest, query)
+    if beginnings or (prefix is not None and not is_product):
+        out[groups[-1].stop :].zero_()
+        return cascade.attend(query, key, value, groups, beginnings, scaling, out, prefix)
     if prefix is None and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling, window.sides()))
     if query.is_cuda:
         key, value = _repeat_heads(query, key, value)
     out[groups[-1].stop :].zero_()
     for group in groups:
-        if prefix is None and window == CAUSAL and product_attention.takes(group.num_tokens, query.dtype, query.device):
+        if prefix is None and window == CAUSAL and _by_products(group.num_tokens, query):
             for start in range(group.start, group.stop, group.num_tokens):
                 rows = slice(start, start + group.num_tokens)
                 product_attention.attend(query[rows], key[rows], value[rows], scaling, out[rows])
@@ -103,14 +108,23 @@ def attend(
     return out
 
 
+def _by_products(num_tokens: int, query: torch.Tensor) -> bool:
+    return product_attention.takes(num_tokens, query.dtype, query.device)
+
+
 def _behind(prefix: KeysValues, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scaling: float) -> torch.Tensor:
-    """The same where each prompt has a beginning that was computed before."""
+    """The same where each prompt has a beginning that was computed before.
+
+    The prompt goes whole, with queries for the beginning that nobody asks for: products are so much faster.
+    """
     keys, values = (_put_before(part, own) for part, own in zip(prefix, (k, v), strict=True))
     num_before = len(prefix[0])
-    mask = CAUSAL.mask((num_before, keys.shape[2]), (0, keys.shape[2]), q.device)
-    return scaled_dot_product_attention(
-        q, keys, values, attn_mask=mask, scale=scaling, enable_gqa=q.shape[1] != k.shape[1]
-    )
+    queries = pad(q, (0, 0, num_before, 0))
+    queries, keys, values = (tensor.transpose(1, 2) for tensor in (queries, keys, values))
+    mixed = queries.new_empty(queries.shape)
+    for each in zip(queries, keys, values, mixed, strict=True):
+        product_attention.attend(*each[:3], scaling, each[3])
+    return mixed[:, num_before:].transpose(1, 2)
 
 
 def _put_before(prefix: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
@@ -144,6 +158,7 @@ def attend_last(
     groups: Sequence[Group],
     scaling: float,
     prefix: KeysValues | None = None,
+    beginnings: Sequence[Beginning] = (),
 ) -> torch.Tensor:
     """The same for the last token of each prompt only, which attends to all of its prompt.
 
@@ -154,6 +169,7 @@ def attend_last(
         key: `[num_places, kv_heads, head_dim]`.
         value: `[num_places, kv_heads, head_dim]`.
         prefix: see `attend`.
+        beginnings: see `attend`.
 
     Returns:
         `[num_segments, heads, head_dim]`.
@@ -165,6 +181,9 @@ def attend_last(
         q = query[group.first : group.first + group.num_segments]
         q = q.view(group.num_segments, key.shape[1], -1, q.shape[-1])
         k, v = (_prompts(tensor, group) for tensor in (key, value))
+        for one in beginnings:
+            if one.stop <= group.start < one.rest_stop:
+                k, v = _put_before(key[one.start : one.stop], k), _put_before(value[one.start : one.stop], v)
         if prefix is not None:
             k, v = _put_before(prefix[0], k), _put_before(prefix[1], v)
         mixed.append(scaled_dot_product_attention(q, k, v, scale=scaling).flatten(1, 2))

@@ -17,6 +17,9 @@ class PackedBatch:
         visual_index: `[visual_tokens]`, int64, ascending: where the placeholders are, in packed order.
         features: `[visual_tokens, feature_width]` on the device, or None when no request has an image.
         tenants: whose each request is; empty where nothing of the batch may be kept.
+        visual_numbers: `[visual_tokens]`, int64, from 0: equal where two are the same token of the same image. None: no
+            two are, as far as is known.
+        wants_tokens: of each request, whether its tokens' vectors or weights are wanted; empty where none are.
     """
 
     token_ids: torch.Tensor
@@ -25,3 +28,5 @@ class PackedBatch:
     visual_index: torch.Tensor
     features: torch.Tensor | None
     tenants: Sequence[str] = ()
+    visual_numbers: torch.Tensor | None = None
+    wants_tokens: Sequence[bool] = ()

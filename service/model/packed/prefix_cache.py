@@ -1,9 +1,9 @@
 """Keys and values of what prompts begin with, kept from one forward to the next: an instruction is computed once.
 
 A causal decoder gives the same keys and values for the same first tokens, whatever follows. Prompts of one batch share
-them anyway (`segments.py`); this is for those that come one after the other, as a pipeline's queries do, each behind
-the same system turn. A beginning is kept once several prompts had it, and never shared by tenants: how long an answer
-takes would tell one what another asks.
+them anyway (`segments.py`); this is for those that come one after the other: a pipeline's queries, each behind the same
+system turn, or pairs of a query that fill several batches. A beginning is kept once several prompts had it, in one
+batch or in turn, and never shared by tenants: how long an answer takes would tell one what another asks.
 
 Source: automatic prefix caching of vLLM (docs.vllm.ai, design/prefix_caching), here for the decoder's input alone and
 without blocks: a system turn is often shorter than one.
@@ -19,14 +19,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from service.model.packed.attention import KeysValues
+from service.model.packed.cascade import KeysValues
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.segments import num_before_image
 
 Index = NDArray[np.int64]
 K = TypeVar("K")
 V = TypeVar("V")
 
+LEAST_SHARE = 24
+"""A beginning is used where it is one token in so many of the batch: every layer puts it in front of all prompts."""
 LEAST_TOKENS = 8
 """Shorter beginnings are not kept, nor longer ones that save no more than this."""
 MAX_TOKENS = 1024
@@ -39,6 +40,8 @@ NUM_COUNTED = 256
 """Common beginnings whose times are counted."""
 TIMES = 2
 """A beginning is kept when it was common so often: by then three prompts or more have had it."""
+LEAST_ALIKE = 4
+"""Prompts of a batch whose beginning is kept at once."""
 
 Key = tuple[str, bytes]
 """The tenant, and the tokens."""
@@ -101,7 +104,7 @@ class PrefixCache:
         self._times: OrderedDict[Key, int] = OrderedDict()
 
     def look(self, batch: PackedBatch) -> PrefixUse:
-        """The longest kept beginning of all prompts of a batch, or one that is worth keeping now.
+        """The longest kept beginning of all prompts of a batch where it is worth using, or one worth keeping now.
 
         Of several tenants each must have had it kept. A batch without tenants is none of a client.
         """
@@ -110,8 +113,11 @@ class PrefixCache:
         heads = _heads(batch)
         found = self._find(heads, list(dict.fromkeys(batch.tenants)))
         num_found = 0 if found is None else found.num_tokens
-        if num_to_keep := self._learn(batch.tenants[0], heads[0], num_found + LEAST_TOKENS):
+        least = num_found + LEAST_TOKENS
+        if num_to_keep := max(self._learn(batch.tenants[0], heads[0], least), self._alike(batch, heads, least)):
             return PrefixUse(None, num_to_keep, (batch.tenants[0], heads[0][:num_to_keep].tobytes()))
+        if num_found * len(heads) * LEAST_SHARE < len(batch.token_ids):
+            return NO_USE
         self.num_reused += num_found * len(heads)
         return PrefixUse(found)
 
@@ -163,6 +169,14 @@ class PrefixCache:
                 return length
         return 0
 
+    def _alike(self, batch: PackedBatch, heads: Sequence[Index], least: int) -> int:
+        """What all prompts of one tenant's batch begin with: the length to keep now, or 0."""
+        if len(heads) < LEAST_ALIKE or len(set(batch.tenants)) > 1:
+            return 0
+        length = min(_num_common(heads[0], other) for other in heads[1:])
+        is_new = length >= least and (batch.tenants[0], heads[0][:length].tobytes()) not in self._kept
+        return length if is_new else 0
+
 
 class LayerPrefixes:
     """What one forward has of the cache, or makes for it, layer by layer.
@@ -205,18 +219,27 @@ def without(batch: PackedBatch, num_tokens: int) -> PackedBatch:
         visual_index=torch.from_numpy(np.searchsorted(left, batch.visual_index.numpy())),
         features=batch.features,
         tenants=batch.tenants,
+        visual_numbers=batch.visual_numbers,
     )
 
 
 def _heads(batch: PackedBatch) -> list[Index]:
     """The first tokens of each prompt that may be kept: text in front of its first image, without its last token."""
     starts = np.array([0, *accumulate(batch.segment_lengths)])
-    limits = num_before_image(starts, batch.visual_index.numpy())
+    limits = _num_before_image(starts, batch.visual_index.numpy())
     token_ids, lengths = batch.token_ids.numpy(), batch.segment_lengths
     return [
         token_ids[start : start + min(limit, length - 1, MAX_TOKENS)]
         for start, limit, length in zip(starts, limits, lengths, strict=False)
     ]
+
+
+def _num_before_image(starts: Index, visual_index: Index) -> list[int]:
+    """For each prompt how many tokens stand in front of its first placeholder: all of them where there is none."""
+    after_last = np.append(visual_index, starts[-1])
+    first = after_last[np.searchsorted(visual_index, starts[:-1])]
+    limits: list[int] = (np.minimum(first, starts[1:]) - starts[:-1]).tolist()
+    return limits
 
 
 def _num_common(one: Index, other: Index) -> int:

@@ -6,16 +6,21 @@ A causal decoder gives the same hidden states for the same beginning, whatever f
 two prompts share are one row of all that works row by row (projections, norms, feed-forward), and stand once per
 prompt only in attention. Exact, for any number of instructions in one batch; equal prompts become one.
 
+In attention a beginning that is worth it stands once, too (`beginnings.py`): as a prompt of its own, and behind it what
+is left of the prompts that have it.
+
 Source: RadixMLP, Baseten 2026 (text-embeddings-inference #761): "fold" and "unfold".
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from service.model.packed.beginnings import Shared, worth_apart
 
 Index = NDArray[np.int64]
 
@@ -26,7 +31,7 @@ token's work (8 % in a narrow model)."""
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Prompts of one length that stand one behind the other in attention's order.
+    """Prompts of one length, or rests of prompts, that stand one behind the other in attention's order.
 
     Attributes:
         first: number of the first prompt, in attention's order.
@@ -44,15 +49,31 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Beginning:
+    """What some prompts begin with. Behind it stand their rests, in groups.
+
+    Attributes:
+        start: place of its first token.
+        stop: place behind its last token, where the rests start.
+        rest_stop: place behind the last rest.
+    """
+
+    start: int
+    stop: int
+    rest_stop: int
+
+
+@dataclass(frozen=True, slots=True)
 class Segments:
     """The row that computes each token of a batch, and its place in attention.
 
     Attributes:
         tokens: `[num_rows]`, the token of the batch that each row computes.
         row: `[num_tokens]`, the row that computes each token of the batch.
-        order: `[num_segments]`, the prompts in attention's order, shortest first.
+        order: `[num_segments]`, the prompts in attention's order: behind each beginning, then others, shortest first.
         groups: the same prompts, equal lengths together.
-        unfold: `[num_tokens]`, the row of each place in attention's order; None where rows and places are the same.
+        beginnings: that stand once in attention's order, with places of their own between the groups.
+        unfold: `[num_places]`, the row of each place in attention's order; None where rows and places are the same.
         fold: `[num_rows]`, the place whose result each row takes; None with `unfold`.
     """
 
@@ -60,41 +81,75 @@ class Segments:
     row: Index
     order: Index
     groups: tuple[Group, ...]
+    beginnings: tuple[Beginning, ...]
     unfold: Index | None
     fold: Index | None
 
 
-def plan_segments(token_ids: Index, lengths: Sequence[int], visual_index: Index, *, may_share: bool = True) -> Segments:
+def plan_segments(
+    token_ids: Index,
+    lengths: Sequence[int],
+    visual_index: Index,
+    visual_numbers: Index | None = None,
+    *,
+    may_share: bool = True,
+    may_part: bool = False,
+) -> Segments:
     """Sort the prompts of a batch by length, and find what they begin with in common.
 
-    Only text in front of a prompt's first image is shared: there the positions count from 0 in every prompt, and
-    equal placeholders may stand for different images.
+    Equal placeholders may stand for different images: those are common that have the same number. Positions count from
+    0 in every prompt and follow from tokens and images in front, so they are equal in what is common.
 
     Args:
         token_ids: `[num_tokens]`, prompts one behind the other.
         visual_index: `[visual_tokens]`, where placeholders are, ascending.
+        visual_numbers: `[visual_tokens]`, equal where two are the same token of the same image; None: no two are.
         may_share: False keeps one row per token.
+        may_part: attention knows beginnings.
     """
     starts = np.array([0, *accumulate(lengths)])
-    order = np.argsort(lengths, kind="stable")
     by_text, shared = [0], np.zeros(len(lengths), np.int64)
     if may_share and len(lengths) > 1:
-        by_text, shared = _common_beginnings(token_ids, starts, visual_index)
+        numbers = np.arange(len(visual_index)) if visual_numbers is None else visual_numbers
+        what = token_ids.copy()
+        what[visual_index] = token_ids.max() + 1 + numbers
+        by_text, shared = _common_beginnings(what, starts)
     if shared.sum() * LEAST_SHARE < len(token_ids):
         by_text, shared = list(range(len(lengths))), np.zeros(len(lengths), np.int64)
+    apart = worth_apart(by_text, shared[by_text], starts[1:] - starts[:-1]) if may_part and shared.any() else []
+    held = {prompt for one in apart for prompt in one.prompts}
+    parts = [*apart, Shared(0, tuple(prompt for prompt in range(len(lengths)) if prompt not in held))]
+    order, groups, beginnings = _attention_order(parts, np.array(lengths))
     row, tokens = _rows(starts, order, by_text, shared)
-    groups: list[Group] = []
-    first = start = 0
-    for num_tokens, num_segments in sorted(Counter(lengths).items()):
-        stop = start + num_segments * num_tokens
-        groups.append(Group(first, start, stop, num_segments, num_tokens))
-        first, start = first + num_segments, stop
     unfold = fold = None
     if shared.any():
-        unfold = np.concatenate([row[starts[i] : starts[i + 1]] for i in order])
+        places, prompts = list[Index](), iter(order)
+        for one in parts:
+            own = list(islice(prompts, len(one.prompts)))
+            places += [row[starts[i] : starts[i] + one.num_tokens] for i in own[:1]]
+            places += [row[starts[i] + one.num_tokens : starts[i + 1]] for i in own]
+        unfold = np.concatenate(places)
         fold = np.empty(len(tokens), np.int64)
         fold[unfold] = np.arange(len(unfold))
-    return Segments(tokens, row, order, tuple(groups), unfold, fold)
+    return Segments(tokens, row, order, groups, beginnings, unfold, fold)
+
+
+def _attention_order(parts: Sequence[Shared], lengths: Index) -> tuple[Index, tuple[Group, ...], tuple[Beginning, ...]]:
+    """The prompts in attention's order, and where they and their beginnings stand there."""
+    order, groups, beginnings = list[int](), list[Group](), list[Beginning]()
+    start = 0
+    for one in parts:
+        begin, start = start, start + one.num_tokens
+        first_rest = start
+        for num_whole, num_segments in sorted(Counter(lengths[list(one.prompts)].tolist()).items()):
+            num_tokens = num_whole - one.num_tokens
+            stop = start + num_segments * num_tokens
+            groups.append(Group(len(order), start, stop, num_segments, num_tokens))
+            order += [prompt for prompt in one.prompts if lengths[prompt] == num_whole]
+            start = stop
+        if one.num_tokens:
+            beginnings.append(Beginning(begin, first_rest, start))
+    return np.array(order, np.int64), tuple(groups), tuple(beginnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,26 +187,17 @@ def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[Part]:
     return [*parts, Part(start, start + held[-1].stop, tuple(held))]
 
 
-def _common_beginnings(token_ids: Index, starts: Index, visual_index: Index) -> tuple[list[int], Index]:
-    """The prompts in the order of their text, and how many tokens each shares with the one before it there."""
-    texts = [token_ids[start:stop] for start, stop in pairwise(starts)]
+def _common_beginnings(what: Index, starts: Index) -> tuple[list[int], Index]:
+    """The prompts in the order of what they hold, and how many tokens each shares with the one before it there."""
+    texts = [what[start:stop] for start, stop in pairwise(starts)]
     keys = [text.astype(">i4").tobytes() for text in texts]
     by_text = sorted(range(len(texts)), key=keys.__getitem__)
-    limits = num_before_image(starts, visual_index)
     shared = np.zeros(len(texts), np.int64)
     for before, index in pairwise(by_text):
-        limit = min(limits[before], limits[index])
+        limit = min(len(texts[before]), len(texts[index]))
         unequal = np.flatnonzero(texts[before][:limit] != texts[index][:limit])
         shared[index] = unequal[0] if len(unequal) else limit
     return by_text, shared
-
-
-def num_before_image(starts: Index, visual_index: Index) -> list[int]:
-    """For each prompt how many tokens stand in front of its first placeholder: all of them where there is none."""
-    after_last = np.append(visual_index, starts[-1])
-    first = after_last[np.searchsorted(visual_index, starts[:-1])]
-    limits: list[int] = (np.minimum(first, starts[1:]) - starts[:-1]).tolist()
-    return limits
 
 
 def _rows(starts: Index, order: Index, by_text: Sequence[int], shared: Index) -> tuple[Index, Index]:

@@ -6,13 +6,12 @@ It has no mask, no cache, no padding and no language-model head, and computes on
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch.nn import functional
-from transformers import Qwen3VLModel
-from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
+from transformers import Qwen3Model, Qwen3VLModel
 
 from cenote_kernels import scatter
 from service.model.linear.linear import MakeProduct, as_it_is, give_back
@@ -20,21 +19,23 @@ from service.model.linear.prepacked_linear import PrepackedLinear, filled_blocks
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import NO_USE, LayerPrefixes, PrefixCache, without
-from service.model.packed.segments import Group, plan_segments
-from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, rms_norm
+from service.model.packed.segments import Beginning, Group, plan_segments
+from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, StockLayer, rms_norm
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Between rows, where a shared token is computed once, and places, where each prompt stands whole.
+    """Between rows, where a shared token is computed once, and places, where prompts stand whole or behind a beginning.
 
     Attributes:
         groups: prompts of one length, in attention's order.
+        beginnings: of prompts whose rests are in groups.
         row_of_place: `[num_places]`, on the device; None where rows and places are the same.
         place_of_row: `[num_rows]`, the place whose result each row takes; None likewise. Filling takes any.
     """
 
     groups: tuple[Group, ...]
+    beginnings: tuple[Beginning, ...]
     row_of_place: torch.Tensor | None
     place_of_row: torch.Tensor | None
 
@@ -48,9 +49,12 @@ class LanguageModel:
         prefixes: beginnings that are kept from forward to forward; None keeps none.
     """
 
-    def __init__(self, model: Qwen3VLModel, *, may_share: bool = True, make: MakeProduct = as_it_is) -> None:
-        stock = model.language_model
-        layers, last = cast(list[Qwen3VLTextDecoderLayer], list(stock.layers)), len(stock.layers) - 1
+    def __init__(
+        self, model: Qwen3VLModel | Qwen3Model, *, may_share: bool = True, make: MakeProduct = as_it_is
+    ) -> None:
+        """Run the decoder of `model`; a text model is one itself, whose layers are the same but for its positions."""
+        stock: Any = getattr(model, "language_model", model)
+        layers, last = cast(list[StockLayer], list(stock.layers)), len(stock.layers) - 1
         self.may_share = may_share
         self.prefixes: PrefixCache | None = None
         self.embed_tokens = stock.embed_tokens
@@ -92,26 +96,40 @@ class LanguageModel:
         use = self.prefixes.look(batch) if self.prefixes is not None and last_only else NO_USE
         if use.found is not None:
             batch = without(batch, use.found.num_tokens)
+        numbers = None if batch.visual_numbers is None else batch.visual_numbers.numpy()
+        visual_index = batch.visual_index.numpy()
         segments = plan_segments(
-            batch.token_ids.numpy(), batch.segment_lengths, batch.visual_index.numpy(), may_share=self.may_share
+            batch.token_ids.numpy(),
+            batch.segment_lengths,
+            visual_index,
+            numbers,
+            may_share=self.may_share,
+            may_part=self.device.type == "cpu",
         )
         num_filling = self._num_filling(len(segments.tokens))
         tokens = torch.from_numpy(np.pad(segments.tokens, (0, num_filling)))
         states = self.embed_tokens(batch.token_ids[tokens].to(self.device)).to(self._dtype)
-        visual_rows, deepstack = torch.as_tensor(segments.row[batch.visual_index.numpy()], device=self.device), []
-        if batch.features is not None:
-            main, *deepstack = torch.split(batch.features, self.hidden_size, dim=-1)
-            scatter(states, visual_rows, main)
+        visual_rows, features, levels = segments.row[visual_index], batch.features, list[torch.Tensor]()
+        if features is not None:
+            rows, first = np.unique(visual_rows, return_index=True)
+            if len(rows) < len(visual_rows):  # DeepStack adds: a row that prompts share gets its features once
+                visual_rows, features = rows, features[torch.as_tensor(first, device=self.device)]
+            levels = list(torch.split(features, self.hidden_size, dim=-1))
+        to_rows = torch.as_tensor(visual_rows, device=self.device)
+        main, deepstack = levels[:1], levels[1:]
+        for level in main:
+            scatter(states, to_rows, level)
         unfold, fold = segments.unfold, segments.fold
         placement = Placement(
             segments.groups,
+            segments.beginnings,
             None if unfold is None else torch.as_tensor(unfold, device=self.device),
             None if fold is None else torch.as_tensor(np.pad(fold, (0, num_filling)), device=self.device),
         )
-        positions = batch.position_ids[1:, tokens].to(self.device)
+        positions = batch.position_ids[:, tokens].to(self.device)
+        counted = positions[1:].unsqueeze(1) if len(positions) > 1 else positions  # M-RoPE's three, or the only one
         cos, sin = (  # the stock module holds each angle twice
-            table[0, :, None, : table.shape[-1] // 2].contiguous()
-            for table in self._rotary(states, positions.unsqueeze(1))
+            table[0, :, None, : table.shape[-1] // 2].contiguous() for table in self._rotary(states, counted)
         )
         prefixes = LayerPrefixes(use, torch.as_tensor(segments.row[: use.num_to_keep], device=self.device))
         last = None
@@ -125,7 +143,7 @@ class LanguageModel:
                 break
             _run(layer, states, (cos, sin), placement, prefixes)
             if index < len(deepstack):
-                scatter(states, visual_rows, deepstack[index], add=True)
+                scatter(states, to_rows, deepstack[index], add=True)
         if self.prefixes is not None:
             prefixes.keep_in(self.prefixes)
         if last is not None:
@@ -147,7 +165,16 @@ def _run(
     if placement.row_of_place is not None:
         places = places.index_select(0, placement.row_of_place)
     query, key, value = torch.split(places, [layer.num_heads, layer.num_kv_heads, layer.num_kv_heads], dim=1)
-    mixed = attend(query, key, value, placement.groups, layer.scaling, query.new_empty(query.shape), prefix=prefix)
+    mixed = attend(
+        query,
+        key,
+        value,
+        placement.groups,
+        layer.scaling,
+        query.new_empty(query.shape),
+        prefix=prefix,
+        beginnings=placement.beginnings,
+    )
     if placement.place_of_row is not None:
         mixed = mixed.index_select(0, placement.place_of_row)
     layer.finish(states, mixed)
@@ -172,6 +199,6 @@ def _run_last(
     if placement.row_of_place is not None:
         places = places.index_select(0, placement.row_of_place)
     key, value = places.chunk(2, dim=1)
-    mixed = attend_last(query, key, value, placement.groups, layer.scaling, prefix)
+    mixed = attend_last(query, key, value, placement.groups, layer.scaling, prefix, placement.beginnings)
     layer.finish(few, functional.pad(mixed, (0, 0, 0, 0, 0, len(few) - len(mixed))))
     return few

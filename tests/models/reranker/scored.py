@@ -40,6 +40,7 @@ class Scored:
         prepack(self.model, with_decoder=True)
         self._arena = memoryview(bytearray(ARENA_BYTES))
         self.runner = ModelRunner(self.model, self._arena)
+        self._features: dict[bytes, torch.Tensor] = {}  # as the encoder cache has them
 
     def prompt(
         self, query: Turn, document: Turn, instruction: str | None = None, side: Side | None = "right"
@@ -78,7 +79,10 @@ class Scored:
                 slot=slot,
             )
             media.append(one)
-            features.append(self.runner.encode(one, slot))
+            key = place.item.digest
+            if key not in self._features:
+                self._features[key] = self.runner.encode(one, slot)
+            features.append(self._features[key])
         return Waiting(Request(id=id_, token_ids=prompt.token_ids, media=tuple(media), output=LOGIT), 0.0, features)
 
     def _filled(self, item: MediaItem) -> PixelSlot:

@@ -90,6 +90,19 @@ def test_a_page_is_encoded_once_for_all_queries_and_duplicates_run_once(reranker
     assert reranker.metric("cenote_vision_encodes_total") == before + 2
 
 
+def test_another_query_on_known_pages_runs_no_vision_tower(reranker: LiveServer) -> None:
+    pages = [{"image": image(420 + n)} for n in range(32)]
+    counters = ("cenote_vision_encodes_total", "cenote_pictures_decoded_total", "cenote_encoder_cache_hits_total")
+    reranker.ask("/v1/rerank", {"query": "the first query", "documents": pages})
+    before = [reranker.metric(name) for name in counters]
+    results = reranker.ask("/v2/rerank", {"query": "another query", "documents": pages}).json()["results"]
+    num_encoded, num_decoded, num_hits = (reranker.metric(n) - b for n, b in zip(counters, before, strict=True))
+    assert (num_encoded, num_decoded, num_hits) == (0, 0, 32)
+    alone = [reranker.ask("/score", {"queries": "another query", "documents": [page]}).json() for page in pages[:3]]
+    want = [one["data"][0]["score"] for one in alone]
+    assert in_order(results)[:3] == pytest.approx(want, abs=TOLERANCE)
+
+
 def test_features_stand_in_for_a_page(reranker: LiveServer) -> None:
     part = reranker.ask("/v1/image_embeds", {"images": [image_part(image(403))]}).json()["data"][0]["part"]
     documents = [{"content": [part]}, {"content": [image_part(image(403))]}]

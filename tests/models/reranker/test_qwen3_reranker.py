@@ -5,15 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import InputError
 from service.model.architectures import load_model
+from service.model.packed.segments import plan_segments
 from service.prompt.conversation import Turn
 from service.prompt.profile.detect import load_profile
 from tests.conftest import TOLERANCE
-from tests.models.reranker.checkpoints import make_judge
+from tests.models.reranker.checkpoints import change_config, make_judge
 from tests.models.reranker.scored import Scored
 from tests.models.text.texts import TEXTS
 
@@ -80,6 +82,40 @@ def test_a_long_pair_is_cut_as_the_script_cuts_it_and_never_on_the_left(scored: 
         assert len(prompt.token_ids) == MAX_LENGTH
     with pytest.raises(InputError, match="cut at the right only"):
         scored.text_prompt("a query", long, side="left")
+
+
+def test_pairs_of_one_query_share_their_beginning_and_have_their_own_scores(scored: Scored) -> None:
+    script, query = Script(scored.folder), " ".join(TEXTS[:6])
+    prompts = [scored.text_prompt(query, document) for document in TEXTS]
+    token_ids = np.concatenate([prompt.token_ids for prompt in prompts])
+    lengths = [len(prompt.token_ids) for prompt in prompts]
+    assert len(plan_segments(token_ids, lengths, np.zeros(0, np.int64)).tokens) < sum(lengths) / 2
+    assert scored.model.language is not None  # the decoder that shares
+    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    "keys", [{"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}, {"attention_bias": True}]
+)
+def test_other_layers_run_on_the_stock_modules(tmp_path: Path, keys: dict[str, object]) -> None:
+    folder = make_judge(tmp_path / "Qwen3-Reranker-0.6B", is_tied=True)
+    change_config(folder, layer_types=None, **keys)
+    if "attention_bias" in keys:
+        add_biases(folder)
+    scored = Scored(folder)
+    assert scored.model.language is None
+    script = Script(folder)
+    prompts = [scored.text_prompt(*pair) for pair in PAIRS[:4]]
+    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
+
+
+def add_biases(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    names = [name for name in weights if "self_attn." in name and name.endswith("_proj.weight")]
+    weights |= {name.replace(".weight", ".bias"): torch.randn(len(weights[name])) * 0.1 for name in names}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def test_the_check_at_start_passes(scored: Scored) -> None:

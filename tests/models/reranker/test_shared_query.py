@@ -1,16 +1,23 @@
 """What the pairs of one query begin with is computed once for all of a batch."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from service.model.packed.segments import plan_segments
+from service.media.item import MediaItem
+from service.model.packed.segments import Segments, plan_segments
+from service.model.qwen3_vl import language
 from service.prompt.conversation import Turn
+from service.prompt.prompt import Prompt
+from tests.builders import image_bytes, image_file
 from tests.conftest import TOLERANCE
 from tests.models.reranker.scored import Scored
 
-CHECKPOINT = Path(__file__).parent / "oracle" / "checkpoint"
+ORACLE = Path(__file__).parent / "oracle"
+CHECKPOINT = ORACLE / "checkpoint"
 QUERY = " ".join(f"word{i}" for i in range(60))
 DOCUMENTS = [f"{name} is a document of {i} words and more." for i, name in enumerate("abcdefgh")]
 
@@ -33,3 +40,64 @@ def test_a_pair_has_the_score_among_others_of_its_query_that_it_has_alone(scored
     prompts = [scored.prompt(Turn("query", (), QUERY), Turn("document", (), one)) for one in DOCUMENTS]
     alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
     assert np.abs(scored.scores(prompts) - alone).max() <= TOLERANCE
+
+
+def picture(seed: int, sides: tuple[int, int] = (96, 64)) -> MediaItem:
+    blocks = np.random.default_rng(seed).integers(0, 256, (*sides[::-1], 3), dtype=np.uint8)
+    return image_file(image_bytes(Image.fromarray(blocks), "PNG"))
+
+
+def seen(*media: MediaItem, text: str = "", role: str = "query") -> Turn:
+    return Turn(role, media, text)
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[Segments]:
+    """What every forward of the decoder shares."""
+    made: list[Segments] = []
+
+    def planned(*arguments: Any, **named: Any) -> Segments:
+        made.append(plan_segments(*arguments, **named))
+        return made[-1]
+
+    monkeypatch.setattr(language, "plan_segments", planned)
+    return made
+
+
+def test_what_a_query_shows_is_computed_once_and_counts_in_each_score(scored: Scored, plans: list[Segments]) -> None:
+    """Two images, one of them also a document's, and words between: DeepStack's levels are added once to each row."""
+    first, second = picture(1), picture(2, (128, 96))
+    query = seen(first, second, text=QUERY)
+    documents = [seen(text=one, role="document") for one in DOCUMENTS[:4]]
+    documents += [seen(one, text="b", role="document") for one in (first, picture(3))]
+    prompts = [scored.prompt(query, document) for document in documents]
+    alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
+    plans.clear()
+    assert np.abs(scored.scores(prompts) - alone).max() <= TOLERANCE
+    (plan,) = plans
+    num_shared = common_length(prompts)
+    assert len(plan.tokens) <= num_shared + sum(len(one.token_ids) - num_shared for one in prompts)
+    assert num_shared > max(place.offset + place.length for place in prompts[0].placeholders)
+    assert max(one.stop - one.start for one in plan.beginnings) >= num_shared  # it stands once in attention, too
+    assert np.ptp(alone) > 100 * TOLERANCE
+
+
+def test_queries_that_show_other_images_of_one_size_share_none_of_them(scored: Scored, plans: list[Segments]) -> None:
+    prompts = [
+        scored.prompt(seen(picture(seed), text=QUERY), seen(text=one, role="document"))
+        for seed in (1, 2)
+        for one in DOCUMENTS[:3]
+    ]
+    assert len({*map(tuple, (prompt.token_ids[:80] for prompt in prompts))}) == 1
+    alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
+    plans.clear()
+    assert np.abs(scored.scores(prompts) - alone).max() <= TOLERANCE
+    assert np.abs(alone[:3] - alone[3:]).min() > TOLERANCE
+    (plan,) = plans
+    assert len(plan.tokens) >= 2 * (common_length(prompts) - prompts[0].placeholders[0].offset)
+
+
+def common_length(prompts: list[Prompt]) -> int:
+    """How many token ids the prompts begin with in common."""
+    columns = zip(*(prompt.token_ids for prompt in prompts), strict=False)
+    return next(place for place, column in enumerate(columns) if len({*column}) > 1)

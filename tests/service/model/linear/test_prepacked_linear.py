@@ -92,6 +92,6 @@ def test_other_number_formats_stay_as_they_are() -> None:
 def test_rows_come_in_few_numbers_and_little_is_filling() -> None:
     filled = {num_rows: filled_rows(num_rows) for num_rows in range(1, 8193)}
     assert all(num_rows <= number == filled[number] for num_rows, number in filled.items())
-    assert max(number / num_rows for num_rows, number in filled.items() if num_rows > 16) <= 1.25
-    assert len({number for num_rows, number in filled.items() if num_rows <= 1536}) == 30
-    assert (filled[10], filled[33], filled[1500]) == (12, 40, 1536)
+    assert max(number / num_rows for num_rows, number in filled.items() if num_rows > 8) <= 1.25
+    assert len({number for num_rows, number in filled.items() if num_rows <= 1536}) == 34
+    assert (filled[10], filled[33], filled[1500]) == (10, 40, 1536)

@@ -10,6 +10,7 @@ from service.model.packed import product_attention
 from service.model.packed.attention import attend
 from service.model.packed.product_attention import LEAST_TOKENS, takes
 from service.model.packed.segments import Group
+from tests.service.model.packed.exact import exact
 
 CPU = torch.device("cpu")
 
@@ -18,13 +19,6 @@ def heads(num_tokens: int, num_heads: int, num_kv_heads: int, head_dim: int) -> 
     draw = torch.Generator().manual_seed(num_tokens)
     every = torch.randn(num_tokens, num_heads + 2 * num_kv_heads, head_dim, generator=draw).bfloat16()
     return list(torch.split(every, [num_heads, num_kv_heads, num_kv_heads], dim=1))
-
-
-def exact(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> torch.Tensor:
-    q, k, v = (tensor.double().transpose(0, 1) for tensor in (query, key, value))
-    k, v = (tensor.repeat_interleave(len(q) // len(tensor), dim=0) for tensor in (k, v))
-    scores = (scaling * q @ k.transpose(1, 2)).masked_fill_(torch.ones(len(query), len(query)).triu_(1).bool(), -1e300)
-    return (scores.softmax(-1) @ v).transpose(0, 1)
 
 
 @pytest.mark.parametrize("num_tokens", [1, 31, 32, 127, 128, 129, 300, 700])
@@ -55,6 +49,30 @@ def test_prompts_of_a_batch_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mixed[79:].isfinite().all()
     want = exact(query[79:], key[79:], value[79:], 0.25)
     torch.testing.assert_close(mixed[79:].double(), want, atol=1e-2, rtol=1e-2)
+
+
+@pytest.mark.parametrize("num_before", [30, 100])
+@torch.inference_mode()
+def test_prompts_behind_a_beginning_attend_to_all_of_it(monkeypatch: pytest.MonkeyPatch, num_before: int) -> None:
+    monkeypatch.setattr(product_attention, "_is_faster_here", lambda: True)
+    calls, by_products = [], product_attention.attend
+
+    def counted(*given: Any) -> torch.Tensor:
+        calls.append(given)
+        return by_products(*given)
+
+    monkeypatch.setattr(product_attention, "attend", counted)
+    _, *prefix = heads(num_before, 4, 2, 16)
+    query, key, value = heads(2 * 70, 4, 2, 16)
+    mixed = attend(
+        query, key, value, [Group(0, 0, 140, 2, 70)], 0.25, torch.empty_like(query), prefix=(prefix[0], prefix[1])
+    )
+    assert len(calls) == (2 if num_before <= 70 else 0)  # behind a longer one a mask hides less
+    for start in (0, 70):
+        rows = slice(start, start + 70)
+        keys, values = (torch.cat([before, own[rows]]) for before, own in zip(prefix, (key, value), strict=True))
+        want = exact(torch.cat([query.new_zeros(num_before, 4, 16), query[rows]]), keys, values, 0.25)[num_before:]
+        torch.testing.assert_close(mixed[rows].double(), want, atol=1e-2, rtol=1e-2)
 
 
 def test_it_is_for_longer_prompts_in_bfloat16_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from transformers import Qwen3VLModel
 
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.prefix_cache import LEAST_TOKENS, PrefixCache
+from service.model.packed.prefix_cache import LEAST_ALIKE, LEAST_SHARE, LEAST_TOKENS, PrefixCache
 from service.model.positions import mrope_positions
 from service.model.qwen3_vl.language import LanguageModel
 
@@ -79,6 +79,22 @@ def test_a_beginning_is_kept_once_three_prompts_had_it(language: LanguageModel, 
     assert found == [0, 0, 0, len(SYSTEM), len(SYSTEM), len(SYSTEM)]
 
 
+def test_what_all_prompts_of_one_tenants_batch_begin_with_is_kept_at_once(
+    language: LanguageModel, model: Qwen3VLModel
+) -> None:
+    first, second = ([[*LONGER, *words(seed + turn)] for seed in range(LEAST_ALIKE)] for turn in (0, 10))
+    assert [check(language, model, pack(*batch)) for batch in (first, second)] == [0, len(LONGER)]
+    assert check(language, model, pack(*second, tenants=("b",) * LEAST_ALIKE)) == 0
+
+
+def test_a_batch_of_few_prompts_or_of_several_tenants_keeps_nothing_at_once(model: Qwen3VLModel) -> None:
+    batch = [[*LONGER, *words(seed)] for seed in range(LEAST_ALIKE)]
+    for some, tenants in ((batch[1:], ("a",) * (LEAST_ALIKE - 1)), (batch, ("a", "b", "a", "a"))):
+        language = caching(model, PLENTY)
+        language.forward(pack(*some, tenants=tenants), last_only=True)
+        assert check(language, model, pack([*LONGER, *words(20)])) == 0
+
+
 def test_vectors_are_the_same_with_images_and_in_batches(language: LanguageModel, model: Qwen3VLModel) -> None:
     warm(language, SYSTEM)
     image = [*SYSTEM, 150, *[PAD] * NUM_VISUAL, 151, *words(9)]
@@ -86,6 +102,13 @@ def test_vectors_are_the_same_with_images_and_in_batches(language: LanguageModel
     several = [[*SYSTEM, *words(seed, num)] for seed, num in ((10, 1), (11, 30), (12, 7), (13, 7))]
     assert check(language, model, pack(image, *several, several[1])) == len(SYSTEM)
     assert check(language, model, pack(*several, [*OTHER, *words(14)])) == 0  # one begins otherwise
+
+
+def test_a_beginning_is_left_where_it_saves_little(language: LanguageModel, model: Qwen3VLModel) -> None:
+    warm(language, SYSTEM)
+    most = len(SYSTEM) * LEAST_SHARE
+    assert check(language, model, pack([*SYSTEM, *words(15, most - len(SYSTEM))])) == len(SYSTEM)
+    assert check(language, model, pack([*SYSTEM, *words(16, most - len(SYSTEM) + 1)])) == 0
 
 
 def test_a_beginning_ends_before_the_first_image_and_before_the_last_token(
