@@ -106,13 +106,20 @@ class ErrorResponse(Answer, frozen=True, kw_only=True):
 
 
 class CohereErrorResponse(Answer, frozen=True, kw_only=True):
-    """The error answer of Cohere's routes: their `message`, and the same `error` object as on every other route."""
+    """The error answer of Cohere's and Jina's routes, beside the same `error` object as on every other route."""
 
     id: Annotated[str, Meta(description="The request id.", examples=["0f9c2a7d41b84e6f"])]
     message: Annotated[
         str,
         Meta(
             description="The same sentence as `error.message`, where Cohere's clients look for it.",
+            examples=["`dimension`: unknown field; did you mean `dimensions`?"],
+        ),
+    ]
+    detail: Annotated[
+        str,
+        Meta(
+            description="The same sentence, where Jina's clients look for it.",
             examples=["`dimension`: unknown field; did you mean `dimensions`?"],
         ),
     ]

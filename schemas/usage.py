@@ -43,6 +43,7 @@ class Usage(Answer, frozen=True, kw_only=True):
         Count, Meta(description="Tokens that the model read: text, template and images.", examples=[26])
     ]
     total_tokens: Annotated[Count, Meta(description="The same number; no tokens are generated.", examples=[26])]
+    completion_tokens: Annotated[Count, Meta(description="Always 0: no tokens are generated.", examples=[0])] = 0
     prompt_tokens_details: Annotated[
         PromptTokensDetails, Meta(description="`prompt_tokens` by modality, and the cached part.")
     ]

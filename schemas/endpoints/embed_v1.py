@@ -33,7 +33,7 @@ class EmbedV1Request(Wire, frozen=True, kw_only=True):
         Annotated[list[EmbeddingType], Meta(min_length=1, max_length=MAX_EMBEDDING_TYPES)] | None,
         Meta(
             description="Number formats of the answer, as on `/v2/embed`. Absent means one bare list of vectors, which "
-            "models with several vectors per input refuse.",
+            "models without dense vectors refuse.",
             examples=[["float", "ubinary"]],
         ),
     ] = None

@@ -1,6 +1,6 @@
 """Vectors as Cohere's answers hold them: one list for each number format.
 
-The `multi_` formats are ours: several vectors per input, from late-interaction models, have fields of their own, so
+The `multi_` formats and `sparse` are ours: several vectors per input, and sparse ones, have fields of their own, so
 that each field always has one shape.
 
 Source: Cohere's OpenAPI document, commit e814c8a, for those without `multi_`.
@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from schemas.base import Answer
+from schemas.limits import MAX_INT32
 
 EmbeddingType = Literal[
     "float",
@@ -25,14 +26,25 @@ EmbeddingType = Literal[
     "multi_binary",
     "multi_ubinary",
     "multi_base64",
+    "sparse",
 ]
-"""Number format of vectors; a request may ask for several."""
+"""Number format of vectors, or `sparse`; a request may ask for several."""
 
 Int8 = Annotated[int, Meta(ge=-128, le=127)]
 """A component, or eight bits, with a sign."""
 
 Uint8 = Annotated[int, Meta(ge=0, le=255)]
 """A component, or eight bits, without a sign."""
+
+
+class SparseVector(Answer, frozen=True, kw_only=True):
+    """The entries of a vector that are not zero, as vector stores take them."""
+
+    indices: Annotated[
+        list[Annotated[int, Meta(ge=0, le=MAX_INT32)]],
+        Meta(description="Ids of vocabulary entries, rising.", examples=[[1037, 2417, 10165]]),
+    ]
+    values: Annotated[list[float], Meta(description="The weight of each, above zero.", examples=[[0.125, 1.5, 2.25]])]
 
 
 class EmbedVectors(Answer, frozen=True, kw_only=True, rename={"float_": "float"}):
@@ -100,4 +112,8 @@ class EmbedVectors(Answer, frozen=True, kw_only=True, rename={"float_": "float"}
             "another: `dimensions` of `/v1/models` times 4 bytes each.",
             examples=[["mpkZP83MTL/NzEw/mpkZPw=="]],
         ),
+    ] = UNSET
+    sparse: Annotated[
+        list[SparseVector] | UnsetType,
+        Meta(description="The weights of a few vocabulary entries for each item; a failed item has none."),
     ] = UNSET

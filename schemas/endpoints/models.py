@@ -6,8 +6,9 @@ from msgspec import Meta
 
 from schemas.base import Answer
 
-Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
-"""Pooling of the hidden states of all tokens into one vector; `multi_vector`: none, each token has its own."""
+Pooling = Literal["last_token", "mean", "cls", "multi_vector", "splade"]
+"""Pooling of the hidden states of all tokens into one vector; `multi_vector`: none, each token has its own;
+`splade`: none, the logits of a masked language model weigh the vocabulary's entries."""
 
 Modality = Literal["text", "image", "video", "audio"]
 """Kind of content that an item may hold."""
@@ -15,7 +16,7 @@ Modality = Literal["text", "image", "video", "audio"]
 CohereEndpoint = Literal["embed", "rerank"]
 """An endpoint of Cohere's API that a model serves."""
 
-ScoreKind = Literal["cosine", "max_sim", "sigmoid", "logit"]
+ScoreKind = Literal["cosine", "max_sim", "sigmoid", "logit", "none"]
 """What a model's scores are: see `scoring` of its card."""
 
 InputTypes = dict[str, str]
@@ -72,20 +73,38 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             description="What the scores of `/v1/rerank`, `/v2/rerank`, `/rerank` and `/score` are. `cosine`: of the "
             "two vectors. `max_sim`: the sum, over the query's vectors, of the largest product with a vector of the "
             "document. `sigmoid` and `logit`: of a reranker, which reads both together and gives no vectors; `sigmoid` "
-            "is between 0 and 1, of the logit that `raw_scores` asks for.",
+            "is between 0 and 1, of the logit that `raw_scores` asks for. `none`: a model whose vectors are all sparse "
+            "has no scores.",
             examples=["cosine"],
+        ),
+    ]
+    outputs: Annotated[
+        list[str],
+        Meta(
+            description="The kinds of vector that `/v2/embed` gives, its own first: `dense` by `embedding_types` such "
+            "as `float` and `int8`, `sparse` by `sparse`, `multi` (a vector for each token) by those with `multi_`. "
+            "One request may ask for all of them. Empty of a reranker.",
+            examples=[["dense"]],
         ),
     ]
     pooling: Annotated[
         Pooling,
         Meta(
             description="How the hidden states of all tokens are pooled into one vector. `multi_vector`: they are not, "
-            "and each token has its own (late interaction), which `/v2/embed` answers with the `multi_` types.",
+            "and each token has its own (late interaction), which `/v2/embed` answers with the `multi_` types. "
+            "`splade`: the logits of a masked language model become a sparse vector.",
             examples=["last_token"],
         ),
     ]
     normalize: Annotated[bool, Meta(description="Whether vectors have length 1.", examples=[True])]
-    dimensions: Annotated[int, Meta(description="Length of a vector when the request names none.", examples=[256])]
+    dimensions: Annotated[
+        int,
+        Meta(
+            description="Length of a vector when the request names none; of sparse vectors alone the number of entries "
+            "that one could have.",
+            examples=[256],
+        ),
+    ]
     max_vectors_per_input: Annotated[
         int,
         Meta(

@@ -1,4 +1,4 @@
-"""`POST /embed` and `GET /info`: what clients of text-embeddings-inference (TEI) call besides `/rerank`.
+"""`POST /embed`, `/embed_sparse` and `GET /info`: what clients of text-embeddings-inference call besides `/rerank`.
 
 Source: TEI 1.8's OpenAPI document; huggingface_hub 1.x's `feature_extraction`, LlamaIndex's `TextEmbeddingsInference`.
 """
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from schemas.base import Answer, Wire
+from schemas.base import Answer, Count, Wire
 from schemas.endpoints.rerank import CutDirection
 from schemas.fields import DimensionsField, NormalizeField
 from schemas.limits import MAX_INPUTS
@@ -19,6 +19,29 @@ TeiVectors = list[list[float]]
 """Vectors, in the order of the request."""
 
 
+TeiTruncateField = Annotated[
+    bool | None,
+    Meta(
+        description="Whether a text over the model's limit is cut; false makes it an error. Absent means true.",
+        examples=[True],
+    ),
+]
+
+TeiDirectionField = Annotated[
+    CutDirection | None,
+    Meta(description="Which end of a text is cut off. Absent means `right`.", examples=["right"]),
+]
+
+PromptNameField = Annotated[
+    str | None,
+    Meta(
+        description="What the vectors are for, by name: the `input_type` of other routes. Absent means the default "
+        "instruction.",
+        examples=["query"],
+    ),
+]
+
+
 class TeiEmbedRequest(Wire, frozen=True, kw_only=True):
     """Texts to embed; the answer is a bare list of vectors, one for each."""
 
@@ -26,26 +49,32 @@ class TeiEmbedRequest(Wire, frozen=True, kw_only=True):
         TeiInputs, Meta(description="A text, or texts.", examples=["a red bicycle", ["a red bicycle", "a green door"]])
     ]
     normalize: NormalizeField = None
-    truncate: Annotated[
-        bool | None,
-        Meta(
-            description="Whether a text over the model's limit is cut; false makes it an error. Absent means true.",
-            examples=[True],
-        ),
-    ] = None
-    truncation_direction: Annotated[
-        CutDirection | None,
-        Meta(description="Which end of a text is cut off. Absent means `right`.", examples=["right"]),
-    ] = None
-    prompt_name: Annotated[
-        str | None,
-        Meta(
-            description="What the vectors are for, by name: the `input_type` of other routes. Absent means the default "
-            "instruction.",
-            examples=["query"],
-        ),
-    ] = None
+    truncate: TeiTruncateField = None
+    truncation_direction: TeiDirectionField = None
+    prompt_name: PromptNameField = None
     dimensions: DimensionsField = None
+
+
+class TeiSparseRequest(Wire, frozen=True, kw_only=True):
+    """Texts to weigh; the answer is a bare list of sparse vectors, one for each."""
+
+    inputs: Annotated[
+        TeiInputs, Meta(description="A text, or texts.", examples=["a red bicycle", ["a red bicycle", "a green door"]])
+    ]
+    truncate: TeiTruncateField = None
+    truncation_direction: TeiDirectionField = None
+    prompt_name: PromptNameField = None
+
+
+class TeiSparseValue(Answer, frozen=True, kw_only=True):
+    """The weight of one vocabulary entry."""
+
+    index: Annotated[Count, Meta(description="Id of the entry; they rise.", examples=[2417])]
+    value: Annotated[float, Meta(description="Its weight, above zero.", examples=[1.5])]
+
+
+TeiSparseVectors = list[list[TeiSparseValue]]
+"""Sparse vectors, in the order of the request."""
 
 
 class TeiEmbeddingKind(Answer, frozen=True, kw_only=True):

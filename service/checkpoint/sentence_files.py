@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.sentence_modules import SentenceModule, list_modules, read_dense, read_object
+from service.checkpoint.splade_files import is_splade, read_splade
 
-Pooling = Literal["last_token", "mean", "cls", "multi_vector"]
+Pooling = Literal["last_token", "mean", "cls", "multi_vector", "splade"]
 
 POOLINGS: Mapping[str, Pooling] = {"mean": "mean", "cls": "cls", "lasttoken": "last_token"}
 """sentence-transformers' names to ours."""
@@ -30,12 +31,19 @@ OLD_NAMES: Mapping[str, str] = {
 }
 """Switches of the pooling's older form."""
 
+NAMES = "config_sentence_transformers.json"
 SETTINGS = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlm-roberta_config.json")
 """Names of the Transformer module's own file; the first that is there counts."""
 PLAIN_TEXT = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
 """Supported input and output of the Transformer module; absent means the same. Chat models have `message` here."""
 NOT_DONE = ("processing_kwargs", "query_expansion", "query_length", "document_length")
 """Keys of the Transformer module's file that change what a text becomes."""
+LOGITS = {"text": {"method": "forward", "method_output_name": "logits"}}
+"""The same of SPLADE."""
+SENTENCE_TRANSFORMER, SPARSE_ENCODER = "SentenceTransformer", "SparseEncoder"
+"""What files of sentence-transformers 6 say that they are; older ones say nothing."""
+OF_COLBERT = ("query_prefix", "document_prefix", "query_length", "document_length", "attend_to_expansion_tokens")
+"""Keys of config_sentence_transformers.json that only PyLate's late-interaction models have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +51,9 @@ class SentenceFiles:
     """The files' values.
 
     Attributes:
-        pooling: which hidden states become the vector.
+        pooling: which hidden states become the vector; `splade` has its own file (`splade_files.py`).
         normalize: whether vectors come out at length 1.
-        dimensions: length of a vector behind the Dense modules; None where there are none.
+        dimensions: length of a vector behind the Dense modules, or the vocabulary's; None where there are none.
         max_tokens: longest prompt; None where nothing is said.
         lower_case: texts are made lower case first.
         prompts: named prefixes.
@@ -70,28 +78,52 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
         UnsupportedModelError: one is damaged, or asks for what is not supported.
         CheckpointError: likewise, of `modules.json` and Dense modules.
     """
-    modules = list_modules(files.folder)
+    names = _optional(files.folder / NAMES)
+    has_splade = is_splade(files.folder)
+    _refuse_other_kinds(files.config, names, has_splade=has_splade)
+    modules = () if has_splade else list_modules(files.folder)
     dense = [read_dense(module) for module in modules if module.kind == "Dense"]
-    settings = _settings(files.folder)
-    names = _optional(files.folder / "config_sentence_transformers.json")
+    settings = _settings(files.folder, has_splade=has_splade)
+    if has_splade:
+        read_splade(files.folder)
     prompts = files.prompts()
     return SentenceFiles(
-        pooling=_pooling(modules, files.config),
+        pooling="splade" if has_splade else _pooling(modules, files.config),
         normalize=any(module.kind == "Normalize" for module in modules),
-        dimensions=dense[-1].out_features if dense else None,
+        dimensions=positive(files.config, "vocab_size") if has_splade else dense[-1].out_features if dense else None,
         max_tokens=_max_tokens(settings, _optional(files.folder / "tokenizer_config.json")),
         lower_case=settings.get("do_lower_case") is True,
         prompts=prompts,
         default_prompt=_default_prompt(names.get("default_prompt_name"), prompts),
-        truncate_dim=_count("config_sentence_transformers.json", names, "truncate_dim"),
+        truncate_dim=None if has_splade else _count(NAMES, names, "truncate_dim"),
     )
 
 
-def _settings(folder: Path) -> Mapping[str, Any]:
+def _refuse_other_kinds(config: Mapping[str, Any], names: Mapping[str, Any], *, has_splade: bool) -> None:
+    """Refuse ColBERT and what else is no sentence transformer, in whatever form its files say so.
+
+    Source: sentence-transformers 6.2 `MultiVectorEncoder`, which reads the files of PyLate and of ColBERT too.
+    """
+    kind, found = names.get("model_type"), ""
+    if "HF_ColBERT" in (config.get("architectures") or ()):
+        found = "config.json has architectures ['HF_ColBERT']"
+    elif kind not in (None, SPARSE_ENCODER if has_splade else SENTENCE_TRANSFORMER):
+        found = f"{NAMES} has model_type {kind!r}"
+    elif key := next((one for one in OF_COLBERT if one in names), None):
+        found = f"{NAMES} has {key} {names[key]!r}"
+    if found:
+        raise UnsupportedModelError(
+            f"{found}; supported: {SENTENCE_TRANSFORMER}, and {SPARSE_ENCODER} with SpladePooling. ColBERT's text "
+            "models have a vector for each token, are not served yet, and the mean of these vectors would be wrong"
+        )
+
+
+def _settings(folder: Path, *, has_splade: bool) -> Mapping[str, Any]:
     """The Transformer module's file; what else it asks for is not done, and would be other vectors."""
     name = next((name for name in SETTINGS if (folder / name).exists()), SETTINGS[0])
     settings = _optional(folder / name)
-    expected = {"transformer_task": "feature-extraction", "modality_config": PLAIN_TEXT} | dict.fromkeys(NOT_DONE)
+    task, read = ("fill-mask", LOGITS) if has_splade else ("feature-extraction", PLAIN_TEXT)
+    expected = {"transformer_task": task, "modality_config": read} | dict.fromkeys(NOT_DONE)
     for key, value in expected.items():
         if settings.get(key, value) not in (value, None, {}):
             raise UnsupportedModelError(f"{folder / name} has {key} {settings[key]!r}; supported: {value!r}")
@@ -139,9 +171,7 @@ def _default_prompt(name: object, prompts: Mapping[str, str]) -> str:
     if name is None:
         return ""
     if name not in prompts:
-        raise UnsupportedModelError(
-            f"config_sentence_transformers.json has default_prompt_name {name!r}; its prompts are {', '.join(prompts)}"
-        )
+        raise UnsupportedModelError(f"{NAMES} has default_prompt_name {name!r}; its prompts are {', '.join(prompts)}")
     return prompts[str(name)]
 
 

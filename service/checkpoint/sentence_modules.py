@@ -138,7 +138,7 @@ def read_dense(module: SentenceModule) -> DenseConfig:
 def _module(folder: Path, entry: Mapping[str, Any]) -> SentenceModule:
     """One entry; its path must not lead out of the folder."""
     path, kind = entry.get("path", ""), entry.get("type", "")
-    if not isinstance(path, str) or not isinstance(kind, str) or not _is_inside(path):
+    if not isinstance(path, str) or not isinstance(kind, str) or not is_inside(path):
         raise CheckpointError(f"{folder / 'modules.json'} has an entry whose path is not a folder below it")
     known = PACKAGE.fullmatch(kind)
     if known is None or known["kind"] not in ORDER:
@@ -148,7 +148,8 @@ def _module(folder: Path, entry: Mapping[str, Any]) -> SentenceModule:
     return SentenceModule(known["kind"], folder / path if path else folder)
 
 
-def _is_inside(path: str) -> bool:
+def is_inside(path: str) -> bool:
+    """True for a relative path that does not lead out of its folder."""
     return not Path(path).is_absolute() and ".." not in Path(path).parts
 
 

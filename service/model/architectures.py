@@ -11,6 +11,8 @@ from service.model.reranker.cross_encoder import CrossEncoder
 from service.model.reranker.qwen3_vl_reranker import Qwen3VLReranker
 from service.model.reranker.text_judge import TextJudge
 from service.model.stock.colqwen2 import ColQwen2
+from service.model.stock.hybrid_encoder import HybridEncoder
+from service.model.stock.splade import Splade
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
 from service.model.two_tower.clap import Clap
@@ -36,6 +38,10 @@ def load_model(
             return TextJudge.load(folder, device, dtype, pooling)
         case ["text_encoder", *model_class]:
             return TextEncoder.load(folder, device, dtype, pooling, *model_class)
+        case ["hybrid"]:
+            return HybridEncoder.load(folder, device, dtype, pooling)
+        case ["splade"]:
+            return Splade.load(folder, device, dtype)
         case ["two_tower"]:
             return TwoTower.load(folder, device, dtype)
         case ["clap"]:

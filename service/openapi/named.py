@@ -20,7 +20,7 @@ from schemas.endpoints.image_embeds import FeaturesFormat
 from schemas.endpoints.models import CohereEndpoint, InputTypes, Modality, Pooling, ScoreKind
 from schemas.endpoints.rerank import AnyRerankResponse, CutDirection
 from schemas.endpoints.stream import StreamAnswer
-from schemas.endpoints.tei import TeiInputs, TeiVectors
+from schemas.endpoints.tei import TeiInputs, TeiSparseVectors, TeiVectors
 from schemas.errors import ErrorCode, ErrorType
 from schemas.fields import EmbedDtype, Endianness, OnError, Truncate, TruncationSide
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
@@ -88,7 +88,8 @@ NAMED = (
     Named(
         "Pooling",
         Pooling,
-        "Pooling of the hidden states of all tokens into one vector; `multi_vector`: each token has its own.",
+        "Pooling of the hidden states of all tokens into one vector; `multi_vector`: each token has its own; `splade`: "
+        "a sparse vector.",
     ),
     Named("Modality", Modality, "Kind of content that an item may hold."),
     Named("HealthStatus", HealthStatus, "Whether requests are answered, or why they are not."),
@@ -183,6 +184,7 @@ NAMED = (
         sdk_description="Texts.",
     ),
     Named("TeiVectors", TeiVectors, "Vectors, in the order of the request."),
+    Named("TeiSparseVectors", TeiSparseVectors, "Sparse vectors, in the order of the request."),
     Named("StreamAnswer", StreamAnswer, "A line of a stream's answer; `type` says which."),
 )
 """Leaves first: a later entry may hold copies of an earlier one."""

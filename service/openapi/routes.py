@@ -133,6 +133,7 @@ ROUTES = (
     ),
     *SECOND_STAGE,
     tei.EMBED,
+    tei.EMBED_SPARSE,
     Route(
         path="/tokenize",
         operation_id="tokenizeInputs",

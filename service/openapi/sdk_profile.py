@@ -7,6 +7,7 @@ Source: docs/notes/ecosystem.md.
 """
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from service.openapi.components import REF, Schema, branches, component_name, map_references
@@ -15,6 +16,9 @@ from service.openapi.named import NAMED
 from service.openapi.openapi30 import Document, to_openapi30
 
 ABOUT = "This is the SDK profile: where a field takes several forms, it has one; `openapi.json` has them all."
+
+OTHER_ANSWER = {"AnyRerankRequest": ("texts", "return_text", "truncate")}
+"""Properties of a form whose answer the profile leaves out, by schema: of `/rerank` TEI's, which gets a bare list."""
 
 
 def build_sdk() -> Document:
@@ -47,7 +51,11 @@ def _bare(operation: Document) -> Document:
 def _narrow(schemas: dict[str, Schema]) -> dict[str, Schema]:
     """The schemas without the types, properties and branches that the profile leaves out."""
     absent = {REF + component_name(named.name) for named in NAMED if not named.in_sdk}
-    kept = {name: _without_properties(schema, absent) for name, schema in schemas.items() if REF + name not in absent}
+    kept = {
+        name: _without_properties(schema, absent, OTHER_ANSWER.get(name, ()))
+        for name, schema in schemas.items()
+        if REF + name not in absent
+    }
     for named in NAMED:
         if named.sdk_enum_names:
             kept[component_name(named.name)]["x-enum-varnames"] = list(named.sdk_enum_names)
@@ -64,10 +72,12 @@ def _with_null(branch: Schema, union: Schema) -> Schema:
     return branch | {"type": [branch["type"], "null"]} if has_null else branch
 
 
-def _without_properties(schema: Schema, absent: set[str]) -> Schema:
+def _without_properties(schema: Schema, absent: set[str], names: Collection[str]) -> Schema:
     if "properties" not in schema:
         return schema
-    properties = {name: p for name, p in schema["properties"].items() if p.get("$ref") not in absent}
+    properties = {
+        name: p for name, p in schema["properties"].items() if p.get("$ref") not in absent and name not in names
+    }
     required = [name for name in schema.get("required", ()) if name in properties]
     return schema | {"properties": properties} | ({"required": required} if required else {})
 

@@ -1,6 +1,6 @@
 """The operations of text-embeddings-inference (TEI), besides its form of `/rerank`."""
 
-from schemas.endpoints.tei import TeiEmbedRequest, TeiInfo, TeiVectors
+from schemas.endpoints.tei import TeiEmbedRequest, TeiInfo, TeiSparseRequest, TeiSparseVectors, TeiVectors
 from schemas.errors import CohereErrorResponse
 from service.openapi.examples import tei
 from service.openapi.parameters import TIMING_HEADERS
@@ -22,6 +22,24 @@ EMBED = Route(
     headers=TIMING_HEADERS,
     request_examples=tei.EMBED,
     response_examples=tei.VECTORS,
+    error_examples=tei.ERRORS,
+)
+
+EMBED_SPARSE = Route(
+    path="/embed_sparse",
+    operation_id="embedSparseTei",
+    takes_timeout=True,
+    summary="Sparse vectors in TEI's form",
+    description=(
+        "Of a model whose `outputs` have `sparse`, such as SPLADE: for each text the entries of the vocabulary that "
+        "have a weight. The weights are those of `/v2/embed` with `embedding_types: [sparse]`."
+    ),
+    request=TeiSparseRequest,
+    response=TeiSparseVectors,
+    error=CohereErrorResponse,
+    headers=TIMING_HEADERS,
+    request_examples=tei.EMBED_SPARSE,
+    response_examples=tei.SPARSE_VECTORS,
     error_examples=tei.ERRORS,
 )
 

@@ -87,7 +87,7 @@ ANSWERS = [
     Health(status="ok"),
     Health(status="failed", detail="why"),
     ErrorResponse(error=ERROR),
-    CohereErrorResponse(id="1", message="no", error=ERROR),
+    CohereErrorResponse(id="1", message="no", detail="no", error=ERROR),
 ]
 
 

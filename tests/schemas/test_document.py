@@ -238,6 +238,7 @@ def test_the_routes_of_the_release_are_there() -> None:
         "createScore",
         "createScoreV1",
         "embedTei",
+        "embedSparseTei",
         "getInfo",
         "tokenizeInputs",
         "detokenizeTokens",

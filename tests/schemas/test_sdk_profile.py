@@ -92,6 +92,8 @@ def test_the_forms_are_those_that_generators_can_send() -> None:
     assert resolved(properties["messages"]["items"])["title"] == "Message"
     image = SCHEMAS["ImageUrlPart"]["properties"]["image_url"]
     assert image["allOf"] == [{"$ref": "#/components/schemas/ImageUrl"}]
+    assert "documents" in SCHEMAS["AnyRerankRequest"]["properties"]
+    assert "texts" not in SCHEMAS["AnyRerankRequest"]["properties"], "whose answer would be a list"
 
 
 @pytest.mark.parametrize("name", [component_name(named.name) for named in NAMED if named.sdk_description])

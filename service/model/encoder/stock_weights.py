@@ -41,6 +41,11 @@ class StockLayer:
     narrow: torch.nn.Linear
     output_norm: torch.nn.LayerNorm
 
+    @property
+    def products(self) -> tuple[torch.nn.Linear, ...]:
+        """All projections."""
+        return *self.query_key_value, self.out, self.widen, self.narrow
+
 
 @dataclass(frozen=True, slots=True)
 class StockWeights:

@@ -10,6 +10,7 @@ call reads it. Where `prepack` applies, linear layers are oneDNN's, and BERT's a
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,7 @@ from service.model.embedding_model import Grid, Probe
 from service.model.encoder.encoder import Encoder
 from service.model.encoder.stock_weights import stock_weights
 from service.model.linear.prepacked_linear import can_prepack, filled_rows, prepack_modules
+from service.model.linear.threads import one_thread
 from service.model.load import load_stock
 from service.model.packed.packed_attention import PACKED, stock_attention
 from service.model.packed.packed_batch import PackedBatch
@@ -39,6 +41,9 @@ GROUP_TOKENS = 4096
 """Tokens of one forward of prompts of equal length: it makes scores of all pairs of tokens, for each head."""
 PART_TOKENS = 1536
 """Tokens that go through all layers together on a CPU: no tensor has 32 MiB, from where the heap keeps none."""
+ONE_THREAD_PRODUCTS = 300_000_000
+"""Multiplications of a lone prompt up to which one thread runs it: 28 tokens of MiniLM. Two gain nothing behind a
+pause, and where the cores have other work they wait for each other at every product."""
 MAX_PROBE_TOKENS = 1024
 """Longest prompt of the known-answer check: the stock side's scores grow with its square. Wider windows go unseen."""
 NUM_PADS = 3
@@ -70,6 +75,7 @@ class TextEncoder:
         self._pooling: PoolingMode = pooling
         self._head = head
         self._encoder: Encoder | None = None
+        self._num_in_products = 0
         self._is_prepacked = False
 
     @classmethod
@@ -114,6 +120,7 @@ class TextEncoder:
             prepack_modules(self.stock)
         else:
             self._encoder = Encoder(weights)
+            self._num_in_products = self._encoder.num_in_products
         self._is_prepacked = True
         return True
 
@@ -133,31 +140,54 @@ class TextEncoder:
     def embed(self, batch: PackedBatch) -> torch.Tensor:
         """``dense(pool(stock(batch)))``."""
         lengths = batch.segment_lengths
+        if self.is_packed and len(lengths) == 1:
+            return self._embed_alone(batch)
+        states, plan = self._ordered(batch)
+        bounds = torch.tensor([0, *np.cumsum([lengths[i] for i in plan.order])], device=self.device)
+        order = torch.from_numpy(np.argsort(plan.order)).to(self.device)
+        return self._pooled(states, bounds)[order]
+
+    def _ordered(self, batch: PackedBatch) -> tuple[torch.Tensor, Segments]:
+        """Hidden states in attention's order, `[total_tokens, width]`, and that order."""
+        lengths = batch.segment_lengths
         plan = plan_segments(batch.token_ids.numpy(), lengths, batch.visual_index.numpy(), may_share=False)
         tokens = torch.from_numpy(plan.tokens)
         token_ids = batch.token_ids[tokens].to(self.device)
         if self.is_packed:
-            states = self._packed(token_ids, batch.position_ids[:, tokens], plan)
-        else:
-            states = self._grouped(token_ids, plan)
-        bounds = torch.tensor([0, *np.cumsum([lengths[i] for i in plan.order])], device=self.device)
-        order = torch.from_numpy(np.argsort(plan.order)).to(self.device)
-        return self._head(pool(states, bounds, self._pooling))[order]
+            return self._packed(token_ids, batch.position_ids[:, tokens], plan), plan
+        return self._grouped(token_ids, plan), plan
+
+    def _embed_alone(self, batch: PackedBatch) -> torch.Tensor:
+        """The same for one prompt, which needs no order; a short one's products are too small for several threads."""
+        num_tokens = len(batch.token_ids)
+        bounds = torch.tensor([0, num_tokens], device=self.device)
+        is_short = self._encoder is not None and self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
+        with one_thread() if is_short else nullcontext():
+            group = Group(0, 0, num_tokens, 1, num_tokens)
+            states = self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))
+            return self._pooled(states, bounds)
+
+    def _pooled(self, states: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
+        """Raw vectors, `[num_prompts, hidden_size]`, of prompts whose states lie one behind the other."""
+        return self._head(pool(states, bounds, self._pooling))
 
     def _packed(self, token_ids: torch.Tensor, position_ids: torch.Tensor, plan: Segments) -> torch.Tensor:
         """A few prompts in one forward, on a GPU all of them; `[total_tokens, width]`."""
         max_tokens = PART_TOKENS if self.device.type == "cpu" else len(token_ids)
         position_ids = position_ids.to(self.device)
-        states = []
-        for part in cut_parts(plan.groups, max_tokens):
-            num_tokens = part.stop - part.start
-            num_filling = filled_rows(num_tokens) - num_tokens if self._is_prepacked else 0
-            ids, positions = (
-                functional.pad(tensor[..., part.start : part.stop], (0, num_filling))
-                for tensor in (token_ids, position_ids)
-            )
-            states.append(self._forward(ids, positions, part.groups)[:num_tokens])
+        states = [
+            self._part(token_ids[part.start : part.stop], position_ids[:, part.start : part.stop], part.groups)
+            for part in cut_parts(plan.groups, max_tokens)
+        ]
         return states[0] if len(states) == 1 else torch.cat(states)
+
+    def _part(self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
+        """One forward, `[num_tokens, width]`, filled up to a number of tokens that there is code for."""
+        num_tokens = len(token_ids)
+        num_filling = filled_rows(num_tokens) - num_tokens if self._is_prepacked else 0
+        if num_filling:
+            token_ids, position_ids = (functional.pad(one, (0, num_filling)) for one in (token_ids, position_ids))
+        return self._forward(token_ids, position_ids, groups)[:num_tokens]
 
     def _forward(
         self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group], **inputs: torch.Tensor
@@ -206,7 +236,7 @@ class TextEncoder:
         with stock_attention("eager", self._config):
             states = self.stock(input_ids=ids, attention_mask=mask.long(), use_cache=False).last_hidden_state
         hidden = states[0, :num_tokens]
-        return self._head(pool(hidden, torch.tensor([0, num_tokens], device=self.device), self._pooling))[0]
+        return self._pooled(hidden, torch.tensor([0, num_tokens], device=self.device))[0]
 
 
 def _rope_types(config: object) -> set[str]:

@@ -18,7 +18,8 @@ def invalid(code: str, message: str, param: str, index: int | None = None) -> di
 
 def cohere(example: dict[str, Any]) -> dict[str, Any]:
     """The same error in Cohere's shape."""
-    return {"id": example["error"]["request_id"], "message": example["error"]["message"], **example}
+    message = example["error"]["message"]
+    return {"id": example["error"]["request_id"], "message": message, "detail": message, **example}
 
 
 _NO_IMAGE = "The image is none of the accepted formats: PNG, JPEG, WebP, GIF, BMP."

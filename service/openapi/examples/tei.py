@@ -17,6 +17,13 @@ EMBED: Examples = {
 
 VECTORS = named("one", "Of one text", [[0.5, -0.5, 0.5, 0.5]])
 
+EMBED_SPARSE: Examples = {
+    "texts": {"summary": "Two texts", "value": {"inputs": ["a red bicycle", "a green door"]}},
+    "query": {"summary": "A query", "value": {"inputs": "something to ride", "prompt_name": "query"}},
+}
+
+SPARSE_VECTORS = named("one", "Of one text", [[{"index": 2417, "value": 1.5}, {"index": 10165, "value": 2.25}]])
+
 _KIND = sample(TeiModelType, embedding=sample(TeiEmbeddingKind))
 
 INFO = named("builtin", "The built-in model", sample(TeiInfo, model_type=_KIND))

@@ -10,7 +10,7 @@ from service.checkpoint.sentence_modules import refuse_further_modules
 from service.checkpoint.weight_files import check_weights
 from service.prompt.families import FAMILIES
 from service.prompt.profile.family import Family
-from service.prompt.profile.profile import Profile
+from service.prompt.profile.profile import SPLADE, Profile
 
 TYPES = {
     name: "; ".join(family.about for family in FAMILIES.values() if name in family.model_types)
@@ -38,7 +38,7 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
     family = _choose(files) if named is None else _named(files, named)
     check_ropes(files.config)
     profile = family.make_profile(files)
-    if not profile.architecture.startswith("text_encoder"):  # its `make_profile` has read them all
+    if not profile.architecture.startswith(("text_encoder", "hybrid", SPLADE)):  # its `make_profile` has read them all
         refuse_further_modules(folder)
     check_weights(folder)
     return profile

@@ -20,6 +20,10 @@ from service.prompt.templates.piece import Piece
 Modality = Literal["text", "image", "video", "audio"]
 MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
 """No pooling: each token of a prompt has a vector, for late interaction."""
+SPLADE: Literal["splade"] = "splade"
+"""The logits of a masked language model become weights of the vocabulary's entries: a sparse vector."""
+OutputKind = Literal["dense", "sparse", "multi"]
+"""A kind of vector of an item: one list of numbers, weights of a few of many entries, or a vector for each token."""
 
 
 def input_types(
@@ -137,11 +141,21 @@ class Profile:
     """Padding of texts; None: no padding."""
     cutting: Cutting = cut_text
     """Which tokens of a prompt that is too long give way, where a request allows that."""
+    token_heads: tuple[OutputKind, ...] = ()
+    """Kinds of vector beside the dense one, that heads over all tokens give."""
     expected_tail: int | None = None
     """The token that tokenizers of this family are understood to append; one that does not is warned of."""
     scoring: Scoring | None = None
     """None: an embedder. A reranker takes pairs (`conversation.Role`), and its vector is one number, the logit: it has
     `dimensions=1` and `normalize=False`, and so have the `OutputSpec`s of its requests, in float32 alone."""
+
+    @property
+    def outputs(self) -> tuple[OutputKind, ...]:
+        """The kinds of vector that it has, its own first; none of a reranker."""
+        if self.scoring is not None:
+            return ()
+        by_pooling: Mapping[Pooling, OutputKind] = {MULTI_VECTOR: "multi", SPLADE: "sparse"}
+        return (by_pooling.get(self.pooling, "dense"), *self.token_heads)
 
     def turns_about(self, text: str = "", images: tuple[MediaItem, ...] = ()) -> tuple[Turn, ...]:
         """The turns of a prompt with one text or image, as the checks at start have them; of a reranker a pair."""

@@ -8,7 +8,7 @@ from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.sentence_files import Pooling, SentenceFiles, read_sentence_files
 from service.prompt.profile.family import Difference, Family
-from service.prompt.profile.profile import Profile
+from service.prompt.profile.profile import SPLADE, Profile
 from service.prompt.templates.plain_text import PlainText
 
 ROLES: Mapping[str, Sequence[str]] = {
@@ -66,7 +66,7 @@ def make_text_profile(
     max_positions = positive(files.config, positions) - first_position
     return Profile(
         name=name,
-        architecture="text_encoder" if model_class is None else f"text_encoder:{model_class}",
+        architecture=SPLADE if found.pooling == SPLADE else ":".join(filter(None, ("text_encoder", model_class))),
         default_instruction=found.default_prompt or None,
         input_types={**found.prompts, **_roles(found)},
         pooling=found.pooling,

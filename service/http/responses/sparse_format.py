@@ -1,0 +1,45 @@
+"""Sparse vectors in JSON: indices and values side by side, or TEI's pairs; printed when their turn has come."""
+
+from collections.abc import Iterator
+
+import orjson
+
+from service.http.responses.vector_format import NUMBER_BYTES, DeferredValue
+from service.ipc.messages import Row
+from service.ipc.sparse_row import ENTRY_BYTES, unpack_sparse
+
+INDEX_BYTES = 7
+"""About what an index takes in JSON, its comma included."""
+PAIR_BYTES = len('{"index":,"value":},')
+
+
+class SparseObject(DeferredValue):
+    """``{"indices": [...], "values": [...]}``; of an empty row both are empty."""
+
+    is_exact = False
+
+    def __init__(self, row: Row) -> None:
+        self._row = row
+        self.num_bytes = len(row) // ENTRY_BYTES * (NUMBER_BYTES + INDEX_BYTES) + len('{"indices":[],"values":[]}')
+
+    def chunks(self) -> Iterator[bytes]:
+        """The whole object."""
+        indices, values = unpack_sparse(self._row)
+        yield b'{"indices":' + orjson.dumps(indices, option=orjson.OPT_SERIALIZE_NUMPY)
+        yield b',"values":' + orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY) + b"}"
+
+
+class SparsePairs(DeferredValue):
+    """``[{"index": ..., "value": ...}, ...]``, as text-embeddings-inference has it."""
+
+    is_exact = False
+
+    def __init__(self, row: Row) -> None:
+        self._row = row
+        self.num_bytes = len(row) // ENTRY_BYTES * (NUMBER_BYTES + INDEX_BYTES + PAIR_BYTES) + len("[]")
+
+    def chunks(self) -> tuple[bytes]:
+        """The whole list."""
+        indices, values = unpack_sparse(self._row)
+        pairs = [{"index": index, "value": value} for index, value in zip(indices.tolist(), values, strict=True)]
+        return (orjson.dumps(pairs, option=orjson.OPT_SERIALIZE_NUMPY),)

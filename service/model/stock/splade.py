@@ -1,0 +1,142 @@
+"""SPLADE as the engine runs it: BERT's packed encoder, and the masked language model's head pooled over each text.
+
+The logits of a batch are never there together: 8,192 tokens of 30,522 entries are a gigabyte. The head runs over a
+chunk of tokens, whatever texts they are of, and each text takes its part of the chunk before the next is computed.
+
+Source: Formal et al. 2021 (arXiv 2109.10086); sentence-transformers 6.2 `SpladePooling`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from transformers import (
+    AutoModelForMaskedLM,
+    BertForMaskedLM,
+    DistilBertForMaskedLM,
+    ModernBertForMaskedLM,
+    PreTrainedModel,
+)
+
+from service.checkpoint.splade_files import SpladePooling, read_splade
+from service.model.embedding_model import Probe
+from service.model.load import load_stock
+from service.model.packed.packed_attention import stock_attention
+from service.model.stock.text_encoder import NUM_PADS, TextEncoder
+
+CHUNK_BYTES = 24 << 20
+"""Of logits at once on a CPU, below 32 MiB, from where the heap keeps none: 206 tokens of BERT's vocabulary."""
+GPU_CHUNK_BYTES = 256 << 20
+
+Logits = Callable[[torch.Tensor], torch.Tensor]
+"""Hidden states `[num_tokens, width]` to `[num_tokens, vocabulary]`."""
+
+LOGITS: Mapping[type[Any], Callable[[Any], Logits]] = {
+    BertForMaskedLM: lambda whole: whole.cls,
+    DistilBertForMaskedLM: lambda whole: (
+        lambda states: whole.vocab_projector(whole.vocab_layer_norm(whole.activation(whole.vocab_transform(states))))
+    ),
+    ModernBertForMaskedLM: lambda whole: lambda states: whole.decoder(whole.head(states)),
+}
+"""The stock head by the stock class."""
+
+
+class VocabularyHead:
+    """A `Head` in its sizes alone: it reads the states of all tokens, and no pooled vector.
+
+    Attributes:
+        hidden_size: entries of the vocabulary.
+        num_parameters: that are not the encoder's too; the decoder's matrix is tied to its embeddings.
+        logits: the stock head.
+    """
+
+    def __init__(self, whole: PreTrainedModel) -> None:
+        shared = {id(one) for one in whole.base_model.parameters()}
+        self.hidden_size = int(cast(Any, whole.config).vocab_size)
+        self.num_parameters = sum(one.numel() for one in whole.parameters() if id(one) not in shared)
+        self.logits = LOGITS[type(whole)](whole)
+
+    def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
+        """`[num_tokens, width]` to `[num_tokens, hidden_size]`, float32."""
+        return self.logits(vectors).float()
+
+
+class Splade(TextEncoder):
+    """An `EmbeddingModel` whose vector has a weight for each entry of the vocabulary, most of them zero."""
+
+    def __init__(self, whole: PreTrainedModel, how: SpladePooling) -> None:
+        """Run encoder and head of `whole`, a masked language model of one of the classes in `LOGITS`."""
+        super().__init__(cast(PreTrainedModel, whole.base_model), "cls", VocabularyHead(whole))
+        self._whole = cast(Any, whole)
+        self._how = how
+
+    @classmethod
+    def load(  # type: ignore[override]  # its class and its pooling are no choice
+        cls, folder: Path, device: torch.device, dtype: torch.dtype | None
+    ) -> "Splade":
+        """From a checkpoint's folder; see `load_stock`."""
+        stock_class = cast(type[PreTrainedModel], AutoModelForMaskedLM)
+        return cls(load_stock(stock_class, folder, device, dtype, attention=None), read_splade(folder))
+
+    def _pooled(self, states: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
+        """Weights, `[num_prompts, vocabulary]`."""
+        most = CHUNK_BYTES if self.device.type == "cpu" else GPU_CHUNK_BYTES
+        return pool_logits(states, bounds.tolist(), self._head, self._head.hidden_size, self._how, most)
+
+    @torch.inference_mode()
+    def stock_vector(self, probe: Probe) -> torch.Tensor:
+        """All of the stock model's own, with plain attention and with padding; every logit at once."""
+        ids = torch.tensor([[*probe.token_ids, *[self._pad_id] * NUM_PADS]], device=self.device)
+        mask = (torch.arange(ids.shape[1], device=self.device) < len(probe.token_ids)).long()[None]
+        with stock_attention("eager", self._config):
+            logits = self._whole(input_ids=ids, attention_mask=mask).logits
+        weights = weigh(logits[0, : len(probe.token_ids)].float(), self._how)
+        return weights.amax(0) if self._how.strategy == "max" else weights.sum(0)
+
+
+def pool_logits(
+    states: torch.Tensor,
+    bounds: Sequence[int],
+    logits: Logits,
+    num_entries: int,
+    how: SpladePooling,
+    max_bytes: int,
+) -> torch.Tensor:
+    """Weights of each text, `[num_texts, num_entries]`, float32.
+
+    The largest weight is that of the largest logit, since no activation falls: with `max` it is applied once.
+
+    Args:
+        states: `[num_tokens, width]`, texts one behind the other.
+        bounds: where they begin, and the end of the last.
+        max_bytes: of the logits that are there at once.
+    """
+    pooled = states.new_zeros((len(bounds) - 1, num_entries), dtype=torch.float32)
+    step = max(1, max_bytes // (num_entries * pooled.element_size()))
+    texts = list(pairwise(bounds))
+    first = 0
+    for start in range(0, bounds[-1], step):
+        stop = min(start + step, bounds[-1])
+        chunk = logits(states[start:stop])
+        if how.strategy == "sum":
+            chunk = weigh(chunk, how)
+        while texts[first][1] <= start:
+            first += 1
+        for index in range(first, len(texts)):
+            begin, end = texts[index]
+            if begin >= stop:
+                break
+            rows = chunk[max(begin, start) - start : min(end, stop) - start]
+            if how.strategy == "sum":
+                pooled[index] += rows.sum(0)
+            else:
+                torch.maximum(pooled[index], rows.amax(0), out=pooled[index])
+    return pooled if how.strategy == "sum" else weigh(pooled, how)
+
+
+def weigh(logits: torch.Tensor, how: SpladePooling) -> torch.Tensor:
+    """``log1p(relu(logits))``, or ``log1p`` of that."""
+    weights = logits.relu().log1p_()
+    return weights.log1p_() if how.activation == "log1p_relu" else weights

@@ -1,0 +1,183 @@
+"""BGE-M3's three kinds of vector are those of its formulas, from one forward; its heads are read safely."""
+
+import os
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from service.engine.encoder_cache.cache import EncoderCache
+from service.engine.execution.isolation import Isolation
+from service.engine.execution.runner import ModelRunner
+from service.engine.scheduling.coalescing import Coalescing
+from service.engine.scheduling.result_cache import ResultCache
+from service.engine.scheduling.waiting import Waiting
+from service.engine.startup.self_check import check_forward, known_answers
+from service.engine.startup.weight_formats import prepack
+from service.errors import ModelError
+from service.ipc.announcements import Announcer
+from service.ipc.messages import Failure, OutputSpec, Request
+from service.ipc.sparse_row import MULTI_ROW, SPARSE, unpack_sparse
+from service.model.architectures import load_model
+from service.model.stock.hybrid_encoder import HybridEncoder
+from service.prompt.build import PromptBuilder
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.profile.detect import load_profile
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from service.prompt.truncation import Truncation
+from tests.conftest import TOLERANCE
+from tests.models.hybrid.checkpoints import Reference, Vectors, bge_m3
+from tests.models.text.checkpoints import SIZES
+from tests.models.text.texts import TEXTS
+
+WIDTH = SIZES["hidden_size"]
+ALL = OutputSpec(dimensions=WIDTH, is_sparse=True, token_dtypes=("float32",))
+DENSE = OutputSpec(dimensions=WIDTH)
+ANNOUNCER = Announcer(os.open(os.devnull, os.O_WRONLY))
+SOME = (DENSE, ALL, OutputSpec(dimensions=WIDTH, output_dtypes=(), is_sparse=True))
+
+
+class Hybrid:
+    """A checkpoint through the service's own halves, without the socket between them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.profile = load_profile(folder)
+        self._builder = PromptBuilder(self.profile, PromptTokenizer(folder))
+        model = load_model(self.profile.architecture, folder, torch.device("cpu"), torch.float32, "cls")
+        assert isinstance(model, HybridEncoder)
+        self.model = model
+        answers = known_answers(model)
+        prepack(model, with_decoder=True)
+        check_forward(model, answers)
+        self.runner = ModelRunner(model, memoryview(b""), unused_ids=model.unused_ids)
+
+    def waiting(self, texts: Sequence[str], outputs: Sequence[OutputSpec]) -> list[Waiting[torch.Tensor]]:
+        cut = Truncation(self.profile.max_tokens, "right")
+        prompts = [self._builder.build(Conversation(None, (Turn("user", (), text),)), cut) for text in texts]
+        together = zip(prompts, outputs, strict=True)
+        requests = [Request(id=i, token_ids=one.token_ids, output=output) for i, (one, output) in enumerate(together)]
+        return [Waiting(request, 0.0, []) for request in requests]
+
+    def rows(self, texts: Sequence[str], outputs: Sequence[OutputSpec]) -> list[dict[str, bytes]]:
+        waiting = self.waiting(texts, outputs)
+        isolation = Isolation(self.runner, ANNOUNCER, EncoderCache(0), Coalescing(ResultCache(1 << 20)), 10_000)
+        rows = [row for _, row in isolation.embed(waiting)]
+        assert not any(isinstance(row, Failure) for row in rows)
+        return [row for row in rows if isinstance(row, dict)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bge_m3(tmp_path_factory.mktemp("m3") / "bge-m3-small")
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Hybrid:
+    return Hybrid(folder)
+
+
+@pytest.fixture(scope="module")
+def want(folder: Path) -> list[Vectors]:
+    return Reference(folder).all(TEXTS)
+
+
+def check(row: dict[str, bytes], want: Vectors, output: OutputSpec) -> None:
+    dense, sparse, tokens = want
+    assert set(row) == {*output.output_dtypes, *(MULTI_ROW + one for one in output.token_dtypes)} | (
+        {SPARSE} if output.is_sparse else set()
+    )
+    if output.output_dtypes:
+        assert np.abs(np.frombuffer(row["float32"], "<f4") - dense.numpy()).max() <= TOLERANCE
+    if output.token_dtypes:
+        got = np.frombuffer(row[MULTI_ROW + "float32"], "<f4").reshape(-1, WIDTH)
+        assert got.shape == tokens.shape
+        assert np.abs(got - tokens.numpy()).max() <= TOLERANCE
+    if output.is_sparse:
+        indices, values = unpack_sparse(row[SPARSE])
+        assert (np.diff(indices.astype(int)) > 0).all()
+        got = dict(zip(indices.tolist(), values.tolist(), strict=True))
+        assert {one for one, weight in got.items() if weight > 1e-6} == {one for one in sparse if sparse[one] > 1e-6}
+        assert max((abs(got.get(one, 0.0) - sparse[one]) for one in sparse), default=0.0) <= TOLERANCE
+
+
+def test_its_profile_has_all_three(served: Hybrid) -> None:
+    assert served.profile.outputs == ("dense", "sparse", "multi")
+
+
+def test_every_kind_is_the_references_in_batches_of_all_kinds_and_alone(served: Hybrid, want: list[Vectors]) -> None:
+    outputs = [SOME[i % len(SOME)] for i in range(len(TEXTS))]
+    for row, one, output in zip(served.rows(TEXTS, outputs), want, outputs, strict=True):
+        check(row, one, output)
+    for text, one in zip(TEXTS, want, strict=True):
+        check(served.rows([text], [ALL])[0], one, ALL)
+        check(served.rows([text], [DENSE])[0], one, DENSE)
+
+
+def test_one_forward_gives_all_kinds(served: Hybrid, monkeypatch: pytest.MonkeyPatch) -> None:
+    num_tokens: list[int] = []
+    before = served.model._part
+
+    def counted(token_ids: torch.Tensor, *rest: object) -> torch.Tensor:
+        num_tokens.append(len(token_ids))
+        return before(token_ids, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(served.model, "_part", counted)
+    waiting = served.waiting(TEXTS[:3], [ALL] * 3)
+    served.rows(TEXTS[:3], [ALL] * 3)
+    assert num_tokens == [sum(len(one.request.token_ids) for one in waiting)]
+
+
+def test_dense_vectors_are_kept_and_never_answer_for_other_kinds(served: Hybrid) -> None:
+    coalescing: Coalescing[torch.Tensor] = Coalescing(ResultCache(1 << 20))
+    isolation = Isolation(served.runner, ANNOUNCER, EncoderCache(0), coalescing, 10_000)
+    first, second = served.waiting(TEXTS[:2], [DENSE, ALL])
+    assert not coalescing.spares(first)
+    assert not coalescing.spares(second)
+    isolation.embed([first, second])
+    assert len(coalescing.results.vectors) == 1
+    (again,), (other,) = served.waiting(TEXTS[:1], [DENSE]), served.waiting(TEXTS[:1], [ALL])
+    assert coalescing.spares(again)
+    assert not coalescing.spares(other)
+
+
+def test_heads_as_safetensors_are_the_same(folder: Path, served: Hybrid, tmp_path: Path) -> None:
+    twin = Hybrid(bge_m3(tmp_path / "twin", is_pickled=False))
+    assert twin.rows(TEXTS[:4], [ALL] * 4) == served.rows(TEXTS[:4], [ALL] * 4)
+
+
+class Evil:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return print, ("a pickled call ran",)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"weight": torch.zeros(2, WIDTH), "bias": torch.zeros(2)},
+        {"weight": torch.zeros(1, WIDTH)},
+        {"weight": torch.zeros(1, WIDTH, dtype=torch.int64), "bias": torch.zeros(1, dtype=torch.int64)},
+        [1, 2],
+    ],
+)
+def test_a_head_of_another_form_stops_the_start(tmp_path: Path, content: object) -> None:
+    folder = bge_m3(tmp_path / "checkpoint")
+    torch.save(content, folder / "sparse_linear.pt")
+    with pytest.raises(ModelError, match=r"sparse_linear\.pt has "):
+        load_model("hybrid", folder, torch.device("cpu"), torch.float32, "cls")
+
+
+def test_a_head_with_code_in_it_stops_the_start_and_nothing_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = bge_m3(tmp_path / "checkpoint")
+    for write in (
+        lambda path: torch.save({"weight": Evil()}, path),
+        lambda path: path.write_bytes(pickle.dumps(Evil())),
+    ):
+        write(folder / "colbert_linear.pt")
+        with pytest.raises(ModelError, match=r"colbert_linear\.pt cannot be read as tensors"):
+            load_model("hybrid", folder, torch.device("cpu"), torch.float32, "cls")
+    assert "a pickled call ran" not in capsys.readouterr().out

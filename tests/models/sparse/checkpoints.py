@@ -1,0 +1,56 @@
+"""Small random SPLADE models of every family, saved by sentence-transformers or as its older releases did."""
+
+import json
+from pathlib import Path
+
+import torch
+from sentence_transformers import SparseEncoder
+from sentence_transformers.base.modules import Transformer
+from sentence_transformers.sparse_encoder.modules import SpladePooling
+from transformers import AutoModelForMaskedLM, PreTrainedTokenizerFast
+
+from tests.models.text.checkpoints import RECIPES, SIZES, randomize
+
+FAMILIES = ("bert", "distilbert", "modernbert")
+LIFTS = {"bert": -0.6, "distilbert": -0.6, "modernbert": -2.0}
+"""On every logit's bias, so that a random model's vectors are sparse."""
+
+
+def splade(name: str, folder: Path, strategy: str = "max", activation: str = "relu", *, is_old: bool = False) -> Path:
+    """Write a checkpoint.
+
+    Args:
+        name: one of `FAMILIES`.
+        folder: where to write; it is made.
+        is_old: as releases before 6 name its modules.
+    """
+    recipe, stock = RECIPES[name], folder.parent / f"{folder.name}-stock"
+    tokenizer = recipe.tokenizer()
+    torch.manual_seed(20261123)
+    model = AutoModelForMaskedLM.from_config(recipe.config(SIZES | {"vocab_size": tokenizer.get_vocab_size()}))
+    randomize(model)
+    with torch.no_grad():
+        model.get_output_embeddings().bias.add_(LIFTS[name])
+    model.save_pretrained(stock)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **recipe.names).save_pretrained(stock)
+    transformer = Transformer(str(stock), max_seq_length=256, transformer_task="fill-mask")
+    SparseEncoder(
+        modules=[transformer, SpladePooling(strategy, activation)], prompts={"query": "query: "}, device="cpu"
+    ).save_pretrained(str(folder))
+    if is_old:
+        _as_before(folder)
+    return folder
+
+
+def _as_before(folder: Path) -> None:
+    package = "sentence_transformers.sparse_encoder.models"
+    modules = json.loads((folder / "modules.json").read_text())
+    for module, kind in zip(modules, ("MLMTransformer", "SpladePooling"), strict=True):
+        module["type"] = f"{package}.{kind}"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 256, "do_lower_case": False}))
+
+
+def reference(folder: Path) -> SparseEncoder:
+    """sentence-transformers on a checkpoint: padded batches, plain attention, all logits at once."""
+    return SparseEncoder(str(folder), device="cpu", model_kwargs={"attn_implementation": "eager"})
