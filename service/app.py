@@ -32,7 +32,7 @@ from service.http.routes.models import get_model, list_models
 from service.http.routes.playground import get_playground, get_playground_file
 from service.http.routes.rerank import rerank, rerank_v1, rerank_v2
 from service.http.routes.score import score
-from service.http.routes.tei import embed_tei, get_info
+from service.http.routes.tei import embed_sparse_tei, embed_tei, get_info
 from service.http.routes.tokenize import detokenize, tokenize
 from service.http.stream.route import create_embedding_stream
 from service.settings import Settings
@@ -48,6 +48,7 @@ ROUTE_HANDLERS = [
     rerank,
     score,
     embed_tei,
+    embed_sparse_tei,
     tokenize,
     detokenize,
     tokenize_text,

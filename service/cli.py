@@ -67,7 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(run=_serve)
     add_settings(serve)
     models = commands.add_parser("models", help="show what a model resolves to, without loading its weights")
-    models.add_argument("model", nargs="?", default=BUILTIN, help="`builtin`, a folder, or a hub id")
+    models.add_argument(
+        "model", nargs="?", default=BUILTIN, help="a built-in one, a folder, or a hub id; or several: NAME=ID,..."
+    )
     models.add_argument("--revision", help="commit, tag or branch of the hub id")
     models.add_argument("--family", help="model family; from the model's files if not set")
     models.set_defaults(run=_models)
@@ -134,8 +136,9 @@ def _serve(options: argparse.Namespace) -> int:
     flags = {name: value for name, value in vars(options).items() if name in FIELDS}
     settings = load_settings(flags, os.environ, options.config)
     logs.configure(settings.log_format, settings.log_level)
-    if not is_hub_id(settings.model):  # local files are checked before the port is opened
-        load_profile(find_checkpoint(settings.model, settings.revision).folder, settings.family)
+    for one in settings.of_each_model:
+        if not is_hub_id(one.model):  # local files are checked before the port is opened
+            load_profile(find_checkpoint(one.model, one.revision).folder, one.family)
     return_large_blocks()
     serve = _serve_until_ended if num_fronts(settings) == 1 else _serve_by_fronts
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -179,12 +182,20 @@ async def _log_address(server: uvicorn.Server, settings: Settings) -> None:
     """Log the address once the server listens: port 0 is resolved by then."""
     while not server.started:
         await asyncio.sleep(0.01)
-    log_address(server.servers[0].sockets[0].getsockname(), settings.model)
+    log_address(server.servers[0].sockets[0].getsockname(), settings.model_ids)
 
 
 def _models(options: argparse.Namespace) -> int:
-    checkpoint = find_checkpoint(options.model, options.revision)
-    profile = load_profile(checkpoint.folder, options.family)
+    asked = {"model": options.model, "revision": options.revision, "family": options.family}
+    flags = {name: value for name, value in asked.items() if value is not None}
+    print("\n\n".join(_resolved(one) for one in load_settings(flags, {}).of_each_model))
+    return 0
+
+
+def _resolved(settings: Settings) -> str:
+    """What a model resolves to, as lines."""
+    checkpoint = find_checkpoint(settings.model, settings.revision)
+    profile = load_profile(checkpoint.folder, settings.family)
     rule = profile.images.pixel_rule if profile.images else None
     offered = profile.matryoshka or f"any from {profile.min_dimensions} to {profile.dimensions}"
     rows = {
@@ -200,8 +211,7 @@ def _models(options: argparse.Namespace) -> int:
         "audio": f"{profile.audios.rule.rate_hz} Hz" if profile.audios else "-",
         "input types": ", ".join(profile.input_types),
     }
-    print("\n".join(f"{name:12s} {value}" for name, value in rows.items()))
-    return 0
+    return "\n".join(f"{name:12s} {value}" for name, value in rows.items())
 
 
 def _print(generated: bytes, check: Path | None) -> int:

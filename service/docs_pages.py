@@ -9,7 +9,7 @@ from msgspec.structs import FieldInfo
 from prometheus_client.metrics import MetricWrapperBase
 
 from schemas.parsing.paths import expectation, types_at
-from service import metrics
+from service import engine_series, metrics
 from service.http import tenant_counts
 from service.serve_arguments import default_of, flag_of, meaning, setting_groups
 from service.setting_sources import PREFIX
@@ -31,14 +31,15 @@ METRICS_HEAD = """<!-- Generated from the metrics registry: `make reference`. Do
 
 `GET /metrics`, in Prometheus' text format; on a port of its own with `--metrics-port`. A histogram has the series
 `NAME_bucket`, `NAME_sum` and `NAME_count`. Counters continue when an engine is restarted. Series whose label values are
-fixed exist from the start; others appear with their first event.
+fixed exist from the start; others appear with their first event. Series about an engine have the label `model`, the
+name that answers have, with one model too.
 
 [How to add one](../CONTRIBUTING.md#a-metric). Rules and dashboard:
 [`deploy/prometheus/`](../deploy/prometheus), [`deploy/grafana/`](../deploy/grafana).
 """
 
 PACKAGE = Path(__file__).parent
-DECLARING = (metrics, tenant_counts)
+DECLARING = (metrics, engine_series, tenant_counts)
 """Modules that register collectors."""
 
 
@@ -102,6 +103,8 @@ def _counted_in(module: ModuleType, name: str) -> str:
 
 def _uses(path: Path, module: ModuleType, name: str) -> bool:
     text = path.read_text()
+    if module is engine_series:  # counted through the fields of `EngineSeries`
+        return any(_counts_in_field(node, name.lower()) for node in ast.walk(ast.parse(text)))
     if name not in text:
         return False
     tree = ast.parse(text)
@@ -114,6 +117,12 @@ def _uses(path: Path, module: ModuleType, name: str) -> bool:
         or (isinstance(node, ast.ImportFrom) and node.module == module.__name__ and _imports(node, name))
         for node in ast.walk(tree)
     )
+
+
+def _counts_in_field(node: ast.AST, field: str) -> bool:
+    if not (isinstance(node, ast.Attribute) and node.attr == field and isinstance(node.ctx, ast.Load)):
+        return False
+    return ast.unparse(node.value).rpartition(".")[2].lstrip("_") in ("self", "series")
 
 
 def _imports(node: ast.ImportFrom, name: str) -> bool:

@@ -55,9 +55,28 @@ class HumanFormatter(logging.Formatter):
         return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
 
 
-def configure(form: Literal["human", "json"], level: str) -> None:
-    """Send log lines, uvicorn's errors, Python's warnings and uncaught exceptions to stderr in one format."""
+class ModelFilter(logging.Filter):
+    """Adds the field `model` to each line of one model's engine, where several are served."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__()
+        self._model = model
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Pass every line."""
+        record.model = self._model
+        return True
+
+
+def configure(form: Literal["human", "json"], level: str, model: str | None = None) -> None:
+    """Send log lines, uvicorn's errors, Python's warnings and uncaught exceptions to stderr in one format.
+
+    Args:
+        model: that each line is about, or None.
+    """
     handler = logging.StreamHandler(sys.stderr)
+    if model is not None:
+        handler.addFilter(ModelFilter(model))
     handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line shows them
     root = logging.getLogger()

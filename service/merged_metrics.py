@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from service.metrics import SHARED_VECTORS
+from service.engine_series import SHARED_VECTORS
 
 COUNTED = frozenset(("counter", "histogram", "summary"))
 """Types that only grow while their process lives."""
@@ -29,7 +29,7 @@ class Rule(NamedTuple):
 
 
 SETTINGS = Rule(max, "the settings are those of the service")
-ENGINE = Rule(max, "there is one engine; a process that keeps none shows 0")
+ENGINE = Rule(max, "each model has one engine; a process that does not keep it shows 0")
 REPORTED = Rule(max, "the engine's own, as a process last heard of them")
 WORST = Rule(min, "down for one is worth an alert")
 NEWEST = Rule(max, "the newest of several times")

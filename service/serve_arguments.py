@@ -29,7 +29,16 @@ GROUPS = {
 }
 """First setting of each group, in the order of `Settings`; a group ends where the next one begins."""
 
-METAVARS = {"api_keys": "FILE", "disk_cache": "DIRECTORY", "media_paths": "DIRECTORY,...", "served_name": "NAME,..."}
+METAVARS = {
+    "model": "ID|NAME=ID",
+    "api_keys": "FILE",
+    "disk_cache": "DIRECTORY",
+    "media_paths": "DIRECTORY,...",
+    "served_name": "NAME,...",
+}
+
+REPEATED = ("model",)
+"""Flags that may come more than once, beside those of lists."""
 
 USAGE = "cenote serve [--config FILE] [--SETTING VALUE ...]"
 ABOUT = (
@@ -87,7 +96,7 @@ def _add_setting(group: argparse._ArgumentGroup, field: FieldInfo) -> None:
     flag, metavar = flag_of(field.name), _metavar(field)
     if isinstance(field.default, bool):
         group.add_argument(flag, nargs="?", const="true", default=argparse.SUPPRESS, metavar=metavar, help=about)
-    elif isinstance(field.default, tuple):
+    elif isinstance(field.default, tuple) or field.name in REPEATED:
         group.add_argument(flag, default=argparse.SUPPRESS, action="append", metavar=metavar, help=about)
     else:
         group.add_argument(flag, default=argparse.SUPPRESS, metavar=metavar, help=about)

@@ -13,16 +13,20 @@ from typing import Any
 import msgspec
 
 from schemas.parsing.paths import expectation, types_at
+from service.model_tables import ModelTable, check_common, named_models
 from service.settings import FIELDS, Settings, SettingsError
 
 PREFIX = "CENOTE_"
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
-def load_settings(
-    flags: Mapping[str, str | list[str]], environ: Mapping[str, str], config: Path | None = None
-) -> Settings:
+def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None) -> Settings:
     """Merge file, environment and flags.
+
+    Args:
+        flags: strings by name, lists of them for flags that came more than once; `models` with tables as in the file.
+        environ: of the process.
+        config: the TOML file, or None.
 
     Raises:
         SettingsError: a name is unknown or a value invalid.
@@ -36,12 +40,24 @@ def load_settings(
         },
         **{name: (f"--{name.replace('_', '-')}", value) for name, value in flags.items()},
     }
-    values = {}
-    for name, (source, value) in named.items():
+    tables = named_models(named.pop("models", None), named.pop("model", None))
+    values = _values(named)
+    if not tables:
+        return Settings(**values)
+    models = [_values(table) for table in tables]
+    if len(models) == 1:
+        models[0]["served_name"] = (*models[0].get("served_name", ()), *values.get("served_name", ()))
+        return Settings(**values | models[0])
+    check_common(named)
+    return Settings(**values, models=tuple(Settings(**values | one) for one in models))
+
+
+def _values(named: ModelTable) -> dict[str, Any]:
+    """Settings by name, each from its source's notation."""
+    for name, (source, _) in named.items():
         if name not in FIELDS:
             raise _unknown(source, name)
-        values[name] = _convert(name, source, value)
-    return Settings(**values)
+    return {name: _convert(name, source, value) for name, (source, value) in named.items()}
 
 
 def unknown_flag(argument: str) -> SettingsError:

@@ -23,7 +23,13 @@ def _about(description: str) -> Meta:
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole configuration, read once at start."""
 
-    model: Annotated[str, _about("`builtin`, a folder, or a hub id such as Qwen/Qwen3-VL-Embedding-2B")] = "builtin"
+    model: Annotated[
+        str,
+        _about(
+            "`builtin`, `builtin-reranker`, a folder, or a hub id such as Qwen/Qwen3-VL-Embedding-2B; as NAME=ID more "
+            "than once to serve several, see docs/several-models.md"
+        ),
+    ] = "builtin"
     revision: Annotated[str | None, _about("commit, tag or branch of the hub id")] = None
     served_name: Annotated[
         tuple[Annotated[str, Meta(min_length=1)], ...],
@@ -248,11 +254,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 30.0
     log_format: Annotated[Literal["human", "json"], _about("format of log lines on stderr")] = "human"
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _about("minimum severity of log lines")] = "info"
+    models: tuple["Settings", ...] = ()
+    """Where several models are served, the settings of each: these, but for what its table says."""
 
     @property
     def fetches_image_urls(self) -> bool:
         """True if media may be fetched from any host."""
         return self.allow_media_hosts is not None or self.allow_private_media_hosts is not None
 
+    @property
+    def of_each_model(self) -> tuple["Settings", ...]:
+        """The settings of every model that is served."""
+        return self.models or (self,)
 
-FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+    @property
+    def model_ids(self) -> str:
+        """What is served, for log lines."""
+        return ", ".join(one.model for one in self.of_each_model)
+
+
+FIELDS = {field.name: field for field in msgspec.structs.fields(Settings) if field.name != "models"}
+"""Every setting that has a flag, an environment variable and a key; `models` is made of those by `model_tables.py`."""

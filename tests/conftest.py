@@ -20,6 +20,7 @@ import httpx
 import numpy as np
 import pytest
 from PIL import Image
+from prometheus_client.parser import text_string_to_metric_families
 
 collect_ignore = ["clients"]
 """Run by `make clients`, each client's tests in an environment of their own."""
@@ -104,14 +105,19 @@ class LiveServer:
         assert [entry["index"] for entry in data] == list(range(len(data)))
         return np.stack([from_base64(entry["embedding"]) for entry in data])
 
-    def metric(self, name: str) -> float:
-        """The value of a series without labels."""
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum over a metric's series that have these labels, with any others."""
         lines = self.http.get("/metrics").text.splitlines()
-        return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
+        asked = "\n".join(line for line in lines if line.startswith((f"{name} ", f"{name}{{")))
+        samples = [one for family in text_string_to_metric_families(asked) for one in family.samples]
+        values = [one.value for one in samples if labels.items() <= one.labels.items()]
+        assert values, f"/metrics has no {name} with {labels}"
+        return sum(values)
 
-    def engine_pid(self) -> int:
-        """Process id of the engine that runs now; 0 when there is none."""
-        return next((pid for pid in children_of(self.process.pid) if "service.engine.worker" in command_of(pid)), 0)
+    def engine_pid(self, model: str = "") -> int:
+        """Process id of the engine that runs now, of the model of that name; 0 when there is none."""
+        words = f"service.engine.worker {model}"
+        return next((pid for pid in children_of(self.process.pid) if words in command_of(pid)), 0)
 
     def stop(self) -> int:
         """End it as an orchestrator would; its exit code."""
@@ -225,6 +231,20 @@ def bare_server(start_for_all: Callable[..., LiveServer]) -> LiveServer:
     """The same without an encoder cache, and lenient about unknown fields."""
     flags = ("--model", str(CHECKPOINT), "--encoder-cache-bytes", "0", "--unknown-fields", "ignore")
     return start_for_all(*flags).wait_until_ready()
+
+
+@pytest.fixture(scope="session")
+def sparse(start_for_all: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
+    """A small random SPLADE, for the routes that no dense model answers."""
+    from tests.models.sparse.checkpoints import splade  # it imports sentence-transformers, which takes seconds
+
+    return start_for_all("--model", str(splade("bert", tmp_path_factory.mktemp("splade")))).wait_until_ready()
+
+
+@pytest.fixture(scope="session")
+def serving(request: pytest.FixtureRequest) -> Callable[[str], LiveServer]:
+    """The server of what a text is about: the built-in model, or a sparse one where it names a route for these."""
+    return lambda text: request.getfixturevalue("sparse" if "/embed_sparse" in text else "builtin")
 
 
 @pytest.fixture(scope="session")

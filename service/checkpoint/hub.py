@@ -1,7 +1,7 @@
 """Finds a model's files: the built-in ones, a folder, or a hub id with a pinned revision. Imports no torch."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,10 +12,18 @@ from service.checkpoint.errors import CheckpointError
 from service.checkpoint.weight_files import ADAPTER
 
 BUILTIN = "builtin"
-CHECKPOINT: Final[Path] = Path(__file__).resolve().parents[1] / "model" / "builtin" / "checkpoint"
+BUILTIN_RERANKER = "builtin-reranker"
+_BUILTIN_FOLDER: Final[Path] = Path(__file__).resolve().parents[1] / "model" / "builtin"
+CHECKPOINT: Final[Path] = _BUILTIN_FOLDER / "checkpoint"
 """The built-in model's files: weights, config, tokenizer, sentence-transformers files."""
-FILES = ["*.json", "*.safetensors", "*.jinja"]
-"""Patterns of what is downloaded, from subfolders too: no pickled weights, no code."""
+RERANKER_CHECKPOINT: Final[Path] = _BUILTIN_FOLDER / "reranker"
+"""The built-in reranker's."""
+BUILTINS: Final[Mapping[str, Path]] = {BUILTIN: CHECKPOINT, BUILTIN_RERANKER: RERANKER_CHECKPOINT}
+"""Folders of what ships with the package, by name."""
+TOKEN_HEADS = ("sparse_linear.pt", "colbert_linear.pt")
+"""BGE-M3's, the only pickled files that are read, as tensors alone."""
+FILES = ["*.json", "*.safetensors", "*.jinja", *TOKEN_HEADS]
+"""Patterns of what is downloaded, from subfolders too: no other pickled weights, no code."""
 CALIBRATION_FILE = "cenote_calibration.json"
 """Ranges for int8, where a checkpoint ships them; `service.prompt.profile.calibration` says what it holds."""
 
@@ -25,7 +33,7 @@ class Checkpoint:
     """A folder with the files of a released checkpoint.
 
     Attributes:
-        name: canonical id: `builtin`, the hub id, or the folder's name.
+        name: canonical id: `builtin`, `builtin-reranker`, the hub id, or the folder's name.
         folder: where the files are.
         revision: commit of a hub snapshot, None for local files.
     """
@@ -47,8 +55,14 @@ class Checkpoint:
     def _decisive_files(self) -> Iterator[Path]:
         """Weights and what says how they are used, of modules behind the transformer too."""
         yield self.folder / "config.json"
-        for pattern in ("modules.json", "*.safetensors", "*/config.json", "*/model.safetensors"):
+        for pattern in ("modules.json", "*.safetensors", "*/config.json", "*/model.safetensors", *TOKEN_HEADS):
             yield from self.folder.glob(pattern)
+
+
+def canonical_name(model: str) -> str:
+    """The name of what `--model` names: a built-in one, a folder's, or the hub id. Known before its files are here."""
+    folder = Path(model).expanduser()
+    return folder.resolve().name if model not in BUILTINS and folder.is_dir() else model
 
 
 def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
@@ -57,11 +71,11 @@ def find_checkpoint(model: str, revision: str | None) -> Checkpoint:
     Raises:
         CheckpointError: no such folder, no such repository, or no network.
     """
-    if model == BUILTIN:
-        return _checked(Checkpoint(BUILTIN, CHECKPOINT, None))
+    if model in BUILTINS:
+        return _checked(Checkpoint(model, BUILTINS[model], None))
     folder = Path(model).expanduser()
     if folder.is_dir():
-        return _checked(Checkpoint(folder.resolve().name, folder.resolve(), None))
+        return _checked(Checkpoint(canonical_name(model), folder.resolve(), None))
     if not is_hub_id(model):
         raise CheckpointError(f"--model {model}: no such folder, and not a hub id such as Qwen/Qwen3-VL-Embedding-2B")
     return _checked(_download(model, revision))

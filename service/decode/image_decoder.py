@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from service import metrics
 from service.decode.isolated import IsolatedDecoder, late_message
 from service.decode.messages import DecodeTask
 from service.fairness.room import NUM_SPARE, FairRoom
@@ -59,7 +60,7 @@ class ThreadDecoder:
     """
 
     def __init__(self, *, num_threads: int, max_bytes: int, deadline_s: float) -> None:
-        self.room = FairRoom(num_threads, max_bytes)
+        self.room = FairRoom(num_threads, max_bytes, count_bytes=metrics.DECODE_BYTES.inc)
         self._pool = ThreadPoolExecutor(num_threads + NUM_SPARE, thread_name_prefix="decode")
         self._deadline_s = deadline_s
 

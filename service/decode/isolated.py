@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from service import metrics
 from service.decode.messages import DecodeEnd
 from service.decode.worker_process import WorkerLostError, WorkerProcess
 from service.errors import ModelError, UnavailableError
@@ -47,7 +48,7 @@ class IsolatedDecoder:
     def __init__(self, *, num_workers: int, max_bytes: int, deadline_s: float, num_early: int = 0) -> None:
         """Give each task `deadline_s`, and all together `max_bytes`; `num_early` processes start now."""
         num_processes = num_workers + NUM_SPARE
-        self.room = FairRoom(num_workers, max_bytes)
+        self.room = FairRoom(num_workers, max_bytes, count_bytes=metrics.DECODE_BYTES.inc)
         self._deadline_s = deadline_s
         self._max_memory_bytes = max_bytes + MEMORY_SLACK_BYTES
         self._threads = ThreadPoolExecutor(num_processes, thread_name_prefix=f"decode-{self.what}")

@@ -1,5 +1,7 @@
 """The decoders that the settings ask for; `cores` decode at once where the settings do not say."""
 
+from functools import cached_property
+
 from service.decode.av_decoder import AudioDecoder, VideoDecoder, has_codecs
 from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
 from service.settings import Settings
@@ -40,3 +42,28 @@ def start_audio_decoder(settings: Settings, cores: int) -> AudioDecoder | None:
         deadline_s=settings.audio_timeout_s,
         max_duration_s=settings.max_audio_s,
     )
+
+
+class Decoders:
+    """The decoders of a service, which all of its models share; each is started when the first of them needs it."""
+
+    def __init__(self, settings: Settings, cores: int) -> None:
+        self._settings = settings
+        self._cores = cores
+        self._images: ThreadDecoder | ProcessDecoder | None = None
+
+    def images(self, *, is_needed: bool = True) -> ThreadDecoder | ProcessDecoder:
+        """Of image files; no process starts at once where a model without images asks first."""
+        if self._images is None:
+            self._images = start_decoder(self._settings, self._cores, takes_images=is_needed)
+        return self._images
+
+    @cached_property
+    def videos(self) -> VideoDecoder | None:
+        """Of video files, or None."""
+        return start_video_decoder(self._settings, self._cores)
+
+    @cached_property
+    def audio(self) -> AudioDecoder | None:
+        """Of audio files, or None."""
+        return start_audio_decoder(self._settings, self._cores)

@@ -38,7 +38,7 @@ from service.engine.shared_tiers.look_ups import LookUps
 from service.engine.shared_tiers.open import open_cache, open_codec, open_shared
 from service.engine.shared_tiers.shared import LookedUp
 from service.engine.startup.bfloat16_trial import say_if_faster, try_bfloat16
-from service.engine.startup.cpu_tuning import keep_core, keep_heap
+from service.engine.startup.cpu_tuning import keep_core, keep_heap, use_huge_pages
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
 from service.errors import ModelError
@@ -49,7 +49,8 @@ from service.model.architectures import load_model
 from service.model.load import choose_device, choose_dtype
 from service.model.packed.prefix_cache import PrefixCache
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
-from service.prompt.profile.profile import MULTI_VECTOR
+from service.model.stock.hybrid_encoder import HybridEncoder
+from service.prompt.profile.profile import MULTI_VECTOR, SPLADE
 
 logger = logging.getLogger("cenote.engine")
 
@@ -65,12 +66,12 @@ def main() -> None:
         signal.SIGHUP,
     ):  # these reach the whole group; the front decides when we end
         signal.signal(number, signal.SIG_IGN)
-    socket_fd, pipe_fd, arena_fd, *door_fd = map(int, sys.argv[1:])
+    socket_fd, pipe_fd, arena_fd, *door_fd = map(int, sys.argv[2:])
     channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
     start = channel.receive()
     if not isinstance(start, Start):
         return
-    logs.configure(start.log_format, start.log_level)
+    logs.configure(start.log_format, start.log_level, start.model)
     if start.log_format == "json" or not sys.stderr.isatty():
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     inbox: queue.SimpleQueue[Inboxed] = queue.SimpleQueue()
@@ -122,9 +123,19 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     prefixes = None
     if isinstance(model, Qwen3VLEmbedding) and device.type == "cpu" and start.prefix_cache_bytes:
         prefixes = model.language.prefixes = PrefixCache(start.prefix_cache_bytes, start.max_tenant_share)
-    runner = ModelRunner(model, pixels, start.int8_ranges, is_multi_vector=is_multi_vector, prefixes=prefixes)
+    runner = ModelRunner(
+        model,
+        pixels,
+        start.int8_ranges,
+        is_multi_vector=is_multi_vector,
+        is_sparse=start.pooling == SPLADE,
+        unused_ids=model.unused_ids if isinstance(model, HybridEncoder) else None,
+        prefixes=prefixes,
+    )
     gc.collect()
     keep_heap()
+    if device.type == "cpu":
+        use_huge_pages()
     gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
     ready = Ready(
         device=str(device),

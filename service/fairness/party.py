@@ -3,6 +3,7 @@
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
+from secrets import randbits
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ NOBODY = Party("", 0)
 CURRENT_PARTY: ContextVar[Party] = ContextVar("party", default=NOBODY)
 """The party that this task works for."""
 
-_NUMBERS = count(1)
+_NUMBERS = count(1 + randbits(48))
+"""Several fronts share an engine: their numbers should differ."""
 
 
 def open_party(tenant: str) -> None:

@@ -7,6 +7,7 @@ has none under way. Small and large pieces take turns for the others. Call all m
 import asyncio
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,8 +52,17 @@ class FairRoom:
         small_bytes: largest small piece: as many as may be under way fit into the reserved bytes.
     """
 
-    def __init__(self, max_pieces: int, max_bytes: int = sys.maxsize, *, num_spare: int = NUM_SPARE) -> None:
+    def __init__(
+        self,
+        max_pieces: int,
+        max_bytes: int = sys.maxsize,
+        *,
+        num_spare: int = NUM_SPARE,
+        count_bytes: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Seat `max_pieces`; `count_bytes` is told what each takes, and the same below 0 when it gives that back."""
         self._max_pieces = max_pieces
+        self._count_bytes = count_bytes
         self._has_spare = num_spare > 0
         self.small_bytes = max_bytes // KEPT_SHARE // (max_pieces + NUM_SPARE)
         self._max_large_bytes = max_bytes - max_bytes // KEPT_SHARE
@@ -125,6 +135,7 @@ class FairRoom:
         if not self._by_tenant[piece.party.tenant]:
             del self._by_tenant[piece.party.tenant]
         self.num_bytes_taken += sign * piece.num_bytes
+        self._count_bytes(sign * piece.num_bytes)
         if not piece.is_small:
             self._num_large += sign
             self._num_large_bytes += sign * piece.num_bytes

@@ -1,6 +1,6 @@
 """A route's request as plain data (`Job`), and the result (`EmbedResult`): what routes and `Embedder` exchange."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from service.front.admission.answer_room import Hold
 from service.front.inputs.placed_media import PlacedMedia
 from service.front.tenant import Tenant
 from service.front.usage import InputCounts
-from service.ipc.messages import Output, OutputSpec, Vector
+from service.ipc.messages import Output, OutputSpec, Row, Vector
 from service.prompt.prompt import Prompt
 from service.prompt.token_array import TokenArray
 from service.prompt.truncation import Truncation
@@ -115,6 +115,27 @@ class Job:
             f"bytes; one answer may hold {self.max_answer_bytes}. Send fewer images at once"
         )
         raise MediaError("media_too_large", message, param=param)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the length of its answer is known when it is there and not before."""
+        return isinstance(self.output, OutputSpec) and self.output.is_sparse
+
+    def check_rows(self, every: Iterable[Mapping[str, Row]]) -> int:
+        """Bytes of an answer that is there.
+
+        Raises:
+            InputError: `too_many_inputs`: they are too many for one answer.
+        """
+        num_bytes = sum(len(row) for rows in every for row in rows.values())
+        if self.max_answer_bytes and num_bytes > self.max_answer_bytes:
+            param = self.inputs[0].param.partition("[")[0]
+            message = (
+                f"`{param}`: their vectors, sparse ones among them, take {num_bytes} bytes; one answer may hold "
+                f"{self.max_answer_bytes}. Send fewer inputs at once"
+            )
+            raise InputError("too_many_inputs", message, param=param)
+        return num_bytes
 
     def name_input(self, error: ServiceError) -> None:
         """Give an error that knows its input the input's path too: the engine has none of the request's words."""

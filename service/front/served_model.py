@@ -10,12 +10,12 @@ from schemas.endpoints.models import ScoreKind
 from schemas.parsing.hints import shown
 from service.checkpoint.hub import Checkpoint
 from service.checkpoint.int8_range import Int8Range
-from service.errors import InputError, NotFoundError
+from service.errors import InputError
 from service.media.resize.image_rule import ImageRule
 from service.prompt.build import PromptBuilder
 from service.prompt.profile.calibration import load_calibration
 from service.prompt.profile.detect import load_profile
-from service.prompt.profile.profile import MULTI_VECTOR, Profile
+from service.prompt.profile.profile import MULTI_VECTOR, OutputKind, Profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 
 SAME_INPUT_TYPES: Mapping[str, str] = {
@@ -76,9 +76,16 @@ class ServedModel:
         """Whether each token of an input has a vector of its own (late interaction)."""
         return self.profile.pooling == MULTI_VECTOR
 
+    @cached_property
+    def outputs(self) -> tuple[OutputKind, ...]:
+        """The kinds of vector that it has, its own first."""
+        return self.profile.outputs
+
     @property
     def score_kind(self) -> ScoreKind:
         """What its scores are, in the word of `/v1/models`."""
+        if self.is_sparse_only:
+            return "none"
         if self.profile.scoring is not None:
             return "sigmoid" if self.profile.scoring.activation == "sigmoid" else "logit"
         return "max_sim" if self.is_multi_vector else "cosine"
@@ -96,35 +103,56 @@ class ServedModel:
             )
             raise InputError("invalid_request", message, param="model")
 
-    def check_single_vector(self, route: str) -> None:
-        """Refuse a model with a vector for each token on a route that has one vector for each input.
+    @property
+    def is_sparse_only(self) -> bool:
+        """Whether it has sparse vectors and no others."""
+        return self.outputs == ("sparse",)
+
+    def check_sparse(self, route: str) -> None:
+        """Refuse a model without sparse vectors on a route that has no others.
 
         Raises:
-            InputError: each token has one.
+            InputError: it has none.
         """
+        self.check_embeds()
+        if "sparse" not in self.outputs:
+            message = (
+                f"`model`: {self.name} gives no sparse vectors, and {route} no others; its `outputs` are "
+                f"{', '.join(self.outputs)}: send it to `/v2/embed`"
+            )
+            raise InputError("invalid_request", message, param="model")
+
+    def check_scores(self) -> None:
+        """Refuse a model that gives no scores.
+
+        Raises:
+            InputError: its vectors are sparse.
+        """
+        if self.is_sparse_only:
+            message = (
+                f"`model`: {self.name} gives sparse vectors, of which no scores are made here; send texts to "
+                "`/v2/embed` with `embedding_types: [sparse]` and sum the products of weights with equal indices"
+            )
+            raise InputError("invalid_request", message, param="model")
+
+    def check_single_vector(self, route: str) -> None:
+        """Refuse a model without a dense vector on a route that has one for each input.
+
+        Raises:
+            InputError: each token has one, or it is sparse.
+        """
+        if self.is_sparse_only:
+            message = (
+                f"`model`: {self.name} gives sparse vectors, for which {route} has no place; send it to `/v2/embed` "
+                "with `embedding_types: [sparse]`, or to `/embed_sparse`"
+            )
+            raise InputError("invalid_request", message, param="model")
         if self.is_multi_vector:
             message = (
                 f"`model`: {self.name} gives several vectors for each input, for which {route} has no place; send it "
                 "to `/v2/embed` with `embedding_types` such as `multi_float`"
             )
             raise InputError("invalid_request", message, param="model")
-
-    def check_name(self, name: str | None, one_vector_route: str | None = None) -> str:
-        """The name to echo: what was asked for, or the served one when nothing was.
-
-        Args:
-            one_vector_route: the route that asks, if it has one vector for each input.
-
-        Raises:
-            NotFoundError: the model is another.
-            InputError: it gives no vectors, or each token has one, for which the route has no place.
-        """
-        if name is not None and name not in self.names:
-            raise NotFoundError("model_not_found", f"`model`: {self.not_served(name)}", param="model")
-        if one_vector_route is not None:
-            self.check_embeds()
-            self.check_single_vector(one_vector_route)
-        return self.name if name is None else name
 
     @cached_property
     def input_types(self) -> dict[str, str]:
@@ -147,10 +175,6 @@ class ServedModel:
             message = f"`{param}`: got {shown(input_type) or 'an unknown name'}, {self.name} knows {names}"
             raise InputError("invalid_request", message, param=param)
         return known[input_type]
-
-    def not_served(self, name: str) -> str:
-        """What a client is told that asked for another model by `name`."""
-        return f"got {shown(name) or 'a name'}, which is not served here; served: {', '.join(self.names)}"
 
     def check_instruction(self, instruction: str | None) -> None:
         """Pass where there is none, or the model takes one.
@@ -185,6 +209,11 @@ class ServedModel:
         return dimensions
 
 
+def name_of(served_names: Sequence[str], canonical_name: str) -> str:
+    """The name that answers have: the first that the operator gave, else the canonical one."""
+    return served_names[0] if served_names else canonical_name
+
+
 def load_served_model(
     checkpoint: Checkpoint,
     *,
@@ -212,7 +241,7 @@ def load_served_model(
         profile = replace(profile, max_tokens=min(max_tokens, profile.max_tokens))
     tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)
     return ServedModel(
-        name=served_names[0] if served_names else checkpoint.name,
+        name=name_of(served_names, checkpoint.name),
         more_names=tuple(served_names[1:]),
         canonical_name=checkpoint.name,
         checkpoint=checkpoint,

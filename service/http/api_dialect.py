@@ -20,6 +20,7 @@ DIALECTS: dict[str, Dialect] = {
     "/v1/rerank": "cohere",
     "/rerank": "cohere",
     "/embed": "cohere",
+    "/embed_sparse": "cohere",
     "/v1/score": "openai",
     "/score": "openai",
     "/v1/tokenize": "cohere",

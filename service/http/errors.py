@@ -163,7 +163,7 @@ def error_answer(error: ServiceError | RuleError, scope: Mapping[str, Any]) -> b
     context, path = context_of(scope), scope["path"]
     context.log_fields["code"] = error.code
     id_, body = context.id, report_error(error, context.id)
-    # An unknown path does not say which API its client speaks: Cohere's form holds the fields of both.
-    is_cohere = dialect_of(path) == "cohere" or error.code == "route_not_found"
-    shaped = CohereErrorResponse(id=id_, message=body.message, error=body) if is_cohere else ErrorResponse(error=body)
-    return msgspec.json.encode(shaped)
+    # An unknown path does not say which API its client speaks: Cohere's form holds the fields of all.
+    if dialect_of(path) == "cohere" or error.code == "route_not_found":
+        return msgspec.json.encode(CohereErrorResponse(id=id_, message=body.message, detail=body.message, error=body))
+    return msgspec.json.encode(ErrorResponse(error=body))

@@ -37,12 +37,9 @@ class PixelSlot(msgspec.Struct, frozen=True):
 class Media(msgspec.Struct, frozen=True, kw_only=True):
     """An image, a pair of video frames or an audio file of a request, and where its placeholders stand."""
 
-    key: bytes
-    """Level-1 content key, 32 bytes."""
-    grid_thw: GridTHW
-    """Its size in patches."""
-    offset: int
-    """Index of the first placeholder token."""
+    key: bytes  # level-1 content key, 32 bytes
+    grid_thw: GridTHW  # its size in patches
+    offset: int  # index of the first placeholder token
     num_tokens: int
     """How many placeholder tokens it has."""
     kind: MediaKind = "image"
@@ -75,6 +72,13 @@ class OutputSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Number formats to make of the vector."""
     normalize: bool = True
     """Scale to unit length after cutting; False keeps the raw pooled vector."""
+    is_sparse: bool = False  # the sparse vector too, whose length is known when it is there
+    token_dtypes: tuple[NumberFormat, ...] = ()  # of token vectors beside the dense one
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether more than the dense vector is asked for."""
+        return self.is_sparse or bool(self.token_dtypes)
 
     @property
     def vector_bytes(self) -> int:
@@ -98,13 +102,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     """Unique as long as the front lives; modulo the number of fronts it is the front's index."""
-    token_ids: list[int]
-    """The whole prompt, placeholders expanded."""
-    media: tuple[Media, ...] = ()
-    """Its images, in the order of their placeholders."""
+    token_ids: list[int]  # the whole prompt, placeholders expanded
+    media: tuple[Media, ...] = ()  # its images, in the order of their placeholders
     output: Output
     tenant: str = ""
     """The tenant, with whom the engine is shared fairly; empty without a key."""
+    party: int = 0  # the request over HTTP that it is of: a tenant's share its part
+    bundle: int = 0  # the first id of those that came together, and go together where others wait
+    bundle_tokens: int = 0  # of all of these
     deadline_s: float = math.inf
     """When it expires, on `time.monotonic`, which is one clock for all processes of a machine."""
     is_fresh: bool = False
@@ -120,12 +125,12 @@ encode = msgspec.msgpack.Encoder().encode
 def prompt_digest(request: Request, *, salt: str = "") -> bytes:
     """32 bytes, the same for two requests exactly when the model would do the same for both.
 
-    Token ids count, keys, places and grids of media in order, and whether a vector or features are asked for; id, slots
-    and output format do not. `salt` keeps tenants apart; it is empty where all count as one.
+    Token ids count, keys, places and grids of media in order, and whether a dense vector, more, or features are asked
+    for; id, slots and output format do not. `salt` keeps tenants apart; it is empty where all count as one.
     """
     media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
-    wants_vector = isinstance(request.output, OutputSpec)
-    return hashlib.blake2b(encode((salt, wants_vector, request.token_ids, media)), digest_size=32).digest()
+    asked = request.output.needs_tokens if isinstance(request.output, OutputSpec) else None
+    return hashlib.blake2b(encode((salt, asked, request.token_ids, media)), digest_size=32).digest()
 
 
 # Front to engine.
@@ -135,8 +140,7 @@ class Start(IpcMessage, frozen=True, kw_only=True):
     """The first message: everything the engine needs to know."""
 
     folder: str
-    architecture: str
-    """Which code runs it, as the profile says."""
+    architecture: str  # which code runs it, as the profile says
     device: str
     dtype: str
     weights: Literal["as-is", "int8"] = "as-is"
@@ -145,8 +149,7 @@ class Start(IpcMessage, frozen=True, kw_only=True):
     host_cache_bytes: int = 0
     disk_cache: str | None = None
     disk_cache_bytes: int = 0
-    valkey_url: str | None = None
-    """It may hold a password."""
+    valkey_url: str | None = None  # it may hold a password
     max_tenant_share: float = 1.0
     """Part of each cache that one tenant may hold, in each tier of the engine's own."""
     result_cache_bytes: int = 0
@@ -155,13 +158,12 @@ class Start(IpcMessage, frozen=True, kw_only=True):
     max_batch_requests: int
     max_encoder_tokens: int
     num_threads: int
-    num_fronts: int = 1
-    """Front processes; the arena has a part of `arena_bytes` for each."""
+    num_fronts: int = 1  # the arena has a part of `arena_bytes` for each
     pooling: str
-    int8_ranges: dict[int, Int8Range] = {}
-    """Calibrated ranges by length of vector; other lengths have the fixed range."""
+    int8_ranges: dict[int, Int8Range] = {}  # by length of vector; other lengths have the fixed range
     log_format: Literal["human", "json"]
     log_level: str
+    model: str | None = None  # its name for log lines, where several are served
 
 
 class Submit(IpcMessage, frozen=True, kw_only=True):
@@ -211,8 +213,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to one request: a vector, or an image's features."""
 
     id: int
-    rows: Mapping[str, Row]
-    """Number format to the little-endian bytes, of features row by row."""
+    rows: Mapping[str, Row]  # number format to the little-endian bytes, of features row by row
     key: bytes = b""  # content key of the image, beside features
     num_hits: int
     """Images whose features were there already. Those that came as features are neither hit nor miss."""
@@ -220,7 +221,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     is_cached: bool = False  # the model did not run for it: the vector was kept, or made for a twin
     queue_ms: float
     inference_ms: float
-    num_batched: int = 0  # inputs of the forward that it ran in; 0 where the model did not run for it
+    num_batched: int = 0  # inputs of its forward; 0 where the model did not run for it
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -234,12 +235,11 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 class StepStarted(IpcMessage, frozen=True, kw_only=True):
     """The engine enters the model: the heartbeat that the front's watchdog counts from, sent by `announcements.py`.
 
-    Once for each run of a batch and for each image. If the engine ends before it says anything `after` it, these
-    requests were running and no others.
+    Once for each run of a batch and for each image, numbered from 1. If the engine ends before it says anything `after`
+    it, these requests were running and no others.
     """
 
     number: int
-    """Counts from 1."""
     kind: StepKind
     num_tokens: int
     ids: list[int]

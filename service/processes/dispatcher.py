@@ -98,14 +98,14 @@ class Dispatcher:
     def _hand_over(self, connection: socket.socket) -> bool:
         num_over = max(0, 1 + sum(one.num_connections for one in self._fronts) - self._max_connections)
         serving = [one for one in self._fronts if one.is_serving]
-        ready = [one for one in serving if one.is_ready]
+        num_ready = max((one.num_ready for one in serving), default=0)
         self._next += 1
         num = len(self._fronts)
 
         def order(one: FrontProcess) -> tuple[bool, int, int]:
             return one.is_late, one.num_connections, (one.index - self._next) % num
 
-        for front in sorted(ready or serving, key=order):
+        for front in sorted((one for one in serving if one.num_ready == num_ready), key=order):
             if front.hand_over(b"connection %d" % num_over, (connection.fileno(),)):
                 front.num_connections += 1
                 return True

@@ -8,12 +8,13 @@ import socket  # noqa: TID251  # socket pairs
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from service.ipc.channel import AsyncChannel
 from service.processes.door import hand_over, open_door
+from service.processes.engine_sharing import EngineLink
 from service.processes.messages import StartFront, ToMain
 from service.settings import Settings
 
@@ -43,17 +44,15 @@ class FrontProcess:
         index: its place among all.
         settings: what every front is started with.
         num_fronts: of all.
-        inherited: descriptors of the shared memory for pixels, and of that for counts.
+        inherited: descriptors of the shared memory for counts, and of that for pixels of each model.
         take: is handed each message, and None when the process has ended.
 
     Attributes:
         process: that runs now, or ran last.
         is_serving: connections may be handed over.
-        is_loaded: it takes engines.
-        is_ready: its health probe of the engine has passed.
+        links: to the engine of each model.
         num_connections: handed over and not ended.
         silent_s: since it was heard, while it serves.
-        engine: number of the engine that it was connected with; 0 before the first.
     """
 
     def __init__(
@@ -61,15 +60,15 @@ class FrontProcess:
         index: int,
         settings: Settings,
         num_fronts: int,
-        inherited: tuple[int, int],
+        inherited: Sequence[int],
         take: Callable[["FrontProcess", ToMain | None], None],
     ) -> None:
         self.index = index
         self.process: subprocess.Popen[bytes] | None = None
-        self.is_serving = self.is_loaded = self.is_ready = False
+        self.is_serving = False
+        self.links = [EngineLink() for _ in settings.of_each_model]
         self.num_connections = 0
         self.silent_s = 0.0
-        self.engine = 0
         self._settings = settings
         self._num_fronts = num_fronts
         self._inherited = inherited
@@ -105,6 +104,11 @@ class FrontProcess:
         """Send the process a signal."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(number)
+
+    @property
+    def num_ready(self) -> int:
+        """Models whose engines have passed its health probe."""
+        return sum(link.is_ready for link in self.links)
 
     @property
     def is_late(self) -> bool:
@@ -156,8 +160,9 @@ class FrontProcess:
             self._channel = None
             self._door.close()
             self._door = None
-            self.is_serving = self.is_loaded = self.is_ready = False
-            self.num_connections = self.engine = 0
+            self.is_serving = False
+            self.links = [EngineLink() for _ in self.links]
+            self.num_connections = 0
             self.silent_s = 0.0
             await asyncio.to_thread(self._wait)
             self._take(self, None)

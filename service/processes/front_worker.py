@@ -1,4 +1,4 @@
-"""One of several front processes: `python -m service.processes.front_worker SOCKET_FD DOOR_FD ARENA_FD COUNTS_FD`.
+"""One of several front processes: `python -m service.processes.front_worker SOCKET_FD DOOR_FD COUNTS_FD ARENA_FD ...`.
 
 Started by the main process alone; it ends with it.
 """
@@ -8,6 +8,7 @@ import logging
 import os
 import socket  # noqa: TID251  # socket pairs
 import sys
+from collections.abc import Sequence
 
 import uvloop
 
@@ -30,13 +31,13 @@ BEAT_S = 0.5
 
 def main() -> int:
     """Serve until told to end. Exit code 0 after a drain, 1 where it could not start."""
-    socket_fd, door_fd, arena_fd, counts_fd = map(int, sys.argv[1:])
+    socket_fd, door_fd, counts_fd, *arena_fds = map(int, sys.argv[1:])
     return_large_blocks()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(socket.socket(fileno=socket_fd), socket.socket(fileno=door_fd), arena_fd, counts_fd))
+        return runner.run(_run(socket.socket(fileno=socket_fd), socket.socket(fileno=door_fd), counts_fd, arena_fds))
 
 
-async def _run(sock: socket.socket, door: socket.socket, arena_fd: int, counts_fd: int) -> int:
+async def _run(sock: socket.socket, door: socket.socket, counts_fd: int, arena_fds: Sequence[int]) -> int:
     channel: AsyncChannel[ToFront] = await AsyncChannel.over(sock, ToFront)  # type: ignore[arg-type]  # a union is a type to msgspec
     start = await channel.receive()
     if not isinstance(start, StartFront):
@@ -48,7 +49,7 @@ async def _run(sock: socket.socket, door: socket.socket, arena_fd: int, counts_f
     all_cores = settings.threads or available_cores()
 
     def open_host(needs: HostNeeds) -> LinkedEngine:
-        return LinkedEngine(needs, link, arena_fd, all_cores)
+        return LinkedEngine(needs, link, arena_fds[needs.index], all_cores)
 
     shared, cores = SharedCounts(counts_fd, start.index), max(1, all_cores // start.num_fronts)
     app, serving = create_app(settings, open_host, shared, cores=cores, link=link)

@@ -12,6 +12,7 @@ from itertools import count
 
 import msgspec
 
+from service.engine_series import EngineSeries
 from service.errors import ModelError, ServiceError
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.engine_host import DRAINING, RESTARTING, EngineState, HostNeeds
@@ -22,9 +23,19 @@ from service.front.engine_client.watchdog import Watchdog
 from service.ipc.announcements import Announcements
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
-from service.ipc.messages import EngineMessage, Ready, Start
+from service.ipc.messages import EngineMessage, Ready
 from service.processes.main_link import MainLink
-from service.processes.messages import EngineBroken, EngineStatus, GiveUp, Loaded, Outcome, Strikes, Struck, Verdict
+from service.processes.messages import (
+    EngineBroken,
+    EngineNews,
+    EngineStatus,
+    GiveUp,
+    Loaded,
+    Outcome,
+    Strikes,
+    Struck,
+    Verdict,
+)
 
 logger = logging.getLogger("cenote.front")
 
@@ -47,12 +58,16 @@ class LinkedEngine(LocalEngine):
         arena = PixelArena(settings.pixel_arena_bytes, arena_descriptor, start.index)
         super().__init__(needs, arena, count(start.first_id, start.num_fronts))
         self._link = link
-        message = start_message(settings, needs.model, cores)
-        self._start = msgspec.structs.replace(message, num_fronts=start.num_fronts)
+        message = msgspec.structs.replace(
+            start_message(settings, needs.model, cores, needs.log_name), num_fronts=start.num_fronts
+        )
+        self._loaded = Loaded(model=needs.index, name=needs.model.name, start=message)
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> "LinkedKeeper":  # type: ignore[override]  # both are keepers
         """What follows the engine's life."""
-        return LinkedKeeper(self._link, self._client, known_answer, self._start, self._needs.settings.known_answer_s)
+        needs = self._needs
+        ask_s = needs.settings.known_answer_s
+        return LinkedKeeper(self._link, self._client, known_answer, self._loaded, needs.series, ask_s)
 
 
 class LinkedKeeper:
@@ -67,16 +82,19 @@ class LinkedKeeper:
         link: MainLink,
         client: EngineClient,
         known_answer: Callable[[], Awaitable[None]],
-        start: Start,
+        loaded: Loaded,
+        series: EngineSeries,
         known_answer_s: float,
     ) -> None:
         self.ready: Ready | None = None
         self._link = link
+        self._model = model = loaded.model
         self._client = client
         self._known_answer = known_answer
-        self._start = start
+        self._loaded = loaded
+        self._series = series
         self._known_answer_s = known_answer_s
-        self._status = EngineStatus(state="loading", detail="the model is loading", refusal=RESTARTING)
+        self._status = EngineStatus(model=model, state="loading", detail="the model is loading", refusal=RESTARTING)
         self._engines: asyncio.Queue[tuple[int, socket.socket, int] | EngineBroken] = asyncio.Queue()
 
     @property
@@ -99,8 +117,8 @@ class LinkedKeeper:
         Raises:
             EngineBrokenError: there can never be one.
         """
-        self._link.listen(self)
-        self._link.send(Loaded(start=self._start))
+        self._link.listen(self._model, self)
+        self._link.send(self._loaded)
         while True:
             came = await self._engines.get()
             if isinstance(came, EngineBroken):
@@ -112,7 +130,7 @@ class LinkedKeeper:
         self._client.refusal = DRAINING
         self._client.give_up()
 
-    def told(self, message: EngineStatus | GiveUp | EngineBroken | Strikes) -> None:
+    def told(self, message: EngineNews) -> None:
         """Hear of the engine."""
         match message:
             case EngineStatus():
@@ -139,13 +157,13 @@ class LinkedKeeper:
                 self.ready = first
                 await self._serve(number, channel, announcements)
         finally:
-            self._link.send(Struck(digests=self._client.detach()))
+            self._link.send(Struck(model=self._model, digests=self._client.detach()))
             channel.close()
             announcements.close()
 
     async def _serve(self, number: int, channel: AsyncChannel[EngineMessage], announcements: Announcements) -> None:
         self._client.attach(channel)
-        listening = Listening(self._client, Watchdog(math.inf), announcements)  # the main process watches
+        listening = Listening(self._client, Watchdog(math.inf), announcements, self._series)  # main watches
         minders = [asyncio.create_task(self._look_forever(listening)), asyncio.create_task(self._ask_forever(number))]
         try:
             await channel.each(listening.take)
@@ -163,7 +181,7 @@ class LinkedKeeper:
         """Run the health probe until it is wrong; the first success opens the engine to this front's requests."""
         while True:
             outcome, reason = await self._probe()
-            self._link.send(Verdict(engine=number, outcome=outcome, reason=reason))
+            self._link.send(Verdict(model=self._model, engine=number, outcome=outcome, reason=reason))
             if outcome == "wrong":
                 self._client.close()
                 return

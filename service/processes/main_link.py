@@ -19,6 +19,7 @@ from service.processes.door import watch_door
 from service.processes.messages import (
     ConnectionsEnded,
     EngineBroken,
+    EngineNews,
     EngineStatus,
     GiveUp,
     Merged,
@@ -34,8 +35,6 @@ from service.processes.messages import (
 from service.processes.uuid_sharing import SharedNames, bind_here
 
 SCRAPE_TIMEOUT_S = 10.0
-
-EngineNews = EngineStatus | GiveUp | EngineBroken | Strikes
 
 
 class FollowsEngine(Protocol):
@@ -67,7 +66,7 @@ class MainLink:
         self.lost: Callable[[], None] = lambda: os._exit(1)
         self._channel = channel
         self._loop = asyncio.get_running_loop()
-        self._keeper: FollowsEngine | None = None
+        self._keepers: dict[int, FollowsEngine] = {}
         self._news: list[EngineNews] = []
         self._uuids: UuidStore | None = None
         self._names = SharedNames(start.index, self.send)
@@ -79,12 +78,13 @@ class MainLink:
         """Tell the main process something."""
         self._channel.send(message)
 
-    def listen(self, keeper: FollowsEngine) -> None:
-        """Tell `keeper` of the engine, from what was said last."""
-        self._keeper = keeper
+    def listen(self, model: int, keeper: FollowsEngine) -> None:
+        """Tell `keeper` of a model's engine, and what was said of it before."""
+        self._keepers[model] = keeper
         for message in self._news:
-            keeper.told(message)
-        self._news.clear()
+            if message.model == model:
+                keeper.told(message)
+        self._news = [message for message in self._news if message.model != model]
 
     def share_uuids(self, store: UuidStore) -> None:
         """Let names that are bound here be known at all fronts, and theirs here."""
@@ -126,8 +126,8 @@ class MainLink:
     def _take(self, message: ToFront) -> None:
         match message:
             case EngineStatus() | GiveUp() | EngineBroken() | Strikes():
-                if self._keeper is not None:
-                    self._keeper.told(message)
+                if (keeper := self._keepers.get(message.model)) is not None:
+                    keeper.told(message)
                 else:
                     self._news.append(message)
             case ScrapeFront(number=number):
@@ -145,11 +145,11 @@ class MainLink:
                 raise RuntimeError("a front was started twice. This is a bug.")
 
     def _came(self, packet: bytes, descriptors: list[int]) -> None:
-        what, _, number = packet.partition(b" ")
-        if what == b"engine" and self._keeper is not None:
-            self._keeper.came(int(number), socket.socket(fileno=descriptors[0]), descriptors[1])
+        what, *numbers = packet.split()
+        if what == b"engine" and (keeper := self._keepers.get(int(numbers[0]))) is not None:
+            keeper.came(int(numbers[1]), socket.socket(fileno=descriptors[0]), descriptors[1])
         elif what == b"connection" and self.adopt is not None:
-            self.adopt(socket.socket(fileno=descriptors[0]), int(number))
+            self.adopt(socket.socket(fileno=descriptors[0]), int(numbers[0]))
         elif what == b"closed":
             self.closed()
         else:

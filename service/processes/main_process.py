@@ -1,6 +1,6 @@
 """The main process of several fronts: accepts connections that they serve, starts and watches them and the engine.
 
-A front that ends takes its own connections along; another takes its place. The engine is kept by the same `Supervisor`
+A front that ends takes its own connections along; another takes its place. Each engine is kept by the same `Supervisor`
 that keeps the engine of one front. A signal ends all: the fronts are told first, the listener closes after the lame
 duck's time, the engine ends last.
 """
@@ -8,6 +8,7 @@ duck's time, the engine ends last.
 import asyncio
 import logging
 import math
+import os
 import signal
 import socket  # noqa: TID251  # of our own server
 import sys
@@ -15,24 +16,17 @@ import time
 from collections.abc import Sequence
 
 from service.front.admission.shared_counts import SharedRows
-from service.front.engine_client.engine_host import RESTARTING
-from service.front.engine_client.local_engine import patience
-from service.front.engine_client.supervisor import EngineBrokenError, Supervisor
+from service.front.serving.shared_towers import remove_folder
 from service.http.server.listening import ListenError, allow_descriptors, listen_error, log_address, metrics_served
-from service.ipc.arena import create_shared_file
 from service.processes.dispatcher import Dispatcher
-from service.processes.engine_sharing import EngineSharing
 from service.processes.front_process import FrontProcess
 from service.processes.messages import (
     ConnectionsEnded,
-    EngineBroken,
-    EngineStatus,
     Failed,
     FrontServing,
     Loaded,
     ScrapeAll,
     Scraped,
-    Strikes,
     Struck,
     ToMain,
     UuidBound,
@@ -41,6 +35,7 @@ from service.processes.messages import (
 )
 from service.processes.name_relay import NameRelay
 from service.processes.scraping import Scraping
+from service.processes.shared_engine import SharedEngine
 from service.settings import Settings
 
 logger = logging.getLogger("cenote.main")
@@ -62,22 +57,20 @@ class MainProcess:
     def __init__(self, settings: Settings, bound: Sequence[socket.socket], num_fronts: int) -> None:
         self._settings = settings
         self._bound = bound
-        arena = create_shared_file(num_fronts * settings.pixel_arena_bytes)
         self._rows = SharedRows(num_fronts)
-        inherited = (arena, self._rows.descriptor)
-        self._fronts = [FrontProcess(index, settings, num_fronts, inherited, self._take) for index in range(num_fronts)]
-        self._sharing = EngineSharing(arena, lambda: self._fronts)
+        self._fronts: list[FrontProcess] = []
+        plans = settings.of_each_model
+        self._engines = [SharedEngine(one, model, self._fronts, num_fronts) for model, one in enumerate(plans)]
+        inherited = (self._rows.descriptor, *(one.arena for one in self._engines))
+        for index in range(num_fronts):
+            self._fronts.append(FrontProcess(index, settings, num_fronts, inherited, self._take))
         self._scraping = Scraping(self._fronts, self._look)
         self._names = NameRelay(self._fronts)
         self._dispatcher = Dispatcher(bound, self._fronts, settings.max_connections)
-        self._supervisor: Supervisor | None = None
-        self._keeping: asyncio.Task[None] | None = None
-        self._status = EngineStatus(state="loading", detail="the model is loading", refusal=RESTARTING)
         self._has_terminal = sys.stderr.isatty()
         self._num_signals = 0
         self._close_at_s = math.inf
         self._has_failed = False
-        self._was_ready = False
 
     async def run(self) -> int:
         """Serve until a signal; the exit code: 0 after a drain, 1 where it could not start.
@@ -99,7 +92,10 @@ class MainProcess:
             finally:
                 self._end_fronts()
                 await self._drain(running)
-                await self._end_engine()
+                for engine in self._engines:
+                    await engine.end()
+                if len(self._engines) > 1:
+                    remove_folder(os.getpid())
         return 1 if self._has_failed else 0
 
     async def _until_told(self) -> None:
@@ -109,8 +105,10 @@ class MainProcess:
             for front in self._fronts:
                 front.look(now_s - looked_s)
             looked_s = now_s
-            self._tell_status()
-            self._sharing.connect_all()
+            for engine in self._engines:
+                engine.tell_status()
+                engine.connect_all()
+                self._has_failed |= engine.has_failed
             self._listen_if_time()
             await asyncio.sleep(TICK_S)
         self._dispatcher.close()
@@ -120,7 +118,7 @@ class MainProcess:
     def _listen_if_time(self) -> None:
         is_time = any(front.is_serving for front in self._fronts)
         if self._settings.listen == "when-ready":
-            is_time &= self._was_ready
+            is_time &= all(engine.was_ready for engine in self._engines)
         if not is_time or self._dispatcher.is_listening:
             return
         address = self._bound[0].getsockname()
@@ -128,42 +126,23 @@ class MainProcess:
             self._dispatcher.listen()
         except OSError as error:
             raise listen_error(error, self._settings.host, address, f"--port {self._settings.port}") from None
-        log_address(address, self._settings.model)
-
-    def _tell_status(self) -> None:
-        keeper = self._supervisor
-        if keeper is None:
-            return
-        self._was_ready |= keeper.state == "ready"
-        status = EngineStatus(state=keeper.state, detail=keeper.detail, refusal=self._sharing.refusal)
-        if status != self._status:
-            self._status = status
-            for front in self._fronts:
-                front.send(status)
+        log_address(address, self._settings.model_ids)
 
     def _look(self) -> None:
-        if self._supervisor is not None:
-            self._supervisor.look()
+        for engine in self._engines:
+            engine.look()
 
     def _take(self, front: FrontProcess, message: ToMain | None) -> None:
         """Hear a front; None when it has ended."""
         match message:
             case FrontServing():
                 front.is_serving = True
-                front.send(self._status)
+                for engine in self._engines:
+                    front.send(engine.status)
                 if self._num_signals:  # it was started before the signal, and has not heard of it
                     front.signal(signal.SIGTERM)
-            case Loaded():
-                front.is_loaded = True
-                if self._keeping is None:
-                    self._keeping = asyncio.create_task(self._keep_engine(message))
-                self._sharing.connect_all()
-            case Verdict():
-                self._sharing.heard(front, message)
-            case Struck(digests=digests):
-                for other in self._fronts if digests else ():
-                    if other is not front:
-                        other.send(Strikes(digests=digests))
+            case Loaded() | Verdict() | Struck():
+                self._engines[message.model].take(front, message)
             case ConnectionsEnded(num=num):
                 front.num_connections -= num
             case Scraped(number=number, text=text):
@@ -175,28 +154,11 @@ class MainProcess:
             case UuidKnown(index=index, number=number):
                 self._names.known(front, index, number)
             case Failed():  # a front that takes another's place is tried again
-                self._has_failed |= self._keeping is None
+                self._has_failed |= not all(engine.is_kept for engine in self._engines)
             case None:
                 self._rows.clear(front.index)
                 self._scraping.gone(front)
                 self._names.gone(front)
-
-    async def _keep_engine(self, loaded: Loaded) -> None:
-        limits = patience(self._settings)
-        self._supervisor = keeper = Supervisor(
-            start=loaded.start,
-            spawn=self._sharing.spawn,
-            client=self._sharing,
-            known_answer=self._sharing.known_answer,
-            patience=limits.with_probe_s(0.0),  # each front asks by itself
-        )
-        try:
-            await keeper.run()
-        except EngineBrokenError as error:
-            logger.error("%s", error)
-            for front in self._fronts:
-                front.send(EngineBroken(reason=str(error)))
-            self._has_failed = True
 
     def _hear_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -208,8 +170,7 @@ class MainProcess:
     def _told_to_end(self, number: signal.Signals) -> None:
         """Begin to drain; a second signal ends at once."""
         self._num_signals += 1
-        keeper = self._supervisor
-        is_ready = keeper is not None and keeper.state == "ready"
+        is_ready = any(engine.is_ready for engine in self._engines)
         wait_s = self._settings.lame_duck_s if is_ready and number == signal.SIGTERM and self._num_signals == 1 else 0.0
         self._close_at_s = min(self._close_at_s, time.monotonic() + wait_s)
         for front in self._fronts:
@@ -237,10 +198,3 @@ class MainProcess:
             logger.error("front %d has not ended in time and is killed", front.index)
             front.signal(signal.SIGKILL)
         await asyncio.gather(*running, return_exceptions=True)
-
-    async def _end_engine(self) -> None:
-        if self._supervisor is not None:
-            self._supervisor.end()
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)

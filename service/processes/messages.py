@@ -23,6 +23,13 @@ class ProcessMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Anything that crosses the socket pair of main process and front."""
 
 
+class ModelMessage(ProcessMessage, frozen=True, kw_only=True):
+    """A message about one model's engine."""
+
+    model: int
+    """Its place among those served."""
+
+
 # Main process to front.
 
 
@@ -36,7 +43,7 @@ class StartFront(ProcessMessage, frozen=True, kw_only=True):
     """Of its requests; each next one is `num_fronts` more. No front before it had any of them."""
 
 
-class EngineStatus(ProcessMessage, frozen=True, kw_only=True):
+class EngineStatus(ModelMessage, frozen=True, kw_only=True):
     """How the engine is, for `/readyz` and for who asks while there is none."""
 
     state: EngineState
@@ -44,19 +51,19 @@ class EngineStatus(ProcessMessage, frozen=True, kw_only=True):
     refusal: Refusal
 
 
-class GiveUp(ProcessMessage, frozen=True, kw_only=True):
+class GiveUp(ModelMessage, frozen=True, kw_only=True):
     """No engine will come soon: fail what waits."""
 
     refusal: Refusal
 
 
-class EngineBroken(ProcessMessage, frozen=True, kw_only=True):
+class EngineBroken(ModelMessage, frozen=True, kw_only=True):
     """There can never be an engine."""
 
     reason: str
 
 
-class Strikes(ProcessMessage, frozen=True, kw_only=True):
+class Strikes(ModelMessage, frozen=True, kw_only=True):
     """What other fronts had in an engine that ended, by `prompt_digest`."""
 
     digests: list[bytes]
@@ -82,13 +89,15 @@ class FrontServing(ProcessMessage, frozen=True, kw_only=True):
     """Connections may come."""
 
 
-class Loaded(ProcessMessage, frozen=True, kw_only=True):
-    """The model's files have been read; the first front's message is what the engine is started with."""
+class Loaded(ModelMessage, frozen=True, kw_only=True):
+    """A model's files have been read; the first front's message is what its engine is started with."""
 
+    name: str
     start: Start
+    """The name that answers have."""
 
 
-class Verdict(ProcessMessage, frozen=True, kw_only=True):
+class Verdict(ModelMessage, frozen=True, kw_only=True):
     """What a front's health probe said of an engine."""
 
     engine: int
@@ -96,7 +105,7 @@ class Verdict(ProcessMessage, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Struck(ProcessMessage, frozen=True, kw_only=True):
+class Struck(ModelMessage, frozen=True, kw_only=True):
     """What this front had in an engine that ended, by `prompt_digest`."""
 
     digests: list[bytes]
@@ -155,6 +164,7 @@ class UuidKnown(ProcessMessage, frozen=True, kw_only=True):
     number: int
 
 
+EngineNews = EngineStatus | GiveUp | EngineBroken | Strikes
 ToFront = StartFront | EngineStatus | GiveUp | EngineBroken | Strikes | ScrapeFront | Merged | UuidBound | UuidKnown
 ToMain = (
     Beat

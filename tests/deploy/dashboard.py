@@ -24,7 +24,7 @@ def expressions(panel: Panel) -> list[str]:
 
 def filled_in(expression: str, window: str = "30s") -> str:
     """The same as Grafana would send it."""
-    for name, value in (("$__rate_interval", window), ("$job", "cenote"), ("$instance", ".*")):
+    for name, value in (("$__rate_interval", window), ("$job", "cenote"), ("$instance", ".*"), ("$model", ".*")):
         expression = expression.replace(name, value)
     return expression
 

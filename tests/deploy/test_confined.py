@@ -11,6 +11,7 @@ from tests.conftest import children_of, command_of
 from tests.deploy import traffic
 from tests.deploy.confined_server import ConfinedServer
 from tests.deploy.confinement import UID, status_of
+from tests.deploy.conftest import MODEL
 from tests.deploy.tools import DEPLOY
 
 
@@ -55,7 +56,7 @@ def test_nobody_is_answered_without_a_key(confined: ConfinedServer) -> None:
 
 def test_metrics_have_a_port_of_their_own(confined: ConfinedServer) -> None:
     assert confined.http.get("/metrics").status_code == 404
-    assert b"cenote_engine_ready 1.0" in confined.http.get(confined.metrics_url).content
+    assert f'cenote_engine_ready{{model="{MODEL}"}} 1.0'.encode() in confined.http.get(confined.metrics_url).content
 
 
 def test_the_health_check_passes(confined: ConfinedServer) -> None:

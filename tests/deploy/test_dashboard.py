@@ -70,4 +70,4 @@ def test_panels_do_not_lie_on_each_other_and_have_numbers_of_their_own() -> None
 def test_its_variables_are_those_that_its_panels_use() -> None:
     declared = {variable["name"] for variable in DASHBOARD["templating"]["list"]}
     used = set(re.findall(r"\$\{?(\w+)\}?", json.dumps(DASHBOARD["panels"]))) - {"__rate_interval"}
-    assert used == declared == {"datasource", "job", "instance"}
+    assert used == declared == {"datasource", "job", "instance", "model"}

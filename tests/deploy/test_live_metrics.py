@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deploy import traffic
 from tests.deploy.confined_server import ConfinedServer
+from tests.deploy.conftest import MODEL
 from tests.deploy.dashboard import PANELS, Panel, expressions, filled_in, series_asked
 from tests.deploy.prometheus_server import Prometheus
 from tests.deploy.tools import DEPLOY, run
@@ -20,7 +21,7 @@ QUIET = {"Images by URL", "Alerts that fire", "Failures on our side"}
 """Panels that may be empty, or without a number, after this traffic: nothing is fetched, nothing fires or fails."""
 COUNTED = {
     "cenote:inputs:rate5m": "cenote_inputs_per_request_sum",
-    "cenote:tokens:rate5m": "cenote_batch_tokens_sum",
+    "cenote:tokens:rate5m": f'cenote_batch_tokens_sum{{model="{MODEL}"}}',
 }
 """Rates that the rules record, with the sum on the page that each is the rate of."""
 CALM = 'up{job="cenote"} == 1 and on() absent(ALERTS)'
@@ -135,4 +136,4 @@ def _recorded() -> Series:
     """What the rules record, by name, with the labels that are kept."""
     groups = yaml.safe_load((DEPLOY / "prometheus" / "rules.yml").read_text())["groups"]
     names = [rule["record"] for group in groups for rule in group["rules"] if "record" in rule]
-    return {name: {"job", "instance", "route", "status"} for name in names}
+    return {name: {"job", "instance", "model", "route", "status"} for name in names}

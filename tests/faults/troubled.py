@@ -18,7 +18,8 @@ KILLER_TOKENS = 123
 class TroubledRunner:
     """Everything is the real runner's, but `embed` comes here first.
 
-    Files in `folder` switch faults on: `slow` holds seconds, `hang` stops once and is gone, `wrong` turns vectors.
+    Files in `folder` switch faults on: `slow` holds seconds, `hang` stops once and is gone, `wrong` turns vectors,
+    `deadly` holds token ids: a prompt in which they stand one behind the other ends the engine.
     `slowing` is ours, and there for as long as a step is being slow.
     """
 
@@ -30,7 +31,8 @@ class TroubledRunner:
         return getattr(self._runner, name)
 
     def embed(self, batch: Sequence[Any]) -> Any:
-        if any(len(waiting.request.token_ids) == KILLER_TOKENS for waiting in batch):
+        prompts = [waiting.request.token_ids for waiting in batch]
+        if any(len(ids) == KILLER_TOKENS for ids in prompts) or self._is_deadly(prompts):
             os.kill(os.getpid(), signal.SIGSEGV)
         if seconds := self._slowness_s():
             slowing = self._folder / "slowing"
@@ -42,6 +44,13 @@ class TroubledRunner:
             time.sleep(3600)
         raw = self._runner.embed(batch)
         return raw.flip(-1) if (self._folder / "wrong").exists() else raw
+
+    def _is_deadly(self, prompts: Sequence[Sequence[int]]) -> bool:
+        try:
+            deadly = f" {(self._folder / 'deadly').read_text()} "
+        except FileNotFoundError:
+            return False
+        return any(deadly in f" {' '.join(map(str, ids))} " for ids in prompts)
 
     def _slowness_s(self) -> float:
         try:

@@ -54,9 +54,10 @@ def assert_refused(answer: httpx.Response, refusal: Refusal) -> None:
     assert len(error["message"]) < 600
     assert refusal.param is None or f"`{refusal.param}`" in error["message"], error["message"]  # all that SDKs show
     is_cohere = dialect_of(refusal.path) == "cohere" or refusal.code == "route_not_found"  # then nobody knows who asks
-    assert set(body) == ({"id", "message", "error"} if is_cohere else {"error"})
+    assert set(body) == ({"id", "message", "detail", "error"} if is_cohere else {"error"})
     if is_cohere:
         assert (body["id"], body["message"]) == (error["request_id"], error["message"])
+        assert body["detail"] == error["message"], "Jina's clients show nothing else"
 
 
 @pytest.fixture(scope="module")

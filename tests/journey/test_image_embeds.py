@@ -300,7 +300,7 @@ def test_features_that_are_not_kept_are_sent_to_the_engine_again(tight: LiveServ
             np.testing.assert_allclose(tight.vectors(body), rows, rtol=0, atol=1e-6)
     assert rest()
     assert 0 < tight.metric("cenote_encoder_cache_bytes") <= 20_000
-    assert tight.metric('cenote_encoder_cache_tier_rejected_total{tier="device"}') > 6
+    assert tight.metric("cenote_encoder_cache_tier_rejected_total", tier="device") > 6
     assert tight.metric("cenote_pixel_arena_bytes") == 0
 
 

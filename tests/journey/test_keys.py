@@ -82,7 +82,7 @@ def test_whatever_is_not_one_known_key_is_401(locked: LiveServer, headers: list[
         error = answer.json()["error"]
         assert (error["code"], error["type"]) == ("invalid_api_key", "invalid_request_error")
         assert error["request_id"] == answer.headers["x-request-id"]
-    assert set(answer.json()) == {"id", "message", "error"}  # Cohere's shape
+    assert set(answer.json()) == {"id", "message", "detail", "error"}  # Cohere's shape, and Jina's
 
 
 def test_a_refused_body_is_not_waited_for_and_the_connection_survives(locked: LiveServer) -> None:

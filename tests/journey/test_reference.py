@@ -80,12 +80,12 @@ AUDIOS = ("InputAudioPart", "InputAudio", "AudioUrlPart", "AudioUrl")
 """Types of an audio file's parts."""
 
 
-def refusals(builtin: LiveServer, route: Route, alternatives: list[Any], *, is_audio: bool) -> list[str]:
+def refusals(server: LiveServer, route: Route, alternatives: list[Any], *, is_audio: bool) -> list[str]:
     """Empty when one of the bodies is answered, or refused for being an audio file alone; else every refusal."""
     found = []
     for body in alternatives:
         headers = {"content-type": route.request_media_type}
-        answer: httpx.Response = builtin.http.request(
+        answer: httpx.Response = server.http.request(
             route.method, route.path, content=json.dumps(body), headers=headers
         )
         is_answered = answer.status_code == 200 and '"type":"error"' not in answer.text
@@ -120,25 +120,27 @@ def test_the_fields_shown_are_all_that_requests_have() -> None:
 
 @pytest.mark.parametrize(("route", "field", "alternatives"), BODIES)
 def test_every_fields_own_example_is_accepted(
-    builtin: LiveServer, route: Route, field: str, alternatives: list[Any]
+    serving: Callable[[str], LiveServer], route: Route, field: str, alternatives: list[Any]
 ) -> None:
     is_audio = field.partition(".")[0] in AUDIOS
-    assert refusals(builtin, route, alternatives, is_audio=is_audio) == [], field
+    assert refusals(serving(route.path), route, alternatives, is_audio=is_audio) == [], field
 
 
 @pytest.mark.parametrize("code", blocks("python"))
-def test_every_python_snippet_runs(builtin: LiveServer, code: str) -> None:
+def test_every_python_snippet_runs(serving: Callable[[str], LiveServer], code: str) -> None:
     assert BASE_URL in code
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code.replace(BASE_URL, builtin.url), "snippet", "exec"), {})  # the snippet is our own
+        exec(compile(code.replace(BASE_URL, serving(code).url), "snippet", "exec"), {})  # the snippet is our own
     assert printed.getvalue().strip()
 
 
 @pytest.mark.parametrize("code", blocks("sh"))
-def test_every_curl_snippet_is_answered_with_success(builtin: LiveServer, code: str, tmp_path: Path) -> None:
+def test_every_curl_snippet_is_answered_with_success(
+    serving: Callable[[str], LiveServer], code: str, tmp_path: Path
+) -> None:
     assert code.startswith(f"curl {BASE_URL}/")
-    script = code.replace("curl ", "curl -sS --fail ", 1).replace(BASE_URL, builtin.url)
+    script = code.replace("curl ", "curl -sS --fail ", 1).replace(BASE_URL, serving(code).url)
     ran = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout or list(tmp_path.iterdir())

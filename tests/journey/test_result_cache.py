@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from service.engine.scheduling.result_cache import ENTRY_BYTES
 from service.front.admission.key_file import hash_key
@@ -70,8 +72,12 @@ class Since:
         self._before = self._read()
 
     def _read(self) -> dict[str, float]:
-        lines = self._server.http.get("/metrics").text.splitlines()
-        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+        """Sums over each metric's series."""
+        sums: defaultdict[str, float] = defaultdict(float)
+        for family in text_string_to_metric_families(self._server.http.get("/metrics").text):
+            for sample in family.samples:
+                sums[sample.name] += sample.value
+        return sums
 
     def __call__(self, name: str) -> int:
         return int(self._read()[f"cenote_{name}"] - self._before[f"cenote_{name}"])

@@ -59,7 +59,7 @@ def cache_header(server: LiveServer, asked: dict[str, Any]) -> str:
 
 
 def tier(server: LiveServer, name: str, which: str) -> int:
-    return int(server.metric(f'cenote_encoder_cache_tier_{name}{{tier="{which}"}}'))
+    return int(server.metric(f"cenote_encoder_cache_tier_{name}", tier=which))
 
 
 def wait_for_files(folder: Path, num: int) -> list[Path]:

@@ -46,6 +46,7 @@ def usage_of(server: LiveServer, *items: Item, **fields: Any) -> dict[str, Any]:
     details = usage["prompt_tokens_details"]
     parts = [details[f"{modality}_tokens"] for modality in ("text", "image", "video", "audio")]
     assert sum(parts) == usage["prompt_tokens"] == usage["total_tokens"]
+    assert usage["completion_tokens"] == 0, "the Vercel SDK's @ai-sdk/togetherai requires it"
     assert usage["image_tokens"] == details["image_tokens"] + details["video_tokens"]
     assert 0 <= details["cached_tokens"] <= usage["prompt_tokens"]
     return usage

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -9,23 +10,30 @@ from prometheus_client.parser import text_string_to_metric_families
 from service.merged_metrics import COUNTED, NOT_ADDED, MergedMetrics, merge
 from service.metrics import REGISTRY
 
+ODD = 'a "quoted" \\ name, {of} two\nlines'
 PROCESS = """
 import sys
 from service import metrics
+from service.engine_series import EngineSeries
 from service.http.tenant_counts import TENANTS
 from service.settings import Settings
-num = int(sys.argv[1])
+num, odd = int(sys.argv[1]), sys.argv[2]
 metrics.show_limits(Settings())
 metrics.REQUESTS.labels("/v1/embeddings", "200").inc(10 * num)
 if num == 2:
     metrics.REQUESTS.labels("/v2/embed", "400").inc()
 metrics.REQUEST_SECONDS.labels("/v1/embeddings").observe(0.004 if num == 1 else 40)
 metrics.QUEUE_INPUTS.set(num)
-metrics.ENGINE_READY.set(num == 2)
-metrics.CACHE_BYTES.set(1000 * num)
-metrics.TIER_UP.labels("valkey").set(num == 1)
-metrics.TIER_CORRUPT.labels("disk").inc(3 * num)
-metrics.TIER_CORRUPT.labels("vectors").inc(3 * num)
+for name in ("one", odd):
+    series = EngineSeries(name)
+    series.engine_ready.set(num == 2)
+    series.cache_bytes.set(1000 * num)
+    series.vision_encodes.inc(num)
+    series.batch_tokens.observe(100)
+    series.tier_up("valkey").set(num == 1)
+    series.tier_corrupt("disk").inc(3 * num)
+    series.tier_corrupt("vectors").inc(3 * num)
+series.engine_ready.set(0)
 TENANTS.embedded("acme", 5, 50)
 for number in range(25):
     TENANTS.embedded(f"{num}-{number}", 100 if num == 2 else 1, 1)
@@ -37,7 +45,7 @@ sys.stdout.buffer.write(metrics.render())
 def parts() -> list[bytes]:
     """What two processes really show."""
     command = [sys.executable, "-c", PROCESS]
-    return [subprocess.run([*command, number], check=True, capture_output=True).stdout for number in ("1", "2")]
+    return [subprocess.run([*command, number, ODD], check=True, capture_output=True).stdout for number in ("1", "2")]
 
 
 def values(exposition: bytes) -> dict[str, float]:
@@ -77,11 +85,19 @@ def test_gauges_are_added_unless_each_shows_the_whole(parts: list[bytes]) -> Non
     assert value(merged, "cenote_queue_inputs") == 3
     for name in ("max_queue_requests", "port"):
         assert value(merged, "cenote_limit", name=name) == value(parts[0], "cenote_limit", name=name)
-    assert value(merged, "cenote_engine_ready") == 1
-    assert value(merged, "cenote_encoder_cache_bytes") == 2000
-    assert value(merged, "cenote_encoder_cache_tier_up", tier="valkey") == 0
-    assert value(merged, "cenote_encoder_cache_tier_corrupt_total", tier="disk") == 6  # as the engine says to each
-    assert value(merged, "cenote_encoder_cache_tier_corrupt_total", tier="vectors") == 9  # as each found itself
+
+
+@pytest.mark.parametrize(("model", "is_ready"), [("one", 1), (ODD, 0)])
+def test_each_model_has_its_own_series(parts: list[bytes], model: str, is_ready: int) -> None:
+    merged = merge(parts)
+    assert value(merged, "cenote_engine_ready", model=model) == is_ready
+    assert value(merged, "cenote_encoder_cache_bytes", model=model) == 2000
+    assert value(merged, "cenote_vision_encodes_total", model=model) == 3
+    assert value(merged, "cenote_batch_tokens_sum", model=model) == 200
+    tier = partial(value, merged, model=model)
+    assert tier("cenote_encoder_cache_tier_up", tier="valkey") == 0
+    assert tier("cenote_encoder_cache_tier_corrupt_total", tier="disk") == 6  # as the engine says to each
+    assert tier("cenote_encoder_cache_tier_corrupt_total", tier="vectors") == 9  # as each found itself
 
 
 def test_a_tenant_is_added_up_where_it_has_a_name(parts: list[bytes]) -> None:
@@ -113,7 +129,7 @@ def test_nothing_that_was_counted_is_lost_when_a_process_ends_or_is_silent(parts
     replaced = metrics.render({0: one, 1: two})
     check_counts(replaced)
     assert value(replaced, "cenote_requests_total", route="/v1/embeddings", status="200") == 40
-    assert value(replaced, "cenote_encoder_cache_tier_corrupt_total", tier="disk") == 6
+    assert value(replaced, "cenote_encoder_cache_tier_corrupt_total", model="one", tier="disk") == 6
     metrics.ended(0, two)  # it has said a last word
     assert value(metrics.render({1: two}), "cenote_requests_total", route="/v1/embeddings", status="200") == 50
     metrics.ended(7)  # one that was never asked

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -33,13 +34,17 @@ class EngineFailedError(Exception):
 class EmbedderReplica:
     """One replica of the embedder."""
 
-    async def __init__(self, settings: Mapping[str, str]) -> None:  # type: ignore[misc]  # Serve awaits it
-        """Start an engine and wait until it is ready; `settings` override the machine's environment.
+    async def __init__(self, settings: Mapping[str, Any], model: int = 0) -> None:  # type: ignore[misc]  # Serve awaits it
+        """Start an engine and wait until it is ready.
+
+        Args:
+            settings: of the service; they override the machine's environment.
+            model: its place among those served.
 
         Raises:
             EngineFailedError: the engine cannot start.
         """
-        self._settings = engine_settings(load_settings(settings, os.environ))
+        self._settings = engine_settings(load_settings(settings, os.environ).of_each_model[model])
         logs.configure(self._settings.log_format, self._settings.log_level)
         self._serving = Serving(self._settings)
         self._running = asyncio.create_task(self._serving.run())
@@ -51,7 +56,7 @@ class EmbedderReplica:
     async def embed(self, ask: Ask) -> bytes:
         """The result of every prompt; see `wire.py`."""
         try:
-            embedder = self._serving.online().embedder
+            embedder = self._serving.main().embedder
             result = await embedder.embed_prompts(ask.read(), ask.output, ask.caller())
         except ServiceError as error:
             return refused(error)
@@ -59,7 +64,7 @@ class EmbedderReplica:
 
     async def facts(self) -> bytes:
         """The engine's `Ready` message."""
-        return msgspec.msgpack.encode(self._serving.online().engine)
+        return msgspec.msgpack.encode(self._serving.main().engine)
 
     def check_health(self) -> None:
         """Serve's health check.

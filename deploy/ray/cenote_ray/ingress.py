@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from functools import partial
+from typing import Any
 
 from litestar.types import ASGIApp
 from ray import serve
@@ -13,6 +13,7 @@ from cenote_ray.mirror import Mirror
 from cenote_ray.replicas import Replicas
 from service import logs
 from service.app import create_app
+from service.front.engine_client.engine_host import HostNeeds
 from service.setting_sources import load_settings
 
 _built: list[ASGIApp] = []
@@ -26,17 +27,21 @@ class IngressFailedError(Exception):
 class Ingress:
     """One replica of the ingress. It holds the tokenizer and no weights."""
 
-    def __init__(self, settings: Mapping[str, str], embedder: DeploymentHandle, *, has_affinity: bool = True) -> None:
+    def __init__(self, settings: Mapping[str, Any], *embedders: DeploymentHandle, has_affinity: bool = True) -> None:
         """Create the app, which `serve_app` returns.
 
         Args:
-            settings: by name, as strings; the machine's environment has the others.
-            embedder: the deployment of engines.
+            settings: by name, as `load_settings` takes flags; the machine's environment has the others.
+            embedders: the deployment of engines of each model.
             has_affinity: route an input to the replica that had its content before.
         """
         loaded = load_settings(settings, os.environ)
         logs.configure(loaded.log_format, loaded.log_level)
-        app, self._serving = create_app(loaded, partial(Replicas, embedder, has_affinity=has_affinity))
+
+        def open_host(needs: HostNeeds) -> Replicas:
+            return Replicas(embedders[needs.index], needs, has_affinity=has_affinity)
+
+        app, self._serving = create_app(loaded, open_host)
         _built.append(ReadyFirst(OneId(app), self._serving))
         Mirror().start()
 

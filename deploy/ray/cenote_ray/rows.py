@@ -24,6 +24,7 @@ from service.front.serving.serving import Serving
 from service.front.tenant import Caller, Tenant
 from service.ipc.messages import OutputSpec
 from service.setting_sources import load_settings
+from service.settings import SettingsError
 
 TICK_S = 0.05
 MAX_WAITS = 60
@@ -56,8 +57,11 @@ class RowEmbedder:
 
         Raises:
             EngineFailedError: the engine cannot start.
+            SettingsError: the settings name several models.
         """
         loaded = load_settings(settings, os.environ)
+        if loaded.models:
+            raise SettingsError(f"the job embeds with one model, and {loaded.model_ids} are given")
         logs.configure(loaded.log_format, loaded.log_level)
         self._dimensions = dimensions
         self._serving = Serving(loaded)
@@ -105,7 +109,7 @@ class RowEmbedder:
     async def _ask(self, request: EmbeddingRequest) -> EmbedResult:
         for wait in range(MAX_WAITS + 1):
             try:
-                online = self._serving.online()
+                online = self._serving.main()
                 dimensions = online.model.check_dimensions(self._dimensions, "dimensions")
                 output = OutputSpec(dimensions=dimensions, normalize=online.model.profile.normalize)
                 job = online.reader.embedding_job(request, output, NO_TENANT)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from ray.serve.handle import DeploymentHandle
 
-from service import metrics
+from service.engine_series import EngineSeries
 from service.errors import ModelError
 from service.front.engine_client.engine_host import EngineState
 from service.ipc.messages import Ready
@@ -32,21 +32,26 @@ class Watch:
     """
 
     def __init__(
-        self, handle: DeploymentHandle, known_answer: Callable[[], Awaitable[None]], known_answer_s: float
+        self,
+        handle: DeploymentHandle,
+        known_answer: Callable[[], Awaitable[None]],
+        known_answer_s: float,
+        series: EngineSeries,
     ) -> None:
-        """Probe every `known_answer_s`."""
+        """Probe every `known_answer_s`; `series` say what came of it."""
         self.state: EngineState = "loading"
         self.detail: str | None = "no replica has answered yet"
         self.ready: Ready | None = None
         self._handle = handle
         self._known_answer = known_answer
         self._known_answer_s = known_answer_s
+        self._series = series
 
     async def run(self) -> None:
         """Probe until cancelled."""
         while True:
             is_right = await self._is_right()
-            metrics.ENGINE_READY.set(is_right)
+            self._series.engine_ready.set(is_right)
             if is_right:
                 self.state, self.detail = "ready", None
             elif self.state == "ready":
@@ -64,7 +69,7 @@ class Watch:
                     self.ready = facts  # replicas have other weights now, and the fingerprint changes
                 await self._known_answer()
         except ModelError as error:
-            metrics.WRONG_ANSWERS.inc()
+            self._series.wrong_answers.inc()
             logger.error("a replica gave a wrong answer: %s", error)
         except Exception as error:  # noqa: BLE001  # Ray has dozens, all with the same meaning here
             logger.warning("the known question was not answered: %s", type(error).__name__)

@@ -15,6 +15,7 @@ from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.announcements import Announcer
 from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request, prompt_digest
+from service.ipc.sparse_row import ENTRY_BYTES, MULTI_ROW, SPARSE
 
 if TYPE_CHECKING:
     import torch
@@ -164,7 +165,7 @@ class Isolation:
         if results is not None:
             if self.ceiling.num_tokens < self.ceiling.max_tokens:
                 self.ceiling.went_well()
-            return results
+            return self._run_again_alone(batch, results)
         self._runner.check_alive()
         if not had_memory:
             self._runner.free_memory()
@@ -205,12 +206,13 @@ class Isolation:
         self._announcer.begin("forward", num_tokens, [one.request.id for one in everyone])
         try:
             raw = self._runner.embed(batch)
+            requests = [waiting.request for waiting in batch]
             if self._coalescing.results.is_on:
-                for waiting, vector in zip(batch, self._runner.to_keep(raw), strict=True):
+                for waiting, vector in zip(batch, self._runner.to_keep(raw, requests), strict=True):
                     self._coalescing.keep(waiting, vector)
             if len(everyone) > len(batch):
                 times = [1 + len(waiting.joined) for waiting in batch]
-                raw = self._runner.repeat(raw, [waiting.request for waiting in batch], times)
+                raw = self._runner.repeat(raw, requests, times)
             return self.finish(raw, everyone), True
         except Exception as error:
             if not (is_short := is_out_of_memory(error)):
@@ -220,6 +222,20 @@ class Isolation:
             if len(batch) > 1:  # a single prompt runs whatever the ceiling is
                 self.ceiling.ran_out(num_tokens)
         return None, not is_short
+
+    def _run_again_alone(self, batch: "Batch", results: list[Result]) -> list[Result]:
+        """Run those alone that have no vector in company: one's NaN may lie in rows that others share with it."""
+        if len(batch) == 1:
+            return results
+        spoilt = {
+            one.request.id for one, row in results if isinstance(row, Failure) and row.code == "non_finite_embedding"
+        }
+        if not spoilt:
+            return results
+        again = [waiting for waiting in batch if not spoilt.isdisjoint(one.request.id for one in waiting.group)]
+        gone = {one.request.id for waiting in again for one in waiting.group}
+        well = [(one, row) for one, row in results if one.request.id not in gone]
+        return well + [result for waiting in again for result in self.embed([waiting])]
 
     def _last_try(self, waiting: "Waiting[torch.Tensor]", *, had_memory: bool) -> list[Result]:
         """Fail a prompt that failed by itself; where memory was short, run it once more with all that there is."""
@@ -240,9 +256,15 @@ class Isolation:
         if row is None:
             return failed(request, NOT_VALID, "non_finite_embedding")
         assert isinstance(request.output, OutputSpec)  # features are never finished
-        num_components = self._runner.num_vectors(request) * request.output.dimensions
-        for dtype in request.output.output_dtypes:
-            if len(row.get(dtype, b"")) * 8 != num_components * NUM_BITS[dtype]:
+        output, num_vectors = request.output, self._runner.num_vectors(request)
+        num_own = 1 if output.needs_tokens else num_vectors
+        wanted = [(str(dtype), num_own, NUM_BITS[dtype]) for dtype in output.output_dtypes]
+        wanted += [(MULTI_ROW + dtype, num_vectors - 1, NUM_BITS[dtype]) for dtype in output.token_dtypes]
+        if request.output.is_sparse and len(row.get(SPARSE, b"?")) % ENTRY_BYTES:
+            logger.error("a sparse vector is missing or cut. This is a bug.")
+            return failed(request, INTERNAL)
+        for name, number, num_bits in wanted:
+            if len(row.get(name, b"")) * 8 != number * output.dimensions * num_bits:
                 logger.error("a vector has another length than was asked for. This is a bug.")
                 return failed(request, INTERNAL)
         return row

@@ -12,9 +12,13 @@ import torch
 
 from cenote_kernels import finish
 from service.checkpoint.int8_range import Int8Range
+from service.engine.execution.hybrid_rows import hybrid_rows
+from service.engine.execution.image_numbers import ImageNumbers
+from service.engine.execution.sparse_vectors import dense_weights, sparse_rows
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.sparse_row import SPARSE
 from service.media.audio.samples import samples_of
 from service.media.item import FRAMES_OF_PAIR, TensorDtype
 from service.model.embedding_model import EmbeddingModel
@@ -47,11 +51,21 @@ class ModelRunner:
         int8_ranges: Mapping[int, Int8Range] | None = None,
         *,
         is_multi_vector: bool = False,
+        is_sparse: bool = False,
+        unused_ids: frozenset[int] | None = None,
         prefixes: PrefixCache | None = None,
     ) -> None:
-        """Run `model`; with `is_multi_vector` it gives a vector for each token and not one for each prompt."""
+        """Run `model`.
+
+        Args:
+            is_multi_vector: it gives a vector for each token and not one for each prompt.
+            is_sparse: its vector is weights of the vocabulary's entries.
+            unused_ids: of a model that has heads for tokens, those without a place in sparse vectors.
+        """
         self._model = model
         self._is_multi_vector = is_multi_vector
+        self._is_sparse = is_sparse
+        self._unused_ids = unused_ids
         self._pixels = pixels
         self._prefixes = prefixes
         self._num_reused = 0
@@ -113,6 +127,7 @@ class ModelRunner:
         positions: list[np.ndarray] = []
         visual_index: list[np.ndarray] = []
         features: list[torch.Tensor] = []
+        numbering = ImageNumbers()
         for waiting in batch:
             request = waiting.request
             for media, feature in zip(request.media, waiting.features, strict=True):
@@ -124,6 +139,7 @@ class ModelRunner:
                 start = len(token_ids) + media.offset
                 visual_index.append(np.arange(start, start + media.num_tokens))
                 features.append(feature)
+                numbering.add(media, feature)
             self._check_placeholders(request)
             placeholders = [(media.offset, media.grid_thw) for media in request.media]
             positions.append(self._model.positions(len(request.token_ids), placeholders))
@@ -136,6 +152,8 @@ class ModelRunner:
             visual_index=torch.from_numpy(index),
             features=torch.cat(features) if features else None,
             tenants=[waiting.request.tenant for waiting in batch],
+            visual_numbers=numbering.all(),
+            wants_tokens=[self._wants_tokens(waiting.request) for waiting in batch],
         )
         return self._model.embed(packed)
 
@@ -148,7 +166,11 @@ class ModelRunner:
 
     def num_vectors(self, request: Request) -> int:
         """How many vectors a request's prompt has: one, or with late interaction one for each of its tokens."""
-        return len(request.token_ids) if self._is_multi_vector else 1
+        return len(request.token_ids) if self._is_multi_vector or self._wants_tokens(request) else 1
+
+    def _wants_tokens(self, request: Request) -> bool:
+        output = request.output
+        return self._unused_ids is not None and isinstance(output, OutputSpec) and output.needs_tokens
 
     def repeat(self, raw: torch.Tensor, requests: Sequence[Request], times: Sequence[int]) -> torch.Tensor:
         """The vectors of each request so many times, one behind the other."""
@@ -161,6 +183,11 @@ class ModelRunner:
         `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`.
         """
         outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]  # all of them
+        if self._is_sparse and all(output.is_sparse for output in outputs):
+            return [None if row is None else {SPARSE: row} for row in sparse_rows(raw)]
+        if self._unused_ids is not None:
+            counts = [self.num_vectors(one) for one in requests]
+            return hybrid_rows(raw.to(self.device), requests, counts, self.hidden, self._unused_ids, self._ranges)
         num_vectors = [self.num_vectors(one) for one in requests] if self._is_multi_vector else None
         rows = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
         return [
@@ -170,17 +197,27 @@ class ModelRunner:
             for row in rows
         ]
 
-    def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:
+    def to_keep(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[bytes | None]:
         """Raw vectors as the result cache has them; None for one that is not finite, or has no direction.
 
-        Of a model that scores, the vector is one number, and zero is a score.
+        None too where a prompt has several. Of a model that scores, the vector is one number, and zero is a score.
         """
+        if self._is_sparse:
+            return sparse_rows(raw)
+        if any(self._wants_tokens(one) for one in requests):
+            parts = torch.split(raw[:, : self.hidden], [self.num_vectors(one) for one in requests])
+            return [
+                None if self._wants_tokens(one) else self.to_keep(part.contiguous(), [one])[0]
+                for one, part in zip(requests, parts, strict=True)
+            ]
         norms = torch.linalg.vector_norm(raw, dim=-1)
         is_valid = (norms.isfinite() & ((norms > 0) | (self.hidden == 1))).tolist()
         return [row.tobytes() if valid else None for row, valid in zip(raw.cpu().numpy(), is_valid, strict=True)]
 
     def kept(self, vectors: Sequence[bytes]) -> torch.Tensor:
         """What `to_keep` gave as `finish` takes it."""
+        if self._is_sparse:
+            return dense_weights(vectors, self.hidden)
         return torch.frombuffer(bytearray().join(vectors), dtype=torch.float32).view(len(vectors), self.hidden)
 
     def _tensor(self, values: Sequence[float]) -> torch.Tensor:

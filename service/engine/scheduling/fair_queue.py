@@ -1,17 +1,76 @@
-"""A queue that tenants share fairly: deficit round robin over them, first come first served within each.
+"""A queue that tenants share fairly, and within each tenant its requests over HTTP.
 
-In: things with a tenant and a cost. Out: the next one. A tenant that waits gets its quantum each round, however much
-the others have queued; what it does not spend it keeps until its queue is empty. Knows neither tokens nor clocks.
+Over tenants: deficit round robin. A tenant that waits gets its quantum each round, however much the others have queued;
+what it does not spend it keeps until its queue is empty. Within a tenant: what came together goes together, in the
+order in which it would end if all requests were served at once, each at the same rate. So a small request passes a
+large one, equal ones keep their order, and none starves. Knows neither tokens nor clocks.
 
-Source: M. Shreedhar and G. Varghese, "Efficient Fair Queueing Using Deficit Round Robin", SIGCOMM 1995.
+Source: M. Shreedhar and G. Varghese, "Efficient Fair Queueing Using Deficit Round Robin", SIGCOMM 1995; E. Friedman and
+S. Henderson, "Fairness and efficiency in web server protocols", SIGMETRICS 2003.
 """
 
-from collections import OrderedDict, deque
+import heapq
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from itertools import count
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
+
+
+class Bundle(NamedTuple):
+    """Things that came together.
+
+    Attributes:
+        party: the request over HTTP that they are of.
+        number: of the bundle among all bundles.
+        cost: of all of them.
+    """
+
+    party: int = 0
+    number: int = 0
+    cost: int = 0
+
+
+NO_BUNDLE = Bundle()
+"""Of things that keep the order in which they came."""
+
+
+@dataclass(slots=True)
+class Queued(Generic[T]):
+    """A thing that waits.
+
+    Attributes:
+        tag: its order among its tenant's; `number` decides between equal tags.
+        number: how many came before it.
+    """
+
+    tag: float
+    number: int
+    cost: int
+    party: int
+    thing: T
+
+    def __lt__(self, other: "Queued[T]") -> bool:
+        return (self.tag, self.number) < (other.tag, other.number)
+
+
+@dataclass(slots=True)
+class Party:
+    """A request over HTTP with things that wait.
+
+    Attributes:
+        tag: of its last bundle: what each party will have been served when that ends, were they served evenly.
+        bundle: the number of that bundle.
+        unserved: part of its bundles' cost that was not served, and may never be: some need no step after all.
+        num_waiting: its things that wait.
+    """
+
+    tag: float
+    bundle: int
+    unserved: int
+    num_waiting: int = 0
 
 
 @dataclass(slots=True)
@@ -20,11 +79,48 @@ class Line(Generic[T]):
 
     Attributes:
         credit: what it may still spend before the next tenant's turn.
-        waiting: its things with their costs, oldest first.
+        given: what each of its parties was served, were they served evenly.
+        parties: those with things that wait.
+        ended: a heap of the tags of those that have none, but still would, were they served evenly.
+        waiting: a heap.
     """
 
     credit: int
-    waiting: deque[tuple[int, T]] = field(default_factory=deque)
+    given: float = 0.0
+    parties: dict[int, Party] = field(default_factory=dict)
+    ended: list[float] = field(default_factory=list)
+    waiting: list[Queued[T]] = field(default_factory=list)
+
+    def tag(self, bundle: Bundle) -> float:
+        """The tag of a thing of a bundle, which is noted."""
+        party = self.parties.get(bundle.party)
+        if party is None:
+            party = self.parties[bundle.party] = Party(self.given + bundle.cost, bundle.number, bundle.cost)
+        elif party.bundle != bundle.number:
+            party.tag, party.bundle = max(self.given, party.tag) + bundle.cost, bundle.number
+            party.unserved += bundle.cost
+        party.num_waiting += 1
+        return party.tag
+
+    def take(self) -> Queued[T]:
+        """Remove the first thing and charge its cost."""
+        first = heapq.heappop(self.waiting)
+        self.credit -= first.cost
+        self.given += first.cost / (len(self.parties) + len(self.ended))
+        while self.ended and self.ended[0] <= self.given:
+            heapq.heappop(self.ended)
+        self.parties[first.party].unserved -= first.cost
+        self.leave(first)
+        return first
+
+    def leave(self, queued: Queued[T]) -> None:
+        """Count a thing no longer."""
+        party = self.parties[queued.party]
+        party.num_waiting -= 1
+        if not party.num_waiting:
+            del self.parties[queued.party]
+            if (tag := party.tag - max(0, party.unserved)) > self.given:
+                heapq.heappush(self.ended, tag)
 
 
 class FairQueue(Generic[T]):
@@ -37,6 +133,7 @@ class FairQueue(Generic[T]):
     def __init__(self, quantum: int) -> None:
         self.quantum = quantum
         self._lines: OrderedDict[str, Line[T]] = OrderedDict()
+        self._numbers = count()
 
     def __len__(self) -> int:
         return sum(len(line.waiting) for line in self._lines.values())
@@ -45,37 +142,44 @@ class FairQueue(Generic[T]):
         return bool(self._lines)
 
     def __iter__(self) -> Iterator[T]:
-        return (thing for line in self._lines.values() for _, thing in line.waiting)
+        return (queued.thing for line in self._lines.values() for queued in line.waiting)
 
-    def add(self, tenant: str, cost: int, thing: T) -> None:
-        """Queue a thing behind its tenant's others; a tenant that had none has its turn last."""
-        self._lines.setdefault(tenant, Line(credit=self.quantum)).waiting.append((cost, thing))
+    def add(self, tenant: str, cost: int, thing: T, bundle: Bundle = NO_BUNDLE) -> None:
+        """Queue a thing; a tenant that had none has its turn last."""
+        line = self._lines.setdefault(tenant, Line(credit=self.quantum))
+        heapq.heappush(line.waiting, Queued(line.tag(bundle), next(self._numbers), cost, bundle.party, thing))
 
     def peek(self) -> tuple[int, T]:
         """Return what `take` gives next, with its cost. The queue must not be empty.
 
-        The next thing is the oldest of the first tenant in turn that can pay for it.
+        The next thing is the first of the first tenant in turn that can pay for it.
         """
         while True:
             tenant, line = next(iter(self._lines.items()))
-            if line.credit >= line.waiting[0][0]:
-                return line.waiting[0]
+            first = line.waiting[0]
+            if line.credit >= first.cost:
+                return first.cost, first.thing
             line.credit += self.quantum  # for its next turn
             self._lines.move_to_end(tenant)
 
     def take(self) -> T:
         """Remove the next thing. The queue must not be empty."""
-        cost, thing = self.peek()
+        self.peek()
         line = next(iter(self._lines.values()))
-        line.waiting.popleft()
-        line.credit -= cost
+        first = line.take()
         if not line.waiting:  # credit is not saved up while idle
             self._lines.popitem(last=False)
-        return thing
+        return first.thing
 
     def keep(self, is_kept: Callable[[T], bool]) -> None:
         """Forget everything else."""
         for tenant, line in list(self._lines.items()):
-            line.waiting = deque(pair for pair in line.waiting if is_kept(pair[1]))
+            gone = [queued for queued in line.waiting if not is_kept(queued.thing)]
+            if not gone:
+                continue
+            for queued in gone:
+                line.leave(queued)
+            line.waiting = [queued for queued in line.waiting if is_kept(queued.thing)]
+            heapq.heapify(line.waiting)
             if not line.waiting:
                 del self._lines[tenant]

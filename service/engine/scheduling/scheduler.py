@@ -188,7 +188,7 @@ class Scheduler(Generic[T]):
             if any(features is None for features in waiting.features):
                 continue
             if isinstance(waiting.request.output, FeaturesSpec):
-                self._answerable.add(waiting.request.tenant, waiting.num_media_tokens, waiting)
+                self._answerable.add(waiting.request.tenant, waiting.num_media_tokens, waiting, waiting.bundle)
             else:
                 self.ready.add(waiting)
             self.num_held_tokens += waiting.num_media_tokens

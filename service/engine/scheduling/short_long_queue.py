@@ -2,8 +2,9 @@
 
 A batch takes from one queue first. While both have requests they take turns: a batch of short ones alone, which is soon
 over, then a batch of long ones, filled up with short ones. So a short request waits for one batch of long ones at most,
-and long ones never starve. Within each queue tenants share by tokens (`fair_queue.py`).
-
+and long ones never starve. What came together is long or short together: the candidates of a rerank are one long piece
+of work, however short each is. Within each queue tenants share by tokens, and a tenant's requests over HTTP likewise
+(`fair_queue.py`).
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from service.engine.scheduling.waiting import Waiting
 T = TypeVar("T")
 
 SHORT_SHARE = 8
-"""A request is short when this many of it fit in one step."""
+"""A request is short when this many of it, and of what came with it, fit in one step."""
 
 
 class ShortLongQueue(Generic[T]):
@@ -53,9 +54,9 @@ class ShortLongQueue(Generic[T]):
 
     def add(self, waiting: Waiting[T]) -> None:
         """Queue a request among the short or the long ones."""
-        cost = len(waiting.request.token_ids)
-        queue = self._short if cost <= self._max_short_tokens else self._long
-        queue.add(waiting.request.tenant, cost, waiting)
+        cost, bundle = len(waiting.request.token_ids), waiting.bundle
+        queue = self._short if max(cost, bundle.cost) <= self._max_short_tokens else self._long
+        queue.add(waiting.request.tenant, cost, waiting, bundle)
 
     def take_batch(self) -> list[Waiting[T]]:
         """Remove the next batch."""
@@ -64,6 +65,7 @@ class ShortLongQueue(Generic[T]):
             self._long_is_next = not self._long_is_next
         else:
             order = (self._long, self._short)
+            self._long_is_next = False  # where long ones are alone, this is their turn
         batch: list[Waiting[T]] = []
         num_tokens = 0
         for queue in order:

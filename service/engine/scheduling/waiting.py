@@ -4,6 +4,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from service.engine.scheduling.fair_queue import Bundle
 from service.ipc.messages import Media, PixelSlot, Request
 
 T = TypeVar("T")
@@ -34,6 +35,11 @@ class Waiting(Generic[T]):
     def group(self) -> list["Waiting[T]"]:
         """All requests for this prompt, the first one first."""
         return [self, *self.joined]
+
+    @property
+    def bundle(self) -> Bundle:
+        """What its request came with, in tokens."""
+        return Bundle(self.request.party, self.request.bundle, self.request.bundle_tokens)
 
     def leave(self, gone: Container[int]) -> bool:
         """Drop the requests with these ids, and return whether any is left.

@@ -186,4 +186,5 @@ class WantedImages(Generic[T]):
         encode.slot = slot
         if encode.seeker is None:
             least = 0 if encode.media.dtype else slot.num_bytes // BYTES_PER_TOKEN
-            self._encodable.add(encode.tenant, max(encode.media.num_tokens, least), encode)
+            cost, bundle = max(encode.media.num_tokens, least), encode.waiters[0][0].bundle
+            self._encodable.add(encode.tenant, cost, encode, bundle)

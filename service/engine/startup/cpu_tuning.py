@@ -1,15 +1,23 @@
-"""The engine's use of a CPU: memory that forwards free is kept, and the main thread keeps its core."""
+"""The engine's use of a CPU: freed memory is kept, weights lie on huge pages, and the main thread keeps its core."""
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Final
+
+import numpy as np
 
 OWN_PAGES_BYTES: Final = 32 << 20
 """Blocks from here on have pages of their own; glibc allows no more."""
 KEPT_BYTES: Final = 512 << 20
 """Free memory at the end of the heap that is kept."""
 
+HUGE_BYTES: Final = 2 << 20
+LEAST_PRESENT: Final = 0.9
+"""Share of a block's pages that are in use where it is moved onto one huge page; the rest becomes the process's."""
+
+_MADV_COLLAPSE = 25  # linux/mman.h
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 BINDING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_DYNAMIC")
@@ -63,3 +71,40 @@ def keep_core(num_threads: int, environ: Mapping[str, str] = os.environ) -> int 
     except OSError:  # a sandbox that does not allow it, or a core that has just been taken away
         return None
     return core
+
+
+def use_huge_pages() -> int:
+    """Put the process's memory onto pages of 2 MiB, wherever that much of it lies together.
+
+    A lone short query reads every weight once. In pages of 4 KiB each of them costs a look-up that the processor has
+    forgotten since the last query, and under a hypervisor two; the weights of a small model are read in two thirds of
+    the time behind it. Memory does not grow: a block is moved only where nearly all of it is in use.
+
+    Returns:
+        Bytes that were moved: 0 where the kernel cannot (Linux before 6.1, other systems).
+
+    Source: madvise(2), `MADV_COLLAPSE`; proc_pid_pagemap(5), whose highest bit says that a page is there.
+    """
+    maps, pagemap = Path("/proc/self/maps"), Path("/proc/self/pagemap")
+    if not (maps.exists() and pagemap.exists()):
+        return 0
+    libc = ctypes.CDLL(None)
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    page_bytes = os.sysconf("SC_PAGE_SIZE")
+    num_moved = 0
+    with pagemap.open("rb") as pages:
+        for start in _own_blocks(maps.read_text()):
+            pages.seek(start // page_bytes * 8)
+            entries = np.frombuffer(pages.read(HUGE_BYTES // page_bytes * 8), np.uint64)
+            if np.count_nonzero(entries >> np.uint64(63)) >= LEAST_PRESENT * len(entries) > 0:
+                num_moved += libc.madvise(start, HUGE_BYTES, _MADV_COLLAPSE) == 0
+    return num_moved * HUGE_BYTES
+
+
+def _own_blocks(maps: str) -> Iterator[int]:
+    """Addresses of whole blocks of huge pages' size in private memory without a file."""
+    for line in maps.splitlines():
+        addresses, rights, _, _, _, *name = line.split(maxsplit=5)
+        if rights == "rw-p" and name in ([], ["[heap]"]):
+            start, stop = (int(address, 16) for address in addresses.split("-"))
+            yield from range(-(-start // HUGE_BYTES) * HUGE_BYTES, stop - HUGE_BYTES + 1, HUGE_BYTES)

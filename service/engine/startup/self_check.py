@@ -14,6 +14,7 @@ from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.media.audio.samples import COUNT, put_samples
 from service.media.item import MediaKind
 from service.model.embedding_model import EmbeddingModel, Probe
+from service.model.stock.splade import Splade
 
 MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99}
 
@@ -21,7 +22,8 @@ MIN_COSINE = {torch.float32: 0.999999, torch.bfloat16: 0.99, torch.float16: 0.99
 def known_answers(model: EmbeddingModel) -> list[NDArray[np.float32]]:
     """The unit vectors of the model's probes by the stock module's own forward, one by one; a reranker's logits."""
     raw = [model.stock_vector(probe).float() for probe in model.probes()]
-    return [(one if model.hidden_size == 1 else normalize(one, dim=-1)).cpu().numpy() for one in raw]
+    is_raw = model.hidden_size == 1 or isinstance(model, Splade)
+    return [(one if is_raw else normalize(one, dim=-1)).cpu().numpy() for one in raw]
 
 
 def check_forward(
@@ -44,14 +46,27 @@ def check_forward(
     runner = ModelRunner(model, memoryview(pixels), is_multi_vector=is_multi_vector)
     waiting = _waiting(runner, probes)
     raw = torch.cat([runner.embed(waiting), runner.embed(waiting[:1])])
-    rows = runner.finish(raw, [one.request for one in (*waiting, waiting[0])])
     stock = known_answers(model) if answers is None else answers
+    if isinstance(model, Splade):
+        _check_cosine(model, list(raw.cpu().numpy()), [*stock, stock[0]], are_scores=True)
+        return
+    rows = runner.finish(raw, [one.request for one in (*waiting, waiting[0])])
     ours: list[NDArray[np.float32]] = []
     for row, want in zip(rows, wanted := [*stock, stock[0]], strict=True):
         if row is None:
             raise ModelError("non_finite_embedding", "the known-answer check gave a vector that is not finite")
         ours.append(np.frombuffer(row["float32"], np.float32).reshape(want.shape))
-    cosine, least = _least_cosine(ours, wanted, are_scores=model.hidden_size == 1), MIN_COSINE[model.dtype]
+    _check_cosine(model, ours, wanted, are_scores=model.hidden_size == 1)
+
+
+def _check_cosine(
+    model: EmbeddingModel,
+    ours: Sequence[NDArray[np.float32]],
+    wanted: Sequence[NDArray[np.float32]],
+    *,
+    are_scores: bool,
+) -> None:
+    cosine, least = _least_cosine(ours, wanted, are_scores=are_scores), MIN_COSINE[model.dtype]
     if not cosine >= least:
         raise ModelError("internal_error", f"the known-answer check gave cosine {cosine:.7f}, at least {least} is due")
 
@@ -59,11 +74,12 @@ def check_forward(
 def _least_cosine(
     ours: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float32]], *, are_scores: bool
 ) -> float:
-    """The least cosine of two unit vectors that belong together; scores are one vector, of all probes."""
+    """The least cosine of two unit vectors that belong together; scores and sparse vectors are one, of all probes."""
     if not are_scores:
         return min(float((one * want).sum(-1).min()) for one, want in zip(ours, wanted, strict=True))
     got, want = np.concatenate(ours), np.concatenate(wanted)
-    return float(got @ want / (np.linalg.norm(got) * np.linalg.norm(want)))
+    norms = np.linalg.norm(got) * np.linalg.norm(want)
+    return float(got @ want / norms) if norms or not np.array_equal(got, want) else 1.0
 
 
 def _bytes(probe: Probe) -> bytes:

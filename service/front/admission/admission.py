@@ -81,6 +81,11 @@ class Admission:
 
     A request that exceeds a limit by itself is accepted when it is alone, so nothing is refused for ever.
 
+    Args:
+        tenant_share: of each limit, that one tenant may hold.
+        others: the other fronts of the service.
+        whole: the service's, where this is the queue of one of several models.
+
     Attributes:
         load: all work under way at this front.
         rate: at which the engine empties the queue.
@@ -93,19 +98,21 @@ class Admission:
         tenant_share: float = 1.0,
         now: Callable[[], float] = time.monotonic,
         others: OtherFronts = ALONE,
+        whole: "Admission | None" = None,
     ) -> None:
         self._others = others
         self._limits = limits
         self._tenant_limits = limits.part(tenant_share)
         self._bulk_limits = limits.part(BULK_SHARE)
         self._tenant_bulk_limits = self._tenant_limits.part(BULK_SHARE)
-        self.load = others.load(QUEUE)
+        self.load: Load = others.load(QUEUE)
         self._by_tenant: dict[str, Load] = {}
-        self.rate = QueueRate(now, others)
+        self.rate: QueueRate = QueueRate(now, others, None if whole is None else whole.rate)
         self.num_bodies = 0
-        metrics.QUEUE_INPUTS.set_function(lambda: self.load.num_inputs)
-        metrics.QUEUE_TOKENS.set_function(lambda: self.load.num_tokens)
-        metrics.QUEUE_BYTES.set_function(lambda: self.load.num_bytes)
+        if whole is None:
+            metrics.QUEUE_INPUTS.set_function(lambda: self.load.num_inputs)
+            metrics.QUEUE_TOKENS.set_function(lambda: self.load.num_tokens)
+            metrics.QUEUE_BYTES.set_function(lambda: self.load.num_bytes)
 
     @contextmanager
     def body(self, announced_bytes: int, tenant: Tenant = EVERYBODY) -> Iterator[Reservation]:

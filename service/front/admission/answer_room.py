@@ -69,6 +69,14 @@ class AnswerRoom:
         if mine and mine + num_bytes > self._tenant_max_bytes:
             raise _refusal("rate_limit_exceeded", "this tenant's answers hold", mine, num_bytes, self._tenant_max_bytes)
 
+    def settle(self, hold: "Hold | None", num_bytes: int, tenant: Tenant) -> "Hold | None":
+        """Count an answer that is there by its own bytes, in place of what was reserved for it; refuses nothing."""
+        if hold is None and num_bytes <= SMALL_BYTES:
+            return None
+        hold = Hold(self, tenant) if hold is None else hold
+        hold.keep(num_bytes)
+        return hold
+
     def count(self, num_bytes: int, tenant: Tenant) -> None:
         """Add bytes; a negative number gives them back."""
         self._num_bytes += num_bytes

@@ -9,6 +9,7 @@ several have shared memory (`shared_counts.py`). The names:
 | `bodies` | requests whose bodies are held | |
 | `answers`, `answers/TENANT` | bytes of large answers | |
 | `rate` | tokens finished since the start; thousandths of a token per second | when that was measured |
+| `MODEL/queue`, `MODEL/queue/TENANT`, `MODEL/rate` | the same of one of several models | |
 | `key/SHA256` | requests of an API key under way | the time that its requests have used up |
 """
 
@@ -74,6 +75,35 @@ class NoOtherFronts:
     def latest(self, name: str) -> Shown | None:
         """None."""
         return None
+
+
+class PartOfFronts:
+    """What the fronts show each other of one model, where they serve several: the same names behind the model's."""
+
+    def __init__(self, whole: OtherFronts, model: str) -> None:
+        self._whole = whole
+        self._prefix = f"{model}/"
+
+    @property
+    def num_fronts(self) -> int:
+        """Fronts of the service."""
+        return self._whole.num_fronts
+
+    def load(self, name: str) -> Load:
+        """See `OtherFronts.load`."""
+        return self._whole.load(self._prefix + name)
+
+    def show(self, name: str, first: int, second: int = 0, third: int = 0, until_ns: int = 0) -> None:
+        """See `OtherFronts.show`."""
+        self._whole.show(self._prefix + name, first, second, third, until_ns)
+
+    def sums(self, name: str) -> Shown | None:
+        """See `OtherFronts.sums`."""
+        return self._whole.sums(self._prefix + name)
+
+    def latest(self, name: str) -> Shown | None:
+        """See `OtherFronts.latest`."""
+        return self._whole.latest(self._prefix + name)
 
 
 ALONE = NoOtherFronts()

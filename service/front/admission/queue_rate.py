@@ -31,9 +31,16 @@ class QueueRate:
     Args:
         now: a monotonic clock, in seconds.
         others: the other fronts of the service.
+        whole: the rate of all models, which is told what this one's engine finishes; None where this is it.
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic, others: OtherFronts = ALONE) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        others: OtherFronts = ALONE,
+        whole: "QueueRate | None" = None,
+    ) -> None:
+        self._whole = whole
         self._now = now
         self._others = others
         self._num_finished = 0
@@ -54,6 +61,8 @@ class QueueRate:
 
     def finished(self, num_tokens: int) -> None:
         """Count tokens that the engine has finished for this front."""
+        if self._whole is not None:
+            self._whole.finished(num_tokens)
         self._num_finished += num_tokens
         if self._since_s is not None:
             self._measure(num_tokens + self._gained(), self._since_s)

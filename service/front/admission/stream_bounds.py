@@ -10,6 +10,7 @@ from schemas.limits import MAX_INPUTS
 from service.front.admission.admission import Reservation
 from service.front.admission.key_meter import KeyMeter
 from service.front.admission.load import Load, QueueLimits
+from service.front.admission.queues import Queues
 
 POLL_S = 0.02
 """Interval of checks of the service's queue, which has no notifications."""
@@ -20,11 +21,13 @@ class StreamWindow:
 
     Args:
         limits: of the stream itself; a line that exceeds one by itself passes alone.
-        place: the stream's reservation in the service's queue, in which streams leave space for single requests.
+        place: the stream's reservation in the service's queue.
+        queues: in which streams leave space for single requests; the service's alone if not given.
     """
 
-    def __init__(self, limits: QueueLimits, place: Reservation) -> None:
+    def __init__(self, limits: QueueLimits, place: Reservation, queues: Queues | None = None) -> None:
         self._limits = limits
+        self._queues = queues or Queues(place.admission)
         self._place = place
         self._under_way = Load()
         self._num_begun = 0
@@ -43,7 +46,7 @@ class StreamWindow:
         while not self._under_way.has_room(load, self._limits):
             self._has_left.clear()
             await self._has_left.wait()
-        while self.is_used() and not self._place.admission.has_bulk_room(self._place.tenant):
+        while self.is_used() and not self._queues.has_bulk_room(self._place.tenant):
             await asyncio.sleep(POLL_S)
         self._under_way.add(load)
         self._place.hold(load.num_bytes)

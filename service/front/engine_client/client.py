@@ -8,7 +8,7 @@ from itertools import count
 
 import msgspec
 
-from service import metrics
+from service.engine_series import EngineSeries
 from service.errors import ModelError
 from service.front.admission.queue_rate import QueueRate
 from service.front.engine_client.engine_host import RESTARTING
@@ -57,11 +57,17 @@ class EngineClient:
     """
 
     def __init__(
-        self, arena: PixelArena, loader: PixelLoader, rate: QueueRate, ids: Iterator[int] | None = None
+        self,
+        arena: PixelArena,
+        loader: PixelLoader,
+        rate: QueueRate,
+        series: EngineSeries,
+        ids: Iterator[int] | None = None,
     ) -> None:
         self._arena = arena
         self._loader = loader
         self._rate = rate
+        self._series = series
         self._pending: dict[int, Pending] = {}
         self._lent: set[int] = set()  # starts of the slots that the engine may still read
         self._unsent: list[Request] = []  # submitted in this turn of the loop
@@ -91,14 +97,16 @@ class EngineClient:
             self._take_back(starts)
             raise self.refusal.error()
         loop = asyncio.get_running_loop()
+        ids = [next(self._ids) for _ in prompts]
+        num_tokens = sum(len(prompt.token_ids) for prompt, _ in prompts)
         submitted = [
             Pending(
-                request=request_of(next(self._ids), prompt, loaded, output, caller),
+                request=request_of(id_, prompt, loaded, output, caller, bundle=ids[0], bundle_tokens=num_tokens),
                 future=loop.create_future(),
                 items={one.key: place.item for place, one in zip(prompt.placeholders, loaded, strict=True)},
                 place="sent" if self.is_open else "sent_again",  # the health probe is each engine's own
             )
-            for prompt, loaded in prompts
+            for id_, (prompt, loaded) in zip(ids, prompts, strict=True)
         ]
         self._pending.update((one.request.id, one) for one in submitted)
         if not self._unsent:
@@ -141,7 +149,7 @@ class EngineClient:
             pending.place = "sent_again"
         if again:
             logger.info("%d requests that the last engine had not come to are sent again", len(again))
-            metrics.REQUESTS_SENT_AGAIN.inc(len(again))
+            self._series.sent_again.inc(len(again))
             self._send_unsuspected([pending.request for pending in again])
 
     def close(self) -> None:
@@ -232,7 +240,7 @@ class EngineClient:
         if num_tokens:
             self._rate.finished(num_tokens)
         if step.report is not None:  # after the tasks that wait for vectors
-            asyncio.get_running_loop().call_soon(metrics.observe_step, step.report)
+            asyncio.get_running_loop().call_soon(self._series.observe_step, step.report)
 
     def _take_back(self, starts: Sequence[int]) -> None:
         self._lent.difference_update(starts)

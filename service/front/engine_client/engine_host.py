@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from schemas.errors import ErrorCode
-from service.decode.av_decoder import AudioDecoder, VideoDecoder
+from service.decode.start import Decoders
+from service.engine_series import EngineSeries
 from service.errors import ServiceError, UnavailableError
 from service.front.admission.queue_rate import QueueRate
 from service.front.job import EmbedResult
@@ -44,7 +45,7 @@ DRAINING = Refusal(
 class PromptEngine(Protocol):
     """Runs prompts.
 
-    `Serving._keep_engine` binds it: to `local_engine.LocalEngine` unless the app was made with another `open_host`
+    `ModelServing._keep_engine` binds it: to `local_engine.LocalEngine` unless the app was made with another `open_host`
     (`deploy/ray`), behind `shared_vectors.SharedVectors` where finished vectors are shared.
     """
 
@@ -121,20 +122,26 @@ class HostNeeds:
     """What a host is made of.
 
     Attributes:
-        settings: of the service.
+        settings: of the service, as they are for this model.
         model: whose files have been read.
-        cores: CPU threads that the service may use.
-        videos: opens and decodes video files, or None.
-        audio: opens and decodes audio files, or None.
+        index: its place among the models of the service.
+        cores: CPU threads that this process may use.
+        decoders: of images, video and audio files.
         rate: is told the tokens of each forward.
+        series: count what the model's engines do.
+        tower: names the features of images, 32 bytes: the model's fingerprint, or that of another with the same tower.
+        log_name: of the model, in the engine's log lines; None where there is no other.
     """
 
     settings: Settings
     model: ServedModel
+    index: int
     cores: int
-    videos: VideoDecoder | None
-    audio: AudioDecoder | None
+    decoders: Decoders
     rate: QueueRate
+    series: EngineSeries
+    tower: bytes
+    log_name: str | None = None
 
 
 OpenHost = Callable[[HostNeeds], EngineHost]

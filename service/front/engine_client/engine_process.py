@@ -43,8 +43,13 @@ class EngineProcess:
         self.announcements.close()
 
 
-async def start_engine(arena_descriptor: int, door_descriptor: int | None = None) -> EngineProcess:
-    """A new engine; `door_descriptor` is its end of the door by which several fronts come in.
+async def start_engine(name: str, arena_descriptor: int, door_descriptor: int | None = None) -> EngineProcess:
+    """A new engine.
+
+    Args:
+        name: of its model, which `ps` shows.
+        arena_descriptor: of the shared memory for pixels.
+        door_descriptor: its end of the door by which several fronts come in.
 
     Raises:
         OSError: there are no processes or descriptors left.
@@ -52,7 +57,7 @@ async def start_engine(arena_descriptor: int, door_descriptor: int | None = None
     announcements = Announcements()
     try:
         inherited = (announcements.theirs, arena_descriptor, *(() if door_descriptor is None else (door_descriptor,)))
-        process, ours = _start(inherited)
+        process, ours = _start(name, inherited)
     except OSError:
         announcements.close()
         raise
@@ -66,14 +71,14 @@ async def start_engine(arena_descriptor: int, door_descriptor: int | None = None
     return EngineProcess(process, channel, announcements)
 
 
-def _start(inherited: tuple[int, ...]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _start(name: str, inherited: tuple[int, ...]) -> tuple[subprocess.Popen[bytes], socket.socket]:
     ours, theirs = socket.socketpair()
     with theirs:
         descriptors = (theirs.fileno(), *inherited)
         try:
             process = subprocess.Popen(
                 # -P: the folder that the front was started in must not come before the installed packages.
-                [sys.executable, "-P", "-m", "service.engine.worker", *map(str, descriptors)],
+                [sys.executable, "-P", "-m", "service.engine.worker", name.replace("\0", ""), *map(str, descriptors)],
                 pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
                 process_group=0,  # Ctrl-C is the front's to handle

@@ -2,14 +2,31 @@
 
 from collections.abc import Sequence
 
+from service.fairness.party import CURRENT_PARTY
 from service.front.engine_client.pixel_loader import LoadedMedia
 from service.front.tenant import Caller
 from service.ipc.messages import Media, Output, Request
 from service.prompt.prompt import Prompt
 
 
-def request_of(id_: int, prompt: Prompt, loaded: Sequence[LoadedMedia], output: Output, caller: Caller) -> Request:
-    """The engine's request for a prompt; `id_` is never used again, `loaded` are its media in order."""
+def request_of(
+    id_: int,
+    prompt: Prompt,
+    loaded: Sequence[LoadedMedia],
+    output: Output,
+    caller: Caller,
+    *,
+    bundle: int = 0,
+    bundle_tokens: int = 0,
+) -> Request:
+    """The engine's request for a prompt.
+
+    Args:
+        id_: never used again.
+        loaded: its media, in order.
+        bundle: the first id of those that are sent together.
+        bundle_tokens: of all of these.
+    """
     media: tuple[Media, ...] = ()
     if loaded:
         media = tuple(
@@ -30,6 +47,9 @@ def request_of(id_: int, prompt: Prompt, loaded: Sequence[LoadedMedia], output: 
         media=media,
         output=output,
         tenant=caller.tenant.name,
+        party=CURRENT_PARTY.get().request,
+        bundle=bundle,
+        bundle_tokens=bundle_tokens,
         deadline_s=caller.deadline_s,
         is_fresh=caller.wants_fresh,
     )

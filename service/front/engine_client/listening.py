@@ -8,7 +8,7 @@ import logging
 
 import msgspec
 
-from service import metrics
+from service.engine_series import EngineSeries
 from service.front.engine_client.engine_user import EngineUser
 from service.front.engine_client.watchdog import Watchdog
 from service.ipc.announcements import Announcements
@@ -24,11 +24,14 @@ class Listening:
         is_out_of_step: what it announces cannot be read any more; it has to be replaced.
     """
 
-    def __init__(self, client: EngineUser, watchdog: Watchdog, announcements: Announcements) -> None:
+    def __init__(
+        self, client: EngineUser, watchdog: Watchdog, announcements: Announcements, series: EngineSeries
+    ) -> None:
         self.is_out_of_step = False
         self._client = client
         self._watchdog = watchdog
         self._announcements = announcements
+        self._series = series
 
     def take(self, message: EngineMessage) -> None:
         """Hand on a message; the client's tasks go before the watchdog."""
@@ -46,7 +49,7 @@ class Listening:
             return
         for step in steps:
             if isinstance(step, StepReport):
-                metrics.observe_step(step)
+                self._series.observe_step(step)
                 continue
             self._watchdog.started(step)
             self._client.announced(step)

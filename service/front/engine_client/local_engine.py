@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from functools import partial
 
-from service import metrics
-from service.decode.start import start_decoder
 from service.errors import MediaError, ModelError, ServiceError
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.engine_host import HostNeeds
@@ -40,23 +38,21 @@ class LocalEngine:
         """Make the threads that decode, and the arena where there is none; the engine is started by the keeper."""
         settings, self._needs = needs.settings, needs
         self._arena = arena = PixelArena(settings.pixel_arena_bytes) if arena is None else arena
-        decoder = start_decoder(settings, needs.cores, takes_images="image" in needs.model.profile.modalities)
-        rooms = [one.room for one in (decoder, needs.videos, needs.audio) if one is not None]
-        metrics.ARENA_BYTES.set_function(lambda: arena.num_bytes_taken)
-        metrics.DECODE_BYTES.set_function(lambda: sum(room.num_bytes_taken for room in rooms))
-        self._loader = PixelLoader(
-            arena, needs.model.fingerprint, decoder, needs.videos, needs.audio, num_threads=needs.cores
-        )
-        self._client = EngineClient(arena, self._loader, needs.rate, ids)
+        decoders = needs.decoders
+        images = decoders.images(is_needed="image" in needs.model.profile.modalities)
+        needs.series.arena_bytes.set_function(lambda: arena.num_bytes_taken)
+        self._loader = PixelLoader(arena, needs.tower, images, decoders.videos, decoders.audio, num_threads=needs.cores)
+        self._client = EngineClient(arena, self._loader, needs.rate, needs.series, ids)
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Supervisor:
         """What starts the engine and replaces it."""
         settings = self._needs.settings
         return Supervisor(
-            start=start_message(settings, self._needs.model, self._needs.cores),
-            spawn=partial(start_engine, self._arena.descriptor),
+            start=start_message(settings, self._needs.model, self._needs.cores, self._needs.log_name),
+            spawn=partial(start_engine, self._needs.model.name, self._arena.descriptor),
             client=self._client,
             known_answer=known_answer,
+            series=self._needs.series,
             patience=patience(settings),
         )
 
@@ -206,8 +202,13 @@ def patience(settings: Settings) -> SupervisorTimeouts:
     )
 
 
-def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
-    """What every engine is told first."""
+def start_message(settings: Settings, model: ServedModel, cores: int, log_name: str | None = None) -> Start:
+    """What every engine is told first.
+
+    Args:
+        cores: that it may use where the settings do not say.
+        log_name: of the model in log lines, where several are served.
+    """
     return Start(
         folder=str(model.checkpoint.folder),
         architecture=model.profile.architecture,
@@ -226,9 +227,10 @@ def start_message(settings: Settings, model: ServedModel, cores: int) -> Start:
         max_batch_tokens=settings.max_batch_tokens,
         max_batch_requests=settings.max_batch_requests,
         max_encoder_tokens=settings.max_encoder_tokens,
-        num_threads=cores,
+        num_threads=settings.threads or cores,
         pooling=model.profile.pooling,
         int8_ranges=dict(model.int8_ranges),
         log_format=settings.log_format,
         log_level=settings.log_level,
+        model=log_name,
     )

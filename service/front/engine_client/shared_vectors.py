@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from service import metrics
+from service.engine_series import EngineSeries
 from service.errors import ServiceError
 from service.front.engine_client.engine_host import EngineHost, HostNeeds, Keeper
 from service.front.engine_client.vector_store import VectorStore
@@ -28,11 +28,12 @@ encode = msgspec.msgpack.Encoder().encode
 class SharedVectors:
     """An `EngineHost` that asks a store first."""
 
-    def __init__(self, inner: EngineHost, store: VectorStore, model_part: bytes) -> None:
+    def __init__(self, inner: EngineHost, store: VectorStore, model_part: bytes, series: EngineSeries) -> None:
         """Put `store` before `inner`; `model_part` of each name is the model's."""
         self._inner = inner
         self._store = store
         self._model_part = model_part
+        self._series = series
         self._keeper: Keeper | None = None
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Keeper:
@@ -57,8 +58,8 @@ class SharedVectors:
             if isinstance(prompt, Prompt)
         }
         known = await self._store.find(names)
-        metrics.SHARED_VECTOR_HITS.inc(len(known))
-        metrics.SHARED_VECTOR_MISSES.inc(len(names) - len(known))
+        self._series.shared_vector_hits.inc(len(known))
+        self._series.shared_vector_misses.inc(len(names) - len(known))
         rest = {index: one for index, one in prepared.items() if index not in known}
         fresh = await self._inner.run(rest, output, caller, per_item=per_item) if rest else EmbedResult([], 0.0)
         results: dict[int, InputResult] = dict(zip(rest, fresh.inputs, strict=True))
@@ -73,7 +74,7 @@ class SharedVectors:
         """SHA-256 over what decides the answer's bytes: model, device, tenant, prompt, images, format."""
         numbers = (ready.model_digest, ready.device.partition(":")[0])
         media = [(place.item.digest, place.offset, place.length, place.grid_thw) for place in prompt.placeholders]
-        asked = (output.dimensions, output.output_dtypes, output.normalize)
+        asked = (output.dimensions, output.output_dtypes, output.normalize, output.is_sparse, output.token_dtypes)
         parts = (self._model_part, numbers, caller.tenant.salt, prompt.token_ids, media, asked)
         return hashlib.sha256(encode(parts)).digest()
 
@@ -90,6 +91,6 @@ def with_shared_vectors(host: EngineHost, needs: HostNeeds) -> EngineHost:
     if settings.valkey_url is None or not wanted or model.is_multi_vector:
         return host
     ranges = sorted((length, encode(one)) for length, one in model.int8_ranges.items())
-    store = VectorStore(settings.valkey_url)
+    store = VectorStore(settings.valkey_url, needs.series)
     store.greet()
-    return SharedVectors(host, store, encode(ranges))
+    return SharedVectors(host, store, encode(ranges), needs.series)

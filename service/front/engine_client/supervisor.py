@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from service import metrics
+from service.engine_series import EngineSeries
 from service.errors import ModelError, ServiceError
 from service.front.engine_client.engine_host import DRAINING, RESTARTING, EngineState, Refusal
 from service.front.engine_client.engine_process import EngineProcess
@@ -46,6 +46,7 @@ class Supervisor:
         spawn: starts a process that waits for `start`.
         client: attached when an engine is ready, detached when it has gone.
         known_answer: the health probe, through the whole path; raises when the answer is not the first engine's.
+        series: count its restarts and what it reports.
         patience: its limits.
         state: as `/readyz` has it.
         detail: one sentence on the state, or None.
@@ -57,6 +58,7 @@ class Supervisor:
     spawn: Callable[[], Awaitable[EngineProcess]]
     client: EngineUser
     known_answer: Callable[[], Awaitable[None]]
+    series: EngineSeries
     patience: SupervisorTimeouts = field(default_factory=SupervisorTimeouts)
     state: EngineState = "loading"
     detail: str | None = "the model is loading"
@@ -86,7 +88,7 @@ class Supervisor:
                 self._kill()
             if self._is_over:
                 return
-            metrics.ENGINE_RESTARTS.inc()
+            self.series.engine_restarts.inc()
             lived_s = 0.0 if self._ready_s is None else time.monotonic() - self._ready_s
             if breaker.died(time.monotonic(), lived_s):
                 await self._leave_alone()
@@ -112,7 +114,7 @@ class Supervisor:
         wait_s = self.patience.breaker_wait_s
         self.state, self.detail = "crash_loop", f"the engine ended too often; one is tried every {wait_s:g} s"
         logger.error("the engine ended too often; trying another in %g s", wait_s)
-        metrics.BREAKER_OPEN.set(1)
+        self.series.breaker_open.set(1)
         self.client.refusal = Refusal(
             "engine_restarting", "the engine ended too often and is left alone for a while", math.ceil(wait_s)
         )
@@ -142,13 +144,13 @@ class Supervisor:
             return await asyncio.wait_for(channel.receive(), self.patience.load_s)
         except TimeoutError:
             logger.error("the engine was not loaded within %g s; it is ended", self.patience.load_s)
-            metrics.ENGINE_STUCK.inc()
+            self.series.engine_stuck.inc()
             return None
 
     def _not_ready(self, detail: str) -> None:
         if self.state in ("ready", "loading"):
             self.state, self.detail = "restarting", detail
-        metrics.ENGINE_READY.set(0)
+        self.series.engine_ready.set(0)
 
     def _note_broken(self, broken: Broken) -> None:
         """A first engine that cannot load never will; a later one may find what it needs the next time."""
@@ -166,7 +168,7 @@ class Supervisor:
     async def _serve(self, engine: EngineProcess) -> None:
         watchdog = Watchdog(self.patience.stuck_s, times=self._times)
         self.client.attach(engine.channel)
-        self._listening = listening = Listening(self.client, watchdog, engine.announcements)
+        self._listening = listening = Listening(self.client, watchdog, engine.announcements, self.series)
         minders = [asyncio.create_task(self._watch(watchdog, listening)), asyncio.create_task(self._ask_forever())]
         try:
             await engine.channel.each(listening.take)
@@ -189,7 +191,7 @@ class Supervisor:
             now_s = time.monotonic()
             if watchdog.tick(now_s - last_s):
                 logger.error("the engine is stuck: silent for more than %.1f s; it is ended", watchdog.limit_s)
-                metrics.ENGINE_STUCK.inc()
+                self.series.engine_stuck.inc()
                 self._discard("the engine was stuck and is restarting")
                 return
             last_s = now_s
@@ -206,7 +208,7 @@ class Supervisor:
         try:
             await self.known_answer()
         except ModelError as error:
-            metrics.WRONG_ANSWERS.inc()
+            self.series.wrong_answers.inc()
             logger.error("this engine is not used: %s", error)
         except (ServiceError, TimeoutError) as error:
             if self.state == "ready":
@@ -231,8 +233,8 @@ class Supervisor:
         self.client.open()
         self._ready_s = time.monotonic()
         self.state, self.detail = "ready", None
-        metrics.ENGINE_READY.set(1)
-        metrics.BREAKER_OPEN.set(0)
+        self.series.engine_ready.set(1)
+        self.series.breaker_open.set(0)
         assert self.ready is not None  # the engine said Ready before it was served
         what = f"{self.ready.num_parameters / 1e6:.1f} M parameters, {self.ready.dtype} on {self.ready.device}"
         logger.info("ready: %s, loaded in %.1f s, started in %.1f s", what, self.ready.load_s, self._start_s)

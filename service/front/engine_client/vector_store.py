@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from service import metrics
+from service.engine_series import SHARED_VECTORS, EngineSeries
 from service.ipc.messages import Row
 
 logger = logging.getLogger("cenote.front")
@@ -42,8 +42,8 @@ _DECODER = msgspec.msgpack.Decoder(dict[str, bytes])
 class VectorStore:
     """Vectors by name. Raises nothing: a failed read is a miss, a failed write is dropped."""
 
-    def __init__(self, url: str) -> None:
-        """Keep vectors on the server at `url`. Opens no connection."""
+    def __init__(self, url: str, series: EngineSeries) -> None:
+        """Keep vectors on the server at `url`, whose health is counted in `series`. Opens no connection."""
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
@@ -58,9 +58,9 @@ class VectorStore:
         )
         self._errors = (RedisError, OSError, TimeoutError)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._up = metrics.TIER_UP.labels(metrics.SHARED_VECTORS)
-        self._last_success = metrics.TIER_LAST_SUCCESS.labels(metrics.SHARED_VECTORS)
-        self._corrupt = metrics.TIER_CORRUPT.labels(metrics.SHARED_VECTORS)
+        self._up = series.tier_up(SHARED_VECTORS)
+        self._last_success = series.tier_last_success(SHARED_VECTORS)
+        self._corrupt = series.tier_corrupt(SHARED_VECTORS)
         self._num_failures = 0
         self._rests_until_s = 0.0
 

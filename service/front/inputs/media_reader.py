@@ -12,7 +12,7 @@ from schemas.errors import MissingMedia
 from service.errors import CacheMissError, ConflictError, InputError, MediaError
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.placed_media import ImagePart, PlacedMedia
-from service.front.inputs.uuids import UuidStore
+from service.front.inputs.uuids import Uuids
 from service.front.tenant import Tenant
 from service.media.audio.audio_file import AudioRule, OpenAudio
 from service.media.error_location import ErrorLocation
@@ -48,7 +48,7 @@ class MediaRules:
     image_rule: ImageRule | None
     features: FeatureRule
     limits: DecodeLimits
-    uuids: UuidStore
+    uuids: Uuids
     read_options: ImageReadOptions = AS_REFERENCE
     local_files: LocalFiles | None = None
     modalities: Sequence[Modality] = ("text", "image")

@@ -34,6 +34,7 @@ from service.front.job import Job, JobInput, PromptOptions
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
 from service.ipc.messages import FeaturesSpec, OutputSpec
+from service.ipc.sparse_row import expected_bytes, token_bytes
 from service.media.item import ITEM_BYTES
 from service.prompt.conversation import Conversation
 from service.prompt.prompt import Placeholder, Prompt
@@ -91,7 +92,7 @@ class InputReader:
         self.model.check_instruction(instruction)
         limit = request.max_tokens or self.model.profile.max_tokens
         side = CUT_SIDES[request.truncate or "END"]
-        inputs = embed_inputs(request, PromptOptions(instruction))
+        inputs, several = embed_inputs(request, PromptOptions(instruction)), self.model.is_multi_vector
         return Job(
             inputs=inputs,
             truncation=Truncation(limit, side, limit_name="max_tokens", how_to_cut="`truncate: END`"),
@@ -99,8 +100,8 @@ class InputReader:
             tenant=tenant,
             background=request.image_background,
             per_item=request.on_error == "per_item",
-            answer_bytes=0 if self.model.is_multi_vector else len(inputs) * output.vector_bytes,
-            token_bytes=output.vector_bytes if self.model.is_multi_vector else 0,
+            answer_bytes=0 if several else len(inputs) * (output.vector_bytes + expected_bytes(output)),
+            token_bytes=output.vector_bytes if several else token_bytes(output),
             max_answer_bytes=self.max_answer_bytes,
         )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from service import metrics
 from service.media.item import MediaItem
 
 
@@ -22,6 +23,22 @@ class UuidSharing(Protocol):
 
     async def known(self) -> None:
         """Wait until all others know of what was bound so far, but not for long."""
+        ...
+
+
+class Uuids(Protocol):
+    """The names of images that one model knows."""
+
+    def find(self, tenant: bytes, uuid: str) -> "Bound | None":
+        """Return what a tenant's name stands for; None when it is unknown."""
+        ...
+
+    def bind(self, tenant: bytes, uuid: str, item: MediaItem, *equal_identities: bytes) -> None:
+        """Let a name stand for an image; see `UuidStore.bind`."""
+        ...
+
+    async def known_everywhere(self) -> None:
+        """Wait until every front knows the names that were bound here."""
         ...
 
 
@@ -95,8 +112,29 @@ class UuidStore:
             if item.num_stored_bytes > self.max_bytes:
                 return False
             self._bound[tenant, uuid] = Bound(item, identities)
-            self.num_bytes += item.num_stored_bytes
+            before, self.num_bytes = self.num_bytes, self.num_bytes + item.num_stored_bytes
             while self.num_bytes > self.max_bytes:
                 _, forgotten = self._bound.popitem(last=False)
                 self.num_bytes -= forgotten.item.num_stored_bytes
+            metrics.UUID_STORE_BYTES.inc(self.num_bytes - before)  # of all stores of the process
             return True
+
+
+class ModelUuids:
+    """The names of one model in a store of several: each reads an image in its own way, so its name is of one model."""
+
+    def __init__(self, store: UuidStore, model: str) -> None:
+        self._store = store
+        self._model = b"\0" + model.encode()
+
+    def find(self, tenant: bytes, uuid: str) -> Bound | None:
+        """Return what a tenant's name stands for; None when it is unknown."""
+        return self._store.find(tenant + self._model, uuid)
+
+    def bind(self, tenant: bytes, uuid: str, item: MediaItem, *equal_identities: bytes) -> None:
+        """Let a name stand for an image; see `UuidStore.bind`."""
+        self._store.bind(tenant + self._model, uuid, item, *equal_identities)
+
+    async def known_everywhere(self) -> None:
+        """Wait until every front knows the names that were bound here."""
+        await self._store.known_everywhere()

@@ -17,7 +17,7 @@ from service.front.scoring.logit import activated, logit
 from service.front.scoring.max_sim import max_sim, token_vectors
 from service.front.scoring.score_job import score_job
 from service.front.served_model import ServedModel
-from service.front.serving.serving import Online
+from service.front.serving.model_serving import Online
 from service.front.tenant import Caller
 from service.ipc.messages import Row
 from service.prompt.profile.profile import Scoring

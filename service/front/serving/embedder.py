@@ -10,8 +10,8 @@ from typing import TypeVar
 from schemas.errors import ErrorCode
 from service.errors import DeadlineError, ServiceError, UnavailableError
 from service.fairness.threads import FairThreads, Steps, all_at_once
-from service.front.admission.admission import Admission, Reservation
 from service.front.admission.answer_room import AnswerRoom
+from service.front.admission.queues import Place, Queues
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.reader import InputReader
@@ -48,7 +48,7 @@ class Embedder:
         self,
         reader: InputReader,
         engine: PromptEngine,
-        admission: Admission,
+        queues: Queues,
         answers: AnswerRoom,
         *,
         num_threads: int,
@@ -56,7 +56,7 @@ class Embedder:
     ) -> None:
         self._reader = reader
         self._engine = engine
-        self._admission = admission
+        self.queues = queues
         self._answers = answers
         self._timeout_s = timeout_s
         self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
@@ -86,9 +86,14 @@ class Embedder:
                     job.check_answer(num_tokens)
                 place.add_tokens(num_tokens, num_bytes)
                 if num_bytes:
-                    hold = self._answers.hold(num_bytes, caller.tenant)
+                    if hold is not None:
+                        hold.close()
+                    hold = self._answers.hold(job.answer_bytes + num_bytes, caller.tenant)
                 prepare_ms = (time.perf_counter() - began_s) * 1e3
                 result = await self._engine.run(dict(enumerate(prompts)), job.output, caller, per_item=job.per_item)
+                if job.is_sparse:
+                    num_bytes = job.check_rows(one.vector.rows for one in result.embedded)
+                    hold = self._answers.settle(hold, num_bytes, caller.tenant)
         except ServiceError as error:
             job.name_input(error)
             raise
@@ -154,7 +159,7 @@ class Embedder:
         return await self._texts.run_steps(steps, num_chars)
 
     @asynccontextmanager
-    async def _place(self, num_inputs: int, caller: Caller) -> AsyncIterator[Reservation]:
+    async def _place(self, num_inputs: int, caller: Caller) -> AsyncIterator[Place]:
         """A place in the queue until the deadline; the service's own limit holds for everybody.
 
         Raises:
@@ -162,15 +167,13 @@ class Embedder:
         """
         try:
             async with asyncio.timeout(min(self._timeout_s, caller.deadline_s - time.monotonic())):
-                with self._admission.place(num_inputs, caller.tenant) as place:
+                with self.queues.place(num_inputs, caller.tenant) as place:
                     yield place
         except TimeoutError:
             message = f"no answer within {min(self._timeout_s, caller.patience_s):g} s"
             raise DeadlineError(message, is_callers=caller.patience_s < self._timeout_s) from None
 
-    async def _prepare(
-        self, job: Job, place: Reservation
-    ) -> tuple[Sequence[Prompt | ServiceError], MediaReader | None]:
+    async def _prepare(self, job: Job, place: Place) -> tuple[Sequence[Prompt | ServiceError], MediaReader | None]:
         """A job's prompts, and what has read its media; None where it has none."""
         parts = job.parts
         if not any(one.media for one in parts):
@@ -184,7 +187,7 @@ class Embedder:
         if fetches:
             with stage("fetch"):
                 for fetch in fetches:
-                    await fetch.run(place)
+                    await fetch.run(place.service)
         with stage("prepare"):
             size = sys.maxsize if fetches else num_chars([one.source for one in parts])
             return await self._headers.run_steps(self._reader.prompts(job, media), size), media

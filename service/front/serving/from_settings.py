@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from service import metrics
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.front.inputs.fetching import Fetching
 from service.front.inputs.media_reader import MediaRules
 from service.front.inputs.opening import AudioOpener, VideoOpener
 from service.front.inputs.reader import InputReader
-from service.front.inputs.uuids import UuidStore
+from service.front.inputs.uuids import Uuids, UuidStore
 from service.front.served_model import ServedModel
 from service.media.audio.audio_file import AudioLimits
 from service.media.features.features import FeatureRule
@@ -39,9 +38,9 @@ def reading_rule(settings: Settings, model: ServedModel) -> ImageReadOptions:
     return ImageReadOptions(images.background if images else None, upright)
 
 
-def feature_rule(settings: Settings, model: ServedModel) -> FeatureRule:
-    """What features in place of images must look like."""
-    origin, images = features_origin(model.fingerprint), model.profile.images
+def feature_rule(settings: Settings, model: ServedModel, tower: bytes | None = None) -> FeatureRule:
+    """What features in place of images must look like; `tower`, or else the model's fingerprint, names their origin."""
+    origin, images = features_origin(tower or model.fingerprint), model.profile.images
     is_accepted = settings.image_embeds == "accept"
     if images is None:
         return FeatureRule(hidden=model.profile.dimensions, width=0, origin=origin, is_accepted=False)
@@ -77,15 +76,19 @@ def audio_limits(settings: Settings) -> AudioLimits:
     return AudioLimits(max_encoded_bytes=settings.max_audio_bytes, max_duration_s=settings.max_audio_s)
 
 
-def media_rules(settings: Settings, model: ServedModel, local_files: LocalFiles | None = None) -> MediaRules:
+def media_rules(
+    settings: Settings,
+    model: ServedModel,
+    uuids: Uuids | None = None,
+    local_files: LocalFiles | None = None,
+    tower: bytes | None = None,
+) -> MediaRules:
     """Which media are accepted, and how they are read."""
-    uuids = UuidStore(settings.uuid_store_bytes)
-    metrics.UUID_STORE_BYTES.set_function(lambda: uuids.num_bytes)
     return MediaRules(
         image_rule=model.pixel_rule,
-        features=feature_rule(settings, model),
+        features=feature_rule(settings, model, tower),
         limits=decode_limits(settings),
-        uuids=uuids,
+        uuids=UuidStore(settings.uuid_store_bytes) if uuids is None else uuids,
         read_options=reading_rule(settings, model),
         local_files=local_files,
         modalities=model.profile.modalities,
@@ -97,6 +100,8 @@ def media_rules(settings: Settings, model: ServedModel, local_files: LocalFiles 
 def input_reader(
     settings: Settings,
     model: ServedModel,
+    uuids: Uuids,
+    tower: bytes,
     fetching: Fetching | None,
     local_files: LocalFiles | None,
     videos: VideoDecoder | None,
@@ -105,7 +110,7 @@ def input_reader(
     """What reads the inputs of every request for a model."""
     return InputReader(
         model=model,
-        rules=media_rules(settings, model, local_files),
+        rules=media_rules(settings, model, uuids, local_files, tower),
         fetching=fetching,
         videos=None if videos is None else VideoOpener(videos, video_limits(settings)),
         audio=AudioOpener(audio, audio_limits(settings)) if audio and model.profile.audios else None,

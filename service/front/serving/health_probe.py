@@ -15,7 +15,8 @@ from service.errors import ModelError
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.served_model import ServedModel
 from service.front.tenant import SERVICE
-from service.ipc.messages import OutputSpec
+from service.ipc.messages import OutputSpec, Row
+from service.ipc.sparse_row import SPARSE, unpack_sparse
 from service.media.audio.audio_file import AudioInfo, OpenAudio
 from service.media.audio.samples import Audio
 from service.media.image.header import DecodeLimits
@@ -27,7 +28,7 @@ from service.prompt.truncation import Truncation
 
 MIN_COSINE = 0.999
 MAX_DIFFERENCE = 0.02
-"""Of logits, relative to 1 and more: an engine in bfloat16 adds up in another order where another batch runs."""
+"""Of logits and weights, relative to 1 and more: an engine in bfloat16 adds up in another order in another batch."""
 SIDE_PIXELS = 64
 RATE_HZ = 16_000
 
@@ -53,16 +54,22 @@ class HealthProbe:
             ServiceError: there was no answer.
         """
         scores = self._model.profile.scoring is not None
-        output = OutputSpec(dimensions=self._model.profile.dimensions, normalize=not scores)
+        is_sparse, dimensions = self._model.is_sparse_only, self._model.profile.dimensions
+        output = OutputSpec(dimensions=dimensions, normalize=not (scores or is_sparse))
+        if is_sparse:
+            output = OutputSpec(dimensions=dimensions, output_dtypes=(), normalize=False, is_sparse=True)
         prompts = await asyncio.to_thread(self._prompts)
         self._engine.check_open(is_probe=True)
         async with asyncio.timeout(self._timeout_s):
             result = await self._engine.run(dict(enumerate(prompts)), output, SERVICE, per_item=False)
-        rows = [np.frombuffer(one.vector.rows["float32"], np.float32) for one in result.embedded]
-        answer = np.concatenate([row.reshape(-1, output.dimensions) for row in rows])
+        if is_sparse:
+            answer = np.stack([_weights(one.vector.rows[SPARSE], dimensions) for one in result.embedded])
+        else:
+            rows = [np.frombuffer(one.vector.rows["float32"], np.float32) for one in result.embedded]
+            answer = np.concatenate([row.reshape(-1, dimensions) for row in rows])
         if self._first is None:
             self._first = answer
-        if scores:
+        if scores or is_sparse:
             self._check_scores(answer, self._first)
         else:
             self._check_vectors(answer, self._first)
@@ -88,6 +95,13 @@ class HealthProbe:
             prompts.append(profile.turns_about(images=(Audio.of(_audio(), profile.audios.rule),)))
         unbounded = Truncation(profile.max_tokens)
         return [self._model.builder.build(Conversation(None, turns), unbounded) for turns in prompts]
+
+
+def _weights(row: Row, num_entries: int) -> np.ndarray:
+    weights = np.zeros(num_entries, np.float32)
+    indices, values = unpack_sparse(row)
+    weights[indices] = values
+    return weights
 
 
 def _image() -> bytes:

@@ -1,65 +1,38 @@
-"""What the routes answer from: the settings, the model once it is found, and the engine once it is up."""
+"""What the routes answer from: the settings, what all models share, and each model with its engine."""
 
 import asyncio
-import gc
-import logging
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from litestar import Litestar
+from msgspec import UNSET
 
 from schemas.endpoints.health import Health
-from service.checkpoint.errors import CheckpointError, UnsupportedModelError
-from service.checkpoint.hub import find_checkpoint
-from service.decode.start import start_audio_decoder, start_video_decoder
-from service.errors import UnavailableError
+from service.decode.start import Decoders
 from service.fairness.threads import FairThreads
 from service.front.admission.admission import Admission
 from service.front.admission.answer_room import AnswerRoom
 from service.front.admission.api_keys import Keyring
 from service.front.admission.load import QueueLimits
-from service.front.admission.other_fronts import ALONE
+from service.front.admission.other_fronts import ALONE, PartOfFronts
 from service.front.admission.shared_counts import SharedCounts
-from service.front.daemon_thread import in_daemon_thread
-from service.front.engine_client.engine_host import HostNeeds, Keeper, OpenHost
+from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
 from service.front.engine_client.shared_cache import check_shared_cache
-from service.front.engine_client.shared_vectors import with_shared_vectors
-from service.front.engine_client.supervisor import EngineBrokenError
 from service.front.inputs.fetching import Fetching
-from service.front.inputs.reader import InputReader
-from service.front.served_model import ServedModel, load_served_model
-from service.front.serving.embedder import Embedder
-from service.front.serving.fingerprint import model_fingerprint
-from service.front.serving.from_settings import input_reader
+from service.front.inputs.uuids import UuidStore
+from service.front.serving.choice import Need, choose
 from service.front.serving.front_link import FrontLink
-from service.front.serving.health_probe import HealthProbe
+from service.front.serving.model_serving import Commons, ModelServing, Online
 from service.front.serving.process_tuning import available_cores
+from service.front.serving.shared_towers import SharedTowers, remove_folder
 from service.front.turns import Turns
-from service.ipc.messages import Ready
 from service.media.local_file import LocalFiles
 from service.settings import Settings
 
-logger = logging.getLogger("cenote.serving")
-
-LOADING_RETRY_S = 5
-
-FAILED = "the model could not be loaded; the server's log says why"
-"""What clients are told: the reason may name folders and devices."""
-
 SMALL_BODY_BYTES = 1 << 20
 """Bodies that are decoded in a millisecond or two; they take turns with larger ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Online:
-    """Everything that a route needs once the model is there."""
-
-    model: ServedModel
-    engine: Ready
-    embedder: Embedder
-    reader: InputReader
-    fingerprint: str
 
 
 @dataclass(slots=True)
@@ -73,9 +46,7 @@ class Serving:
             them together.
         cores: that this process may use; None: as many as the settings say, or there are.
         link: to the other fronts; None where there are none.
-        keeper: keeps the engine; None until the model's files are here.
-        failure: why it can never be ready, or None.
-        ended: set when `failure` is.
+        ended: set when one of the models can never be ready.
         is_draining: a signal has come; requests are still taken, but better sent elsewhere.
         admission: the bounded queue.
         answers: what large answers may hold until they are taken.
@@ -87,6 +58,7 @@ class Serving:
         turns: in which long work is done on the loop.
         bodies: where large bodies are decoded. One thread: decoding holds Python's global lock, 1 to 2 ms for a
             megabyte. Two are never done sooner in two threads than in one, and the loop has its turn between them.
+        models: what is served, in the order of the settings.
     """
 
     settings: Settings
@@ -94,8 +66,6 @@ class Serving:
     shared: SharedCounts | None = None
     cores: int | None = None
     link: FrontLink | None = None
-    keeper: Keeper | None = None
-    failure: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_draining: bool = False
     admission: Admission = field(init=False)
@@ -107,7 +77,7 @@ class Serving:
     local_files: LocalFiles | None = field(init=False)
     turns: Turns = field(default_factory=Turns)
     bodies: FairThreads = field(default_factory=lambda: FairThreads(1, "body", small=SMALL_BODY_BYTES, num_spare=0))
-    _online: Online | None = None
+    models: tuple[ModelServing, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Queue and keys are there before the model: bodies are held and keys are checked while it loads, too.
@@ -116,8 +86,12 @@ class Serving:
             SettingsError: the file of keys is not one; a host, a port, a directory or a shared cache is none.
         """
         settings, others = self.settings, self.shared or ALONE
-        limits = QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
-        self.admission = Admission(limits, settings.max_tenant_share, others=others)
+        plans = settings.of_each_model
+        limits = [_limits(one) for one in plans]
+        whole = QueueLimits(
+            sum(one.max_inputs for one in limits), sum(one.max_tokens for one in limits), settings.max_queue_bytes
+        )
+        self.admission = Admission(whole, settings.max_tenant_share, others=others)
         self.answers = AnswerRoom(settings.max_answer_bytes, settings.max_tenant_share, others)
         self.ignores_unknown_fields = settings.unknown_fields == "ignore"
         self.accepts_token_arrays = settings.token_arrays == "accept"  # noqa: S105  # not that kind of token
@@ -125,106 +99,114 @@ class Serving:
         self.fetching = Fetching.of(settings, others.num_fronts)
         self.local_files = LocalFiles.of(settings.media_paths)
         check_shared_cache(settings)
+        cores = self.cores or settings.threads or available_cores()
+        uuids = UuidStore(settings.uuid_store_bytes)
+        if self.link is not None:
+            self.link.share_uuids(uuids)
+        commons = Commons(
+            open_host=self.open_host,
+            cores=cores,
+            admission=self.admission,
+            answers=self.answers,
+            fetching=self.fetching,
+            local_files=self.local_files,
+            decoders=Decoders(settings, cores),
+            uuids=uuids,
+            towers=SharedTowers(len(plans), os.getpid() if self.link is None else os.getppid()),
+        )
+        queues = [self._queue_of(one, index) for index, one in enumerate(plans)] if len(plans) > 1 else [None]
+        pairs = enumerate(zip(plans, queues, strict=True))
+        self.models = tuple(ModelServing(one, index, commons, queue) for index, (one, queue) in pairs)
 
-    def online(self) -> Online:
-        """The model and its engine.
+    def _queue_of(self, plan: Settings, index: int) -> Admission:
+        """The queue of one of several models."""
+        others = self.shared or ALONE
+        part = PartOfFronts(others, str(index)) if others.num_fronts > 1 else ALONE
+        return Admission(_limits(plan), plan.max_tenant_share, others=part, whole=self.admission)
+
+    def find(self, name: str | None, need: Need, route: str | None = None) -> Online:
+        """The model that a request means, and its engine.
+
+        Args:
+            name: that the request gives, or None.
+            need: what the route does with it.
+            route: that asks, for errors.
 
         Raises:
-            UnavailableError: the model is still loading, or never will be there.
+            NotFoundError: none is called so.
+            InputError: the one that is has nothing for this route, or a name is missing.
+            UnavailableError: it is still loading, or never will be there.
         """
-        if self._online is None:
-            reason = self.failure or "the model is loading"
-            raise UnavailableError("model_loading", reason, retry_after_s=LOADING_RETRY_S)
-        return self._online
+        known = [one.model for one in self.models if one.model is not None]
+        if len(known) < len(self.models) and not any(name in model.names for model in known):
+            next(one for one in self.models if one.model is None).online()  # raises
+        model = choose(known, name, need, route)
+        return next(one for one in self.models if one.model is model).online()
+
+    def all_online(self) -> list[Online]:
+        """Every model.
+
+        Raises:
+            UnavailableError: one of them is still loading, or never will be there.
+        """
+        return [one.online() for one in self.models]
+
+    def main(self) -> Online:
+        """The first model, for what is about the server as a whole.
+
+        Raises:
+            UnavailableError: it is still loading, or never will be there.
+        """
+        return self.models[0].online()
+
+    @property
+    def failure(self) -> str | None:
+        """Why the service can never be ready, or None."""
+        return next((one.failure for one in self.models if one.failure is not None), None)
 
     def health(self) -> Health:
-        """What `/readyz` answers."""
-        if self.failure is not None:
-            return Health(status="failed", detail=self.failure)
-        if self.is_draining:
-            return Health(status="draining", detail="the server is going; send requests to another")
-        if self.keeper is None:
-            return Health(status="loading", detail="the model's files are being found")
-        state = self.keeper.state
-        return Health(status="ok" if state == "ready" else state, detail=self.keeper.detail)
+        """What `/readyz` answers: with several models `ok` once each has been ready, for as long as any of them is.
+
+        A balancer that took the whole server out for one model would take the others' requests along; those for the one
+        are answered 503 by themselves.
+        """
+        states = [one.health() for one in self.models]
+        worst = next((one for one in states if one.status != "ok"), states[0])
+        models = states if len(states) > 1 else UNSET
+        if worst.status != "failed" and self.is_draining:
+            going = "the server is going; send requests to another"
+            return Health(status="draining", detail=going, models=models)
+        has_some = any(one.status == "ok" for one in states) and all(one.has_been_ready for one in self.models)
+        if worst.status == "ok" or (has_some and worst.status != "failed"):
+            detail = None if worst.status == "ok" else f"{worst.name}: {worst.detail}"
+            return Health(status="ok", detail=detail, models=models)
+        detail = worst.detail if len(states) == 1 else f"{worst.name}: {worst.detail}"
+        return Health(status=worst.status, detail=detail, models=models)
 
     def give_up(self) -> None:
-        """The drain's time is over: who still waits is told, and the engine ends."""
-        if self.keeper is not None:
-            self.keeper.end()
+        """The drain's time is over: who still waits is told, and the engines end."""
+        for one in self.models:
+            one.end()
 
     async def run(self) -> None:
-        """Find the model, start its engine and keep it; returns only when that can never work."""
-        settings = self.settings
+        """Keep every model; returns only when one of them can never work."""
+        running = [asyncio.create_task(one.run()) for one in self.models]
         try:
-            logger.info("looking for %s", settings.model)
-            model = await in_daemon_thread(lambda: _load_model(settings), "load")
-            await self._keep_engine(model)
-        except (CheckpointError, UnsupportedModelError, EngineBrokenError) as error:
-            self.failure = FAILED
-            logger.error("%s", error)
-        except Exception:
-            self.failure = FAILED
-            logger.exception("the service failed to start. This is a bug.")
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            if self.link is None and len(self.models) > 1:
+                remove_folder(os.getpid())
             self.ended.set()
 
-    async def _keep_engine(self, model: ServedModel) -> None:
-        settings, cores = self.settings, self.cores or self.settings.threads or available_cores()
-        videos = start_video_decoder(settings, cores)
-        audio = start_audio_decoder(settings, cores)
-        needs = HostNeeds(settings, model, cores, videos, audio, self.admission.rate)
-        host = with_shared_vectors(self.open_host(needs), needs)
-        reader = input_reader(settings, model, self.fetching, self.local_files, videos, audio)
-        if self.link is not None:
-            self.link.share_uuids(reader.rules.uuids)
-        timeout_s = settings.request_timeout_s
-        embedder = Embedder(reader, host, self.admission, self.answers, num_threads=cores, timeout_s=timeout_s)
-        probe = HealthProbe(model, host, timeout_s=timeout_s, takes_audio=audio is not None)
 
-        async def become_ready() -> None:
-            await probe.ask()
-            assert keeper.ready is not None  # the keeper asks after an engine has said Ready
-            if self._online is not None and self._online.engine is keeper.ready:
-                return
-            keep_out_of_collections()
-            fingerprint = model_fingerprint(settings, model, keeper.ready)
-            self._online = Online(model, keeper.ready, embedder, reader, fingerprint)
-
-        keeper = self.keeper = host.keeper(become_ready)
-        logger.info("loading %s", model.name, extra={"folder": str(model.checkpoint.folder), "threads": cores})
-        await keeper.run()
-
-
-MAX_NEW_OBJECTS = 20_000
-"""That a collection looks through: those of a request of 2,048 inputs. A millisecond; Python's own rule is 700."""
-
-
-def keep_out_of_collections() -> None:
-    """All that is there now stays: a collection of everything would hold the loop for 60 ms, amidst requests."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(MAX_NEW_OBJECTS, *gc.get_threshold()[1:])
+def _limits(settings: Settings) -> QueueLimits:
+    return QueueLimits(settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes)
 
 
 def serving_of(app: Litestar) -> Serving:
     """The service behind an app."""
     serving: Serving = app.state.serving
     return serving
-
-
-def _load_model(settings: Settings) -> ServedModel:
-    checkpoint = find_checkpoint(settings.model, settings.revision)
-    model = load_served_model(
-        checkpoint,
-        served_names=settings.served_name,
-        family=settings.family,
-        strict_reference=settings.strict_reference,
-        max_tokens=settings.max_tokens,
-    )
-    tail = model.profile.expected_tail
-    if tail is not None and tail not in model.tokenizer.tail_token_ids:
-        # Right for this tokenizer all the same, but released ones of the family are understood to append the token.
-        token = model.tokenizer.id_to_token(tail)
-        logger.warning("the tokenizer appends no %s: the token pooled is the prompt's last one", token)
-    return model

@@ -27,10 +27,9 @@ async def tokenize_text(request: AnyRequest) -> ASGIApp:
     """The tokens of a text alone."""
     async with read_call(request, CohereTokenizeRequest) as call:
         serving, text = call.serving, call.body.text
-        model = serving.online().model
-        model.check_name(call.body.model)
+        online = serving.find(call.body.model, "prompt")
         hold = serving.answers.hold(len(text.encode()) * (TOKEN_BYTES + STR_BYTES), call.caller.tenant)
-        return await answer_in_thread(serving, _tokens(text, model), len(text), hold)
+        return await answer_in_thread(serving, online, _tokens(text, online.model), len(text), hold)
 
 
 @post("/v1/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)

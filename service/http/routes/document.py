@@ -45,7 +45,7 @@ async def get_openapi_sdk() -> Response[bytes]:
 def get_docs(request: AnyRequest) -> Response[str]:
     """The reference, as a page whose calls go to this server and name its model."""
     try:
-        model = serving_of(request.app).online().model.name
+        model = serving_of(request.app).main().model.name
     except UnavailableError:  # it is still loading; the page is there all the same
         model = None
     headers = {

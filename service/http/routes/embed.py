@@ -1,11 +1,11 @@
 """`POST /v2/embed`, in Cohere's form: vectors in every number format of `embedding_types`.
 
-A `multi_` type is its twin with a vector for each token.
+A `multi_` type is its twin with a vector for each token; `sparse` is weights of vocabulary entries.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from litestar import post
 from litestar.types import ASGIApp
@@ -21,10 +21,11 @@ from service.http.body import Call, read_call
 from service.http.errors import report_error
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
+from service.http.responses.embedding_types import MULTI, embedding_types
+from service.http.responses.sparse_format import SparseObject
 from service.http.responses.vector_format import Base64String, DeferredValue, NumberList, NumberLists
 from service.ipc.messages import NumberFormat, OutputSpec, Row
-
-MULTI = "multi_"
+from service.ipc.sparse_row import MULTI_ROW, SPARSE
 
 
 @post("/v2/embed", status_code=200)
@@ -61,11 +62,9 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     Raises:
         ServiceError: an input is at fault, or the service cannot take it now.
     """
-    online, caller = call.serving.online(), call.caller
+    online, caller = call.serving.find(body.model, "vectors"), call.caller
     model = online.model
-    model.check_name(body.model)
-    model.check_embeds()
-    types = _types(body.embedding_types, model)
+    types = embedding_types(body.embedding_types, model)
     output = _output(body, types, model)
     named = model.instruction_of(body.input_type)  # which Cohere's clients always send: an instruction goes before it
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, output, caller.tenant)
@@ -94,23 +93,6 @@ def embed_response(done: EmbeddedRequest) -> EmbedResponse:
     )
 
 
-def _types(asked: Sequence[EmbeddingType] | None, model: ServedModel) -> list[EmbeddingType]:
-    """The types to answer in, each once; without any, floats.
-
-    Raises:
-        InputError: the model gives one vector for each input and several were asked for, or the other way round.
-    """
-    several = model.is_multi_vector
-    types: list[EmbeddingType] = list(asked or ["multi_float" if several else "float"])
-    for index, kind in enumerate(types):
-        if kind.startswith(MULTI) != several:
-            offered = ", ".join(one for one in get_args(EmbeddingType) if one.startswith(MULTI) == several)
-            param, gives = f"embedding_types[{index}]", "a vector for each token" if several else "one vector"
-            message = f"`{param}`: got {kind}; {model.name} gives {gives} of an input, as any of {offered}"
-            raise InputError("invalid_request", message, param=param)
-    return list(dict.fromkeys(types))
-
-
 def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) -> OutputSpec:
     dimensions = model.check_dimensions(body.output_dimension, "output_dimension")
     if dimensions % 8 and any(map(_is_packed, types)):
@@ -119,12 +101,25 @@ def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) 
             f"`output_dimension`: got {dimensions}; binary and ubinary pack 8 dimensions a byte: send a multiple of 8",
             param="output_dimension",
         )
-    distinct: dict[NumberFormat, None] = {_engine_kind(kind): None for kind in types}
-    return OutputSpec(dimensions=dimensions, output_dtypes=tuple(distinct), normalize=model.profile.normalize)
+    is_beside = "dense" in model.outputs
+    of_tokens: list[EmbeddingType] = [kind for kind in types if kind.startswith(MULTI) and is_beside]
+    own: list[EmbeddingType] = [kind for kind in types if kind != SPARSE and kind not in of_tokens]
+    return OutputSpec(
+        dimensions=dimensions,
+        output_dtypes=_formats(own),
+        token_dtypes=_formats(of_tokens),
+        normalize=model.profile.normalize,
+        is_sparse=SPARSE in types,
+    )
 
 
 def _is_packed(kind: EmbeddingType) -> bool:
     return kind.endswith("binary")  # eight components share a byte
+
+
+def _formats(kinds: Sequence[EmbeddingType]) -> tuple[NumberFormat, ...]:
+    distinct: dict[NumberFormat, None] = {_engine_kind(kind): None for kind in kinds}
+    return tuple(distinct)
 
 
 def _engine_kind(kind: EmbeddingType) -> NumberFormat:
@@ -135,10 +130,15 @@ def _engine_kind(kind: EmbeddingType) -> NumberFormat:
 
 def _row(one: InputResult, kind: EmbeddingType) -> Row:
     """A vector's bytes; none where the input failed, so that its list is empty and all lists stay parallel."""
-    return b"" if isinstance(one, ServiceError) else one.vector.rows[_engine_kind(kind)]
+    if isinstance(one, ServiceError):
+        return b""
+    rows, name = one.vector.rows, SPARSE if kind == SPARSE else _engine_kind(kind)
+    return rows[MULTI_ROW + name if kind.startswith(MULTI) and MULTI_ROW + name in rows else name]
 
 
 def _json(row: Row, kind: EmbeddingType, dimensions: int) -> DeferredValue:
+    if kind == SPARSE:
+        return SparseObject(row)
     if kind.endswith("base64"):
         return Base64String(row)
     if not kind.startswith(MULTI):

@@ -25,7 +25,7 @@ async def embed_v1(request: AnyRequest) -> ASGIApp:
         check_embed_v1_request(body)
         is_bare = body.embedding_types is None
         if is_bare:
-            call.serving.online().model.check_single_vector("a bare list")
+            call.serving.find(body.model, "vectors").model.check_single_vector("a bare list")
         as_v2 = EmbedRequest(
             model=body.model,
             input_type=body.input_type,

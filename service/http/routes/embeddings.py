@@ -27,8 +27,8 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
         serving, body = call.serving, call.body
         check_embedding_request(body, accepts_token_arrays=serving.accepts_token_arrays)
         is_raw = is_answered_raw(header_values(request, b"accept"), body)
-        online = serving.online()
-        name = online.model.check_name(body.model, "`/v1/embeddings`")
+        online = serving.find(body.model, "vector", "`/v1/embeddings`")
+        name = body.model or online.model.name
         vector_format = VectorFormat.of(body)
         output = output_spec(body, vector_format, online.model)
         job = online.reader.embedding_job(body, output, call.caller.tenant)

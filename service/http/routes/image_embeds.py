@@ -12,7 +12,7 @@ from schemas.content.parts import ImageEmbeds, ImageEmbedsPart
 from schemas.endpoints.image_embeds import FeaturesFormat, ImageEmbedsData, ImageEmbedsRequest, ImageEmbedsResponse
 from schemas.parsing.rules import check_image_embeds_request
 from service.errors import ServiceError
-from service.front.inputs.uuids import UuidStore
+from service.front.inputs.uuids import Uuids
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.http.body import read_call
 from service.http.errors import report_error
@@ -35,8 +35,8 @@ async def create_image_embeds(request: AnyRequest) -> ASGIApp:
     async with read_call(request, ImageEmbedsRequest) as call:
         serving, caller, body = call.serving, call.caller, call.body
         check_image_embeds_request(body)
-        online = serving.online()
-        name = online.model.check_name(body.model)
+        online = serving.find(body.model, "features")
+        name = body.model or online.model.name
         dtype = _dtype(body, online.engine.dtype)
         job = online.reader.features_job(
             [image.part for image in body.images],
@@ -71,7 +71,7 @@ class EntryWriter:
     dtype: TensorDtype
     id: str
     tenant: bytes
-    uuids: UuidStore
+    uuids: Uuids
     origin: str
 
     def response(self, name: str, result: EmbedResult) -> ImageEmbedsResponse:

@@ -1,11 +1,16 @@
 """`GET /v1/models` and `GET /v1/models/{id}`: what is served, with the resolved plan."""
 
+from collections.abc import Sequence
+
 import msgspec
 from litestar import MediaType, Response, get
 
-from schemas.endpoints.models import ModelCard, ModelList
+from schemas.endpoints.models import CohereEndpoint, ModelCard, ModelList
 from schemas.limits import MAX_IMAGES, MAX_INPUTS, MAX_PARTS_PER_INPUT
 from service.errors import NotFoundError
+from service.front.served_model import ServedModel
+from service.front.serving.choice import named, not_served
+from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, serving_of
 from service.http.request_context import AnyRequest
 
@@ -14,7 +19,7 @@ from service.http.request_context import AnyRequest
 async def list_models(request: AnyRequest) -> Response[bytes]:
     """Each name under which the model answers."""
     serving = serving_of(request.app)
-    cards = [model_card(serving, name) for name in serving.online().model.names]
+    cards = model_cards(serving)
     return Response(msgspec.json.encode(ModelList(data=cards, models=cards)), media_type=MediaType.JSON)
 
 
@@ -22,16 +27,38 @@ async def list_models(request: AnyRequest) -> Response[bytes]:
 async def get_model(request: AnyRequest, model_id: str) -> Response[bytes]:
     """One model; ids of hub models have a slash in them."""
     serving = serving_of(request.app)
-    model = serving.online().model
     name = model_id.removeprefix("/")
-    if name not in model.names:
-        raise NotFoundError("model_not_found", f"the path's model: {model.not_served(name)}")
-    return Response(msgspec.json.encode(model_card(serving, name)), media_type=MediaType.JSON)
+    card = next((one for one in model_cards(serving) if one.id == name), None)
+    if card is None:
+        models = [online.model for online in serving.all_online()]
+        raise NotFoundError("model_not_found", f"the path's model: {not_served(name, models)}")
+    return Response(msgspec.json.encode(card), media_type=MediaType.JSON)
 
 
-def model_card(serving: Serving, name: str) -> ModelCard:
-    """The plan that every request for `name` follows."""
-    online, settings = serving.online(), serving.settings
+def model_cards(serving: Serving) -> list[ModelCard]:
+    """One for each name that means a model.
+
+    Raises:
+        UnavailableError: a model is still loading.
+    """
+    every = serving.all_online()
+    models = [online.model for online in every]
+    cards: list[ModelCard] = []
+    for online in every:
+        names = [name for name in online.model.names if named(models, name) is online.model]
+        cards += [model_card(serving, online, name, names) for name in names]
+    return cards
+
+
+def _endpoints(model: ServedModel) -> list[CohereEndpoint]:
+    if model.profile.scoring is not None:
+        return ["rerank"]
+    return ["embed"] if model.is_sparse_only else ["embed", "rerank"]
+
+
+def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]) -> ModelCard:
+    """The plan that every request for `name`, which is one of `names`, follows."""
+    settings = serving.settings
     model, reader = online.model, online.reader
     profile, rule = model.profile, model.pixel_rule
     return ModelCard(
@@ -39,16 +66,17 @@ def model_card(serving: Serving, name: str) -> ModelCard:
         created=model.created_s,
         owned_by="cenote",
         name=name,
-        endpoints=["embed", "rerank"] if profile.scoring is None else ["rerank"],
+        endpoints=_endpoints(model),
         context_length=profile.max_tokens,
         root=model.name,
-        aliases=[other for other in model.names if other != name],
+        aliases=[other for other in names if other != name],
         revision=model.checkpoint.revision,
         scoring=model.score_kind,
+        outputs=list(model.outputs),
         pooling=profile.pooling,
         normalize=profile.normalize,
         dimensions=profile.dimensions,
-        max_vectors_per_input=profile.max_tokens if model.is_multi_vector else 1,
+        max_vectors_per_input=profile.max_tokens if "multi" in model.outputs else 1,
         min_dimensions=profile.matryoshka[0] if profile.matryoshka else profile.min_dimensions,
         matryoshka_dimensions=list(profile.matryoshka) if profile.matryoshka else None,
         calibrated_dimensions=sorted(model.int8_ranges),

@@ -59,8 +59,8 @@ async def score_call(call: Call[Any], asked: Comparison, model: str | None) -> S
     Raises:
         ServiceError: an input is at fault, or the service cannot take it now.
     """
-    online = call.serving.online()
-    name = online.model.check_name(model)
+    online = call.serving.find(model, "score")
+    name = model or online.model.name
     scores = await scores_of(online, asked, call.caller)
     observe(scores.result, call.context)
     return ScoredCall(call.context.id, name, asked.documents, scores, online.fingerprint)

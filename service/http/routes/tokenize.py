@@ -24,6 +24,7 @@ from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
 from service.front.admission.answer_room import Hold
 from service.front.served_model import ServedModel
+from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving
 from service.http.body import read_call
 from service.http.errors import report_error
@@ -51,8 +52,7 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
     async with read_call(request, TokenizeRequest) as call:
         serving, tenant, body = call.serving, call.caller.tenant, call.body
         check_tokenize_request(body)
-        online = serving.online()
-        online.model.check_name(body.model)
+        online = serving.find(body.model, "prompt")
         with_strs = body.return_token_strs or False
         output = OutputSpec(dimensions=online.model.profile.dimensions)  # unused: no vector is made
         job = online.reader.embedding_job(as_embedding_request(body), output, tenant)
@@ -69,7 +69,7 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
                 _rename(one, body)
         num_tokens = sum(len(prompt.token_ids) for prompt in prepared if isinstance(prompt, Prompt))
         steps = _tokens(prepared, online.model, call.context.id, with_strs=with_strs)
-        return await answer_in_thread(serving, steps, num_tokens, hold)
+        return await answer_in_thread(serving, online, steps, num_tokens, hold)
 
 
 @post("/detokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
@@ -119,8 +119,8 @@ async def answer_text(request: AnyRequest, type_: type[D], respond: Callable[[st
     """The text of a request's token ids, in the form that `respond` gives it, for this route and `/v1/detokenize`."""
     async with read_call(request, type_) as call:
         serving, token_ids = call.serving, call.body.tokens
-        model = serving.online().model
-        model.check_name(call.body.model)
+        online = serving.find(call.body.model, "prompt")
+        model = online.model
         _check_ids(token_ids, model.tokenizer.num_ids)
         hold = serving.answers.hold(len(token_ids) * STR_BYTES, call.caller.tenant)
 
@@ -128,7 +128,7 @@ async def answer_text(request: AnyRequest, type_: type[D], respond: Callable[[st
             yield
             return respond(model.tokenizer.decode(token_ids))
 
-        return await answer_in_thread(serving, decode(), len(token_ids), hold)
+        return await answer_in_thread(serving, online, decode(), len(token_ids), hold)
 
 
 def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
@@ -144,11 +144,12 @@ def _check_ids(token_ids: Sequence[int], num_ids: int) -> None:
 
 
 async def answer_in_thread(
-    serving: Serving, steps: Steps[msgspec.Struct], num_tokens: int, hold: Hold | None
+    serving: Serving, online: Online, steps: Steps[msgspec.Struct], num_tokens: int, hold: Hold | None
 ) -> ASGIApp:
     """The answer that `steps` make, in a thread: a full batch has a million tokens.
 
     Args:
+        online: the model whose threads prepare texts.
         num_tokens: in the answer.
         hold: room for it, or None.
     """
@@ -157,7 +158,7 @@ async def answer_in_thread(
         return msgspec.json.encode((yield from steps))
 
     with stage("write"):
-        body = await serving.online().embedder.work(encode(), num_tokens)
+        body = await online.embedder.work(encode(), num_tokens)
     if hold is not None:
         hold.keep(len(body))
     return reply(serving.turns, BodyParts([body]), [], MediaType.JSON, hold)

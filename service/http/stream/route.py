@@ -13,7 +13,8 @@ from service.errors import UnavailableError
 from service.front.admission.load import QueueLimits
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.inputs.reader import embedding_truncation
-from service.front.serving.serving import Online, Serving, serving_of
+from service.front.serving.model_serving import Online
+from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller
 from service.http.body import check_kind
 from service.http.request_context import AnyRequest, caller_of, context_of
@@ -53,8 +54,8 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
     base = base_request(options)
     if serving.is_draining:
         raise UnavailableError("server_draining", GOING, retry_after_s=DRAINING_RETRY_S)
-    online = serving.online()
-    name = online.model.check_name(options.model, "`/v1/embeddings/stream`")
+    online = serving.find(options.model, "vector", "`/v1/embeddings/stream`")
+    name = options.model or online.model.name
     online.model.check_instruction(options.instruction)
     online.model.instruction_of(options.input_type)
     embedding_truncation(base, online.model.profile.max_tokens)
@@ -89,7 +90,7 @@ class EmbeddingStream:
         context = context_of(scope)
         tally = Tally(context.id, VectorFormat.of(self.base), self.caller.tenant.name or EVERYONE)
         with self.serving.admission.stream(self.caller.tenant) as reservation, metrics.STREAMS.track_inprogress():
-            window = StreamWindow(self._limits(), reservation)
+            window = StreamWindow(self._limits(), reservation, self.online.embedder.queues)
             body = StreamBody(receive, self.serving, self.rate_limit, window)
             await body.open()
             made_by = (FINGERPRINT, self.online.fingerprint.encode())

@@ -20,7 +20,7 @@ from service.errors import ModelError, ServiceError, UnavailableError
 from service.front.admission.load import Load
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
 from service.front.job import InputResult
-from service.front.serving.serving import Online
+from service.front.serving.model_serving import Online
 from service.front.tenant import Caller
 from service.front.turns import Turns
 from service.http.errors import BUG

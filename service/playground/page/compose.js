@@ -1,5 +1,6 @@
 /** The form: items and instructions as rows that can be typed into, added to and taken away, by hand or by keyboard. */
 
+import { ApiError } from "./api.js";
 import { byId, element, thumbnail } from "./element.js";
 import { inputs, imageItem, textItem } from "./items.js";
 
@@ -19,6 +20,8 @@ export function drawForm() {
   items().replaceChildren(...inputs.items.map(itemRow));
   instructions().replaceChildren(...inputs.instructions.map(instructionRow));
   byId("texts-once", HTMLInputElement).checked = inputs.textsOnce;
+  byId("query", HTMLInputElement).value = inputs.query;
+  byId("query-instruction", HTMLInputElement).value = inputs.queryInstruction;
 }
 
 /**
@@ -125,13 +128,20 @@ async function addImages(files) {
 }
 
 /**
- * Offer what the model takes, and nothing else.
- * @param {ModelCard} plan
+ * Offer what the models take, and nothing else.
+ * @param {ModelCard | null} embedder
+ * @param {ModelCard | null} reranker one of both is there
  */
-export function offer(plan) {
+export function offer(embedder, reranker) {
+  const plan = embedder ?? reranker;
+  if (!plan) return;
   card = plan;
   byId("images-part", HTMLElement).hidden = !plan.modalities.includes("image");
-  byId("instructions-part", HTMLElement).hidden = !plan.takes_instructions;
+  byId("instructions-part", HTMLElement).hidden = !embedder?.takes_instructions;
+  byId("embed", HTMLButtonElement).hidden = !embedder;
+  byId("second-part", HTMLElement).hidden = byId("rank", HTMLButtonElement).hidden = !reranker;
+  byId("query-instruction", HTMLInputElement).hidden = !reranker?.takes_instructions;
+  byId("query-instruction", HTMLInputElement).placeholder = reranker?.default_instruction ?? "";
   byId("texts-once-line", HTMLElement).hidden = !plan.modalities.includes("image");
   const known = new Set(Object.values(plan.input_types).filter(Boolean));
   const options = [...known].map((text) => element("option", { value: text }));
@@ -139,8 +149,18 @@ export function offer(plan) {
   drawForm();
 }
 
-/** Listen to the form's own buttons, to drops and to pastes. */
-export function startForm() {
+/**
+ * Listen to the form's own buttons, to drops and to pastes.
+ * @param {() => void} onQuery called when Enter is pressed in the query or its instruction
+ */
+export function startForm(onQuery) {
+  for (const [id, name] of /** @type {const} */ ([["query", "query"], ["query-instruction", "queryInstruction"]])) {
+    const field = byId(id, HTMLInputElement);
+    field.addEventListener("input", () => {
+      inputs[name] = field.value;
+    });
+    field.addEventListener("keydown", (event) => onEnter(event, onQuery));
+  }
   const files = byId("files", HTMLInputElement);
   byId("add-images", HTMLButtonElement).addEventListener("click", () => files.click());
   files.addEventListener("change", async () => {
@@ -181,10 +201,27 @@ function startDrops() {
  * @param {number} id
  * @param {string} message
  */
-export function blame(id, message) {
+function blame(id, message) {
   const row = items().querySelector(`[data-item="${id}"]`);
   row?.classList.add("at-fault");
   row?.querySelector(".middle")?.append(element("span", { class: "fault" }, message));
+}
+
+/**
+ * Say at an item what the server said of it, where a request for these items is refused for one of them.
+ * @template T
+ * @param {Item[]} asked in the order of the request
+ * @param {() => Promise<T>} request
+ * @returns {Promise<T>}
+ * @throws {ApiError} the refusal itself, for the page to show
+ */
+export async function blameFor(asked, request) {
+  try {
+    return await request();
+  } catch (error) {
+    if (error instanceof ApiError && error.index !== null) blame(asked[error.index].id, error.message);
+    throw error;
+  }
 }
 
 /** Forget what was said at items. */

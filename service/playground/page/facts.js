@@ -11,7 +11,7 @@ const STAGES = /** @type {const} */ ([
 ]);
 
 /** @param {number} ms */
-const shown = (ms) => (Number.isNaN(ms) ? "–" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`);
+export const shown = (ms) => (Number.isNaN(ms) ? "–" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`);
 
 /**
  * @param {HTMLElement} place

@@ -9,6 +9,9 @@ export const inputs = {
   /** @type {string[]} */
   instructions: [""],
   textsOnce: true,
+  /** What the second stage asks for, and its instruction; empty for the models' own. */
+  query: "",
+  queryInstruction: "",
 };
 
 let lastId = 0;

@@ -1,13 +1,10 @@
-/** The request to copy, for one instruction, in one of three languages. */
+/** The request to copy, one of those that were sent, in one of three languages. */
 
 import { BASE, hasKey } from "./api.js";
 import { element } from "./element.js";
 import { curl, forTheScreen, python, typescript } from "./snippets.js";
 
-/**
- * @typedef {import("./types.js").Ask} Ask
- * @typedef {import("./types.js").Call} Call
- */
+/** @typedef {import("./types.js").Call} Call */
 
 const LANGUAGES = /** @type {const} */ ([
   ["curl", curl],
@@ -20,25 +17,26 @@ let language = 0;
 
 /**
  * @param {HTMLElement} place
- * @param {Ask[]} asks
- * @param {(ask: Ask) => Call} callOf the call that gives what is shown
+ * @param {string} label what tells the requests apart
+ * @param {{name: string, call: () => Call}[]} choices each with the call that gives what is shown
  * @param {(message: string) => void} say
+ * @param {string} prefix of ids, for there may be several of these on the page
  * @returns {() => void} writes the code again, after another size or format was chosen
  */
-export function drawRequest(place, asks, callOf, say) {
-  const which = element("select", { id: "which", onchange: () => write() });
-  which.append(...asks.map((ask, i) => element("option", { value: i }, ask.instruction ?? "The model’s own instruction")));
+export function drawRequest(place, label, choices, say, prefix = "") {
+  const which = element("select", { id: `${prefix}which`, onchange: () => write() });
+  which.append(...choices.map(({ name }, i) => element("option", { value: i }, name)));
   const tabs = LANGUAGES.map(([name], i) => tab(name, i));
-  const code = element("pre", { id: "code", role: "tabpanel", tabindex: 0, "aria-label": "Code" });
-  const copy = element("button", { type: "button", id: "copy", onclick: () => void copyCode() }, "Copy");
+  const code = element("pre", { id: `${prefix}code`, role: "tabpanel", tabindex: 0, "aria-label": "Code" });
+  const copy = element("button", { type: "button", id: `${prefix}copy`, onclick: () => void copyCode() }, "Copy");
   const list = element("div", { role: "tablist", "aria-label": "Language", onkeydown: (event) => turn(event) }, ...tabs);
-  const choice = element("p", { class: "line", hidden: asks.length < 2 }, element("label", { for: "which" }, "Instruction"), which);
+  const choice = element("p", { class: "line", hidden: choices.length < 2 }, element("label", { for: `${prefix}which` }, label), which);
   place.replaceChildren(choice, element("div", { class: "bar-line" }, list, copy), code);
   place.append(element("p", { class: "soft" }, note()));
 
   /** @param {string} name @param {number} i */
   function tab(name, i) {
-    return element("button", { type: "button", role: "tab", id: `tab-${i}`, "aria-controls": "code", onclick: () => choose(i) }, name);
+    return element("button", { type: "button", role: "tab", id: `${prefix}tab-${i}`, "aria-controls": `${prefix}code`, onclick: () => choose(i) }, name);
   }
 
   /** @param {number} i */
@@ -55,7 +53,7 @@ export function drawRequest(place, asks, callOf, say) {
   }
 
   function whole() {
-    return LANGUAGES[language][1](BASE, callOf(asks[Number(which.value)]), hasKey());
+    return LANGUAGES[language][1](BASE, choices[Number(which.value)].call(), hasKey());
   }
 
   function write() {
@@ -63,7 +61,7 @@ export function drawRequest(place, asks, callOf, say) {
       one.setAttribute("aria-selected", String(i === language));
       one.tabIndex = i === language ? 0 : -1;
     });
-    code.setAttribute("aria-labelledby", `tab-${language}`);
+    code.setAttribute("aria-labelledby", `${prefix}tab-${language}`);
     code.textContent = forTheScreen(whole());
   }
 

@@ -59,6 +59,18 @@ export function callOf(model, ask, size, format) {
   return { path: isFloat ? "v1/embeddings" : "v2/embed", body };
 }
 
+/**
+ * The request for the order of the items under a query.
+ * @param {string} model
+ * @param {{query: string, instruction: string}} asked an empty instruction is the model's own
+ * @param {Item[]} items
+ * @returns {Call}
+ */
+export function rankCall(model, { query, instruction }, items) {
+  const documents = items.map((item) => (item.image === null ? item.text : { content: parts(item) }));
+  return { path: "v1/rerank", body: { model, query, ...(instruction ? { instruction } : {}), documents } };
+}
+
 /** @param {Item} item */
 function parts(item) {
   const image = item.image === null ? [] : [{ type: "image_url", image_url: { url: item.image } }];

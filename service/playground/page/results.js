@@ -63,8 +63,11 @@ export async function showResults(card, answers, { say, fail }) {
   drawFacts(byId("facts", HTMLElement), answers);
   /** @type {[number, Format]} */
   let chosen = [card.dimensions, "float"];
-  const call = (/** @type {Ask} */ one) => callOf(card.id, one, chosen[0] === card.dimensions ? null : chosen[0], chosen[1]);
-  const writeRequest = drawRequest(byId("request", HTMLElement), asks, call, say);
+  const choices = asks.map((one) => ({
+    name: one.instruction ?? "The model’s own instruction",
+    call: () => callOf(card.id, one, chosen[0] === card.dimensions ? null : chosen[0], chosen[1]),
+  }));
+  const writeRequest = drawRequest(byId("request", HTMLElement), "Instruction", choices, say);
   /** @type {Map<string, Mark>} */
   const found = new Map();
 

@@ -4,6 +4,7 @@ import { inputs, imageItem, textItem } from "./items.js";
 
 const IMAGES = ["red-circle-blue-square", "three-green-stars", "yellow-ring-purple-cross-black-triangle"];
 const TEXTS = ["red and blue", "green", "star", "circle and square", "three objects", "two objects"];
+const QUERY = "green stars";
 const INSTRUCTIONS = [
   "Represent the colors of the image.",
   "Represent the shapes of the image.",
@@ -25,4 +26,5 @@ export async function loadSamples(takes) {
   inputs.items = [...images, ...TEXTS.map(textItem)];
   inputs.instructions = takes.instructions ? [...INSTRUCTIONS] : [""];
   inputs.textsOnce = true;
+  [inputs.query, inputs.queryInstruction] = [QUERY, ""];
 }

@@ -9,6 +9,19 @@
  * @typedef {import("./types.js").Call} Call
  */
 
+/** What of an answer the code shows: in Python after httpx, and in TypeScript. */
+const SHOWN = {
+  "v1/embeddings": ["", "answer.data"],
+  "v2/embed": [
+    `for kind, vectors in answer.json()["embeddings"].items():\n    print(kind, [len(vector) for vector in vectors])`,
+    "answer.embeddings",
+  ],
+  "v1/rerank": [
+    `for result in answer.json()["results"]:\n    print(result["index"], result["relevance_score"])`,
+    "answer.results",
+  ],
+};
+
 /** Names of the OpenAI SDK's own arguments; the rest of a body goes into `extra_body`. */
 const OPENAI_NAMES = ["model", "input", "dimensions"];
 
@@ -61,8 +74,7 @@ export function python(base, { path, body }, hasKey) {
   }
   const headers = hasKey ? `, headers={"authorization": f"Bearer {${key.replaceAll('"', "'")}}"}` : "";
   const call = `answer = httpx.post("${base}/${path}", json=body, timeout=300${headers})`;
-  const shown = `for kind, vectors in answer.json()["embeddings"].items():\n    print(kind, [len(vector) for vector in vectors])`;
-  return `${imports}import httpx\n\nbody = ${pythonLiteral(body)}\n${call}\nanswer.raise_for_status()\n${shown}`;
+  return `${imports}import httpx\n\nbody = ${pythonLiteral(body)}\n${call}\nanswer.raise_for_status()\n${SHOWN[path][0]}`;
 }
 
 /** @param {Body} body */
@@ -85,11 +97,10 @@ export function typescript(base, { path, body }, hasKey) {
   const key = hasKey ? ", authorization: `Bearer ${process.env.API_KEY}`" : "";
   const sent = JSON.stringify(body, null, 2).replaceAll("\n", "\n  ");
   const options = `{\n  method: "POST",\n  headers: { "content-type": "application/json"${key} },\n  body: JSON.stringify(${sent}),\n}`;
-  const vectors = path === "v1/embeddings" ? "answer.data" : "answer.embeddings";
   return (
     `const response = await fetch("${base}/${path}", ${options});\n` +
     `if (!response.ok) throw new Error(await response.text());\n` +
-    `const answer = await response.json();\nconsole.log(${vectors});`
+    `const answer = await response.json();\nconsole.log(${SHOWN[path][1]});`
   );
 }
 

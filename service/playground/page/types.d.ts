@@ -15,6 +15,21 @@ export interface ModelCard {
   mixes_modalities: boolean;
   dtype: string;
   device: string;
+  /** What its scores are: `cosine`, `max_sim`, or a reranker's `sigmoid` or `logit`. */
+  scoring: string | null;
+}
+
+/** A candidate's score; `index` is its place in the request. */
+export interface Result {
+  index: number;
+  relevance_score: number;
+}
+
+/** Candidates in one model's order, best first, and what is said above them. */
+export interface Ranked {
+  title: string;
+  told: string;
+  results: Result[];
 }
 
 /** One thing to embed: an image, a text, or an image with a text beside it. */
@@ -85,6 +100,6 @@ export type Body = Record<string, unknown>;
 
 /** A request as it goes over the wire. */
 export interface Call {
-  path: "v1/embeddings" | "v2/embed";
+  path: "v1/embeddings" | "v2/embed" | "v1/rerank";
   body: Body;
 }

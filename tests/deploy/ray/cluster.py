@@ -74,6 +74,23 @@ class Cluster:
         (deployment,) = (one for one in application["deployments"] if one["name"] == "embedder")
         deployment["autoscaling_config"] |= embedder.pop("autoscaling_config", {})
         deployment |= embedder
+        self._serve(config)
+
+    def deploy_models(self, tables: dict[str, dict[str, Any]]) -> None:
+        """Serve several models, with one replica of each."""
+        config = yaml.safe_load(CONFIG.read_text())
+        config["http_options"]["port"] = self.port
+        (application,) = config["applications"]
+        settings = application["args"]["settings"] | SETTINGS | {"models": tables}
+        del settings["model"]
+        application["args"]["settings"] = settings
+        ingress, embedder = application["deployments"]
+        del embedder["autoscaling_config"]
+        each = [embedder | {"name": f"embedder-{name}", "num_replicas": 1} for name in tables]
+        application["deployments"] = [ingress, *each]
+        self._serve(config)
+
+    def _serve(self, config: dict[str, Any]) -> None:
         path = self._folder / f"serve-{time.monotonic_ns()}.yaml"
         path.write_text(yaml.safe_dump(config))
         before = set(self.embedders())

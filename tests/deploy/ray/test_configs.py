@@ -7,7 +7,7 @@ import pytest
 import yaml
 from ray.serve.schema import ServeDeploySchema
 
-from cenote_ray.app import EMBEDDER, INGRESS
+from cenote_ray.app import EMBEDDER, INGRESS, build
 from service.setting_sources import load_settings
 from tests.deploy.ray.cluster import CONFIG
 
@@ -24,3 +24,15 @@ def test_a_shipped_config_is_a_serve_config(path: Path) -> None:
     (application,) = ServeDeploySchema.model_validate(serve_config(path)).applications
     assert {one.name for one in application.deployments} == {INGRESS, EMBEDDER}
     load_settings({name: str(value) for name, value in application.args["settings"].items()}, {})
+
+
+def test_each_of_several_models_has_a_deployment_of_its_own() -> None:
+    tables = {"search": {"model": "builtin"}, "small": {"model": "builtin", "max_tokens": 64}}
+    ingress = build({"settings": {"threads": 1, "models": tables}})._bound_deployment
+    bound = [one._bound_deployment for one in ingress.init_args[1:]]
+    assert [one.name for one in bound] == ["embedder-search", "embedder-small"]
+    plans = [load_settings(one.init_args[0], {}).of_each_model[one.init_args[1]] for one in bound]
+    assert [(one.served_name, one.max_tokens, one.threads) for one in plans] == [
+        (("search",), 0, 1),
+        (("small",), 64, 1),
+    ]

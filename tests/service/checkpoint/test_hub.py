@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.checkpoint.errors import CheckpointError
-from service.checkpoint.hub import CHECKPOINT, find_checkpoint, is_hub_id
+from service.checkpoint.hub import CHECKPOINT, canonical_name, find_checkpoint, is_hub_id
 
 ROOT = Path(__file__).parents[3]
 ORACLE = ROOT / "tests/models/golden/oracle/checkpoint"
@@ -24,6 +24,13 @@ def test_the_builtin_model_is_in_the_package() -> None:
 def test_a_folder_is_called_by_its_name() -> None:
     checkpoint = find_checkpoint(str(ORACLE), None)
     assert (checkpoint.name, checkpoint.folder) == ("checkpoint", ORACLE)
+
+
+def test_a_name_is_known_before_the_files_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ORACLE)
+    for model in ("builtin", str(ORACLE), "."):
+        assert canonical_name(model) == find_checkpoint(model, None).name
+    assert canonical_name("Qwen/Qwen3-VL-Embedding-2B") == "Qwen/Qwen3-VL-Embedding-2B"
 
 
 @pytest.mark.parametrize(

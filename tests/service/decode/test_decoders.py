@@ -199,6 +199,28 @@ def _files(pid: int) -> list[str]:
     return sorted(path.name for path in Path(f"/proc/{pid}/fd").iterdir())
 
 
+def test_the_gauge_shows_what_all_decoders_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each model of a service has decoders of its own."""
+    goes_on = threading.Event()
+    monkeypatch.setattr(image_decoder, "load_pixels", lambda _: goes_on.wait(30))
+
+    def num_bytes() -> float:
+        return metrics.REGISTRY.get_sample_value("cenote_decode_bytes") or 0.0
+
+    async def story() -> None:
+        before = num_bytes()
+        one, two = (ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=30) for _ in range(2))
+        small, large = item(800), item(1500)
+        decoding = [asyncio.create_task(one.pixels(small)), asyncio.create_task(two.pixels(large))]
+        await asyncio.sleep(0)
+        assert num_bytes() - before == small.header.num_decode_bytes + large.header.num_decode_bytes
+        goes_on.set()
+        await asyncio.gather(*decoding)
+        assert num_bytes() == before
+
+    asyncio.run(story())
+
+
 def test_a_thread_that_is_overdue_keeps_its_room_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
     monkeypatch.setattr(image_decoder, "load_pixels", lambda _: goes_on.wait(30))

@@ -20,7 +20,7 @@ from service.ipc.messages import (
 from service.media.item import TensorDtype
 from tests.builders import engine_request, media
 from tests.service.engine.loop_rig import LoopRig, image, request
-from tests.service.engine.troubled_runner import NO_MEMORY, NOT_FINITE, POISON, SHORT
+from tests.service.engine.troubled_runner import NO_MEMORY, NOT_FINITE, POISON, SHORT, SPOILING
 
 
 def test_poison_fails_alone_and_everyone_else_gets_his_own_answer(engine: LoopRig) -> None:
@@ -35,7 +35,7 @@ def test_poison_fails_alone_and_everyone_else_gets_his_own_answer(engine: LoopRi
         100 + tokens.index(POISON): "internal_error",
         100 + tokens.index(NOT_FINITE): "non_finite_embedding",
     }
-    assert engine.runner.num_batches <= 2 * 5 + 1  # halves of 32, not one by one
+    assert engine.runner.num_batches <= 2 * 5 + 1 + 1  # halves of 32, not one by one, and once more who has no vector
 
 
 def test_a_poisoned_image_fails_those_who_sent_it(engine: LoopRig) -> None:
@@ -153,6 +153,13 @@ def test_a_vector_of_another_length_is_an_error_and_no_vector(engine: LoopRig) -
     step = engine.run(request(1, SHORT))
     assert [(failure.id, failure.code) for failure in step.failures] == [(1, "internal_error")]
     assert not step.vectors
+
+
+def test_who_has_no_vector_beside_others_is_run_alone(engine: LoopRig) -> None:
+    step = engine.run(request(1, 5), request(2, SPOILING), request(3, 6))
+    assert [(failure.id, failure.code) for failure in step.failures] == [(2, "non_finite_embedding")]
+    assert [(vector.id, vector.rows["float32"][0]) for vector in step.vectors] == [(1, 5), (3, 6)]
+    assert [one.ids for one in engine.started] == [[1, 2, 3], [1], [2], [3]]
 
 
 def test_every_run_of_the_model_is_announced_with_those_in_it(engine: LoopRig) -> None:

@@ -1,5 +1,6 @@
 """A runner that fails on demand, for the tests of the engine's loop."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 
 from service.ipc.messages import NUM_BITS, Media, OutputSpec, PixelSlot, Request
 
-POISON, NOT_FINITE, SHORT = 666, 667, 668
+POISON, NOT_FINITE, SHORT, SPOILING = 666, 667, 668, 669
 UNFINISHED = OutputSpec(dimensions=24)
 NO_MEMORY = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.", "out of memory")
 
@@ -49,6 +50,8 @@ class TroubledRunner:
             raise self.no_memory
         if POISON in first:
             raise RuntimeError("poisoned batch")
+        if SPOILING in first:  # NaN, in rows that others of the batch share
+            return torch.full((len(first),), NOT_FINITE)
         return torch.tensor(first)
 
     def take_num_reused(self) -> int:
@@ -65,7 +68,7 @@ class TroubledRunner:
             raise RuntimeError("a kernel that does not know this length")
         return [self._row(int(first), request) for first, request in zip(raw, requests, strict=True)]
 
-    def to_keep(self, raw: torch.Tensor) -> list[bytes | None]:
+    def to_keep(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[bytes | None]:
         return [None if first == NOT_FINITE else int(first).to_bytes(2, "big") for first in raw]
 
     def kept(self, vectors: list[bytes]) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, get_args
 
 import httpx
@@ -89,9 +90,9 @@ def test_the_served_documents_are_the_committed_files(server: LiveServer, name: 
 
 @pytest.mark.parametrize(("route", "body"), EXAMPLES)
 def test_every_request_example_is_answered_as_documented(
-    builtin: LiveServer, route: Route, body: dict[str, Any]
+    serving: Callable[[str], LiveServer], route: Route, body: dict[str, Any]
 ) -> None:
-    answer = send(builtin, route, body)
+    answer = send(serving(route.path), route, body)
     assert answer.status_code == 200, answer.text
     assert '"type":"error"' not in answer.text
     check(route, answer)

@@ -8,15 +8,16 @@ from typing import Any, cast
 import msgspec
 
 from service.processes.door import open_door
-from service.processes.engine_sharing import EngineSharing
+from service.processes.engine_sharing import EngineLink, EngineSharing
 
 
 class Busy:
     """A front whose door is full at first."""
 
-    index, engine, is_loaded, is_ready = 1, 0, True, False
+    index = 1
 
     def __init__(self) -> None:
+        self.links = [EngineLink(), EngineLink(is_loaded=True)]
         self.packets: list[bytes] = []
         self.is_full = True
 
@@ -32,15 +33,16 @@ class Busy:
 
 def test_a_front_whose_door_was_full_is_connected_later_and_once() -> None:
     front = Busy()
-    sharing = EngineSharing(-1, lambda: [front])
+    sharing = EngineSharing(1, -1, lambda: [front])
     sharing._door, engine = open_door()
     sharing.attach(cast(Any, object()))
-    assert (front.packets, front.engine) == ([], 0)
+    assert (front.packets, front.links[1].engine) == ([], 0)
     assert _line_is_open(engine) is False  # the engine sees that nobody came
     front.is_full = False
     sharing.connect_all()
     sharing.connect_all()
-    assert (front.packets, front.engine) == ([b"engine 1"], 1)
+    assert (front.packets, front.links[1].engine) == ([b"engine 1 1"], 1)
+    assert front.links[0].engine == 0
 
 
 def _line_is_open(door: socket.socket) -> bool:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from service.engine.scheduling.fair_queue import FairQueue
+from service.engine.scheduling.fair_queue import Bundle, FairQueue
 
 
 def filled(quantum: int, **costs: list[int]) -> FairQueue[tuple[str, int]]:
@@ -54,3 +54,58 @@ def test_the_forgotten_leave_no_turn_behind() -> None:
     queue = filled(10, a=[10] * 3, b=[10])
     queue.keep(lambda thing: thing[0] == "b")
     assert (len(queue), queue.take()) == (1, ("b", 0))
+
+
+def of_parties(*bundles: tuple[int, int, int]) -> FairQueue[str]:
+    """A tenant's queue: bundles by party, number of things and cost of each, one behind the other."""
+    queue: FairQueue[str] = FairQueue(10)
+    for number, (party, num_things, cost) in enumerate(bundles):
+        add_bundle(queue, party, number, num_things, cost)
+    return queue
+
+
+def add_bundle(queue: FairQueue[str], party: int, number: int, num_things: int, cost: int) -> None:
+    for place in range(num_things):
+        queue.add("a", cost, f"{party}.{place}", Bundle(party, number, num_things * cost))
+
+
+def drained(queue: FairQueue[str]) -> list[str]:
+    return [queue.take() for _ in range(len(queue))]
+
+
+def test_a_small_request_passes_a_large_one_of_its_tenant() -> None:
+    queue = of_parties((1, 100, 10), (2, 2, 10))
+    assert drained(queue)[:3] == ["2.0", "2.1", "1.0"]
+
+
+def test_equal_requests_go_one_after_the_other() -> None:
+    queue = of_parties((1, 3, 10), (2, 3, 10))
+    assert drained(queue) == ["1.0", "1.1", "1.2", "2.0", "2.1", "2.2"]
+
+
+def test_a_large_request_comes_though_small_ones_never_end() -> None:
+    queue = of_parties((1, 10, 10))
+    order = []
+    for number in range(2, 200):  # as many as are served: were they served evenly, ever more would be under way
+        add_bundle(queue, number, number, 1, 10)
+        order.append(queue.take())
+    assert order.index("1.0") <= 120
+
+
+def test_small_requests_pass_however_many_large_ones_wait() -> None:
+    queue = of_parties(*((party, 50, 10) for party in range(1, 9)))
+    for _ in range(300):  # six of the large ones are done
+        queue.take()
+    add_bundle(queue, 100, 100, 2, 10)
+    assert [queue.take() for _ in range(2)] == ["100.0", "100.1"]
+
+
+def test_what_a_party_adds_comes_behind_what_it_has() -> None:
+    queue = of_parties((1, 1, 10), (1, 1, 10), (1, 1, 10), (2, 2, 10))
+    assert drained(queue) == ["1.0", "1.0", "2.0", "2.1", "1.0"]  # a stream's lines are no requests of their own
+
+
+def test_parties_that_are_forgotten_leave_the_others_their_order() -> None:
+    queue = of_parties((1, 4, 10), (2, 2, 10), (3, 1, 10))
+    queue.keep(lambda thing: not thing.startswith("3") and thing != "1.1")
+    assert drained(queue) == ["2.0", "2.1", "1.0", "1.2", "1.3"]

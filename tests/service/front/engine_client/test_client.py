@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from service.decode.image_decoder import ThreadDecoder
+from service.engine_series import EngineSeries
 from service.errors import ModelError, UnavailableError
 from service.front.admission.queue_rate import QueueRate
 from service.front.engine_client.client import MAX_UNSENT, EngineClient
@@ -59,7 +60,7 @@ class Stage:
         self.loader = PixelLoader(
             self.arena, b"model", ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=60), num_threads=1
         )
-        self.client = EngineClient(self.arena, self.loader, QueueRate())
+        self.client = EngineClient(self.arena, self.loader, QueueRate(), EngineSeries("tiny"))
 
     def check_open(self, *, is_probe: bool = False) -> None:
         LocalEngine.check_open(cast(LocalEngine, SimpleNamespace(_client=self.client)), is_probe=is_probe)

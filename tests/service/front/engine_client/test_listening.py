@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from service.engine_series import EngineSeries
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.listening import Listening
 from service.front.engine_client.watchdog import StepTimes, Watchdog
@@ -37,7 +38,9 @@ class Line:
         self.client, self.times, self.announcements = Client(), StepTimes(), Announcements()
         self.times.learn("forward", 100, 8.0)
         self.watchdog = Watchdog(FLOOR_S, times=self.times)
-        self.listening = Listening(cast(EngineClient, self.client), self.watchdog, self.announcements)
+        self.listening = Listening(
+            cast(EngineClient, self.client), self.watchdog, self.announcements, EngineSeries("tiny")
+        )
 
     def announce(self, number: int, began_s: float) -> None:
         step = StepStarted(number=number, kind="forward", num_tokens=100, ids=[], began_s=began_s)

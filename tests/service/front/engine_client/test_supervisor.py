@@ -7,6 +7,7 @@ from pathlib import Path
 
 from service import metrics
 from service.decode.image_decoder import ThreadDecoder
+from service.engine_series import EngineSeries
 from service.front.admission.queue_rate import QueueRate
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.engine_process import start_engine
@@ -56,11 +57,16 @@ async def _until_two_were_started(supervisor: Supervisor) -> tuple[int, int]:
 
 
 def test_an_engine_that_takes_too_long_to_load_is_ended_and_another_started() -> None:
-    arena = PixelArena(1 << 20)
+    arena, series = PixelArena(1 << 20), EngineSeries("tiny")
     loader = PixelLoader(arena, b"", ThreadDecoder(num_threads=1, max_bytes=1 << 20, deadline_s=5), num_threads=1)
-    client = EngineClient(arena, loader, QueueRate())
+    client = EngineClient(arena, loader, QueueRate(), series)
     supervisor = Supervisor(
-        START, partial(start_engine, arena.descriptor), client, _never, SupervisorTimeouts(load_s=LOAD_S)
+        START,
+        partial(start_engine, "tiny", arena.descriptor),
+        client,
+        _never,
+        series,
+        SupervisorTimeouts(load_s=LOAD_S),
     )
     num_stuck = _num_stuck()
     first, second = asyncio.run(_until_two_were_started(supervisor))
@@ -70,7 +76,7 @@ def test_an_engine_that_takes_too_long_to_load_is_ended_and_another_started() ->
 
 
 def _num_stuck() -> float:
-    return metrics.REGISTRY.get_sample_value("cenote_engine_stuck_total") or 0.0
+    return metrics.REGISTRY.get_sample_value("cenote_engine_stuck_total", {"model": "tiny"}) or 0.0
 
 
 def _runs(pid: int) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from service import metrics
+from service.engine_series import EngineSeries
 from service.front.engine_client import vector_store
 from service.front.engine_client.vector_store import VectorStore
 from tests.service.engine.shared_tiers.redis_server import RedisServer, free_port
@@ -19,7 +20,7 @@ NAME = b"n" * 32
 
 def health() -> tuple[float, float, float]:
     """Up, last success and damaged values, as /metrics shows them."""
-    labels = {"tier": "vectors"}
+    labels = {"model": "tiny", "tier": "vectors"}
     names = ("up", "last_success_timestamp_seconds", "corrupt_total")
     values = [metrics.REGISTRY.get_sample_value(f"cenote_encoder_cache_tier_{name}", labels) for name in names]
     return values[0] or 0.0, values[1] or 0.0, values[2] or 0.0
@@ -43,7 +44,7 @@ async def all_done(store: VectorStore) -> None:
 async def test_a_wrong_address_is_logged_at_start_without_the_password(caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("redis", reason="needs the extra `valkey`")
     port = free_port()
-    store = VectorStore(f"valkey://user:secret-word@127.0.0.1:{port}/0")
+    store = VectorStore(f"valkey://user:secret-word@127.0.0.1:{port}/0", EngineSeries("tiny"))
     with caplog.at_level(logging.WARNING, "cenote.front"):
         store.greet()
         await all_done(store)
@@ -60,7 +61,7 @@ async def test_a_server_that_answers_is_up_and_damaged_values_are_counted(
     server = RedisServer(tmp_path)
     try:
         before_s, (_, _, num_corrupt) = time.time(), health()
-        store = VectorStore(server.url)
+        store = VectorStore(server.url, EngineSeries("tiny"))
         store.greet()
         await all_done(store)
         assert health()[0] == 1

@@ -16,6 +16,7 @@ from service.front.inputs.reader import InputReader
 from service.front.scoring.comparison import Comparison, Side
 from service.front.scoring.score_job import score_job
 from service.front.served_model import ServedModel, load_served_model
+from service.front.serving.choice import choose
 from service.front.serving.from_settings import media_rules
 from service.front.tenant import SERVICE
 from service.ipc.messages import OutputSpec
@@ -116,5 +117,5 @@ def test_a_query_that_cannot_be_read_fails_its_pair_or_all(reader: PairReader) -
 
 def test_a_reranker_refuses_to_embed_and_says_what_it_does(reader: PairReader) -> None:
     with pytest.raises(ServiceError, match=r"is a reranker.*`/v1/rerank`"):
-        reader.model.check_name(None, "`/v1/embeddings`")
+        choose([reader.model], None, "vector")
     assert reader.model.score_kind == "sigmoid"

@@ -1,0 +1,191 @@
+"""Prometheus series about one engine, each with the label `model`; the fields of `EngineSeries` are named after them.
+
+Series whose label values are fixed exist as soon as the model has a name.
+"""
+
+from functools import partial
+from typing import get_args
+
+from service.ipc.messages import StepReport
+from service.ipc.reports import CacheReport, TierName, TierReport
+from service.metrics import SECONDS, SIZES, counter, gauge, histogram
+
+AGES = (1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600)
+TOKENS = (16, 64, 256, 1024, 4096, 16384, 65536)
+
+MODEL = "model"
+TIER = "tier"
+
+ENGINE_READY = gauge("cenote_engine_ready", "1 while the last health probe matched", MODEL)
+ENGINE_RESTARTS = counter("cenote_engine_restarts_total", "Engine processes that ended unexpectedly", MODEL)
+ENGINE_STUCK = counter("cenote_engine_stuck_total", "Engine processes killed by the watchdog", MODEL)
+WRONG_ANSWERS = counter("cenote_known_answer_mismatches_total", "Health probes with a wrong vector", MODEL)
+BREAKER_OPEN = gauge("cenote_engine_breaker_open", "1 while engines are not restarted, since too many died", MODEL)
+SENT_AGAIN = counter(
+    "cenote_inputs_sent_again_total", "Inputs not yet started that were retried on the next engine", MODEL
+)
+
+BATCH_INPUTS = histogram("cenote_batch_inputs", "Inputs of a forward", SIZES, MODEL)
+BATCH_TOKENS = histogram("cenote_batch_tokens", "Tokens of a forward", TOKENS, MODEL)
+STEP_SECONDS = histogram(
+    "cenote_step_seconds", "Time of an engine step: encoding of images, or forward", SECONDS, MODEL, "kind"
+)
+VISION_ENCODES = counter("cenote_vision_encodes_total", "Images encoded by the vision tower", MODEL)
+ARENA_BYTES = gauge("cenote_pixel_arena_bytes", "Shared memory in use for pixels", MODEL)
+CACHE_HITS = counter("cenote_encoder_cache_hits_total", "Images whose features were cached", MODEL)
+CACHE_MISSES = counter("cenote_encoder_cache_misses_total", "Images that had to be encoded", MODEL)
+CACHE_BYTES = gauge("cenote_encoder_cache_bytes", "Bytes of features on the device", MODEL)
+CACHE_ENTRIES = gauge("cenote_encoder_cache_entries", "Images with features on the device", MODEL)
+CACHE_EVICTIONS = counter("cenote_encoder_cache_evictions_total", "Features evicted from the device", MODEL)
+CACHE_SAVED_SECONDS = counter(
+    "cenote_encoder_cache_saved_seconds_total", "Seconds of encoding that cache hits saved", MODEL
+)
+EVICTION_AGE = histogram(
+    "cenote_encoder_cache_eviction_age_seconds", "Age of features evicted from a tier", AGES, MODEL, TIER
+)
+PREFIX_TOKENS = counter(
+    "cenote_prefix_cache_tokens_total", "Tokens of prompts that were not computed: what they begin with was kept", MODEL
+)
+RESULT_HITS = counter("cenote_result_cache_hits_total", "Inputs whose vector was cached", MODEL)
+RESULT_MISSES = counter("cenote_result_cache_misses_total", "Inputs whose vector was not cached", MODEL)
+RESULT_BYTES = gauge("cenote_result_cache_bytes", "Bytes of cached vectors, overhead included", MODEL)
+RESULT_ENTRIES = gauge("cenote_result_cache_entries", "Prompts with a cached vector", MODEL)
+RESULT_EVICTIONS = counter("cenote_result_cache_evictions_total", "Cached vectors evicted", MODEL)
+DEDUPLICATED = counter(
+    "cenote_requests_deduplicated_total", "Inputs answered by the forward of an identical one", MODEL
+)
+SHARED_VECTOR_HITS = counter("cenote_shared_vector_hits_total", "Inputs whose vector was on the shared server", MODEL)
+SHARED_VECTOR_MISSES = counter(
+    "cenote_shared_vector_misses_total", "Inputs whose vector was not on the shared server", MODEL
+)
+TIER_COUNTERS = {
+    f"num_{name}": counter(f"cenote_encoder_cache_tier_{name}_total", about, MODEL, TIER)
+    for name, about in (
+        ("hits", "Features found in a tier"),
+        ("misses", "Features not found in a tier"),
+        ("evictions", "Features evicted from a tier"),
+        ("rejected", "Features that a tier did not store"),
+    )
+}
+TIER_GAUGES = {
+    f"num_{name}": gauge(f"cenote_encoder_cache_tier_{name}", about, MODEL, TIER)
+    for name, about in (
+        ("bytes", "Bytes in a tier; not known of Valkey"),
+        ("entries", "Images in a tier; not known of Valkey"),
+    )
+}
+TIER_CORRUPT = counter("cenote_encoder_cache_tier_corrupt_total", "Damaged values found in a shared tier", MODEL, TIER)
+TIER_UP = gauge("cenote_encoder_cache_tier_up", "1 while the last use of a shared tier succeeded", MODEL, TIER)
+TIER_LAST_SUCCESS = gauge(
+    "cenote_encoder_cache_tier_last_success_timestamp_seconds",
+    "When a use of a shared tier last succeeded; 0 before",
+    MODEL,
+    TIER,
+)
+SHARED_TIERS = ("disk", "valkey")
+"""Tiers that several processes use. Their health series exist once an engine has reported them."""
+SHARED_VECTORS = "vectors"
+"""Label of the server of finished vectors, which the front asks: a shared tier without features."""
+
+
+class EngineSeries:
+    """The series of one model's engines, made once for each model that a process has to do with.
+
+    An engine counts from its own start, a series goes on over restarts: the last reports are kept to tell what is new.
+    """
+
+    def __init__(self, model: str) -> None:
+        """Begin with zeros; `model` is the name that answers have."""
+        self.engine_ready = ENGINE_READY.labels(model)
+        self.engine_restarts = ENGINE_RESTARTS.labels(model)
+        self.engine_stuck = ENGINE_STUCK.labels(model)
+        self.wrong_answers = WRONG_ANSWERS.labels(model)
+        self.breaker_open = BREAKER_OPEN.labels(model)
+        self.sent_again = SENT_AGAIN.labels(model)
+        self.batch_inputs = BATCH_INPUTS.labels(model)
+        self.batch_tokens = BATCH_TOKENS.labels(model)
+        self.step_seconds = {kind: STEP_SECONDS.labels(model, kind) for kind in ("encode", "language")}
+        self.vision_encodes = VISION_ENCODES.labels(model)
+        self.arena_bytes = ARENA_BYTES.labels(model)
+        self.cache_hits = CACHE_HITS.labels(model)
+        self.cache_misses = CACHE_MISSES.labels(model)
+        self.cache_bytes = CACHE_BYTES.labels(model)
+        self.cache_entries = CACHE_ENTRIES.labels(model)
+        self.cache_evictions = CACHE_EVICTIONS.labels(model)
+        self.cache_saved_seconds = CACHE_SAVED_SECONDS.labels(model)
+        self.eviction_age = partial(EVICTION_AGE.labels, model)
+        self.prefix_tokens = PREFIX_TOKENS.labels(model)
+        self.result_hits = RESULT_HITS.labels(model)
+        self.result_misses = RESULT_MISSES.labels(model)
+        self.result_bytes = RESULT_BYTES.labels(model)
+        self.result_entries = RESULT_ENTRIES.labels(model)
+        self.result_evictions = RESULT_EVICTIONS.labels(model)
+        self.deduplicated = DEDUPLICATED.labels(model)
+        self.shared_vector_hits = SHARED_VECTOR_HITS.labels(model)
+        self.shared_vector_misses = SHARED_VECTOR_MISSES.labels(model)
+        tiers = get_args(TierName)
+        self.tier_counters = {
+            tier: {name: one.labels(model, tier) for name, one in TIER_COUNTERS.items()} for tier in tiers
+        }
+        self.tier_gauges = {
+            tier: {name: one.labels(model, tier) for name, one in TIER_GAUGES.items()} for tier in tiers
+        }
+        self.tier_corrupt = partial(TIER_CORRUPT.labels, model)
+        self.tier_up = partial(TIER_UP.labels, model)
+        self.tier_last_success = partial(TIER_LAST_SUCCESS.labels, model)
+        self._last_cache = CacheReport(num_entries=0, num_bytes=0, num_evictions=0)
+        self._last_tiers: dict[TierName, TierReport] = {}
+
+    def observe_step(self, step: StepReport) -> None:
+        """Count one step of the engine."""
+        if step.num_encoded:
+            self.vision_encodes.inc(step.num_encoded)
+            self.step_seconds["encode"].observe(step.step_ms / 1e3)
+        if step.num_tokens:
+            self.batch_inputs.observe(step.num_requests)
+            self.batch_tokens.observe(step.num_tokens)
+            self.step_seconds["language"].observe(step.step_ms / 1e3)
+        results = step.results
+        self.result_bytes.set(results.num_bytes)
+        self.result_entries.set(results.num_entries)
+        counts = (
+            (self.cache_hits, step.num_hits),
+            (self.cache_misses, step.num_misses),
+            (self.result_hits, results.num_hits),
+            (self.result_misses, results.num_misses),
+            (self.result_evictions, results.num_evictions),
+            (self.deduplicated, results.num_deduplicated),
+            (self.prefix_tokens, step.num_prefix_tokens),
+        )
+        for series, count in counts:
+            if count:
+                series.inc(count)
+        if step.cache != self._last_cache:  # a text leaves the encoder cache as it was
+            self._observe_cache(step.cache)
+
+    def _observe_cache(self, report: CacheReport) -> None:
+        last, self._last_cache = self._last_cache, report
+        self.cache_bytes.set(report.num_bytes)
+        self.cache_entries.set(report.num_entries)
+        self.cache_evictions.inc(_gain(report.num_evictions, last.num_evictions))
+        self.cache_saved_seconds.inc(_gain(report.saved_s, last.saved_s))
+        for tier in report.tiers:
+            self._observe_tier(tier, self._last_tiers.get(tier.tier))
+            self._last_tiers[tier.tier] = tier
+
+    def _observe_tier(self, report: TierReport, last: TierReport | None) -> None:
+        tier = report.tier
+        for name, total in self.tier_counters[tier].items():
+            total.inc(_gain(getattr(report, name), getattr(last, name, 0)))
+        for name, level in self.tier_gauges[tier].items():
+            level.set(getattr(report, name))
+        if tier in SHARED_TIERS:
+            self.tier_corrupt(tier).inc(_gain(report.num_corrupt, last.num_corrupt if last else 0))
+            self.tier_up(tier).set(report.is_up)
+            self.tier_last_success(tier).set(report.last_success_s)
+        for age_s in report.evicted_after_s:
+            self.eviction_age(tier).observe(age_s)
+
+
+def _gain(count: float, before: float) -> float:
+    return count - before if count >= before else count  # less than before: a new engine

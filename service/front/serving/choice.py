@@ -1,0 +1,96 @@
+"""Which of the models that are served a request means."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from schemas.parsing.hints import shown
+from service.errors import InputError, NotFoundError
+from service.front.served_model import ServedModel
+
+Need = Literal["vector", "vectors", "sparse", "score", "features", "prompt"]
+"""What a route does with a model: one dense vector of each input, vectors of any kind, sparse ones, a score of
+pairs, features of images, or no more than reading prompts."""
+
+
+def choose(models: Sequence[ServedModel], name: str | None, need: Need, route: str | None = None) -> ServedModel:
+    """The model of that name; without a name the only one of the kind that is needed.
+
+    A reranker is the first choice for scores, whose place any other model may take; for prompts an embedder is.
+
+    Args:
+        models: that are served, in the order of the settings; at least one.
+        route: that asks, for errors.
+
+    Raises:
+        NotFoundError: none has the name.
+        InputError: the one that has it is of another kind; or there is no name, and more than one would do.
+    """
+    if name is not None:
+        model = named(models, name)
+        if model is None:
+            raise NotFoundError("model_not_found", f"`model`: {not_served(name, models)}", param="model")
+        _check(model, models, need, route)
+        return model
+    if len(models) == 1:
+        _check(models[0], models, need, route)
+        return models[0]
+    fitting = _fitting(models, need)
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        _check(models[0], models, need, route)
+    names = ", ".join(one.name for one in fitting or models)
+    raise InputError(
+        "invalid_request", f"`model`: got none, and several are served here; expected one of {names}", param="model"
+    )
+
+
+def named(models: Sequence[ServedModel], name: str) -> ServedModel | None:
+    """The model of that name, or None; what an operator calls one comes before what another is called besides."""
+    own = (one for one in models if name in (one.name, *one.more_names))
+    return next(own, None) or next((one for one in models if name in one.names), None)
+
+
+def not_served(name: str, models: Sequence[ServedModel]) -> str:
+    """What a client is told that asked for another model by `name`."""
+    names = dict.fromkeys(one for model in models for one in model.names)
+    return f"got {shown(name) or 'a name'}, which is not served here; served: {', '.join(names)}"
+
+
+def _fitting(models: Sequence[ServedModel], need: Need) -> list[ServedModel]:
+    rerankers = [one for one in models if one.profile.scoring is not None]
+    embedders = [one for one in models if one.profile.scoring is None]
+    match need:
+        case "score":
+            return rerankers or [one for one in embedders if not one.is_sparse_only]
+        case "prompt":
+            return embedders or rerankers
+        case "features":
+            return [one for one in embedders if one.profile.images] or [one for one in rerankers if one.profile.images]
+        case "vectors":
+            return embedders
+        case "vector":
+            return [one for one in embedders if "dense" in one.outputs]
+        case "sparse":
+            return [one for one in embedders if "sparse" in one.outputs]
+
+
+def _check(model: ServedModel, models: Sequence[ServedModel], need: Need, route: str | None) -> None:
+    """Refuse a model of another kind, naming those that are served for it.
+
+    Raises:
+        InputError: it is of another kind.
+    """
+    try:
+        if need in ("vector", "vectors"):
+            model.check_embeds()
+        if need == "vector":
+            model.check_single_vector(route or "this route")
+        if need == "sparse":
+            model.check_sparse(route or "this route")
+        if need == "score":
+            model.check_scores()
+    except InputError as error:
+        if fitting := _fitting(models, need):
+            error.message += f"; served here for it: {', '.join(one.name for one in fitting)}"
+        raise

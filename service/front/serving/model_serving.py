@@ -1,0 +1,217 @@
+"""One model of the service: its files, its engine, and what the routes ask once both are there."""
+
+import gc
+import logging
+from dataclasses import dataclass
+
+from schemas.endpoints.health import ModelHealth
+from service.checkpoint.errors import CheckpointError, UnsupportedModelError
+from service.checkpoint.hub import canonical_name, find_checkpoint
+from service.decode.start import Decoders
+from service.engine_series import EngineSeries
+from service.errors import UnavailableError
+from service.front.admission.admission import Admission
+from service.front.admission.answer_room import AnswerRoom
+from service.front.admission.queues import Queues
+from service.front.daemon_thread import in_daemon_thread
+from service.front.engine_client.engine_host import HostNeeds, Keeper, OpenHost
+from service.front.engine_client.shared_vectors import with_shared_vectors
+from service.front.engine_client.supervisor import EngineBrokenError
+from service.front.inputs.fetching import Fetching
+from service.front.inputs.reader import InputReader
+from service.front.inputs.uuids import ModelUuids, UuidStore
+from service.front.served_model import ServedModel, load_served_model, name_of
+from service.front.serving.embedder import Embedder
+from service.front.serving.fingerprint import model_fingerprint
+from service.front.serving.from_settings import input_reader
+from service.front.serving.health_probe import HealthProbe
+from service.front.serving.shared_towers import SharedTowers
+from service.ipc.messages import Ready
+from service.media.local_file import LocalFiles
+from service.settings import Settings
+
+logger = logging.getLogger("cenote.serving")
+
+LOADING_RETRY_S = 5
+
+FAILED = "the model could not be loaded; the server's log says why"
+"""What clients are told: the reason may name folders and devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Online:
+    """Everything that a route needs once the model is there."""
+
+    model: ServedModel
+    engine: Ready
+    embedder: Embedder
+    reader: InputReader
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commons:
+    """What all models of a service share.
+
+    Attributes:
+        open_host: makes what runs prompts.
+        cores: that this process may use.
+        admission: the queue of the whole service.
+        answers: what large answers may hold until they are taken.
+        fetching: brings in images by URL, or None.
+        local_files: reads `file:` URLs, or None.
+        decoders: of images, video and audio files.
+        uuids: clients' own names for images.
+        towers: which models share features.
+    """
+
+    open_host: OpenHost
+    cores: int
+    admission: Admission
+    answers: AnswerRoom
+    fetching: Fetching | None
+    local_files: LocalFiles | None
+    decoders: Decoders
+    uuids: UuidStore
+    towers: SharedTowers
+
+
+class ModelServing:
+    """The life of one model, from `loading` to the end.
+
+    Args:
+        settings: of the service, as they are for this model.
+        index: its place among those served.
+        commons: what it shares with the others.
+        queue: its own part of the queue; None where there is no other model.
+
+    Attributes:
+        model: its profile and tokenizer, once its files have been read.
+        keeper: keeps its engine; None until then.
+        failure: why it can never be ready, or None.
+        name: what answers call it; known before its files have been read.
+    """
+
+    def __init__(self, settings: Settings, index: int, commons: Commons, queue: Admission | None) -> None:
+        self.settings = settings
+        self.model: ServedModel | None = None
+        self.keeper: Keeper | None = None
+        self.failure: str | None = None
+        self.name = name_of(settings.served_name, canonical_name(settings.model))
+        self._series = EngineSeries(self.name)  # 0 while it loads
+        self._index = index
+        self._commons = commons
+        self._queue = queue
+        self._online: Online | None = None
+
+    @property
+    def has_been_ready(self) -> bool:
+        """Whether its health probe has passed once."""
+        return self._online is not None
+
+    def online(self) -> Online:
+        """The model and its engine.
+
+        Raises:
+            UnavailableError: the model is still loading, or never will be there.
+        """
+        if self._online is None:
+            reason = self.failure or "the model is loading"
+            raise UnavailableError("model_loading", reason, retry_after_s=LOADING_RETRY_S)
+        return self._online
+
+    def health(self) -> ModelHealth:
+        """How it is."""
+        if self.failure is not None:
+            return ModelHealth(name=self.name, status="failed", detail=self.failure)
+        if self.keeper is None:
+            return ModelHealth(name=self.name, status="loading", detail="the model's files are being found")
+        state = self.keeper.state
+        return ModelHealth(name=self.name, status="ok" if state == "ready" else state, detail=self.keeper.detail)
+
+    def end(self) -> None:
+        """End the engine; who still waits is told."""
+        if self.keeper is not None:
+            self.keeper.end()
+
+    async def run(self) -> None:
+        """Find the model, start its engine and keep it; returns only when that can never work."""
+        settings = self.settings
+        try:
+            logger.info("looking for %s", settings.model)
+            self.model = model = await in_daemon_thread(lambda: _load_model(settings), "load")
+            await self._keep_engine(model)
+        except (CheckpointError, UnsupportedModelError, EngineBrokenError) as error:
+            self.failure = FAILED
+            logger.error("%s", error)
+        except Exception:
+            self.failure = FAILED
+            logger.exception("the service failed to start. This is a bug.")
+
+    async def _keep_engine(self, model: ServedModel) -> None:
+        commons = self._commons
+        tower = await commons.towers.join(self._index, model, self.settings)
+        settings = tower.settings
+        log_name = None if self._queue is None else self.name
+        queues = Queues(commons.admission, self._queue)
+        needs = HostNeeds(
+            settings=settings,
+            model=model,
+            index=self._index,
+            cores=commons.cores,
+            decoders=commons.decoders,
+            rate=queues.rate,
+            series=self._series,
+            tower=tower.fingerprint,
+            log_name=log_name,
+        )
+        host = with_shared_vectors(commons.open_host(needs), needs)
+        videos, audio = commons.decoders.videos, commons.decoders.audio
+        uuids = commons.uuids if self._queue is None else ModelUuids(commons.uuids, self.name)
+        fetching, files = commons.fetching, commons.local_files
+        reader = input_reader(settings, model, uuids, tower.fingerprint, fetching, files, videos, audio)
+        timeout_s = settings.request_timeout_s
+        embedder = Embedder(reader, host, queues, commons.answers, num_threads=commons.cores, timeout_s=timeout_s)
+        probe = HealthProbe(model, host, timeout_s=timeout_s, takes_audio=audio is not None)
+
+        async def become_ready() -> None:
+            await probe.ask()
+            assert keeper.ready is not None  # the keeper asks after an engine has said Ready
+            if self._online is not None and self._online.engine is keeper.ready:
+                return
+            keep_out_of_collections()
+            fingerprint = model_fingerprint(settings, model, keeper.ready)
+            self._online = Online(model, keeper.ready, embedder, reader, fingerprint)
+
+        keeper = self.keeper = host.keeper(become_ready)
+        about = {"folder": str(model.checkpoint.folder), "threads": settings.threads or commons.cores}
+        logger.info("loading %s", model.name, extra=about)
+        await keeper.run()
+
+
+MAX_NEW_OBJECTS = 20_000
+"""That a collection looks through: those of a request of 2,048 inputs. A millisecond; Python's own rule is 700."""
+
+
+def keep_out_of_collections() -> None:
+    """All that is there now stays: a collection of everything would hold the loop for 60 ms, amidst requests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(MAX_NEW_OBJECTS, *gc.get_threshold()[1:])
+
+
+def _load_model(settings: Settings) -> ServedModel:
+    checkpoint = find_checkpoint(settings.model, settings.revision)
+    model = load_served_model(
+        checkpoint,
+        served_names=settings.served_name,
+        family=settings.family,
+        strict_reference=settings.strict_reference,
+        max_tokens=settings.max_tokens,
+    )
+    tail = model.profile.expected_tail
+    if tail is not None and tail not in model.tokenizer.tail_token_ids:
+        # Right for this tokenizer all the same, but released ones of the family are understood to append the token.
+        token = model.tokenizer.id_to_token(tail)
+        logger.warning("the tokenizer appends no %s: the token pooled is the prompt's last one", token)
+    return model

@@ -1,0 +1,146 @@
+"""Models with the same vision tower share what it makes of an image: one encode serves all of them.
+
+Their engines keep the features in a folder in memory that belongs to the service, unless a disk cache is set, which
+does the same. What names an image's features is the first such model's fingerprint, so each finds what another has
+stored, and takes features that clients got from another. The tier compares the loaded weights once more
+(`tower_digest`).
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from service.checkpoint.tower_files import same_towers
+from service.front.daemon_thread import in_daemon_thread
+from service.front.served_model import ServedModel
+from service.settings import Settings
+
+logger = logging.getLogger("cenote.serving")
+
+MEMORY = Path("/dev/shm")  # noqa: S108  # the folder is this user's alone, and its name is the process's
+PREFIX = "cenote-towers-"
+MIN_FREE_BYTES = 256 << 20
+"""With less free memory there, such as the 64 MB of a container, the folder is made on the disk."""
+FREE_SHARE = 4
+"""Of the free memory there, one part in so many may be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tower:
+    """A model's vision tower among those of the service.
+
+    Attributes:
+        fingerprint: names features, instead of the model's own.
+        settings: of the model, with the place where its engine shares features.
+    """
+
+    fingerprint: bytes
+    settings: Settings
+
+
+class SharedTowers:
+    """Waits until the files of all models are here, and says which have the same tower.
+
+    Args:
+        num_models: of the service.
+        owner: process id of the process that ends last, which the folder is named after.
+    """
+
+    def __init__(self, num_models: int, owner: int) -> None:
+        self._num_models = num_models
+        self._joined: dict[int, tuple[ServedModel, Settings]] = {}
+        self._all = asyncio.Event()
+        self._finding: asyncio.Future[Mapping[int, Tower]] | None = None
+        self._owner = owner
+
+    async def join(self, index: int, model: ServedModel, settings: Settings) -> Tower:
+        """The tower of the model at `index`, once the files of all are here."""
+        if self._num_models == 1:
+            return Tower(model.fingerprint, settings)
+        self._joined[index] = (model, settings)
+        if len(self._joined) == self._num_models:
+            self._all.set()
+        await self._all.wait()
+        if self._finding is None:
+            self._finding = asyncio.ensure_future(in_daemon_thread(self._find, "towers"))
+        return (await self._finding)[index]
+
+    def _find(self) -> Mapping[int, Tower]:
+        places = sorted(self._joined)
+        models = [self._joined[place][0] for place in places]
+        plans = [self._joined[place][1] for place in places]
+        first = same_towers([model.checkpoint.folder for model in models])
+        first = [one if _agree(plans[one], plans[place]) else place for place, one in enumerate(first)]
+        towers = {}
+        for place in places:
+            same = [models[one].name for one in places if first[one] == first[place]]
+            settings = plans[place] if len(same) == 1 else self._sharing(plans[place])
+            towers[place] = Tower(models[first[place]].fingerprint, settings)
+            if place == first[place] and len(same) > 1:
+                logger.info("%s have the same vision tower: an image is encoded once for them", " and ".join(same))
+        return towers
+
+    def _sharing(self, settings: Settings) -> Settings:
+        """The settings with a folder in memory as disk cache, if they name none."""
+        if settings.disk_cache is not None or not settings.encoder_cache_bytes:
+            return settings
+        folder, max_bytes = folder_of(self._owner), settings.encoder_cache_bytes
+        if folder is None:
+            logger.warning("no folder can be written, so each engine encodes for itself; --disk-cache names one")
+            return settings
+        if folder.parent == MEMORY:
+            max_bytes = min(max_bytes, _free_bytes(MEMORY) // FREE_SHARE)
+        return msgspec.structs.replace(settings, disk_cache=str(folder), disk_cache_bytes=max_bytes)
+
+
+def folder_of(owner: int) -> Path | None:
+    """The folder of the service whose last process is `owner`, not made yet; None where nothing can be written."""
+    is_large = MEMORY.is_dir() and _free_bytes(MEMORY) >= MIN_FREE_BYTES
+    base = MEMORY if is_large else _disk()
+    return None if base is None else base / f"{PREFIX}{owner}"
+
+
+def remove_folder(owner: int) -> None:
+    """Remove the folder of a service that ends, and those of services of this user that were killed."""
+    for base in (MEMORY, _disk()):
+        for path in () if base is None else base.glob(f"{PREFIX}*"):
+            pid = path.name.removeprefix(PREFIX)
+            if pid.isdigit() and (int(pid) == owner or not _is_running(int(pid))):
+                with suppress(OSError):
+                    if path.stat().st_uid == os.geteuid():
+                        shutil.rmtree(path)
+
+
+def _agree(one: Settings, other: Settings) -> bool:
+    """Whether two engines compute the same features from the same weights."""
+    return (one.dtype, one.device) == (other.dtype, other.device) and "int8" not in (one.weights, other.weights)
+
+
+def _disk() -> Path | None:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:  # a container without any
+        return None
+
+
+def _free_bytes(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
