@@ -24,6 +24,11 @@ TEXTS = ["a red circle", "", "a blue square", "  ", "two green triangles beside 
 """Empty and blank ones stand between the others: frameworks send them."""
 
 
+LOOKED_FOR = "a red circle"
+CANDIDATES = ["two green triangles", "a red circle beside a square", "", "a blue star"]
+"""What rerankers are asked; an empty one stands between the others here too."""
+
+
 class Plain:
     """The server by its address."""
 
@@ -54,11 +59,18 @@ class Plain:
         return str(answer["error"]["message"])
 
 
-def ranks(plain: Plain, query: str, documents: list[str], **how: Any) -> dict[int, float]:
-    """Score of each document by its index, falling."""
-    status, answer = plain.post("/score", {"queries": query, "documents": documents, **how})
+def assert_ranked(got: list[tuple[int, float]], plain: Plain, top_n: int | None = None, **how: Any) -> None:
+    """Index and score of each document are those of the `top_n` best of `CANDIDATES`, best first."""
+    status, answer = plain.post("/score", {"queries": LOOKED_FOR, "documents": CANDIDATES, **how})
     assert status == 200, answer
-    return dict(sorted(enumerate(one["score"] for one in answer["data"]), key=lambda one: -one[1]))
+    want = sorted(enumerate(one["score"] for one in answer["data"]), key=lambda one: -one[1])[:top_n]
+    assert [index for index, _ in got] == [index for index, _ in want]
+    assert_same([score for _, score in got], np.array([score for _, score in want], "<f4"))
+
+
+def assert_texts_ranked(got: list[tuple[str, float]], plain: Plain, top_n: int | None = None, **how: Any) -> None:
+    """The same of clients that give the texts themselves."""
+    assert_ranked([(CANDIDATES.index(text), score) for text, score in got], plain, top_n, **how)
 
 
 def numbered_texts(num: int) -> list[str]:

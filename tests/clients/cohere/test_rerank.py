@@ -7,23 +7,19 @@ import cohere
 import pytest
 from cohere.errors import BadRequestError
 
-from tests.clients.plain import MODEL, Plain, ranks
+from tests.clients.plain import CANDIDATES, LOOKED_FOR, MODEL, Plain, assert_ranked
 from tests.clients.relay import Relay
 
-QUERY = "a red circle"
-DOCUMENTS = ["two green triangles", "a red circle beside a square", "", "a blue star"]
 
-
-def assert_ranked(answer: Any, want: dict[int, float]) -> None:
-    got = {one.index: one.relevance_score for one in answer.results}
-    assert list(got) == list(want)
-    assert got == pytest.approx(want, abs=1e-6)
+def ranking(answer: Any) -> list[tuple[int, float]]:
+    return [(one.index, one.relevance_score) for one in answer.results]
 
 
 def test_v2_gets_documents_in_the_servers_order(relay: Relay, plain: Plain) -> None:
     client = cohere.ClientV2(base_url=relay.url, api_key="unused")
-    answer = client.rerank(model=MODEL, query=QUERY, documents=DOCUMENTS, top_n=3, max_tokens_per_doc=64, priority=1)
-    assert_ranked(answer, dict(list(ranks(plain, QUERY, DOCUMENTS).items())[:3]))
+    how: Any = {"top_n": 3, "max_tokens_per_doc": 64, "priority": 1}
+    answer = client.rerank(model=MODEL, query=LOOKED_FOR, documents=CANDIDATES, **how)
+    assert_ranked(ranking(answer), plain, top_n=3)
     assert answer.meta is not None
     assert answer.meta.api_version is not None
     assert answer.meta.billed_units is not None
@@ -35,12 +31,12 @@ def test_v2_gets_documents_in_the_servers_order(relay: Relay, plain: Plain) -> N
 
 def test_v1_gets_the_same_with_documents(relay: Relay, plain: Plain) -> None:
     client = cohere.Client(base_url=relay.url, api_key="unused")
-    documents: list[Any] = [{"text": text} for text in DOCUMENTS]
+    documents: list[Any] = [{"text": text} for text in CANDIDATES]
     how: Any = {"rank_fields": ["text"], "return_documents": True, "max_chunks_per_doc": 10}
-    answer = client.rerank(model=MODEL, query=QUERY, documents=documents, **how)
-    assert_ranked(answer, ranks(plain, QUERY, DOCUMENTS))
+    answer = client.rerank(model=MODEL, query=LOOKED_FOR, documents=documents, **how)
+    assert_ranked(ranking(answer), plain)
     assert [one.document.text for one in answer.results if one.document] == [
-        DOCUMENTS[one.index] for one in answer.results
+        CANDIDATES[one.index] for one in answer.results
     ]
     assert [sent.path for sent in relay.sent] == ["/v1/rerank"]
 
@@ -48,12 +44,12 @@ def test_v1_gets_the_same_with_documents(relay: Relay, plain: Plain) -> None:
 def test_the_async_client_gets_the_same(plain: Plain) -> None:
     async def ask() -> Any:
         async with cohere.AsyncClientV2(base_url=plain.url, api_key="unused") as client:
-            return await client.rerank(model=MODEL, query=QUERY, documents=DOCUMENTS)
+            return await client.rerank(model=MODEL, query=LOOKED_FOR, documents=CANDIDATES)
 
-    assert_ranked(asyncio.run(ask()), ranks(plain, QUERY, DOCUMENTS))
+    assert_ranked(ranking(asyncio.run(ask())), plain)
 
 
 def test_a_refusal_names_the_document(plain: Plain) -> None:
     with pytest.raises(BadRequestError) as caught:
-        cohere.ClientV2(base_url=plain.url, api_key="unused").rerank(model=MODEL, query=QUERY, documents=[])
+        cohere.ClientV2(base_url=plain.url, api_key="unused").rerank(model=MODEL, query=LOOKED_FOR, documents=[])
     assert caught.value.body["message"].startswith("`documents`")

@@ -34,6 +34,18 @@ export async function plainVectors(body) {
   return answer.data.map((entry) => entry.embedding);
 }
 
+/** What rerankers are asked; an empty document stands between the others here too. */
+export const LOOKED_FOR = "a red circle";
+export const CANDIDATES = ["two green triangles", "a red circle beside a square", "", "a blue star"];
+
+/** Indices and scores are those of the `topN` best of `CANDIDATES`, best first, by `/score` asked by plain HTTP. */
+export async function assertRanked(got, topN = CANDIDATES.length) {
+  const { data } = await (await post("/score", { queries: LOOKED_FOR, documents: CANDIDATES })).json();
+  const want = data.toSorted((one, other) => other.score - one.score).slice(0, topN);
+  assert.deepEqual(got.map(({ index }) => index), want.map(({ index }) => index));
+  assertSame([got.map(({ score }) => score)], [want.map(({ score }) => score)]);
+}
+
 /** The message of a refusal, asked by plain HTTP. */
 export async function plainMessage(path, body) {
   const answer = await post(path, body);

@@ -8,42 +8,36 @@ from typing import Any
 import litellm
 import pytest
 
-from tests.clients.plain import MODEL, Plain, ranks
+from tests.clients.plain import CANDIDATES, LOOKED_FOR, MODEL, Plain, assert_ranked
 from tests.clients.relay import Relay
 
-QUERY = "a red circle"
-DOCUMENTS = ["two green triangles", "a red circle beside a square", "a blue star"]
 PATHS = {"hosted_vllm": "/rerank", "cohere": "/v2/rerank", "jina_ai": "/v1/rerank"}
 """What each provider asks, given the address alone."""
 
 
-def assert_ranked(answer: Any, want: dict[int, float]) -> None:
-    got = {one["index"]: one["relevance_score"] for one in answer.results}
-    assert list(got) == list(want)
-    assert got == pytest.approx(want, abs=1e-6)
-
-
 def rerank(provider: str, url: str, **more: Any) -> Any:
     return litellm.rerank(
-        model=f"{provider}/{MODEL}", api_base=url, api_key="unused", query=QUERY, documents=DOCUMENTS, **more
+        model=f"{provider}/{MODEL}", api_base=url, api_key="unused", query=LOOKED_FOR, documents=CANDIDATES, **more
     )
+
+
+def ranking(answer: Any) -> list[tuple[int, float]]:
+    return [(one["index"], one["relevance_score"]) for one in answer.results]
 
 
 @pytest.mark.parametrize("provider", PATHS)
 def test_every_way_gets_the_servers_order(provider: str, relay: Relay, plain: Plain) -> None:
     answer = rerank(provider, relay.url)
-    assert_ranked(answer, ranks(plain, QUERY, DOCUMENTS))
-    assert [one["document"]["text"] for one in answer.results] == [DOCUMENTS[one["index"]] for one in answer.results]
+    assert_ranked(ranking(answer), plain)
+    assert [one["document"]["text"] for one in answer.results] == [CANDIDATES[one["index"]] for one in answer.results]
     assert [sent.path for sent in relay.sent] == [PATHS[provider]]
 
 
 @pytest.mark.parametrize("provider", PATHS)
 def test_the_best_two_are_enough(provider: str, plain: Plain) -> None:
-    answer = rerank(provider, plain.url, top_n=2)
-    assert [one["index"] for one in answer.results] == list(ranks(plain, QUERY, DOCUMENTS))[:2]
+    assert_ranked(ranking(rerank(provider, plain.url, top_n=2)), plain, top_n=2)
 
 
 def test_an_instruction_and_limits_pass_through_the_way_of_vllm(plain: Plain) -> None:
     how = {"instruction": "Represent the colors of the image.", "max_tokens_per_doc": 3, "max_tokens_per_query": 2}
-    answer = rerank("hosted_vllm", plain.url, **how)
-    assert_ranked(answer, ranks(plain, QUERY, DOCUMENTS, **how))
+    assert_ranked(ranking(rerank("hosted_vllm", plain.url, **how)), plain, **how)

@@ -14,6 +14,7 @@ import { createClient } from "../cenote/client/index.js";
 import { errorsAreTyped, itemsHaveErrorsOfTheirOwn } from "./failures.js";
 import { featuresGiveTheSame } from "./features.js";
 import { modelsAreTyped } from "./models.js";
+import { errorsOfRerankingAreTyped, rerankGivesTheSame, teiGivesTheSame } from "./scores.js";
 import { tokensAreTextAgain, tokensOfAnImageAreCounted } from "./tokens.js";
 import {
   base64HoldsTheSame,
@@ -34,8 +35,11 @@ async function main(url: string, imagePath: string): Promise<void> {
   await featuresGiveTheSame(client, image, want);
   await tokensOfAnImageAreCounted(client, image);
   await tokensAreTextAgain(client);
+  await rerankGivesTheSame(client, image);
+  await teiGivesTheSame(client);
   await errorsAreTyped(client);
   await itemsHaveErrorsOfTheirOwn(client, image, want);
+  await errorsOfRerankingAreTyped(client, image);
   await modelsAreTyped(client);
 }
 

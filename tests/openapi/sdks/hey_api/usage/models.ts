@@ -8,7 +8,7 @@ export async function modelsAreTyped(client: Client): Promise<void> {
   const model_id = models.data?.data[0]?.id ?? "";
   const { data } = await getModel({ client, path: { model_id } });
   assert(data !== undefined, `a card of ${model_id}`);
-  isType<"last_token" | "mean" | "cls" | "multi_vector">()(data.pooling);
+  isType<"last_token" | "mean" | "cls" | "multi_vector" | "splade">()(data.pooling);
   isType<number[] | null>()(data.matryoshka_dimensions);
   assert(data.modalities.includes("image"), "images are taken");
 }

@@ -3,6 +3,8 @@ import type { Client } from "../cenote/client/index.js";
 import {
   createEmbedding,
   createImageEmbeds,
+  createRerank,
+  createScore,
   detokenizeTokens,
   embed,
   getModel,
@@ -48,6 +50,10 @@ export async function wrongRequestsDoNotCompile(client: Client, image: string): 
   await tokenizeInputs({ client, body: { input: [[1, 2]] } });
   // @ts-expect-error token ids are numbers
   await detokenizeTokens({ client, body: { tokens: ["a", "b"] } });
+  // @ts-expect-error a query is needed
+  await createRerank({ client, body: { documents: ["x"] } });
+  // @ts-expect-error a document is a text or an object
+  await createScore({ client, body: { queries: ["x"], documents: [["x"]] } });
   const { data } = await createEmbedding({ client, body: { input: "x" } });
   // @ts-expect-error answers are open, and still this field is called `embedding`
   data?.data[0]?.vector;

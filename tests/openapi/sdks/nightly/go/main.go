@@ -27,6 +27,8 @@ func main() {
 	featuresGiveTheSame(client, image, want)
 	tokensOfAnImageAreCounted(client, image)
 	tokensAreTextAgain(client)
+	rerankGivesTheScores(client, image)
+	teiIsAnswered(client)
 	errorsAreTyped(client)
 	itemsHaveErrorsOfTheirOwn(client, image, want)
 	modelsAreTyped(client)

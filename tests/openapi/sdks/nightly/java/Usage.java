@@ -1,6 +1,7 @@
 import cenote.ApiClient;
 import cenote.api.EmbeddingsApi;
 import cenote.api.ModelsApi;
+import cenote.api.ScoresApi;
 import cenote.api.TokensApi;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,9 +34,13 @@ public final class Usage {
     Tokens tokens = new Tokens(new TokensApi(client));
     tokens.tokensOfAnImageAreCounted(image);
     tokens.tokensAreTextAgain();
+    ModelsApi models = new ModelsApi(client);
+    Scores scores = new Scores(new ScoresApi(client));
+    scores.rerankGivesTheScores(image);
+    scores.teiIsAnswered(embeddings, models);
     Failures failures = new Failures(embeddings);
     failures.errorsAreTyped();
     failures.itemsHaveErrorsOfTheirOwn(image, want);
-    new Models(new ModelsApi(client)).modelsAreTyped();
+    new Models(models).modelsAreTyped();
   }
 }

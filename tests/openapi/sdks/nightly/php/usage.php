@@ -14,10 +14,12 @@ spl_autoload_register(function (string $class): void {
 
 use Cenote\Api\EmbeddingsApi;
 use Cenote\Api\ModelsApi;
+use Cenote\Api\ScoresApi;
 use Cenote\ApiException;
 use Cenote\Configuration;
 use Cenote\Model\CohereEmbeddingType;
 use Cenote\Model\CohereEmbedRequest;
+use Cenote\Model\CohereRerankRequest;
 use Cenote\Model\CohereTruncate;
 use Cenote\Model\EmbeddingRequest;
 use Cenote\Model\ErrorCode;
@@ -27,7 +29,11 @@ use Cenote\Model\ImageUrlPart;
 use Cenote\Model\InputItem;
 use Cenote\Model\Message;
 use Cenote\Model\OnError;
+use Cenote\Model\RerankItem;
+use Cenote\Model\RerankRequest;
 use Cenote\Model\Role;
+use Cenote\Model\ScoreRequest;
+use Cenote\Model\TeiEmbedRequest;
 use Cenote\Model\TextPart;
 
 const INSTRUCTION = "Represent the colors of the image.";
@@ -81,6 +87,21 @@ $cohere = new CohereEmbedRequest([
 ]);
 checkClose($embeddings->embed($cohere)->getEmbeddings()->getFloat()[0], $want);
 
+$query = new RerankItem(["text" => "a red circle"]);
+$documents = [new RerankItem(["text" => "a green triangle"]), $query, new RerankItem(["content" => fused($image)])];
+$scores = new ScoresApi(new GuzzleHttp\Client(), $configuration);
+$data = $scores->createScore(new ScoreRequest(["queries" => [$query], "documents" => $documents]))->getData();
+usort($data, fn ($one, $other) => $other->getScore() <=> $one->getScore());
+$ranking = array_map(fn ($one) => $one->getPlace(), $data);
+$results = $scores->createRerank(new RerankRequest(["query" => $query, "documents" => $documents]))->getResults();
+check(array_map(fn ($one) => $one->getPlace(), $results) === $ranking, "the best first");
+checkClose(array_map(fn ($one) => $one->getRelevanceScore(), $results), array_map(fn ($one) => $one->getScore(), $data));
+$best = new CohereRerankRequest(["query" => $query, "documents" => $documents, "top_n" => 1]);
+check($scores->rerankV2($best)->getResults()[0]->getPlace() === $ranking[0], "the best alone");
+check(count($embeddings->embedTei(new TeiEmbedRequest(["inputs" => ["a red circle", ""]]))) === 2, "two vectors");
+$models = new ModelsApi(new GuzzleHttp\Client(), $configuration);
+check($models->getInfo()->getModelType()->getEmbedding() !== null, "an embedder");
+
 try {
     $embeddings->createEmbedding(new EmbeddingRequest(["input" => ["x"], "dimensions" => 4096]));
     check(false, "refused");
@@ -96,4 +117,4 @@ $data = $embeddings->createEmbedding(new EmbeddingRequest($each))->getData();
 check($data[0]->getEmbedding() === null && $data[0]->getError()->getPlace() === 0, "an error and no vector");
 checkClose($data[1]->getEmbedding(), $want);
 
-check((new ModelsApi(new GuzzleHttp\Client(), $configuration))->listModels()->getData()[0]->getId() === "builtin", "the model");
+check($models->listModels()->getData()[0]->getId() === "builtin", "the model");

@@ -46,6 +46,19 @@ cohere = Cenote::CohereEmbedRequest.new(
 )
 close(embeddings.embed(cohere).embeddings.float.first, want)
 
+query = Cenote::RerankItem.new(text: "a red circle")
+documents = [Cenote::RerankItem.new(text: "a green triangle"), query, Cenote::RerankItem.new(content: fused)]
+scores = Cenote::ScoresApi.new
+data = scores.create_score(Cenote::ScoreRequest.new(queries: [query], documents: documents)).data
+ranking = data.sort_by { |one| -one.score }
+results = scores.create_rerank(Cenote::RerankRequest.new(query: query, documents: documents)).results
+check(results.map(&:index) == ranking.map(&:index), "the best first")
+close(results.map(&:relevance_score), ranking.map(&:score))
+best = scores.rerank_v2(Cenote::CohereRerankRequest.new(query: query, documents: documents, top_n: 1)).results
+check(best.map(&:index) == [ranking.first.index], "the best alone")
+check(embeddings.embed_tei(Cenote::TeiEmbedRequest.new(inputs: ["a red circle", ""])).size == 2, "two vectors")
+check(!Cenote::ModelsApi.new.get_info.model_type.embedding.nil?, "an embedder")
+
 begin
   embeddings.create_embedding(Cenote::EmbeddingRequest.new(input: ["x"], dimensions: 4096))
   check(false, "refused")

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from cenote_client import AuthenticatedClient
-from usage import failures, features, models, tokens, vectors
+from usage import failures, features, models, scores, tokens, vectors
 
 
 def main(url: str, image_path: str) -> None:
@@ -27,6 +27,9 @@ def main(url: str, image_path: str) -> None:
         features.features_give_the_same(client, image, want)
         tokens.tokens_of_an_image_are_counted(client, image)
         tokens.tokens_are_text_again(client)
+        scores.rerank_gives_the_same(client, image)
+        scores.tei_gives_the_same(client)
+        scores.errors_of_reranking_are_typed(client, image)
         failures.errors_are_typed(client)
         failures.a_bad_item_has_its_error_in_its_own_place(client, image, want)
         models.models_are_typed(client)

@@ -9,6 +9,8 @@ from cenote_client.models import (
     ImageUrlPart,
     InputItem,
     Message,
+    RerankRequest,
+    ScoreRequest,
     TextPart,
     TextPartType,
     TokenizeRequest,
@@ -30,3 +32,5 @@ def wrong_requests_do_not_pass_mypy(image: str) -> None:
     ImageEmbedsRequest(images=[], features_format="pt")  # type: ignore[arg-type]
     TokenizeRequest(input_=[[1, 2]])  # type: ignore[list-item]
     DetokenizeRequest(tokens=["a", "b"])  # type: ignore[list-item]
+    RerankRequest(documents=["x"])  # type: ignore[call-arg]
+    ScoreRequest(queries=["x"], documents=[["x"]])  # type: ignore[list-item]

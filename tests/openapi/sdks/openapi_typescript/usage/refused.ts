@@ -41,6 +41,10 @@ export async function wrongRequestsDoNotCompile(client: Cenote, image: string): 
   await client.POST("/tokenize", { body: { input: [[1, 2]] } });
   // @ts-expect-error token ids are numbers
   await client.POST("/detokenize", { body: { tokens: ["a", "b"] } });
+  // @ts-expect-error a query is needed
+  await client.POST("/v1/rerank", { body: { documents: ["x"] } });
+  // @ts-expect-error a text is a string
+  await client.POST("/score", { body: { queries: ["x"], documents: [{ text: 5 }] } });
   const { data } = await client.POST(path, { body: { input: "x" } });
   // @ts-expect-error answers are open, and still this field is called `embedding`
   data?.data[0]?.vector;

@@ -10,8 +10,8 @@ import base64
 import sys
 from pathlib import Path
 
-from cenote_client import ApiClient, Configuration, EmbeddingsApi, ModelsApi, TokensApi
-from usage import failures, features, models, tokens, vectors
+from cenote_client import ApiClient, Configuration, EmbeddingsApi, ModelsApi, ScoresApi, TokensApi
+from usage import failures, features, models, scores, tokens, vectors
 
 
 def main(url: str, image_path: str) -> None:
@@ -24,6 +24,8 @@ def main(url: str, image_path: str) -> None:
     features.features_give_the_same(api, image, want)
     tokens.tokens_of_an_image_are_counted(TokensApi(client), image)
     tokens.tokens_are_text_again(TokensApi(client))
+    scores.rerank_gives_the_scores(ScoresApi(client), image)
+    scores.tei_is_answered(api, ModelsApi(client))
     failures.errors_are_typed(api)
     failures.a_bad_item_has_its_error_in_its_own_place(api, image, want)
     models.models_are_typed(ModelsApi(client))
