@@ -2,6 +2,7 @@
 
 In: a page, a server's address, a folder to work in. Out: the names that the page's Python defined. Blocks run in order:
 `sh` in a shell, `python` in one module for the whole page; a `text` block is what the Python before it has to print.
+A page that starts a server of its own has a block for it, which `serve_flags` reads and the test has started.
 Only the standard library, since clients' environments have nothing else.
 """
 
@@ -9,6 +10,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import types
@@ -21,8 +23,10 @@ RECIPES = ROOT / "docs" / "recipes"
 ADDRESS = "http://127.0.0.1:8000"
 """Where the pages say that the server is."""
 
-PYTHON = ".venv/bin/python"
-"""Whose Python the pages' commands use; here it is the one that runs the test."""
+PYTHON, CENOTE = ".venv/bin/python", ".venv/bin/cenote"
+"""What the pages' commands run; here it is the Python that runs the test, and its `cenote`."""
+
+_SERVE = f"{CENOTE} serve "
 
 TOLERANCE = 0.02
 """By how much a number with a point may differ from what is printed: scores depend on the machine, ranks do not."""
@@ -46,6 +50,12 @@ def blocks(page: str) -> list[Block]:
     return [Block(found[1], found[2], text[: found.start(2)].count("\n")) for found in _BLOCK.finditer(text)]
 
 
+def serve_flags(page: str) -> list[str]:
+    """The flags of the server that a page has its reader start."""
+    (command,) = [block.code for block in blocks(page) if block.code.startswith(_SERVE)]
+    return shlex.split(command.removeprefix(_SERVE))
+
+
 def run(page: str, url: str, folder: Path) -> dict[str, Any]:
     """Run a page's blocks; fail where one fails, or prints something else than the page says.
 
@@ -63,6 +73,8 @@ def run(page: str, url: str, folder: Path) -> dict[str, Any]:
     with contextlib.chdir(folder):
         for block in blocks(page):
             code = block.code.replace(ADDRESS, url)
+            if code.startswith(_SERVE):
+                continue
             if block.language == "sh":
                 _run_shell(code)
             elif block.language == "python":
@@ -78,7 +90,8 @@ def run(page: str, url: str, folder: Path) -> dict[str, Any]:
 
 def _run_shell(code: str) -> None:
     paths = {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "kernels")))}
-    subprocess.run(["sh", "-ec", code.replace(PYTHON, sys.executable)], env=os.environ | paths, check=True)
+    commands = re.sub(rf"^{re.escape(CENOTE)}\b", f"{PYTHON} -m service", code, flags=re.MULTILINE)
+    subprocess.run(["sh", "-ec", commands.replace(PYTHON, sys.executable)], env=os.environ | paths, check=True)
 
 
 def assert_printed(got: str, want: str, place: str) -> None:

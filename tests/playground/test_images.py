@@ -38,7 +38,7 @@ def narrow(visit: Visit) -> None:
 Scene = tuple[Callable[[Visit], None], dict[str, Any]]
 SCENES: dict[str, Scene] = {
     "playground-dark": (dark, {"viewport": {"width": 1360, "height": 1300}, "color_scheme": "dark"}),
-    "playground-light": (light, {"viewport": {"width": 1360, "height": 1120}, "color_scheme": "light"}),
+    "playground-light": (light, {"viewport": {"width": 1360, "height": 1150}, "color_scheme": "light"}),
     "playground-narrow": (narrow, {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"}),
 }
 
