@@ -58,14 +58,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--against-model", metavar="NAME", help="the name of its model")
     parser.add_argument("--against-key", metavar="KEY", help="what it wants as a bearer token")
     parser.add_argument(
-        "--dtype", default="float32", choices=("float32", "bfloat16"), help="of the service; for `peer`"
+        "--dtype",
+        default="float32",
+        choices=("float32", "bfloat16"),
+        help="of the service; for `peer` and `peer_score`",
     )
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the table of a whole run into this page")
     options = parser.parse_args()
     if unknown := set(options.only.split(",") if options.only else ()) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
-    if options.dtype != "float32" and options.only != "peer":
-        parser.error("--dtype is for --only peer: the other parts compare with sides in float32")
+    if options.dtype != "float32" and options.only not in ("peer", "peer_score"):
+        parser.error("--dtype is for --only peer or peer_score: the other parts compare with sides in float32")
     return options
 
 

@@ -17,7 +17,9 @@ from service.checkpoint.hub import CHECKPOINT
 from service.model.builtin.architecture import build_config
 from service.model.builtin.checkpoint import write_json
 from service.model.builtin.tokenizer import VOCAB_SIZE, special_ids
+from tests.conftest import ROOT
 
+RERANKER = ROOT / "tests" / "models" / "reranker" / "oracle" / "checkpoint"
 SEED: Final = 20261121
 HEAD_DIM: Final = 64
 SIZES: Final[dict[str, dict[str, dict[str, Any]]]] = {
@@ -52,18 +54,27 @@ def random_checkpoint(size: str, parent: Path) -> Path:
         size: a key of `SIZES`.
         parent: where checkpoints lie.
     """
-    folder = parent / f"{size}-bf16-{SEED}"
+    tokens = special_ids(Tokenizer.from_file(str(CHECKPOINT / "tokenizer.json")))
+    return _written(parent / f"{size}-bf16-{SEED}", size, CHECKPOINT, build_config(VOCAB_SIZE, tokens))
+
+
+def random_reranker(size: str, parent: Path) -> Path:
+    """The same of a reranker, with the tokenizer of the reranker's oracle: it has `yes` and `no`."""
+    folder = parent / f"{size}-reranker-bf16-{SEED}"
+    return _written(folder, size, RERANKER, Qwen3VLConfig.from_pretrained(RERANKER))
+
+
+def _written(folder: Path, size: str, source: Path, config: Qwen3VLConfig) -> Path:
     if not folder.exists():
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
-        _write(partial, _config(size))
+        _write(partial, _config(size, config.to_dict()), source)
         partial.rename(folder)
     return folder
 
 
-def _config(size: str) -> Qwen3VLConfig:
+def _config(size: str, config: dict[str, Any]) -> Qwen3VLConfig:
     text, vision = SIZES[size]["text"], SIZES[size]["vision"]
-    config = build_config(VOCAB_SIZE, special_ids(Tokenizer.from_file(str(CHECKPOINT / "tokenizer.json")))).to_dict()
     rope = config["text_config"]["rope_parameters"] | {"mrope_section": [12, 10, 10]}
     heads = {"num_key_value_heads": text["num_attention_heads"] // 2, "head_dim": HEAD_DIM, "rope_parameters": rope}
     taps = [vision["depth"] * level // 4 for level in (1, 2, 3)]
@@ -73,8 +84,8 @@ def _config(size: str) -> Qwen3VLConfig:
     return Qwen3VLConfig(**config)
 
 
-def _write(folder: Path, config: Qwen3VLConfig) -> None:
-    shutil.copytree(CHECKPOINT, folder, ignore=shutil.ignore_patterns("*.safetensors", "cenote_*", "training.json"))
+def _write(folder: Path, config: Qwen3VLConfig, source: Path) -> None:
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.safetensors", "cenote_*", "training.json"))
     torch.manual_seed(SEED)
     model = Qwen3VLForConditionalGeneration(config)
     _spread_weights(model)
@@ -82,9 +93,10 @@ def _write(folder: Path, config: Qwen3VLConfig) -> None:
     written = json.loads((folder / "config.json").read_text())
     written.pop("transformers_version", None)
     write_json(folder / "config.json", written)
-    dimension = written["text_config"]["hidden_size"]
-    pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
-    write_json(folder / "1_Pooling" / "config.json", pooling | {"embedding_dimension": dimension})
+    if (folder / "1_Pooling").exists():
+        dimension = written["text_config"]["hidden_size"]
+        pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
+        write_json(folder / "1_Pooling" / "config.json", pooling | {"embedding_dimension": dimension})
 
 
 @torch.no_grad()

@@ -59,10 +59,13 @@ class Stage:
         """The service with its defaults."""
         return self.serve("service")
 
-    def serve(self, name: str, *flags: str) -> Service:
-        """A service of its own with other settings."""
-        model = "builtin" if self.checkpoint == CHECKPOINT else str(self.checkpoint)
-        return self._keep(Service(model, self.num_threads, self.folder / f"{name}.log", "--dtype", self.dtype, *flags))
+    def serve(
+        self, name: str, *flags: str, checkpoint: Path | None = None, env: dict[str, str] | None = None
+    ) -> Service:
+        """A service of its own with other settings, or another checkpoint."""
+        folder = checkpoint or self.checkpoint
+        model, log = "builtin" if folder == CHECKPOINT else str(folder), self.folder / f"{name}.log"
+        return self._keep(Service(model, self.num_threads, log, "--dtype", self.dtype, *flags, env=env))
 
     @cached_property
     def bare(self) -> RemoteSide:

@@ -12,10 +12,11 @@ from transformers import AutoTokenizer
 from service.checkpoint.hub import CHECKPOINT
 from service.settings import Settings
 from tests.bench.agreement import check_agreement
-from tests.bench.checkpoint import minilm
+from tests.bench.checkpoint import RERANKER, minilm
 from tests.bench.figure import Measured
 from tests.bench.parts.all_parts import PARTS
 from tests.bench.parts.minilm import LONGEST
+from tests.bench.parts.rerank import FAMILY
 from tests.bench.prompts import PromptReader
 from tests.bench.scale import TINY
 from tests.bench.sides.exported import padded, tokenizer_of
@@ -27,7 +28,10 @@ from tests.bench.texts import TextMaker
 from tests.bench.work import Work, instructed_body, text_body
 from tests.conftest import image
 
-COUNTED = {"repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "hit_count_error"}
+COUNTED = {
+    "repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "hit_count_error", "known_pages_decoded",
+    "known_pages_encoded",
+}  # fmt: skip
 """Figures that do not depend on how fast the machine is: their bars hold here, too."""
 NOT_INSTALLED = {"text_over_sentence_transformers"} | {
     f"minilm{kind}_over_{peer}" for kind in ("", "_short") for peer in ("onnxruntime", "openvino", "torch")
@@ -56,7 +60,10 @@ def test_every_file_of_a_part_is_run() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
-def test_a_part_measures_what_it_says(name: str, stage: Stage) -> None:
+def test_a_part_measures_what_it_says(name: str, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "peer_score":  # a twin of the reranker that is measured
+        judge = stage.serve("judging_twin", *FAMILY, checkpoint=RERANKER)
+        monkeypatch.setattr(stage, "against", OverHttp(judge.url))
     measured = PARTS[name].run(stage)
     assert measured.figures or measured.curves
     assert all(len(curve.what) <= MAX_TITLE for curve in measured.curves)

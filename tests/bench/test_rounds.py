@@ -1,11 +1,16 @@
 """Rounds: everybody once in each, in changing order, and warm-up does not count."""
 
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
+from tests.bench import rounds
 from tests.bench.rounds import Case, in_turn, interleave, same
 from tests.bench.work import Work
 
@@ -62,3 +67,13 @@ def test_fresh_work_is_prepared_in_every_round_and_other_work_once() -> None:
     assert [line for line in diary if line.startswith("prepare")] == [
         "prepare old 0", "prepare new 0", "prepare new 1", "prepare new 2"
     ]  # fmt: skip
+
+
+def test_no_turn_begins_while_a_side_still_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "MAX_REST_S", 0.5)
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        began_s = time.monotonic()
+        rounds.rest()
+        waited_s = time.monotonic() - began_s
+        busy.kill()
+    assert waited_s >= 0.5

@@ -13,14 +13,16 @@ class Work:
     """One thing to time.
 
     Attributes:
-        bodies: of `POST /v1/embeddings`.
+        bodies: of requests.
         concurrency: requests under way at once; a side without HTTP packs so many together.
         kind: what a side without HTTP does in its time; the service does whatever it does.
+        path: of the route; sides without HTTP know `/v1/embeddings` alone.
     """
 
     bodies: Sequence[dict[str, Any]]
     concurrency: int = 1
     kind: Kind = "embed"
+    path: str = "/v1/embeddings"
 
     def as_json(self) -> dict[str, Any]:
         """For the pipe."""

@@ -12,7 +12,9 @@ from tests.bench.parts import (
     instructions,
     minilm,
     peer,
+    peer_score,
     prefixes,
+    rerank,
     short,
     small_tower,
     text,
@@ -26,7 +28,7 @@ from tests.bench.parts.part import Part
 PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (
-        text, short, prefixes, instructions, tower, small_tower, tokens, distinct, unique_images, traffic, answers, cpu,
-        fronts, minilm, peer, batch_size, concurrency, image_size, hit_rate,
+        text, short, prefixes, rerank, instructions, tower, small_tower, tokens, distinct, unique_images, traffic,
+        answers, cpu, fronts, minilm, peer, peer_score, batch_size, concurrency, image_size, hit_rate,
     )
 }  # fmt: skip

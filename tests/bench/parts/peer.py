@@ -89,7 +89,7 @@ def _figure(stage: Stage, service: OverHttp | None, one: Workload) -> Figure:
         return works[turn]
 
     sides = {"service": service, "against": stage.against}
-    spent = interleave([Case(name, side, of_round, True) for name, side in sides.items()], rounds, NUM_WARM)
+    spent = interleave([Case(name, side, of_round, True) for name, side in sides.items()], rounds, NUM_WARM, rests=True)
     ours, theirs = (side.usage(name, "prompt_tokens") for name, side in sides.items())
     check_tokens("against", ours, theirs)
     cosine = least_cosine(service.vectors("service"), stage.against.vectors("against"))

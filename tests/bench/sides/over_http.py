@@ -12,7 +12,6 @@ from tests.bench.exchange import Answer, connect, exchange
 from tests.bench.work import Work
 from tests.conftest import from_base64
 
-PATH = "/v1/embeddings"
 ACCEPT_S = 0.02
 """In which the server takes new connections in: clients keep theirs, and the clock is for requests."""
 
@@ -29,12 +28,12 @@ class OverHttp:
         self._extra = extra or {}
         self._key = key
         self._runner = asyncio.Runner()
-        self._ready: dict[str, tuple[list[bytes], int]] = {}
+        self._ready: dict[str, tuple[str, list[bytes], int]] = {}
         self._answers: dict[str, Sequence[Answer]] = {}
 
     def prepare(self, label: str, work: Work) -> None:
         bodies = [json.dumps(body | self._extra).encode() for body in work.bodies]
-        self._ready[label] = (bodies, work.concurrency)
+        self._ready[label] = (work.path, bodies, work.concurrency)
 
     def run(self, label: str) -> float:
         self._answers[label], seconds = self._runner.run(self._exchange(*self._ready[label]))
@@ -43,6 +42,16 @@ class OverHttp:
     def vectors(self, label: str) -> list[NDArray[np.float32]]:
         data = [entry for answer in self._answers[label] for entry in json.loads(answer.body)["data"]]
         return [_row(entry["embedding"]) for entry in data]
+
+    def scores(self, label: str) -> list[NDArray[np.float32]]:
+        """The scores of each of the last answers of a rerank, in the order of its documents."""
+        results = [json.loads(answer.body)["results"] for answer in self._answers[label]]
+        ordered = [sorted(one, key=lambda entry: int(entry["index"])) for one in results]
+        return [np.array([entry["relevance_score"] for entry in one], np.float32) for one in ordered]
+
+    def bodies(self, label: str) -> list[bytes]:
+        """The last answers as they came."""
+        return [answer.body for answer in self._answers[label]]
 
     def usage(self, label: str, name: str) -> int:
         """The sum of a field of `usage` over the last answers."""
@@ -59,11 +68,11 @@ class OverHttp:
     def close(self) -> None:
         self._runner.close()
 
-    async def _exchange(self, bodies: Sequence[bytes], concurrency: int) -> tuple[list[Answer], float]:
+    async def _exchange(self, path: str, bodies: Sequence[bytes], concurrency: int) -> tuple[list[Answer], float]:
         connections = [await connect(self.url, self._key) for _ in range(min(concurrency, len(bodies)))]
         await asyncio.sleep(ACCEPT_S)
         try:
-            return await exchange(connections, PATH, bodies)
+            return await exchange(connections, path, bodies)
         finally:
             for connection in connections:
                 connection.close()
