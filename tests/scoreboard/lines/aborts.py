@@ -18,6 +18,7 @@ from typing import Any
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, image, image_part
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
+from tests.scoreboard.lines.scored import FORMS, scored
 
 NUM_AT_ONCE = 24
 NUM_LIVE = 3
@@ -105,14 +106,23 @@ def _text(num_words: int) -> str:
 
 
 def _request(draw: random.Random, patience_s: float) -> bytes:
-    kind = draw.randrange(4)
-    num_words = draw.randrange(1, 80)
-    body: dict[str, Any] = {"input": [_text(num_words) for _ in range(draw.choice((1, 2, 8)))]}
-    if kind == 0:
-        body = {"inputs": [{"content": [image_part(image(draw.randrange(40), 300, 200))]}] * 2}
-    if kind == 1:
-        body = {"input": "a text " * 4000, "truncate_prompt_tokens": 100}
-    return request_bytes("/v1/embeddings", body, x_request_timeout=f"{patience_s:.3f}")
+    texts = [_text(draw.randrange(1, 80)) for _ in range(draw.choice((1, 2, 8)))]
+    path, body = "/v1/embeddings", dict[str, Any]()
+    match draw.randrange(8):
+        case 0:
+            body = {"inputs": [{"content": [image_part(image(draw.randrange(40), 300, 200))]}] * 2}
+        case 1:
+            body = {"input": "a text " * 4000, "truncate_prompt_tokens": 100}
+        case 2 | 3:
+            body = {"input": texts}
+        case 4:
+            path, body = "/embed", {"inputs": texts}
+        case 5:
+            page = {"image": image(draw.randrange(40), 300, 200)}
+            path, body = scored(draw.choice(FORMS), page, [page, *texts])
+        case _:
+            path, body = scored(draw.choice(FORMS), _text(9), [*texts, *(_text(9) for _ in range(30))])
+    return request_bytes(path, body, x_request_timeout=f"{patience_s:.3f}")
 
 
 async def _left_behind(server: LiveServer, num_files: int) -> dict[str, float]:
@@ -153,7 +163,7 @@ def _dead_steps(trace: Path, gone_s: dict[float, float]) -> tuple[int, int]:
 LINE = Line(
     number=14,
     name="aborts",
-    measure="clients that hang up at random points",
+    measure="clients that hang up at random points, of vectors and of scores",
     must="slots, bytes and descriptors back in 2 s; no step for the dead alone",
     ci=1_000,
     nightly=10_000,

@@ -58,7 +58,7 @@ def run(size: int, folder: Path) -> Result:
     """Ask `size` small requests of each kind alone, and as many amidst a flood, with keys and without."""
     failures, figures = [], []
     for keys, where in (((new_key(), new_key()), "with keys"), (("", ""), "without")):
-        flags = _key_flags(keys, folder) if keys[0] else ()
+        flags = key_flags(keys, folder) if keys[0] else ()
         server = LiveServer(folder / f"fairness {where}.log", *FLAGS, *flags).wait_until_ready()
         try:
             found = asyncio.run(_measure_all(server, keys, size))
@@ -75,7 +75,8 @@ def run(size: int, folder: Path) -> Result:
     return Result(4 * size, len(failures), [*failures, *figures])
 
 
-def _key_flags(keys: tuple[str, str], folder: Path) -> tuple[str, ...]:
+def key_flags(keys: tuple[str, str], folder: Path) -> tuple[str, ...]:
+    """Flags of a server with two tenants, `flood` and `victim`."""
     names = ("flood", "victim")
     lines = (ApiKey(tenant=n, sha256=hash_key(k.encode()).hex()) for n, k in zip(names, keys, strict=True))
     path = folder / "keys.jsonl"

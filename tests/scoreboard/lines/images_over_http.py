@@ -22,6 +22,7 @@ from tests.huge_images import BOMBS
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.mutants.image_seeds import noise, seeds
 from tests.scoreboard.lines.mutants.mutation import mutate
+from tests.scoreboard.lines.scored import FORMS, scored
 
 NUM_CLIENTS = 8
 REFUSED = (400, 413, 422)
@@ -63,14 +64,14 @@ def _certain(draw: random.Random) -> bytes:
 
 
 def _no_base64(draw: random.Random, source: str) -> str:
-    place = draw.randrange(30, len(source))
+    place = draw.randrange(source.index(",") + 1, len(source) + 1)
     damaged = source[:place] + "*" + source[place:]
     return draw.choice((damaged, source + "=", "file:///etc/passwd", "data:,x", "ftp://[::1]/"))
 
 
 def _body(draw: random.Random, source: str) -> tuple[str, dict[str, Any]]:
     more = draw.choice(({}, {}, {"image_background": "#102030"}))
-    match draw.randrange(5):
+    match draw.randrange(7):
         case 0:
             return "/v1/embeddings", {"inputs": [{"content": [image_part(source)]}], **more}
         case 1:
@@ -79,8 +80,12 @@ def _body(draw: random.Random, source: str) -> tuple[str, dict[str, Any]]:
             return "/v2/embed", {"images": [source], **more}
         case 3:
             return "/v1/embed", {"images": [source], **more}
-        case _:
+        case 4:
             return "/v1/image_embeds", {"images": [image_part(source)], **more}
+        case 5:
+            return scored(draw.choice(FORMS), "a query", ["a text", {"image": source}], **more)
+        case _:
+            return scored(draw.choice(FORMS), {"content": [image_part(source)]}, ["a text"], **more)
 
 
 def run(size: int, folder: Path) -> Result:
@@ -124,7 +129,7 @@ def _healthy(server: LiveServer) -> bytes:
 LINE = Line(
     number=2,
     name="images_over_http",
-    measure="broken images over HTTP, on four routes, decoded in processes",
+    measure="broken images over HTTP, on every route that takes one, decoded in processes",
     must="only 400, 413 and 422; 0 x 5xx; no internals in answers",
     ci=5_000,
     nightly=50_000,

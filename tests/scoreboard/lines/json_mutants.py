@@ -18,6 +18,7 @@ from schemas.parsing.rules import (
     check_stream_line,
     check_tokenize_request,
 )
+from schemas.parsing.score_rules import check_any_rerank_request, check_rerank_request, check_score_request
 from schemas.parsing.structure import check_structure
 from tests.scoreboard.json_seeds import TYPES, WORDS, seeds
 from tests.scoreboard.leaks import leak_in
@@ -33,9 +34,14 @@ def _embedding(body: Any) -> None:
     check_embedding_request(body, accepts_token_arrays=True)
 
 
+def _nothing(body: Any) -> None:
+    """Of requests without rules between their fields."""
+
+
 RULES: tuple[Callable[[Any], None], ...] = (
     _embedding, check_embed_request, check_image_embeds_request, check_embed_v1_request, check_tokenize_request,
-    check_stream_line, lambda body: None,
+    check_stream_line, _nothing, check_rerank_request, check_rerank_request, check_any_rerank_request,
+    check_score_request, _nothing,
 )  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.own_engine import Content, OwnEngine, words, wrong_answers
 
 NUM_CONTENTS = 80
+NUM_QUERIES, NUM_DOCUMENTS = 4, 6
+"""Contents that begin alike, as the pairs of one query do: what they begin with is computed once."""
 
 
 def forged_pair(engine: OwnEngine, draw: random.Random) -> list[Content]:
@@ -39,10 +41,13 @@ def run(size: int, folder: Path) -> Result:
     """Batches of well-formed rows, each of which must equal its solo vector, among forged ones that must fail."""
     draw, engine = random.Random(11), OwnEngine()
     pool = [engine.content(draw) for _ in range(NUM_CONTENTS)]
+    pool += [pair for _ in range(NUM_QUERIES) for pair in engine.pairs(draw, NUM_DOCUMENTS)]
     solo: list[np.ndarray] = [engine.vector(content) for content in pool]
     num_failed, num_victims, num_forged, notes = 0, 0, 0, list[str]()
     for number in range(size):
-        picked = [draw.randrange(NUM_CONTENTS) for _ in range(draw.randrange(1, 7))]
+        picked = [draw.randrange(len(pool)) for _ in range(draw.randrange(1, 7))]
+        if number % 4 > 1:  # the pairs of a query among themselves
+            picked = [NUM_CONTENTS + one % (NUM_QUERIES * NUM_DOCUMENTS) for one in picked]
         batch: list[tuple[Content, np.ndarray | None]] = [(pool[index], solo[index]) for index in picked]
         if number % 2:
             forged = [*forged_pair(engine, draw), *([stray_pad(engine, draw)] if number % 3 else [])]
@@ -80,6 +85,20 @@ LINE = Line(
             file="service/model/packed/attention.py",
             old="    for group in groups:\n        if prefix is None and window",
             new="    for group in (Group(0, 0, len(query), 1, len(query)),):\n        if prefix is None and window",
+            size=100,
+        ),
+        Sabotage(
+            name="images of one size are taken for one another where prompts begin alike",
+            file="service/engine/execution/image_numbers.py",
+            old="key = (id(features), media.grid_thw, media.kind)",
+            new="key = (media.grid_thw, media.kind)",
+            size=100,
+        ),
+        Sabotage(
+            name="DeepStack's levels are added once for each prompt that shares an image",
+            file="service/model/qwen3_vl/language.py",
+            old="            if len(rows) < len(visual_rows):",
+            new="            if False:",
             size=100,
         ),
         Sabotage(

@@ -2,7 +2,8 @@
 
 Open loop: requests leave by the clock, whether or not earlier ones have been answered. They are large, so that the
 model is what is short and not this process or the server's parser: all three share two cores. No two texts are alike,
-or the engine would run one for all. The bar is what as many clients as fill the queue get, right before and right after
+or the engine would run one for all. Half of the requests are for scores, in each form, of which some are held against
+those of their pairs alone. The bar is what as many clients as fill the queue get, right before and right after
 the last step, so that a busy machine is busy for both.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from tests.conftest import CHECKPOINT, LiveServer
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, get_bytes, request_bytes
+from tests.scoreboard.lines.scored import FORMS, Form, are_same, scored, scores_alone, scores_in
 
 STEPS = (1, 2, 5, 10)
 MIN_GOODPUT = 0.95
@@ -26,6 +28,8 @@ PEAK_S = 6
 PROBE_EVERY_S = 0.2
 FLAGS = ("--max-queue-requests", str(QUEUED_REQUESTS * NUM_INPUTS))
 TEXT = "word " * 120
+NUM_KEPT, NUM_COMPARED = 12, 2
+"""Answers of a step with scores that are kept, and the scores of each that are compared."""
 
 
 @dataclass
@@ -38,6 +42,23 @@ class Step:
     """How long each refusal took."""
     failures: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
+    scored: list[tuple["Asked", bytes]] = field(default_factory=list)
+    """Requests for scores with their answers, the first of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request; `form` is None where it is for vectors."""
+
+    form: Form | None
+    texts: list[str]
+
+    @property
+    def raw(self) -> bytes:
+        """As it is sent: the first text is the query, if it has one."""
+        if self.form is not None:
+            return request_bytes(*scored(self.form, self.texts[0], self.texts[1:]))
+        return request_bytes("/v1/embeddings", {"input": self.texts, "encoding_format": "base64"})
 
 
 def run(size: int, folder: Path) -> Result:
@@ -61,9 +82,11 @@ async def _measure(server: LiveServer, seconds: int) -> Result:
         steps[times] = await _load(server, times * peaks_per_s[0], seconds)
     peaks_per_s.append(await _peak_per_s(server, PEAK_S))
     probing.cancel()
+    swapped = [one.form for one, answer in steps[STEPS[-1]].scored if not _is_right(server, one, answer)]
     goodputs = {times: _rate(step.answered_s) for times, step in steps.items()}
     best = statistics.fmean(peaks_per_s)
     failures = [failure for step in steps.values() for failure in step.failures]
+    failures += [f"{form} was answered with the scores of others" for form in swapped]
     failures += [f"/livez answered {status}" for status, _ in probes if status != 200]
     if goodputs[10] < MIN_GOODPUT * best:
         failures.append(f"goodput at 10x is {goodputs[10] / best:.1%} of peak")
@@ -130,16 +153,25 @@ async def _load(server: LiveServer, per_s: float, seconds: float) -> Step:
 numbers = count()
 
 
-def _body() -> bytes:
-    """Texts that nobody has sent yet, all of one length."""
-    texts = [f"{next(numbers):08d} {TEXT}" for _ in range(NUM_INPUTS)]
-    return request_bytes("/v1/embeddings", {"input": texts, "encoding_format": "base64"})
+def _asked() -> Asked:
+    """Texts that nobody has sent yet, all of one length, on every route in turn."""
+    number = next(numbers)
+    texts = [f"{number:06d} {place:02d} {TEXT}" for place in range(NUM_INPUTS)]
+    return Asked(FORMS[number // 2 % len(FORMS)] if number % 2 else None, texts)
+
+
+def _is_right(server: LiveServer, asked: Asked, answer: bytes) -> bool:
+    """Whether the first scores are those of their pairs alone."""
+    assert asked.form is not None
+    got = scores_in(asked.form, answer)
+    some = {place: got[place] for place in range(NUM_COMPARED)}
+    return are_same(some, scores_alone(server, asked.texts[0], asked.texts[1 : NUM_COMPARED + 1]))
 
 
 async def _ask(connection: Connection, step: Step) -> None:
-    began_s = time.monotonic()
+    asked, began_s = _asked(), time.monotonic()
     try:
-        answer = await connection.ask(_body())
+        answer = await connection.ask(asked.raw)
     except (OSError, asyncio.IncompleteReadError) as error:
         step.statuses[0] += 1
         step.failures.append(f"a request got no answer: {type(error).__name__}")
@@ -148,6 +180,8 @@ async def _ask(connection: Connection, step: Step) -> None:
     step.statuses[answer.status] += 1
     if answer.status == 200:
         step.answered_s.append(now_s)
+        if asked.form is not None and len(step.scored) < NUM_KEPT:
+            step.scored.append((asked, answer.body))
         return
     step.refused_s.append(now_s - began_s)
     is_told = answer.headers.get("retry-after", "").isdigit() and 1 <= int(answer.headers["retry-after"]) <= 30
@@ -167,8 +201,8 @@ async def _probe(server: LiveServer, probes: list[tuple[int, float]]) -> None:
 LINE = Line(
     number=15,
     name="overload",
-    measure="requests at 1x, 2x, 5x, 10x of peak, seconds per step",
-    must="goodput at 10x >= 95 % of peak; some are refused there, each 503 with Retry-After; /livez 200",
+    measure="requests for vectors and scores at 1x, 2x, 5x, 10x of peak, seconds per step",
+    must="goodput at 10x >= 95 % of peak; some are refused there, each 503 with Retry-After; /livez 200; right scores",
     ci=20,
     nightly=600,
     run=run,

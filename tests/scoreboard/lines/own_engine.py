@@ -7,7 +7,7 @@ import gc
 import logging
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -68,9 +68,20 @@ class OwnEngine:
         self._next_id = 1
         gc.freeze()  # as the worker does
 
-    def content(self, draw: random.Random) -> Content:
+    def pairs(self, draw: random.Random, num: int) -> list[Content]:
+        """Contents that begin alike and end each with its own, as the pairs of one query do; half show other images."""
+        query = self.content(draw, range(40, 60))
+        queries = (query, replace(query, media=tuple(map(self._other_of_its_size, query.media))))
+        return [_joined(queries[number % 2], self.content(draw)) for number in range(num)]
+
+    def _other_of_its_size(self, media: Media) -> Media:
+        place = next(place for place, image in enumerate(self.images) if image.key == media.key)
+        other = self.images[(place + len(SIDES)) % NUM_IMAGES]
+        return msgspec.structs.replace(other, offset=media.offset)
+
+    def content(self, draw: random.Random, num_words: range = range(1, 24)) -> Content:
         """Some words, and nought to two images among them."""
-        token_ids, media = words(draw), []
+        token_ids, media = words(draw, num_words), []
         for _ in range(draw.choice((0, 1, 1, 2))):
             image = draw.choice(self.images)
             token_ids.append(self.config.vision_start_token_id)
@@ -117,8 +128,15 @@ def wrong_answers(answers: Sequence[Answer], solos: Sequence[np.ndarray | None])
     return [i for i, (answer, solo) in enumerate(zip(answers, solos, strict=True)) if not is_right(answer, solo)]
 
 
-def words(draw: random.Random) -> list[int]:
-    return [draw.randrange(10, NUM_WORDS) for _ in range(draw.randrange(1, 24))]
+def words(draw: random.Random, num: range = range(1, 24)) -> list[int]:
+    return [draw.randrange(10, NUM_WORDS) for _ in range(draw.choice(num))]
+
+
+def _joined(one: Content, other: Content) -> Content:
+    """One content behind the other."""
+    start = len(one.token_ids)
+    moved = (msgspec.structs.replace(media, offset=media.offset + start) for media in other.media)
+    return Content([*one.token_ids, *other.token_ids], (*one.media, *moved))
 
 
 def _slots(sizes: Sequence[tuple[int, int]]) -> list[Media]:

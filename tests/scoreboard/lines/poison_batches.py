@@ -1,6 +1,8 @@
 """Batches with inputs that break the real model: a token beyond the vocabulary raises, a NaN embedding spreads."""
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,27 +11,31 @@ from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.own_engine import POISON_TOKEN, Content, OwnEngine, words, wrong_answers
 
 NUM_CONTENTS = 60
+NUM_QUERIES, NUM_DOCUMENTS = 4, 6
+"""Contents that begin alike, as the pairs of one query do: what they begin with is computed once."""
 MAX_BATCH, MAX_POISONS = 32, 4
 BEYOND_VOCABULARY = 10**6
 
 
-def poisoned(draw: random.Random) -> Content:
-    """Either raises in the embedding, for the whole batch, or comes out as NaN."""
+def poisoned(draw: random.Random, pool: Sequence[Content]) -> Content:
+    """Either raises in the embedding, for the whole batch, or comes out as NaN; some begin as others do."""
     bad = draw.choice((BEYOND_VOCABULARY, POISON_TOKEN))
-    return Content([*words(draw), bad, *words(draw)])
+    before = draw.choice((Content(words(draw)), draw.choice(pool)))
+    return replace(before, token_ids=[*before.token_ids, bad, *words(draw)])
 
 
 def run(size: int, folder: Path) -> Result:
     """n inputs of which k are poisoned: exactly those k must fail."""
     draw, engine = random.Random(13), OwnEngine()
     pool = [engine.content(draw) for _ in range(NUM_CONTENTS)]
+    pool += [pair for _ in range(NUM_QUERIES) for pair in engine.pairs(draw, NUM_DOCUMENTS)]
     solo = [engine.vector(content) for content in pool]
     num_failed, num_poisons, notes = 0, 0, list[str]()
     for number in range(size):
         num_bad = number % (MAX_POISONS + 1)
-        picked = [draw.randrange(NUM_CONTENTS) for _ in range(draw.randrange(1, MAX_BATCH + 1 - num_bad))]
+        picked = [draw.randrange(len(pool)) for _ in range(draw.randrange(1, MAX_BATCH + 1 - num_bad))]
         batch: list[tuple[Content, np.ndarray | None]] = [(pool[index], solo[index]) for index in picked]
-        batch += [(poisoned(draw), None) for _ in range(num_bad)]
+        batch += [(poisoned(draw, pool), None) for _ in range(num_bad)]
         draw.shuffle(batch)
         answers = engine.ask([content for content, _ in batch])
         wrong = wrong_answers(answers, [want for _, want in batch])
@@ -55,6 +61,13 @@ LINE = Line(
             file="service/engine/execution/isolation.py",
             old="return self.embed(batch[:half]) + self.embed(batch[half:])",
             new="return _all_failed(batch, INTERNAL)",
+            size=50,
+        ),
+        Sabotage(
+            name="who shares rows with a poison is not run again",
+            file="service/engine/execution/isolation.py",
+            old="            return self._run_again_alone(batch, results)",
+            new="            return results",
             size=50,
         ),
         Sabotage(
