@@ -33,7 +33,13 @@ Several embedders share Qwen2-VL's architecture and only names tell them apart: 
 and `multi_ubinary`, each in a field of its own; `/v1/embeddings` refuses such a model. All vectors of an answer
 together may take `--max-features-bytes`, in the formats asked for: 64 pages of 700 tokens are 23 MB in `multi_float`,
 and 0.7 MB in `multi_ubinary`. MaxSim is `(queries @ pages.T).max(1).sum()`. The encoder cache keeps a page's
-features.""",
+features.
+
+BGE-M3 (below) has token vectors beside its dense one, of all tokens but the first; its own score divides MaxSim by the
+number of the query's tokens.
+
+ColBERT's text models (sentence-transformers' `MultiVectorEncoder`, PyLate's and ColBERT's own files) are refused at
+start: a mean of their tokens would be wrong.""",
     ),
     "text": (
         "Text models",
@@ -41,6 +47,14 @@ features.""",
 sentence-transformers. `input_type` picks the checkpoint's own: `search_query` (or `query`) its `query` prompt,
 `search_document` (or `document`, `passage`) its `document`, `passage` or `corpus`. An `instruction` takes its place.
 Where query prompts name a task (Qwen3-Embedding), an instruction is that task. The result cache keeps vectors.""",
+    ),
+    "sparse": (
+        "Sparse encoders",
+        """An item has a weight for each of a few entries of the vocabulary. `POST /v2/embed` answers them with the type
+`sparse`, as `{"indices": [...], "values": [...]}` with rising indices, and `/embed_sparse` as text-embeddings-inference
+does; `/v1/embeddings`, streams and scores refuse such a model. The logits of a batch are never there together: they are
+pooled by chunks of tokens. The result cache keeps vectors. Models whose query side is a table (a `Router`) are
+refused.""",
     ),
     "two towers": (
         "Two-tower models",
