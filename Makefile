@@ -25,8 +25,11 @@ $(VENV)/.check: $(VENV)/.test
 ##@ Serve
 
 .PHONY: serve
-serve: $(VENV)/.serve ## serve the built-in model on 127.0.0.1:8000 (more flags: make serve ARGS="--port 9000")
-	$(BIN)/cenote serve $(ARGS)
+# both built-in models, unless the command, a file or the environment names others
+BUILTINS := --model builtin=builtin --model builtin-reranker=builtin-reranker
+NAMED    := $(findstring --model,$(ARGS))$(findstring --config,$(ARGS))$(CENOTE_MODEL)
+serve: $(VENV)/.serve ## serve the built-in embedder and reranker on 127.0.0.1:8000 (more flags: make serve ARGS="--port 9000")
+	$(BIN)/cenote serve $(if $(NAMED),,$(BUILTINS) )$(ARGS)
 
 ##@ Develop
 

@@ -1,6 +1,5 @@
 """What tests of a server with two models share: the oracle's embedder as `search`, its reranker as `rank`."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ model = "{RERANKER}"
 family = "qwen3_vl_reranker"
 """
 
-COMMIT = "1" * 40
-
 TEXTS = ["a green door", "a red bicycle", "a horse in a field"]
 ASKED: dict[str, Any] = {"query": "something to ride", "documents": TEXTS}
 
@@ -28,12 +25,3 @@ def write_tables(folder: Path, more: str = "") -> tuple[str, str]:
     config = folder / "models.toml"
     config.write_text(more + TABLES)
     return "--config", str(config)
-
-
-def cached_reranker(model: str, home: Path) -> dict[str, str]:
-    """Variables of a server that finds the oracle's reranker in the hub's cache, under the id of another."""
-    folder = home / "hub" / f"models--{model.replace('/', '--')}"
-    shutil.copytree(RERANKER, folder / "snapshots" / COMMIT)
-    (folder / "refs").mkdir()
-    (folder / "refs" / "main").write_text(COMMIT)
-    return {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}

@@ -35,10 +35,30 @@ def shell(script: str, folder: Path = ROOT) -> str:
     return ran.stdout
 
 
-def test_the_commands_of_the_readme_start_the_service_and_the_tests() -> None:
-    serve, test = (block for block in blocks("README.md", "sh") if block.startswith("make"))
-    for block, want in ((serve, "cenote serve"), (test, "-m pytest")):
-        assert want in shell(block.replace("make ", "make --dry-run ", 1))
+def dry_run(command: str) -> str:
+    """The line that a `make` of the README would run last."""
+    return shell(command.replace("make ", "make --dry-run ", 1)).splitlines()[-1]
+
+
+def make_commands() -> list[str]:
+    """`make serve` and `make test`, as the README has them."""
+    return [block for block in blocks("README.md", "sh") if block.startswith("make")]
+
+
+BOTH = " serve --model builtin=builtin --model builtin-reranker=builtin-reranker "
+
+
+def test_the_commands_of_the_readme_start_both_models_and_the_tests() -> None:
+    serve, test = map(dry_run, make_commands())
+    assert serve.endswith(f"cenote{BOTH}")
+    assert "-m pytest" in test
+
+
+@pytest.mark.parametrize("chosen", ["--model Qwen/Qwen3-VL-Embedding-2B", "--config cenote.toml", "--port 9000"])
+def test_make_serves_the_models_that_are_named_instead(chosen: str) -> None:
+    line = dry_run(f'make serve ARGS="{chosen}"')
+    assert line.endswith(f"cenote{BOTH if 'port' in chosen else ' serve '}{chosen}")
+    assert dry_run(f'CENOTE_MODEL=some make serve ARGS="{chosen}"').endswith(f"cenote serve {chosen}")
 
 
 def test_the_container_of_the_readme_is_that_of_its_page() -> None:
@@ -49,11 +69,20 @@ def test_the_container_of_the_readme_is_that_of_its_page() -> None:
     assert build.removesuffix(" .") in page
 
 
-def test_the_example_of_the_readme_prints_how_far_two_instructions_are_apart(builtin: LiveServer) -> None:
-    (block,) = blocks("README.md", "python")
-    script = block.replace(ADDRESS, builtin.url)
+def test_the_examples_of_the_readme_compare_two_instructions_and_put_an_image_first(
+    start_server: Callable[..., LiveServer],
+) -> None:
+    server = start_server(*dry_run(make_commands()[0]).split()[2:]).wait_until_ready()
+    script, encoded = (
+        "".join(blocks("README.md", "python")).replace(ADDRESS, server.url),
+        server.metric("cenote_vision_encodes_total"),
+    )
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert -1 <= float(ran.stdout) < 0.9
+    cosine, *results = ran.stdout.splitlines()
+    assert -1 <= float(cosine) < 0.9
+    assert results[0].startswith("1 "), "the image shows what the query says"
+    assert len(results) == 3
+    assert server.metric("cenote_vision_encodes_total") - encoded == 1, "one image, two instructions, two models"
 
 
 def test_curl_embeds_one_image_under_two_instructions(start_server: Callable[..., LiveServer]) -> None:

@@ -11,6 +11,9 @@ from tests.conftest import ROOT, LiveServer
 from tests.playground.conftest import Visitor
 from tests.playground.visit import Visit
 
+BOTH = ("--model", "builtin=builtin", "--model", "builtin-reranker=builtin-reranker")
+"""What `make serve` serves."""
+
 FOLDER = ROOT / "docs" / "images"
 MAX_BYTES = 200_000
 NUM_COLORS = 256
@@ -57,7 +60,7 @@ def fresh(request: pytest.FixtureRequest, start_server: Callable[..., LiveServer
     """A server that has seen no image yet, so that the first scene shows what the cache does."""
     if not request.config.getoption("--write-images"):
         return None
-    return start_server("--result-cache-bytes", "67108864").wait_until_ready()
+    return start_server(*BOTH, "--result-cache-bytes", "67108864").wait_until_ready()
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -65,7 +68,8 @@ def test_the_image_is_shown_and_small(name: str, fresh: LiveServer | None, visit
     arrange, context = SCENES[name]
     if fresh is not None:
         with visitor(fresh, **context) as visit:
-            visit.try_samples()
+            visit.page.click("#samples-too")
+            visit.until_said("items in the order of")
             arrange(visit)
             take(visit, name)
     file = FOLDER / f"{name}.png"

@@ -15,25 +15,22 @@ from tests.playground.test_copied import run
 from tests.playground.test_embedding import png, uri
 from tests.playground.test_keyboard import violations
 from tests.playground.visit import Visit, sample
-from tests.several_models import cached_reranker
 
-RERANKER = "Qwen/Qwen3-VL-Reranker-2B"
+BOTH = ("--model", "search=builtin", "--model", "rank=builtin-reranker")
 QUERY = "green stars"
 TEXTS = ("a green star", "two objects", "red and blue")
 
 
 @pytest.fixture(scope="module")
-def pair(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
-    """The built-in embedder, and the oracle's reranker in the place of Qwen's."""
-    env = cached_reranker(RERANKER, tmp_path_factory.mktemp("hub"))
-    return start_server("--model", "search=builtin", "--model", f"rank={RERANKER}", env=env).wait_until_ready()
+def pair(start_server: Callable[..., LiveServer]) -> LiveServer:
+    """The built-in embedder and reranker."""
+    return start_server(*BOTH).wait_until_ready()
 
 
 @pytest.fixture(scope="module")
-def alone(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
+def alone(start_server: Callable[..., LiveServer]) -> LiveServer:
     """The reranker, and no embedder."""
-    env = cached_reranker(RERANKER, tmp_path_factory.mktemp("hub"))
-    return start_server("--model", f"rank={RERANKER}", env=env).wait_until_ready()
+    return start_server(*BOTH[2:]).wait_until_ready()
 
 
 @pytest.fixture
