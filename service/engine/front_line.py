@@ -70,7 +70,7 @@ class SocketLine:
         if self._outbox is not None:
             self._outbox.put(None)
 
-    def read_forever(self, index: int, inbox: "queue.SimpleQueue[FrontMessage | Joined | Left]") -> None:
+    def read_forever(self, index: int, inbox: "queue.Queue[FrontMessage | Joined | Left]") -> None:
         """Announce itself to the engine's inbox, then move messages there until the front has gone."""
         channel: BlockingChannel[FrontMessage] = BlockingChannel(self._sock, FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
         inbox.put(Joined(index, self))
@@ -94,7 +94,7 @@ class SocketLine:
                     self._num_unsent -= 1
 
 
-def let_in(door: socket.socket, inbox: "queue.SimpleQueue[FrontMessage | Joined | Left]") -> None:
+def let_in(door: socket.socket, inbox: "queue.Queue[FrontMessage | Joined | Left]") -> None:
     """Take in fronts for ever: each is its index, with the descriptors of its socket and its pipe."""
     while True:
         name, descriptors, _, _ = socket.recv_fds(door, 16, 2)

@@ -47,7 +47,7 @@ class EngineLoop:
         self,
         fronts: Fronts,
         announcer: Announcer,
-        inbox: "queue.SimpleQueue[Inboxed]",
+        inbox: "queue.Queue[Inboxed]",
         scheduler: "Scheduler[torch.Tensor]",
         runner: "ModelRunner",
         shared: "SharedTiers[torch.Tensor] | None" = None,

@@ -74,7 +74,7 @@ def main() -> None:
     logs.configure(start.log_format, start.log_level, start.model)
     if start.log_format == "json" or not sys.stderr.isatty():
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    inbox: queue.SimpleQueue[Inboxed] = queue.SimpleQueue()
+    inbox: queue.Queue[Inboxed] = queue.Queue()  # not a SimpleQueue, see docs/decisions/faults.md
     threading.Thread(target=read_forever, args=(channel, inbox), daemon=True).start()
     pixels = memoryview(mmap.mmap(arena_fd, start.num_fronts * start.arena_bytes, access=mmap.ACCESS_READ))
     try:
@@ -165,7 +165,7 @@ def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) 
     )
 
 
-def read_forever(channel: BlockingChannel[FrontMessage], inbox: "queue.SimpleQueue[Inboxed]") -> None:
+def read_forever(channel: BlockingChannel[FrontMessage], inbox: "queue.Queue[Inboxed]") -> None:
     """Move messages into the inbox while the engine computes; end the process when the front has gone."""
     try:
         while (message := channel.receive()) is not None:

@@ -43,11 +43,11 @@ class LoopRig:
         scheduler: Scheduler[Any],
         runner: Any = None,
         *,
-        inbox: "queue.SimpleQueue[Any] | None" = None,
+        inbox: "queue.Queue[Any] | None" = None,
         shared: Any = None,
         look_ups: Any = None,
     ) -> None:
-        self.inbox: queue.SimpleQueue[Any] = inbox or queue.SimpleQueue()
+        self.inbox: queue.Queue[Any] = inbox or queue.Queue()
         self.sent: list[Any] = []
         self.scheduler = scheduler
         self.runner = runner or TroubledRunner()

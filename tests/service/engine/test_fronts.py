@@ -64,7 +64,7 @@ class Line:
         return [start for step in self.sent if isinstance(step, StepDone) for start in step.released]
 
 
-class Inbox(queue.SimpleQueue[Any]):
+class Inbox(queue.Queue[Any]):
     """An inbox that never keeps the loop waiting: where there is nothing, the main process asks for a sign of life."""
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
@@ -236,7 +236,7 @@ class RealLine:
         reading, writing = open_pipe()
         self.pipe = Announcements(reading)
         self.line = SocketLine(theirs, writing)
-        self.inbox: queue.SimpleQueue[FrontMessage | Joined | Left] = queue.SimpleQueue()
+        self.inbox: queue.Queue[FrontMessage | Joined | Left] = queue.Queue()
         self.front: BlockingChannel[EngineMessage] = BlockingChannel(self.sock, EngineMessage)  # type: ignore[arg-type]
         threading.Thread(target=self.line.read_forever, args=(1, self.inbox), daemon=True).start()
 

@@ -213,3 +213,17 @@ def test_a_forward_waits_in_vain_no_longer_than_a_moment(engine: LoopRig) -> Non
     engine.turn()
     assert engine.answered == [1]
     assert time.monotonic() - began_s >= MAX_WAIT_S
+
+
+def test_a_wait_that_is_over_at_once_never_waits_for_a_message(engine: LoopRig) -> None:
+    num_waits, done = 100_000, threading.Event()
+
+    def wait() -> None:
+        for _ in range(num_waits):
+            engine.inbox.put(Abandon(ids=[]))
+            engine.loop._wait()
+            engine.loop._wait(1e-9)
+        done.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    assert done.wait(60)

@@ -17,7 +17,7 @@ from tests.service.engine.loop_rig import LoopRig, image, make_scheduler, reques
 class SlowTiers:
     """Shared tiers that answer when they are told to, in this thread."""
 
-    def __init__(self, inbox: "queue.SimpleQueue[Any]") -> None:
+    def __init__(self, inbox: "queue.Queue[Any]") -> None:
         self.inbox = inbox
         self.asked: list[bytes] = []
         self.offered: list[bytes] = []
@@ -41,7 +41,7 @@ class TieredRig(LoopRig):
     """The engine's loop with such tiers behind its cache."""
 
     def __init__(self) -> None:
-        inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        inbox: queue.Queue[Any] = queue.Queue()
         self.tiers = SlowTiers(inbox)
         look_ups = LookUps(self.tiers.ask, 100)
         assert not look_ups.ask(image(b"the known question's", None))  # never looked up

@@ -70,7 +70,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.near, self.far = MemoryTier(), MemoryTier()
-        self.inbox: queue.SimpleQueue[LookedUp[str]] = queue.SimpleQueue()
+        self.inbox: queue.Queue[LookedUp[str]] = queue.Queue()
         self.tiers: SharedTiers[str] = SharedTiers([self.near, self.far], TextCodec(), self.inbox.put)
 
     def look_up(self, name: str) -> Any:
