@@ -105,6 +105,14 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[256],
         ),
     ]
+    sparse_dimensions: Annotated[
+        int | None,
+        Meta(
+            description="Number of entries that a sparse vector could have, for stores that want it: every index is "
+            "below it. Null of a model without sparse vectors.",
+            examples=[None],
+        ),
+    ]
     max_vectors_per_input: Annotated[
         int,
         Meta(

@@ -108,6 +108,13 @@ class ServedModel:
         """Whether it has sparse vectors and no others."""
         return self.outputs == ("sparse",)
 
+    @property
+    def sparse_dimensions(self) -> int | None:
+        """Number of entries that a sparse vector could have; None where it has none."""
+        if "sparse" not in self.outputs:
+            return None
+        return self.profile.dimensions if self.is_sparse_only else self.tokenizer.num_ids
+
     def check_sparse(self, route: str) -> None:
         """Refuse a model without sparse vectors on a route that has no others.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from service.ingest.sinks.target import KINDS
+from service.ingest.vectors import DENSE_ALONE, VECTOR_KINDS, VectorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Options:
     device: str | None
     api_key_env: str | None
     instruction: list[str]
+    outputs: tuple[VectorKind, ...]
     dimensions: int | None
     raw: bool
     truncate: bool
@@ -75,6 +77,13 @@ def _add_vectors(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         help="instruction of the vectors; if repeated, an item has one vector for each, and its image is encoded once",
+    )
+    group.add_argument(
+        "--outputs",
+        type=_outputs,
+        default=DENSE_ALONE,
+        metavar="KINDS",
+        help="kinds of vector, of one forward: dense,sparse,multi or some of them (default dense)",
     )
     group.add_argument("--dimensions", type=_positive, metavar="N", help="length of the vectors (matryoshka)")
     group.add_argument("--raw", action="store_true", help="do not scale vectors to length 1")
@@ -134,6 +143,13 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"got {value}, expected 1 or more")
     return value
+
+
+def _outputs(text: str) -> tuple[VectorKind, ...]:
+    asked = [part.strip() for part in text.split(",")]
+    if others := [part for part in asked if part not in VECTOR_KINDS]:
+        raise argparse.ArgumentTypeError(f"got {others[0] or 'nothing'}, expected some of {','.join(VECTOR_KINDS)}")
+    return tuple(kind for kind in VECTOR_KINDS if kind in asked)
 
 
 def _natural(text: str) -> int:

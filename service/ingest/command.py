@@ -21,13 +21,15 @@ from service.ingest.pipeline import Pipeline, report_progress
 from service.ingest.progress import Progress, RunCounts, make_progress
 from service.ingest.sending.batching import Batcher, Window
 from service.ingest.sending.client import Client, RefusedError
-from service.ingest.sending.handshake import ask_plan, check_probe, probe_vector
+from service.ingest.sending.handshake import agree, check_probe, probe_vector
 from service.ingest.sending.sending import Sender
 from service.ingest.sinks import make_sink
+from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import parse_target
 from service.ingest.source_reader import SourceReader
 from service.ingest.sources import open_source
 from service.ingest.sources.record import Fields
+from service.ingest.vectors import DENSE_ALONE
 
 DONE, STOPPED, WRONG_COMMAND, DEAD_LETTERS, TOO_MANY = 0, 1, 2, 3, 4
 """Exit codes: all vectors are in the sink; the run stopped early; the command line is wrong (argparse's own code, and
@@ -73,14 +75,16 @@ def ingest(options: Options) -> int:
 async def _run(options: Options, counts: RunCounts, progress: Progress) -> None:
     target = parse_target(options.to)
     sink = make_sink(target)
+    _check_outputs(options, sink)
     fields = Fields(options.id_field, options.text_field, options.image_field)
     source = open_source(options.source, fields, options.glob, options.root)
     pause = Pause(options.give_up_s, options.concurrency)
     async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
-        model, fingerprint, plan, bounds = await ask_plan(client, options)
+        agreed = await agree(client, options)
+        plan, fingerprint = agreed.plan, agreed.fingerprint
         with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:
             ledger.agree(plan, target.identity, fingerprint)
-            probe = await probe_vector(client, model, plan)
+            probe = await probe_vector(client, agreed)
             if ledger.fact("plan") is not None and ledger.fact("fingerprint") is None:
                 check_probe(ledger.fact("probe"), probe)
                 print(f"cenote ingest: {ADOPTED}", file=sys.stderr)
@@ -90,12 +94,27 @@ async def _run(options: Options, counts: RunCounts, progress: Progress) -> None:
             counts.failed = dead.num_items
             chooser = Chooser(plan, options.instruction or [None], ledger, counts)
             async with Writer(sink, ledger, dead, chooser, counts, options.max_errors) as writer:
-                await writer.open(plan.dimensions)
+                await writer.open(agreed.layout)
                 ledger.made_by(plan, target.identity, fingerprint)
-                sender = Sender(client, plan, model, bounds, counts)
+                sender = Sender(client, agreed.form, agreed.bounds, counts)
                 async with _watched(source, options, counts, progress, pause) as reading:
                     window = Window(options.window_bytes)
-                    await Pipeline(reading, chooser, Batcher(bounds), sender, writer, window).run(options.concurrency)
+                    await Pipeline(reading, chooser, Batcher(agreed.bounds), sender, writer, window).run(
+                        options.concurrency
+                    )
+
+
+def _check_outputs(options: Options, sink: Sink) -> None:
+    """Refuse, before a server is started, what neither this sink nor any model could give.
+
+    Raises:
+        CommandLineError: the sink has no place for a kind of vector, or `--raw` stands beside other kinds than dense.
+    """
+    asked = ",".join(options.outputs)
+    if lacked := [sink.lacks[kind] for kind in options.outputs if kind in sink.lacks]:
+        raise CommandLineError(f"--outputs {asked}: {'; '.join(lacked)}")
+    if options.raw and options.outputs != DENSE_ALONE:
+        raise CommandLineError(f"--raw: expected --outputs dense alone, got {asked}; token vectors have length 1")
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from service.ingest.errors import FailureReason
+from service.ingest.vectors import Vectors
 
 Metadata = dict[str, Any]
 """Other fields of an item, stored with its vectors; plain JSON values."""
@@ -60,7 +61,7 @@ class OpenSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One item under one instruction, which gives one vector."""
+    """One item under one instruction, which gives one point."""
 
     item: SourceItem
     instruction: str | None
@@ -69,21 +70,20 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One vector, as a sink stores it.
+    """The vectors of an ask, as a sink stores them together.
 
     Attributes:
-        vector: components as little-endian float32.
         version: of the item's content, see `version.py`.
     """
 
     ask: Ask
-    vector: bytes
+    vectors: Vectors
     version: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class FailedAsk:
-    """An ask without a vector, and why."""
+    """An ask without vectors, and why."""
 
     ask: Ask
     reason: FailureReason

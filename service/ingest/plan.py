@@ -6,13 +6,17 @@ from uuid import UUID, uuid5
 import msgspec
 
 from service.ingest.errors import IngestError
+from service.ingest.vectors import DENSE_ALONE, Layout, VectorKind
 
 POINTS = UUID("7b1f2a0c-5f0e-5c51-9d38-0a4f6f2b9e11")
 """Namespace of point ids. Must never change, or runs could not be resumed."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every field changes vectors, so a ledger of another plan cannot be resumed."""
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Every field changes vectors, so a ledger of another plan cannot be resumed.
+
+    A default stays out of the plan's JSON, and so ids of points are those of versions that lacked the field.
+    """
 
     model: str
     revision: str | None
@@ -24,20 +28,27 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     min_pixels: int | None
     max_pixels: int | None
     truncate: bool
+    outputs: tuple[VectorKind, ...] = DENSE_ALONE
 
     def point_id(self, item: str, instruction: str | None) -> UUID:
         """UUIDv5 of item, instruction and plan: the same in every run, so that writing a point again replaces it."""
         return uuid5(POINTS, msgspec.json.encode([item, instruction, self]).decode())
 
 
-def make_plan(card: dict[str, Any], dimensions: int | None, *, raw: bool, truncate: bool) -> Plan:
+def make_plan(
+    card: dict[str, Any], outputs: tuple[VectorKind, ...], dimensions: int | None, *, raw: bool, truncate: bool
+) -> Plan:
     """The plan for a model's entry of `/v1/models`; `dimensions` None is the model's own length.
 
     Raises:
-        IngestError: the model gives several vectors for an item.
+        IngestError: the model lacks a kind of vector.
     """
-    if card["max_vectors_per_input"] != 1:
-        raise IngestError(f"the model {card['root']} gives one vector for each token; ingest needs one for each item")
+    offered = card.get("outputs", ["dense"])  # servers of older versions have no others
+    if lacked := [kind for kind in outputs if kind not in offered]:
+        raise IngestError(
+            f"--outputs {','.join(outputs)}: the model {card['root']} has no {' and no '.join(lacked)} vectors; its "
+            f"outputs are {','.join(offered)}"
+        )
     return Plan(
         model=card["root"],
         revision=card["revision"],
@@ -49,13 +60,18 @@ def make_plan(card: dict[str, Any], dimensions: int | None, *, raw: bool, trunca
         min_pixels=card["min_pixels"],
         max_pixels=card["max_pixels"],
         truncate=truncate,
+        outputs=outputs,
     )
+
+
+def make_layout(card: dict[str, Any], plan: Plan) -> Layout:
+    """The layout of a sink for the vectors of `plan`."""
+    return Layout(plan.outputs, plan.dimensions, card.get("sparse_dimensions"))
 
 
 def differences(old: bytes, new: Plan) -> list[str]:
     """Fields that differ from the ledger's plan, as phrases: `dimensions was 256 and is 64`."""
-    before = msgspec.json.decode(old, type=dict[str, Any])
-    now = msgspec.to_builtins(new)
+    before, now = ({"outputs": list(DENSE_ALONE)} | msgspec.json.decode(one) for one in (old, msgspec.json.encode(new)))
     return [
         f"{name} was {msgspec.json.encode(before.get(name)).decode()} and is {msgspec.json.encode(value).decode()}"
         for name, value in now.items()

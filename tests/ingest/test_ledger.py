@@ -19,6 +19,7 @@ from service.ingest.plan import Plan
 from service.ingest.progress import RunCounts
 from service.ingest.sending.version import version_of
 from service.ingest.sources.folder import Folder
+from service.ingest.vectors import Vectors
 
 PLAN = Plan(
     model="m", revision=None, prompt_format="p", pooling="mean", dtype="float32", dimensions=4, normalize=True,
@@ -46,7 +47,7 @@ class Run:
             self.chosen, self.failures = asyncio.run(chooser.choose([*read, *read]))
             contents = {ask.item.id: f"sha256:{digest(folder / ask.item.id)}" for group in self.chosen for ask in group}
             asks = [ask for group in self.chosen for ask in group]
-            ledger.mark([Point(ask, b"", version_of(ask.item, contents[ask.item.id])) for ask in asks], 0)
+            ledger.mark([Point(ask, Vectors(), version_of(ask.item, contents[ask.item.id])) for ask in asks], 0)
         self.codes = [failure.reason.code for failure in self.failures]
 
 

@@ -12,6 +12,7 @@ from service.ingest.item import Ask, Point, SourceItem
 from service.ingest.sinks import parquet
 from service.ingest.sinks.parquet import ParquetFolder
 from service.ingest.sinks.target import Target
+from service.ingest.vectors import DENSE_ALONE, Layout, Vectors
 from tests.conftest import LiveServer
 from tests.ingest.program import Program
 from tests.ingest.proxy import Proxy
@@ -20,12 +21,12 @@ from tests.ingest.test_ledger import PLAN
 
 def points(*numbers: int) -> list[Point]:
     asks = [Ask(SourceItem(str(n), b"", 0, f"text {n}"), None, PLAN.point_id(str(n), None)) for n in numbers]
-    return [Point(ask, np.full(4, int(ask.item.id), "<f4").tobytes(), b"") for ask in asks]
+    return [Point(ask, Vectors(dense=np.full(4, int(ask.item.id), "<f4").tobytes()), b"") for ask in asks]
 
 
 def opened(folder: Path, position: int | None) -> ParquetFolder:
     sink = ParquetFolder(Target("parquet", str(folder)))
-    sink.open(4, position, 0)
+    sink.open(Layout(DENSE_ALONE, 4), position, 0)
     return sink
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from service.ingest.errors import IngestError
 from service.ingest.item import BadRecord, SourceItem
-from service.ingest.sending.body import ImageError, load_image
+from service.ingest.sending.images import ImageError, load_image
 from service.ingest.sources import open_source
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import JsonLines

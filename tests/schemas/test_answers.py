@@ -38,6 +38,7 @@ BILLED = EmbedBilledUnits(input_tokens=3, image_tokens=4, images=1)
 NULLABLE = (
     *("min_pixels", "max_pixels", "image_embeds_width", "max_video_bytes", "max_video_frames"),
     *("revision", "matryoshka_dimensions", "default_instruction", "audio_rate_hz", "max_audio_bytes", "max_audio_s"),
+    "sparse_dimensions",
 )
 CARD = msgspec.convert(sample(ModelCard), ModelCard)
 TEXT_CARD = msgspec.structs.replace(CARD, **dict.fromkeys(NULLABLE))
@@ -48,6 +49,7 @@ AUDIO_CARD = msgspec.structs.replace(
     audio_rate_hz=48_000,
     max_audio_bytes=64 << 20,
     max_audio_s=20.0,
+    sparse_dimensions=30_522,
 )
 CARDS = [CARD, TEXT_CARD, AUDIO_CARD]
 ANSWERS = [

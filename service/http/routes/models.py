@@ -76,6 +76,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         pooling=profile.pooling,
         normalize=profile.normalize,
         dimensions=profile.dimensions,
+        sparse_dimensions=model.sparse_dimensions,
         max_vectors_per_input=profile.max_tokens if "multi" in model.outputs else 1,
         min_dimensions=profile.matryoshka[0] if profile.matryoshka else profile.min_dimensions,
         matryoshka_dimensions=list(profile.matryoshka) if profile.matryoshka else None,

@@ -17,11 +17,16 @@ from service.ingest.ledger.ledger import Ledger
 from service.ingest.progress import RunCounts
 from service.ingest.sending.sending import Outcome
 from service.ingest.sinks.sink import Sink
+from service.ingest.vectors import Layout
 
 T = TypeVar("T", Point, FailedAsk)
 
 MAX_WAITING = 4
 """Batches of outcomes waiting to be written; beyond it senders wait."""
+
+
+MAX_WRITE_BYTES = 16 << 20
+"""Of vectors that wait for a full write."""
 
 
 class TooManyFailuresError(IngestError):
@@ -42,6 +47,7 @@ class Writer:
         self._max_errors = max_errors
         self._queue: asyncio.Queue[Sequence[Outcome] | None] = asyncio.Queue(MAX_WAITING)
         self._points: list[Point] = []
+        self._num_bytes = 0
         self._thread = ThreadPoolExecutor(1, "sink")
 
     async def put(self, outcomes: Sequence[Outcome]) -> None:
@@ -72,12 +78,12 @@ class Writer:
             if outcomes is None:
                 return await self.flush()
             await self._take(outcomes)
-            if len(self._points) >= self._sink.batch_points:
+            if len(self._points) >= self._sink.batch_points or self._num_bytes >= MAX_WRITE_BYTES:
                 await self.flush()
             waits = self._points and self._sink.max_wait_s is not None
             due_s = (due_s or loop.time() + (self._sink.max_wait_s or 0)) if waits else None
 
-    async def open(self, dimensions: int) -> None:
+    async def open(self, layout: Layout) -> None:
         """Open the sink at the ledger's position, in the thread that writes.
 
         Raises:
@@ -85,7 +91,7 @@ class Writer:
         """
         num_done = self._ledger.num_done()
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._sink.open, dimensions, self._ledger.position, num_done)
+        await loop.run_in_executor(self._thread, self._sink.open, layout, self._ledger.position, num_done)
 
     async def __aenter__(self) -> "Writer":
         return self
@@ -109,7 +115,7 @@ class Writer:
         Raises:
             IngestError: the sink fails.
         """
-        points, self._points = self._points, []
+        points, self._points, self._num_bytes = self._points, [], 0
         if points:
             await self._in_thread(self._write, points)
             self._chooser.landed([point.ask.point for point in points])
@@ -121,6 +127,7 @@ class Writer:
             why = self._sink.refuses(point)
             if why is None:
                 self._points.append(point)
+                self._num_bytes += point.vectors.num_bytes
             else:
                 failures.append(FailedAsk(point.ask, FailureReason("sink_refuses", why)))
         if failures:

@@ -2,11 +2,14 @@
 
 import base64
 import binascii
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import msgspec
 
 from service.ingest.errors import FailureReason, IngestError
+from service.ingest.vectors import Vectors
 
 
 class ItemError(msgspec.Struct, frozen=True):
@@ -23,46 +26,29 @@ class ItemError(msgspec.Struct, frozen=True):
         return FailureReason(self.code, self.message.removeprefix(f"`{self.param}`: "))
 
 
-class AnswerEntry(msgspec.Struct, frozen=True):
-    """One input's vector, in base64, or its error."""
+class CacheCounts(NamedTuple):
+    """Images of a request whose features the server had, or had not."""
 
-    embedding: str | None
-    error: ItemError | None = None
-
-
-class CacheUsage(msgspec.Struct, frozen=True):
-    """Encoder cache counts of a request."""
-
-    encoder_cache_hits: int = 0
-    encoder_cache_misses: int = 0
+    hits: int = 0
+    misses: int = 0
 
 
-class EmbeddingsAnswer(msgspec.Struct, frozen=True):
-    """One entry for each input, in order."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of either route.
 
-    data: list[AnswerEntry]
-    usage: CacheUsage
+    Attributes:
+        entries: the vectors of each input, or its error, in order.
+    """
+
+    entries: Sequence[Vectors | ItemError]
+    cache: CacheCounts
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
     """Body of an answer other than 200."""
 
     error: ItemError
-
-
-def read_answer(body: bytes, num_inputs: int) -> EmbeddingsAnswer:
-    """Parse the body of a 200.
-
-    Raises:
-        IngestError: not an answer to `num_inputs` inputs, so not a Cenote server.
-    """
-    try:
-        answer = msgspec.json.decode(body, type=EmbeddingsAnswer)
-    except msgspec.DecodeError as error:
-        raise IngestError(f"/v1/embeddings gave an unexpected answer: {error}") from None
-    if len(answer.data) != num_inputs:
-        raise IngestError(f"/v1/embeddings answered {len(answer.data)} vectors, expected {num_inputs}")
-    return answer
 
 
 def read_error(body: bytes, status: int) -> ItemError:
@@ -73,18 +59,19 @@ def read_error(body: bytes, status: int) -> ItemError:
         return ItemError(f"http_{status}", f"status {status}: {body[:200].decode(errors='replace')!r}")
 
 
-def read_vector(entry: AnswerEntry, dimensions: int) -> bytes:
-    """Components of an entry without an error, as little-endian float32.
+def read_components(encoded: str, dimensions: int, path: str, *, is_multi: bool = False) -> bytes:
+    """The components in a base64 string, as little-endian float32; `is_multi`: of any number of vectors.
 
     Raises:
-        IngestError: their number is not `dimensions`.
+        IngestError: they are no vector of `dimensions`.
     """
     try:
-        vector = base64.b64decode(entry.embedding or "", validate=True)
+        vector = base64.b64decode(encoded, validate=True)
     except binascii.Error:
         vector = b""
-    if len(vector) != 4 * dimensions:
-        raise IngestError(f"/v1/embeddings answered {len(vector)} bytes for a vector, expected {4 * dimensions}")
+    num_bytes = 4 * dimensions
+    if not vector or len(vector) % num_bytes or (len(vector) != num_bytes and not is_multi):
+        raise IngestError(f"{path} answered {len(vector)} bytes for a vector, expected {num_bytes}")
     return vector
 
 

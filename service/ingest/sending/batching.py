@@ -17,7 +17,7 @@ class AskBatch:
     """Asks of one request.
 
     Attributes:
-        num_bytes: approximate size of the request, and in memory.
+        num_bytes: approximate size of the request and of its answer.
     """
 
     asks: list[Ask] = field(default_factory=list)
@@ -33,7 +33,8 @@ class Batcher:
 
     def add(self, asks: Sequence[Ask]) -> AskBatch | None:
         """Add the asks of one item; returns the previous batch if they did not fit into it."""
-        num_bytes = sum(_num_bytes(ask) for ask in asks) + _image_bytes(asks[0].item, self._bounds.image_bytes)
+        num_bytes = sum(_num_bytes(ask) + self._bounds.token_vectors.of(ask) for ask in asks)
+        num_bytes += _image_bytes(asks[0].item, self._bounds.image_bytes)
         batch = self._batch
         is_full = (
             len(batch.asks) + len(asks) > self._bounds.num_inputs

@@ -11,7 +11,7 @@ import httpx
 
 from service.ingest.errors import CommandLineError, IngestError
 from service.ingest.pause import Pause, retry_after_s
-from service.ingest.sending.answers import EmbeddingsAnswer, ItemError, read_answer, read_error
+from service.ingest.sending.answers import ItemError, read_error
 
 READ_TIMEOUT_S = 330.0
 """Slightly more than the server's own `request_timeout_s`."""
@@ -46,7 +46,8 @@ class Client:
 
     Attributes:
         pause: the backoff of all senders.
-        known_good: a request that was answered before; it tells a failing server from a failing request.
+        path: of the route that gives the vectors.
+        known_good: a request to it that was answered before; it tells a failing server from a failing request.
         fingerprint: of the model that must have made the answers; None accepts any.
     """
 
@@ -57,6 +58,7 @@ class Client:
             CommandLineError: `url` is not a URL, or has a password in it.
         """
         self.pause = pause
+        self.path = ""
         self.known_good: bytes | None = None
         self.fingerprint: str | None = None
         parts = urlsplit(url)
@@ -90,20 +92,20 @@ class Client:
         """
         return (await self._ask("GET", "/v1/models", None, may_blame=False)).content
 
-    async def embed(self, body: bytes, num_inputs: int) -> EmbeddingsAnswer:
-        """The answer to a request of `num_inputs` inputs.
+    async def embed(self, body: bytes) -> httpx.Response:
+        """The answer to a request for vectors.
 
         Raises:
             RefusedError: the request fails on every attempt while the server answers others.
             IngestError: the server answers nothing, or with another model.
         """
-        answer = await self._ask("POST", "/v1/embeddings", body, may_blame=True)
+        answer = await self._ask("POST", self.path, body, may_blame=True)
         made_by = answer.headers.get("x-model-fingerprint")
         if self.fingerprint is not None and made_by not in (None, self.fingerprint):
             raise IngestError(
                 f"the model has changed since the run began: its fingerprint was {self.fingerprint} and is {made_by}"
             )
-        return read_answer(answer.content, num_inputs)
+        return answer
 
     async def until_healthy(self) -> None:
         """Wait until the server answers a request that it answered before, for instance after an engine's restart.
@@ -112,7 +114,7 @@ class Client:
             IngestError: it takes too long.
         """
         if self.known_good is not None:
-            await self._ask("POST", "/v1/embeddings", self.known_good, may_blame=False)
+            await self._ask("POST", self.path, self.known_good, may_blame=False)
 
     async def _ask(self, method: str, path: str, body: bytes | None, *, may_blame: bool) -> httpx.Response:
         """Retry until a 200. With `may_blame`, a request that keeps failing while others succeed is refused."""
@@ -158,7 +160,7 @@ class Client:
         if self.known_good is None:
             return False
         try:
-            return (await self._http.post("/v1/embeddings", content=self.known_good, headers=JSON)).status_code == 200
+            return (await self._http.post(self.path, content=self.known_good, headers=JSON)).status_code == 200
         except httpx.TransportError:
             return False
 

@@ -1,5 +1,6 @@
-"""Questions to the server before a run begins: which model, which limits, and the vector of a known text."""
+"""Questions to the server before a run begins: which model, which limits, and the vectors of a known text."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -7,47 +8,68 @@ import numpy as np
 from service.ingest.arguments import Options
 from service.ingest.errors import IngestError
 from service.ingest.item import Ask, SourceItem
-from service.ingest.plan import Plan, make_plan
-from service.ingest.sending.answers import model_card, read_vector
-from service.ingest.sending.body import request_body
+from service.ingest.plan import Plan, make_layout, make_plan
+from service.ingest.sending.answers import ItemError, model_card
 from service.ingest.sending.client import Client
-from service.ingest.sending.sending import Bounds
+from service.ingest.sending.form import RequestForm, form_of
+from service.ingest.sending.sending import Bounds, TokenVectorSize
+from service.ingest.vectors import Layout
 
 BODY_SLACK_BYTES = 64 << 10
 """Margin between the estimated size of a batch and the server's limit."""
+PIXELS_PER_TOKEN = 28 * 28
+"""Of the models that give images token vectors."""
 TEXT = "a pool of clear water"
 MIN_COSINE = 0.99
 """bfloat16 and other batch sizes stay far above it, another fine-tuning far below."""
 
 
-async def ask_plan(client: Client, options: Options) -> tuple[str, str, Plan, Bounds]:
-    """The model's name and fingerprint, the plan of the run, and the limits of a request.
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What a run and its server have agreed on.
+
+    Attributes:
+        fingerprint: of the model.
+        form: of the requests.
+    """
+
+    fingerprint: str
+    plan: Plan
+    layout: Layout
+    form: RequestForm
+    bounds: Bounds
+
+
+async def agree(client: Client, options: Options) -> Agreed:
+    """Ask for the model, and agree on plan, form and limits of the requests.
 
     Raises:
         IngestError: no such model, or it does not support the options.
     """
     card = model_card(await client.models(), options.model if options.server else None)
-    client.fingerprint = card["fingerprint"]
     if options.instruction and not card["takes_instructions"]:
         raise IngestError(f"--instruction: the model {card['root']} takes none")
-    plan = make_plan(card, options.dimensions, raw=options.raw, truncate=options.truncate)
-    return card["id"], card["fingerprint"], plan, _bounds(card, options)
+    plan = make_plan(card, options.outputs, options.dimensions, raw=options.raw, truncate=options.truncate)
+    form = form_of(card["id"], plan)
+    client.fingerprint, client.path = card["fingerprint"], form.path
+    return Agreed(card["fingerprint"], plan, make_layout(card, plan), form, _bounds(card, plan, options))
 
 
-async def probe_vector(client: Client, model: str, plan: Plan) -> bytes:
-    """The vector of `TEXT`, whose request becomes the client's `known_good`.
+async def probe_vector(client: Client, agreed: Agreed) -> bytes:
+    """The dense vector of `TEXT`, whose request becomes the client's `known_good`; empty of a run without dense ones.
 
     Raises:
         IngestError: the server gives no vector.
         RefusedError: the settings are refused, for instance the dimensions.
     """
-    ask = Ask(SourceItem("probe", b"", 0, TEXT), None, plan.point_id("probe", None))
-    body = request_body([ask], {}, model, plan)
-    (entry,) = (await client.embed(body, 1)).data
-    if entry.error is not None:
-        raise IngestError(f"the server refuses a text: {entry.error.code}: {entry.error.message}")
+    ask = Ask(SourceItem("probe", b"", 0, TEXT), None, agreed.plan.point_id("probe", None))
+    body = agreed.form.body([ask], {})
+    response = await client.embed(body)
+    (entry,) = agreed.form.read(response.content, response.headers, 1).entries
+    if isinstance(entry, ItemError):
+        raise IngestError(f"the server refuses a text: {entry.code}: {entry.message}")
     client.known_good = body
-    return read_vector(entry, plan.dimensions)
+    return entry.dense or b""
 
 
 def check_probe(before: bytes | None, now: bytes) -> None:
@@ -67,9 +89,15 @@ def check_probe(before: bytes | None, now: bytes) -> None:
         )
 
 
-def _bounds(card: dict[str, Any], options: Options) -> Bounds:
+def _bounds(card: dict[str, Any], plan: Plan, options: Options) -> Bounds:
+    token_vectors = TokenVectorSize(
+        token_bytes=plan.dimensions * 16 // 3 if "multi" in plan.outputs else 0,  # float32 in base64
+        max_tokens=card["max_tokens"],
+        image_tokens=(card["max_pixels"] or 0) // PIXELS_PER_TOKEN,
+    )
     return Bounds(
         num_inputs=min(options.batch_inputs, card["max_inputs"]),
         num_bytes=max(1, min(options.batch_bytes, card["max_body_bytes"] - BODY_SLACK_BYTES)),
         image_bytes=card["max_image_bytes"],
+        token_vectors=token_vectors,
     )

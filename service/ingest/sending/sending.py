@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from service.ingest.errors import FailureReason
 from service.ingest.item import Ask, FailedAsk, Point
-from service.ingest.plan import Plan
 from service.ingest.progress import RunCounts
-from service.ingest.sending.answers import EmbeddingsAnswer, ItemError, read_vector
-from service.ingest.sending.body import ImageError, LoadedImage, load_image, request_body
+from service.ingest.sending.answers import Answer, ItemError
 from service.ingest.sending.client import Client, RefusedError, TooLargeError
+from service.ingest.sending.form import RequestForm
+from service.ingest.sending.images import ImageError, LoadedImage, load_image
 from service.ingest.sending.version import version_of
+from service.ingest.vectors import Vectors
 
 Outcome = Point | FailedAsk
 
@@ -38,6 +39,29 @@ ITEM_WAIT_S = 1.0
 """Before the first retry; doubles each time."""
 LEAST_BATCH_BYTES = 64 << 10
 """Lower bound of shrinking batches."""
+BYTES_PER_TOKEN = 3
+"""Of UTF-8, on the low side for most texts and vocabularies."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectorSize:
+    """Estimates the bytes of token vectors before they are there: they are far larger than their texts.
+
+    Attributes:
+        token_bytes: of a token's vector in base64; 0 of a run that asks for none.
+        max_tokens: of a prompt.
+        image_tokens: of an image.
+    """
+
+    token_bytes: int
+    max_tokens: int
+    image_tokens: int
+
+    def of(self, ask: Ask) -> int:
+        """Bytes of an ask's token vectors."""
+        num_tokens = len((ask.item.text or "").encode(errors="replace")) // BYTES_PER_TOKEN
+        num_tokens += self.image_tokens if ask.item.image is not None else 0
+        return min(num_tokens, self.max_tokens) * self.token_bytes
 
 
 @dataclass(slots=True)
@@ -48,11 +72,13 @@ class Bounds:
         num_inputs: maximum asks of a batch, unless one item has more.
         num_bytes: maximum bytes of a body; shrinks when the server refuses a body as too large.
         image_bytes: maximum bytes of an encoded image.
+        token_vectors: what those of an ask will take in the answer.
     """
 
     num_inputs: int
     num_bytes: int
     image_bytes: int
+    token_vectors: TokenVectorSize
 
     def shrink(self, refused_bytes: int) -> None:
         """Halve the limit after a body of `refused_bytes` was too large."""
@@ -62,10 +88,9 @@ class Bounds:
 class Sender:
     """Sends batches to one server, any number at a time."""
 
-    def __init__(self, client: Client, plan: Plan, model: str, bounds: Bounds, counts: RunCounts) -> None:
+    def __init__(self, client: Client, form: RequestForm, bounds: Bounds, counts: RunCounts) -> None:
         self._client = client
-        self._plan = plan
-        self._model = model
+        self._form = form
         self._bounds = bounds
         self._counts = counts
 
@@ -77,7 +102,10 @@ class Sender:
         """
         images, failures = await asyncio.to_thread(self._load, asks)
         failed = {failure.ask.item.id for failure in failures}
-        return [*failures, *await self._request([ask for ask in asks if ask.item.id not in failed], images)]
+        outcomes: list[Outcome] = [*failures]
+        for request in self._form.requests([ask for ask in asks if ask.item.id not in failed]):
+            outcomes += await self._request(request, images)
+        return outcomes
 
     def _load(self, asks: Sequence[Ask]) -> tuple[dict[str, LoadedImage], list[FailedAsk]]:
         images: dict[str, LoadedImage] = {}
@@ -95,16 +123,17 @@ class Sender:
     async def _request(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage], attempt: int = 0) -> list[Outcome]:
         if not asks:
             return []
-        body = await asyncio.to_thread(request_body, asks, images, self._model, self._plan)
+        body = await asyncio.to_thread(self._form.body, asks, images)
         try:
-            answer = await self._client.embed(body, len(asks))
+            response = await self._client.embed(body)
         except TooLargeError as refused:
             self._bounds.shrink(len(body))
             return await self._halve(asks, images, refused.error)
         except RefusedError as refused:
             return await self._set_apart(asks, images, refused.error)
-        self._counts.hits += answer.usage.encoder_cache_hits
-        self._counts.misses += answer.usage.encoder_cache_misses
+        answer = await asyncio.to_thread(self._form.read, response.content, response.headers, len(asks))
+        self._counts.hits += answer.cache.hits
+        self._counts.misses += answer.cache.misses
         outcomes, again = self._read(asks, answer, images, is_last=attempt + 1 >= MAX_ITEM_ATTEMPTS)
         if again:
             await asyncio.sleep(ITEM_WAIT_S * 2**attempt)
@@ -112,21 +141,18 @@ class Sender:
         return [*outcomes, *await self._request(again, images, attempt + 1)]
 
     def _read(
-        self, asks: Sequence[Ask], answer: EmbeddingsAnswer, images: Mapping[str, LoadedImage], *, is_last: bool
+        self, asks: Sequence[Ask], answer: Answer, images: Mapping[str, LoadedImage], *, is_last: bool
     ) -> tuple[list[Outcome], list[Ask]]:
         """Outcomes, and asks to retry."""
         outcomes: list[Outcome] = []
         again: list[Ask] = []
         broken = _broken_images(asks, answer)
-        for ask, entry in zip(asks, answer.data, strict=True):
-            if entry.error is None:
+        for ask, entry in zip(asks, answer.entries, strict=True):
+            if isinstance(entry, Vectors):
                 image = images.get(ask.item.id)
-                version = version_of(ask.item, image.name if image else None)
-                outcomes.append(Point(ask, read_vector(entry, self._plan.dimensions), version))
+                outcomes.append(Point(ask, entry, version_of(ask.item, image.name if image else None)))
                 continue
-            reason = (
-                broken.get(ask.item.id, entry.error.reason) if entry.error.code == "cache_miss" else entry.error.reason
-            )
+            reason = broken.get(ask.item.id, entry.reason) if entry.code == "cache_miss" else entry.reason
             if reason.code in PASSING_CODES and not is_last:
                 again.append(ask)
             else:
@@ -149,13 +175,12 @@ class Sender:
         return [*await self._request(asks[:middle], images), *await self._request(asks[middle:], images)]
 
 
-def _broken_images(asks: Sequence[Ask], answer: EmbeddingsAnswer) -> dict[str, FailureReason]:
+def _broken_images(asks: Sequence[Ask], answer: Answer) -> dict[str, FailureReason]:
     """Errors of images by item; asks that have only the uuid got `cache_miss`, which would be retried."""
-    pairs = zip(asks, answer.data, strict=True)
     return {
-        ask.item.id: entry.error.reason
-        for ask, entry in pairs
-        if entry.error and (entry.error.code.startswith("media_") or entry.error.code == "unsupported_modality")
+        ask.item.id: entry.reason
+        for ask, entry in zip(asks, answer.entries, strict=True)
+        if isinstance(entry, ItemError) and (entry.code.startswith("media_") or entry.code == "unsupported_modality")
     }
 
 

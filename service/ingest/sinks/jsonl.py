@@ -5,24 +5,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
 import orjson
 
 from service.ingest.errors import IngestError
 from service.ingest.item import Point
 from service.ingest.sinks.sink import Sink, stored_fields
 from service.ingest.sinks.target import Target
+from service.ingest.vectors import NO_LAYOUT, Layout, as_json
 
 
 class JsonlFile(Sink):
-    """`point`, `id`, `instruction`, `text`, `metadata`, `vector`; floats with the fewest digits that round-trip."""
+    """`point`, `id`, `instruction`, `text`, `metadata`, vectors; floats with the fewest digits that round-trip."""
 
     def __init__(self, target: Target) -> None:
         self._path = Path(target.place)
         self._file: BinaryIO | None = None
+        self._layout = NO_LAYOUT
 
-    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
         """Truncate the file to `position`: a killed run may have left lines that the ledger does not have."""
+        self._layout = layout
         try:
             num_bytes = self._path.stat().st_size if self._path.exists() else 0
             if num_bytes and position is None:
@@ -41,7 +43,7 @@ class JsonlFile(Sink):
         """Append lines and sync them to disk."""
         assert self._file is not None
         try:
-            self._file.write(b"".join(_line(point) for point in points))
+            self._file.write(b"".join(_line(point, self._layout) for point in points))
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -54,6 +56,6 @@ class JsonlFile(Sink):
             self._file.close()
 
 
-def _line(point: Point) -> bytes:
-    line = {"point": str(point.ask.point)} | stored_fields(point) | {"vector": np.frombuffer(point.vector, "<f4")}
+def _line(point: Point, layout: Layout) -> bytes:
+    line = {"point": str(point.ask.point)} | stored_fields(point) | as_json(point.vectors, layout)
     return orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)

@@ -1,6 +1,6 @@
 """LanceDB sink: a table in a folder, rows merged by point."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.ingest.errors import IngestError, load
@@ -8,6 +8,7 @@ from service.ingest.item import Point
 from service.ingest.sinks.columns import arrow_schema, arrow_table
 from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import Target
+from service.ingest.vectors import NO_LAYOUT, Layout, VectorKind
 
 OPTIMIZE_EVERY = 32
 """Writes between compactions; each write adds a fragment, and merges read all fragments."""
@@ -18,6 +19,10 @@ class LanceTable(Sink):
 
     batch_points = 1024
     max_wait_s: float | None = 2.0
+    lacks: Mapping[VectorKind, str] = {
+        "sparse": "LanceDB has neither a column nor a search for sparse vectors; its dense and token vectors stand "
+        "beside its full-text search"
+    }
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -25,13 +30,13 @@ class LanceTable(Sink):
         self._arrow: Any = load("pyarrow", "lancedb")
         self._table: Any = None
         self._schema: Any = None
-        self._dimensions = 0
+        self._layout = NO_LAYOUT
         self._num_writes = 0
 
-    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
         """Open or create the table."""
-        self._dimensions, self._num_writes = dimensions, position or 0
-        self._schema = arrow_schema(self._arrow, dimensions)
+        self._layout, self._num_writes = layout, position or 0
+        self._schema = arrow_schema(self._arrow, layout)
         where = self._target.described
         try:
             database = self._lance.connect(self._target.place)
@@ -41,15 +46,21 @@ class LanceTable(Sink):
             if not is_there:
                 database.create_table(self._target.name, schema=self._schema)
             self._table = database.open_table(self._target.name)
-            if self._table.schema.field("vector").type != self._schema.field("vector").type:
-                got = self._table.schema.field("vector").type
-                raise IngestError(f"--to {where}: `vector` is {got}, expected {dimensions} components of float32")
+            self._check_columns()
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise IngestError(f"--to {where}: {error}") from error
 
+    def _check_columns(self) -> None:
+        there = self._table.schema
+        for name in map(self._layout.name, self._layout.outputs):
+            wanted = self._schema.field(name).type
+            got = there.field(name).type if name in there.names else "not there"
+            if got != wanted:
+                raise IngestError(f"--to {self._target.described}: `{name}` is {got}, expected {wanted}")
+
     def write(self, points: Sequence[Point]) -> int:
         """Merge rows by point, one commit. The position counts commits."""
-        rows = arrow_table(self._arrow, self._schema, points, self._dimensions)
+        rows = arrow_table(self._arrow, self._schema, points, self._layout)
         try:
             merge = self._table.merge_insert("point").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(rows)

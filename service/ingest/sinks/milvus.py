@@ -1,16 +1,16 @@
 """Milvus sink, Milvus Lite in a file or Milvus at a URL: a collection with cosine distance."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
 from service.ingest.sinks.sink import Sink, stored_fields
 from service.ingest.sinks.target import Target
+from service.ingest.vectors import NO_LAYOUT, Layout, VectorKind, floats
 
 MAX_TEXT_BYTES = 65_535
 """Limit of a VARCHAR field, and of a JSON field less one byte.
@@ -20,9 +20,13 @@ Source: Milvus documentation, "Milvus Limits".
 
 
 class MilvusCollection(Sink):
-    """`point`, `id`, `instruction`, `text`, `metadata`, `vector`; absent values are empty. `MILVUS_TOKEN` for a URL."""
+    """`point`, `id`, `instruction`, `text`, `metadata`, vectors; absent values are empty. `MILVUS_TOKEN` for a URL."""
 
     batch_points = 256
+    lacks: Mapping[VectorKind, str] = {
+        "multi": "token vectors need Milvus's arrays of structs, of servers from 2.6.4 on, which Milvus Lite lacks and "
+        "against which this program is not tested"
+    }
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -30,9 +34,11 @@ class MilvusCollection(Sink):
         if not target.is_url:
             load("milvus_lite", "milvus")
         self._client: Any = None
+        self._layout = NO_LAYOUT
 
-    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
         """Open the collection, or create it with an index."""
+        self._layout = layout
         name, where = self._target.name, self._target.described
         try:
             token = os.environ.get("MILVUS_TOKEN", "") if self._target.is_url else ""
@@ -40,25 +46,25 @@ class MilvusCollection(Sink):
             if not self._client.has_collection(name):
                 if num_done:
                     raise IngestError(f"--to {where}: not there, and the ledger knows {num_done} points")
-                self._create(dimensions)
+                self._create()
             described = self._client.describe_collection(name)["fields"]
         except self._milvus.MilvusException as error:
             raise IngestError(f"--to {where}: {error.message}") from error
-        found = {each["name"]: each.get("params", {}).get("dim") for each in described}.get("vector")
-        if found is None or int(found) != dimensions:
-            raise IngestError(f"--to {where}: `vector` has {found} components, expected {dimensions}")
+        self._check({each["name"]: each for each in described})
 
     def write(self, points: Sequence[Point]) -> int:
         """Upsert points."""
         try:
-            self._client.upsert(self._target.name, [_row(point) for point in points])
+            self._client.upsert(self._target.name, [_row(point, self._layout) for point in points])
         except self._milvus.MilvusException as error:
             raise IngestError(f"--to {self._target.described}: {error.message}") from error
         return 0
 
     def refuses(self, point: Point) -> str | None:
-        """Refuse texts longer than Milvus's fields."""
-        item = point.ask.item
+        """Refuse texts longer than Milvus's fields, and sparse vectors without an entry."""
+        item, sparse = point.ask.item, point.vectors.sparse
+        if sparse is not None and not len(sparse.indices):
+            return "its sparse vector has no entries; Milvus needs one"
         sizes = {
             "id": len(item.id.encode()),
             "instruction": len((point.ask.instruction or "").encode()),
@@ -73,18 +79,46 @@ class MilvusCollection(Sink):
         if self._client is not None:
             self._client.close()
 
-    def _create(self, dimensions: int) -> None:
+    def _check(self, fields: Mapping[str, Mapping[str, Any]]) -> None:
+        """Compare with what a collection has.
+
+        Raises:
+            IngestError: it has other vectors.
+        """
+        wanted = {self._layout.name(kind): kind for kind in self._layout.outputs}
+        for name, kind in wanted.items():
+            field = fields.get(name, {})
+            got = field.get("params", {}).get("dim")
+            is_sparse = field.get("type") == self._milvus.DataType.SPARSE_FLOAT_VECTOR
+            if is_sparse if kind == "sparse" else str(got) == str(self._layout.dimensions):
+                continue
+            expected = "a sparse vector" if kind == "sparse" else f"{self._layout.dimensions} components"
+            has = "is not there" if not field else "is sparse" if is_sparse else f"has {got} components"
+            raise IngestError(f"--to {self._target.described}: `{name}` {has}, expected {expected}")
+
+    def _create(self) -> None:
         types, schema = self._milvus.DataType, self._milvus.MilvusClient.create_schema()
         schema.add_field("point", types.VARCHAR, is_primary=True, max_length=36)
         for name in ("id", "instruction", "text"):
             schema.add_field(name, types.VARCHAR, max_length=MAX_TEXT_BYTES)
         schema.add_field("metadata", types.JSON)
-        schema.add_field("vector", types.FLOAT_VECTOR, dim=dimensions)
         index = self._milvus.MilvusClient.prepare_index_params()
-        index.add_index("vector", index_type="AUTOINDEX", metric_type="COSINE")
+        if "dense" in self._layout.outputs:
+            name = self._layout.name("dense")
+            schema.add_field(name, types.FLOAT_VECTOR, dim=self._layout.dimensions)
+            index.add_index(name, index_type="AUTOINDEX", metric_type="COSINE")
+        if "sparse" in self._layout.outputs:
+            schema.add_field("sparse", types.SPARSE_FLOAT_VECTOR)
+            index.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
         self._client.create_collection(self._target.name, schema=schema, index_params=index)
 
 
-def _row(point: Point) -> dict[str, Any]:
+def _row(point: Point, layout: Layout) -> dict[str, Any]:
     row = {name: value if value is not None else "" for name, value in stored_fields(point).items()}
-    return row | {"point": str(point.ask.point), "vector": np.frombuffer(point.vector, "<f4").tolist()}
+    row["point"] = str(point.ask.point)
+    if point.vectors.dense is not None:
+        row[layout.name("dense")] = floats(point.vectors.dense).tolist()
+    if point.vectors.sparse is not None:
+        indices, values = point.vectors.sparse.indices.tolist(), point.vectors.sparse.values.tolist()
+        row["sparse"] = dict(zip(indices, values, strict=True))
+    return row

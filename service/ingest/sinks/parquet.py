@@ -14,10 +14,11 @@ from service.ingest.item import Point
 from service.ingest.sinks.columns import arrow_schema, arrow_table
 from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import Target
+from service.ingest.vectors import NO_LAYOUT, Layout
 
 PART_ROWS = 4096
 MAX_PART_BYTES = 32 << 20
-"""Vectors of one part, held in memory until it is written."""
+"""Of one part, held in memory until it is written."""
 PART_BITS = 24
 """Low bits of a position, the number of complete parts; above them the bytes of the spool, 0 in older versions."""
 
@@ -87,13 +88,13 @@ class ParquetFolder(Sink):
         self._folder = Path(target.place)
         self._arrow: Any = load("pyarrow", "parquet")
         self._parquet: Any = load("pyarrow.parquet", "parquet")
-        self._dimensions = 0
+        self._layout = NO_LAYOUT
         self._number = 0
         self._spool = Spool(self._folder)
 
-    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
         """Resume the part that was not full, and delete what is after `position`."""
-        self._dimensions = dimensions
+        self._layout = layout
         num_bytes, self._number = divmod(position or 0, 1 << PART_BITS)
         self._spool = Spool(self._spool_path(self._number))
         try:
@@ -116,11 +117,11 @@ class ParquetFolder(Sink):
 
     def write(self, points: Sequence[Point]) -> int:
         """Append to the spool, and write a part when it is full."""
-        schema = arrow_schema(self._arrow, self._dimensions)
+        schema = arrow_schema(self._arrow, self._layout)
         try:
             self._clean_up()  # the ledger has the last position by now
-            self._spool.append(arrow_table(self._arrow, schema, points, self._dimensions))
-            if self._spool.num_rows >= min(PART_ROWS, max(1, MAX_PART_BYTES // (4 * self._dimensions))):
+            self._spool.append(arrow_table(self._arrow, schema, points, self._layout))
+            if self._spool.num_rows >= PART_ROWS or self._spool.num_bytes >= MAX_PART_BYTES:
                 self._write_part()
                 self._number += 1
                 self._spool = Spool(self._spool_path(self._number))

@@ -1,27 +1,31 @@
-"""PostgreSQL sink with pgvector: a table with one row a point, one transaction a write."""
+"""PostgreSQL sink with pgvector: a table with one row a point, one transaction a write.
 
-from collections.abc import Sequence
+Dense vectors alone are the column `vector`. Other kinds have columns of their names: `sparse` is a `sparsevec`, `multi`
+an array of vectors, which pgvector's operators compare one by one.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
 from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import Target
+from service.ingest.vectors import NO_LAYOUT, Layout, SparseVector, VectorKind, Vectors, floats, rows
 
-CREATE = """
-CREATE TABLE IF NOT EXISTS {table} (point uuid PRIMARY KEY, id text NOT NULL, instruction text, text text,
-                                    metadata jsonb NOT NULL, vector vector({dimensions}) NOT NULL)
+MAX_ENTRIES = 16_000
+"""Of a sparse vector that is not zero.
+
+Source: pgvector 0.8, README, "Sparse Vectors".
 """
-UPSERT = """
-INSERT INTO {table} (point, id, instruction, text, metadata, vector) VALUES (%s, %s, %s, %s, %s, %s)
-ON CONFLICT (point) DO UPDATE SET id = EXCLUDED.id, instruction = EXCLUDED.instruction, text = EXCLUDED.text,
-                                  metadata = EXCLUDED.metadata, vector = EXCLUDED.vector
+COLUMNS = """
+SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped
 """
-DIMENSIONS = "SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'"
-"""pgvector stores a column's dimensions there."""
 
 
 class PgTable(Sink):
@@ -31,20 +35,25 @@ class PgTable(Sink):
         self._target = target
         self._psycopg: Any = load("psycopg", "pgvector")
         self._connection: Any = None
+        self._layout = NO_LAYOUT
+        self._upsert = ""
 
-    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
         """Connect, and open or create the table."""
         table, where = self._target.name, self._target.described
+        types = _types(layout)
+        self._layout, self._upsert = layout, _upsert(table, list(types))
         try:
             self._connection = self._psycopg.connect(self._target.place, autocommit=True)
             self._connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-            self._connection.execute(CREATE.format(table=table, dimensions=int(dimensions)))
-            (found,) = self._connection.execute(DIMENSIONS, (table,)).fetchone()
+            self._connection.execute(_create(table, types))
+            found = dict(self._connection.execute(COLUMNS, (table,)).fetchall())
             (is_filled,) = self._connection.execute(f"SELECT EXISTS (SELECT FROM {table})").fetchone()  # noqa: S608
         except self._psycopg.Error as error:
             raise IngestError(f"--to {where}: {str(error).strip()}") from None
-        if found != dimensions:
-            raise IngestError(f"--to {where}: the column has {found} components, expected {dimensions}")
+        for name, wanted in types.items():
+            if (got := found.get(name, "not there")) != wanted:
+                raise IngestError(f"--to {where}: the column {name} is {got}, expected {wanted}")
         if num_done and not is_filled:
             raise IngestError(f"--to {where}: it is empty, and the ledger knows {num_done} points")
 
@@ -52,13 +61,16 @@ class PgTable(Sink):
         """Upsert in one transaction."""
         try:
             with self._connection.transaction(), self._connection.cursor() as cursor:
-                cursor.executemany(UPSERT.format(table=self._target.name), [_row(point) for point in points])
+                cursor.executemany(self._upsert, [_row(point, self._layout) for point in points])
         except self._psycopg.Error as error:
             raise IngestError(f"--to {self._target.described}: {str(error).strip()}") from None
         return 0
 
     def refuses(self, point: Point) -> str | None:
-        """Refuse NUL characters, which PostgreSQL cannot store in text."""
+        """Refuse NUL characters, which PostgreSQL cannot store in text, and sparse vectors that are hardly sparse."""
+        sparse = point.vectors.sparse
+        if sparse is not None and len(sparse.indices) > MAX_ENTRIES:
+            return f"its sparse vector has {len(sparse.indices)} entries; pgvector holds {MAX_ENTRIES}"
         item = point.ask.item
         metadata = msgspec.json.encode(item.metadata)
         held = "\0" in (item.text or "") or "\0" in item.id or b"\\u0000" in metadata
@@ -70,8 +82,57 @@ class PgTable(Sink):
             self._connection.close()
 
 
-def _row(point: Point) -> tuple[object, ...]:
+def _types(layout: Layout) -> dict[str, str]:
+    """Type of each column of vectors, as PostgreSQL spells it."""
+    every: dict[VectorKind, str] = {
+        "dense": f"vector({layout.dimensions})",
+        "sparse": f"sparsevec({layout.sparse_dimensions})",
+        "multi": f"vector({layout.dimensions})[]",
+    }
+    return {layout.name(kind): every[kind] for kind in layout.outputs}
+
+
+def _create(table: str, types: Mapping[str, str]) -> str:
+    vectors = ", ".join(f"{name} {written} NOT NULL" for name, written in types.items())
+    return (
+        f"CREATE TABLE IF NOT EXISTS {table} (point uuid PRIMARY KEY, id text NOT NULL, instruction text, text text, "
+        f"metadata jsonb NOT NULL, {vectors})"
+    )
+
+
+def _upsert(table: str, vectors: Sequence[str]) -> str:
+    names = ["id", "instruction", "text", "metadata", *vectors]
+    replaced = ", ".join(f"{name} = EXCLUDED.{name}" for name in names)
+    marks = ", ".join(["%s"] * (1 + len(names)))
+    return (
+        f"INSERT INTO {table} (point, {', '.join(names)}) VALUES ({marks}) "  # noqa: S608  # names of ours
+        f"ON CONFLICT (point) DO UPDATE SET {replaced}"
+    )
+
+
+def _row(point: Point, layout: Layout) -> tuple[object, ...]:
     item = point.ask.item
-    vector = ",".join(map(repr, np.frombuffer(point.vector, "<f4").tolist()))
     metadata = msgspec.json.encode(item.metadata).decode()
-    return point.ask.point, item.id, point.ask.instruction, item.text, metadata, f"[{vector}]"
+    return point.ask.point, item.id, point.ask.instruction, item.text, metadata, *_literals(point.vectors, layout)
+
+
+def _literals(vectors: Vectors, layout: Layout) -> list[object]:
+    """The vectors in pgvector's notation, in the order of their columns."""
+    literals: list[object] = []
+    if vectors.dense is not None:
+        literals.append(_literal(floats(vectors.dense)))
+    if vectors.sparse is not None:
+        literals.append(_sparse_literal(vectors.sparse, layout))
+    if vectors.multi is not None:
+        literals.append([_literal(row) for row in rows(vectors.multi, layout.dimensions)])
+    return literals
+
+
+def _literal(vector: NDArray[np.float32]) -> str:
+    return f"[{','.join(map(repr, vector.tolist()))}]"
+
+
+def _sparse_literal(sparse: SparseVector, layout: Layout) -> str:
+    entries = zip(sparse.indices.tolist(), sparse.values.tolist(), strict=True)
+    written = ",".join(f"{index + 1}:{value!r}" for index, value in entries)  # it counts from 1
+    return f"{{{written}}}/{layout.sparse_dimensions}"

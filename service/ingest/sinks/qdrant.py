@@ -1,20 +1,30 @@
-"""Qdrant sink, embedded in a folder or at a URL: a collection with cosine distance."""
+"""Qdrant sink, embedded in a folder or at a URL: a collection with cosine distance.
+
+Dense vectors alone are its unnamed vector. Other kinds are named vectors: `multi` is compared by MaxSim, and `sparse`
+has no modifier, since the model has weighed the entries.
+"""
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from service.ingest.errors import IngestError, load
 from service.ingest.item import Point
 from service.ingest.sinks.sink import Sink, stored_fields
 from service.ingest.sinks.target import Target
+from service.ingest.vectors import DENSE_ALONE, NO_LAYOUT, Layout, floats, rows
 
 TIMEOUT_S = 60
+MAX_REQUEST_FLOATS = 1 << 20
+"""Of one request; in JSON they have about 21 MB, and the server's limit is 32 MB unless set."""
+MAX_MULTI_FLOATS = (1 << 20) - 1
+"""Of one point's token vectors.
+
+Source: qdrant `MAX_MULTIVECTOR_FLATTENED_LEN`, https://github.com/qdrant/qdrant/issues/9408.
+"""
 
 
 class QdrantCollection(Sink):
@@ -26,19 +36,19 @@ class QdrantCollection(Sink):
         self._target = target
         self._qdrant: Any = load("qdrant_client", "qdrant")
         self._client: Any = None
+        self._layout = NO_LAYOUT
 
-    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
+    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
         """Open or create the collection."""
-        models, name = self._qdrant.models, self._target.name
+        self._layout, name = layout, self._target.name
         try:
             self._client = self._connect()
             if self._client.collection_exists(name):
-                _check(self._client.get_collection(name).config.params.vectors, dimensions, self._target)
+                self._check(self._client.get_collection(name).config.params)
             elif num_done:
                 raise IngestError(f"--to {self._target.described}: not there, and the ledger knows {num_done} points")
             else:
-                vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
-                self._client.create_collection(name, vectors_config=vectors)
+                self._client.create_collection(name, **self._config())
             if not self._target.is_url:
                 _use_write_ahead_log(Path(self._target.place, "collection", name, "storage.sqlite"))
         except IngestError:
@@ -48,30 +58,87 @@ class QdrantCollection(Sink):
 
     def write(self, points: Sequence[Point]) -> int:
         """Upsert points, and wait until they are applied."""
-        structs = [
-            self._qdrant.models.PointStruct(
-                id=str(point.ask.point),
-                vector=np.frombuffer(point.vector, "<f4").tolist(),
-                payload=stored_fields(point),
-            )
-            for point in points
-        ]
         try:
-            self._client.upsert(self._target.name, structs, wait=True)
+            for some in _requests(points):
+                self._client.upsert(self._target.name, [self._struct(point) for point in some], wait=True)
         except Exception as error:  # as above
             raise IngestError(f"--to {self._target.described}: {_first_line(error)}") from error
         return 0
+
+    def refuses(self, point: Point) -> str | None:
+        """Refuse items with more token vectors than a point may have."""
+        num_floats = len(point.vectors.multi or b"") // 4
+        if num_floats <= MAX_MULTI_FLOATS:
+            return None
+        return f"its token vectors have {num_floats} components; Qdrant holds {MAX_MULTI_FLOATS} in a point"
 
     def close(self) -> None:
         """Close the folder for other programs."""
         if self._client is not None:
             self._client.close()
 
+    def _config(self) -> dict[str, Any]:
+        """Arguments of `create_collection`."""
+        models, layout = self._qdrant.models, self._layout
+        dense = models.VectorParams(size=layout.dimensions, distance=models.Distance.COSINE)
+        if layout.outputs == DENSE_ALONE:
+            return {"vectors_config": dense}
+        by_max_sim = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+        multi = dense.model_copy(update={"multivector_config": by_max_sim})
+        every = {"dense": dense, "multi": multi}
+        config: dict[str, Any] = {
+            "vectors_config": {kind: one for kind, one in every.items() if kind in layout.outputs}
+        }
+        if "sparse" in layout.outputs:
+            config["sparse_vectors_config"] = {"sparse": models.SparseVectorParams()}
+        return config
+
+    def _struct(self, point: Point) -> Any:
+        found, models = point.vectors, self._qdrant.models
+        named: dict[str, Any] = {}
+        if found.dense is not None:
+            named["dense"] = floats(found.dense).tolist()
+        if found.sparse is not None:
+            entries = found.sparse.indices.tolist(), found.sparse.values.tolist()
+            named["sparse"] = models.SparseVector(indices=entries[0], values=entries[1])
+        if found.multi is not None:
+            named["multi"] = rows(found.multi, self._layout.dimensions).tolist()
+        vector = named["dense"] if self._layout.outputs == DENSE_ALONE else named
+        return models.PointStruct(id=str(point.ask.point), vector=vector, payload=stored_fields(point))
+
+    def _check(self, params: Any) -> None:
+        """Compare with what a collection has.
+
+        Raises:
+            IngestError: it has other vectors.
+        """
+        got, expected = _described(params.vectors, params.sparse_vectors), self._described()
+        if got != expected:
+            raise IngestError(f"--to {self._target.described}: the collection has {got}, expected {expected}")
+
+    def _described(self) -> str:
+        config = self._config()
+        return _described(config["vectors_config"], config.get("sparse_vectors_config"))
+
     def _connect(self) -> Any:
         if not self._target.is_url:
             return self._qdrant.QdrantClient(path=self._target.place)
         key = os.environ.get("QDRANT_API_KEY")
         return self._qdrant.QdrantClient(url=self._target.place, api_key=key, timeout=TIMEOUT_S)
+
+
+def _requests(points: Sequence[Point]) -> Iterator[list[Point]]:
+    """The points in runs of at most `MAX_REQUEST_FLOATS`, or of one."""
+    some: list[Point] = []
+    num_floats = 0
+    for point in points:
+        size = point.vectors.num_bytes // 4
+        if some and num_floats + size > MAX_REQUEST_FLOATS:
+            yield some
+            some, num_floats = [], 0
+        some.append(point)
+        num_floats += size
+    yield some
 
 
 def _use_write_ahead_log(database: Path) -> None:
@@ -84,11 +151,15 @@ def _use_write_ahead_log(database: Path) -> None:
             connection.execute("PRAGMA journal_mode=WAL")
 
 
-def _check(vectors: Any, dimensions: int, target: Target) -> None:
-    size = getattr(vectors, "size", None)
-    if size != dimensions:
-        got = f"vectors of {size}" if size else "named vectors"
-        raise IngestError(f"--to {target.described}: the collection has {got}, expected {dimensions} components")
+def _described(vectors: Any, sparse: Any) -> str:
+    """A collection's vectors in words; equal for equal ones."""
+    if (size := getattr(vectors, "size", None)) is not None:
+        return f"vectors of {size} components"
+    named = [
+        f"`{name}` of {one.size} components{' by MaxSim' if one.multivector_config else ''}"
+        for name, one in sorted((vectors or {}).items())
+    ]
+    return "named vectors " + ", ".join([*named, *(f"`{name}`, sparse" for name in sorted(sparse or {}))])
 
 
 def _first_line(error: Exception) -> str:

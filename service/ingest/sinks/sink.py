@@ -1,9 +1,10 @@
 """The protocol of sinks: a destination of points in which writing a point again replaces it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from service.ingest.item import Point
+from service.ingest.vectors import Layout, VectorKind
 
 
 class Sink(Protocol):
@@ -12,13 +13,15 @@ class Sink(Protocol):
     Attributes:
         batch_points: preferred number of points of a write.
         max_wait_s: longest wait for a full write; None waits until it is full.
+        lacks: kinds of vector that it has no place for, with a sentence why.
     """
 
     batch_points: int = 512
     max_wait_s: float | None = 1.0
+    lacks: Mapping[VectorKind, str] = {}
 
-    def open(self, dimensions: int, position: int | None, num_done: int) -> None:
-        """Prepare to write vectors of `dimensions` components after what the ledger has.
+    def open(self, layout: Layout, position: int | None, num_done: int) -> None:
+        """Prepare to write vectors of this layout after what the ledger has.
 
         Args:
             num_done: points that the ledger has.
@@ -26,7 +29,7 @@ class Sink(Protocol):
                 no run has written here: existing data belongs to someone else.
 
         Raises:
-            IngestError: what exists does not match the ledger or the dimensions, is gone, or cannot be opened.
+            IngestError: what exists does not match the ledger or the layout, is gone, or cannot be opened.
         """
         ...
 

