@@ -96,7 +96,8 @@ def test_parquet(m3: LiveServer, source: Path, tmp_path: Path) -> None:
 
 def test_qdrant_and_its_hybrid_query(m3: LiveServer, source: Path, tmp_path: Path) -> None:
     run_with_a_kill(m3, source, f"qdrant:{tmp_path / 'q'}#texts", tmp_path)
-    client, models = qdrant_client.QdrantClient(path=str(tmp_path / "q")), qdrant_client.models
+    client: Any = qdrant_client.QdrantClient(path=str(tmp_path / "q"))
+    models = qdrant_client.models
     points, _ = client.scroll("texts", limit=1000, with_vectors=True)
     assert sorted(point.payload["id"] for point in points) == sorted(map(str, range(NUM_TEXTS)))
     for point in points[::20]:
