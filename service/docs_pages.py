@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -101,13 +102,18 @@ def _counted_in(module: ModuleType, name: str) -> str:
     return ", ".join(f"[`{shown}`](../{shown})" for shown in names)
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def _uses(path: Path, module: ModuleType, name: str) -> bool:
-    text = path.read_text()
-    if module is engine_series:  # counted through the fields of `EngineSeries`
-        return any(_counts_in_field(node, name.lower()) for node in ast.walk(ast.parse(text)))
-    if name not in text:
+    is_field = module is engine_series  # counted through the fields of `EngineSeries`
+    if (name.lower() if is_field else name) not in path.read_text():
         return False
-    tree = ast.parse(text)
+    tree = _tree(path)
+    if is_field:
+        return any(_counts_in_field(node, name.lower()) for node in ast.walk(tree))
     if path == Path(str(module.__file__)):  # declared here: only uses within functions count
         functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
         return any(isinstance(node, ast.Name) and node.id == name for f in functions for node in ast.walk(f))

@@ -158,6 +158,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     )
     max_audio_s: Annotated[PositiveSeconds, _about("longest audio, in seconds of playing time")] = 300.0
     audio_timeout_s: Annotated[PositiveSeconds, _about("time limit of decoding an audio file")] = 20.0
+    max_pdf_bytes: Annotated[Positive, _about("largest PDF; for URLs `max_image_bytes` applies too")] = 64 << 20
+    pdf_timeout_s: Annotated[PositiveSeconds, _about("time limit of rendering a page of a PDF")] = 10.0
     image_embeds: Annotated[Literal["accept", "refuse"], _about("what to do with features sent in place of images")] = (
         "accept"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 PROJECT = FOLDER.parents[1] / "pyproject.toml"
-EXTRAS = ("audio", "otel", "valkey", "video")
+EXTRAS = ("audio", "otel", "pdf", "valkey", "video")
 OF_CUDA = re.compile(r"nvidia-|triton|torch|cuda-toolkit")
 """Names of packages that torch's CUDA build alone wants."""
 HEAD = "# Written by `make deploy-lock`; do not edit.\n"

@@ -1,4 +1,4 @@
-"""The content parts of an item: text, images, precomputed features, videos and audio files, in reading order.
+"""The content parts of an item: text, images, features, videos, audio files and pages of PDFs, in reading order.
 
 The same objects have the same meaning in `messages`, in `inputs` of `/v1/embeddings` and in `inputs` of `/v2/embed`.
 """
@@ -10,6 +10,7 @@ from msgspec import Meta
 from schemas.base import Wire
 from schemas.content.audio import AudioUrlPart, InputAudioPart
 from schemas.content.examples import EXAMPLE_FEATURES, EXAMPLE_FEATURES_UUID, EXAMPLE_IMAGE, EXAMPLE_UUID
+from schemas.content.file import FilePart
 from schemas.content.video import VideoFramesPart, VideoUrlPart
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INT32, MAX_PARTS_PER_INPUT, MAX_UUID_CHARS
 
@@ -153,7 +154,16 @@ class ImageEmbedsPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="im
     uuid: Annotated[Uuid | None, Meta(description=UUID_MEANING, examples=[EXAMPLE_FEATURES_UUID])] = None
 
 
-ContentPart = TextPart | ImageUrlPart | ImageEmbedsPart | VideoFramesPart | VideoUrlPart | InputAudioPart | AudioUrlPart
+ContentPart = (
+    TextPart
+    | ImageUrlPart
+    | ImageEmbedsPart
+    | VideoFramesPart
+    | VideoUrlPart
+    | InputAudioPart
+    | AudioUrlPart
+    | FilePart
+)
 """One part; `type` says which."""
 
 ContentParts = Annotated[list[ContentPart], Meta(min_length=1, max_length=MAX_PARTS_PER_INPUT)]

@@ -241,6 +241,15 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[67108864],
         ),
     ]
+    max_pdf_bytes: Annotated[
+        int | None,
+        Meta(
+            description="Largest PDF of which a page is taken, in bytes; null where none is: the model takes no "
+            "images, or the server lacks its extra `pdf`.",
+            extra_json_schema={"format": "int64"},
+            examples=[67108864],
+        ),
+    ]
     audio_rate_hz: Annotated[
         int | None,
         Meta(

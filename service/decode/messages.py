@@ -10,6 +10,7 @@ from service.media.audio.audio_file import AudioContainer, AudioInfo, AudioRule
 from service.media.container import Container
 from service.media.image.format import Format
 from service.media.image.read_options import Background
+from service.media.page.page_file import PageInfo
 from service.media.resize.resize import Framing
 from service.media.video.video_file import VideoInfo
 
@@ -57,6 +58,22 @@ class AudioTask(msgspec.Struct, frozen=True, kw_only=True):
     """No packet beyond is looked at, where the container is asked."""
 
 
+class PageTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of a PDF; front to worker. Without a size to render at it is asked how large it is."""
+
+    encoded: bytes
+    page: int
+    """Counted from 1."""
+    scale: float = 0.0
+    """Pixels per point."""
+    raster_size: tuple[int, int] = (0, 0)
+    """Height and width at that scale."""
+    size: tuple[int, int] = (0, 0)
+    """Height and width of the pixels wanted."""
+    framing: Framing | None = None
+    """The resize; None for a plain one."""
+
+
 class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a task; worker to front. The first one, with `num_bytes` 0, says that the worker is ready."""
 
@@ -66,6 +83,8 @@ class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Facts of a video's container; None where it is unreadable, or was not asked for."""
     audio: AudioInfo | None = None
     """Likewise for audio."""
+    page: PageInfo | None = None
+    """Likewise for a page of a PDF."""
     num_stderr_bytes: int = 0
     """Bytes that codecs wrote to stderr meanwhile; they are counted only."""
 

@@ -4,6 +4,7 @@ from functools import cached_property
 
 from service.decode.av_decoder import AudioDecoder, VideoDecoder, has_codecs
 from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
+from service.decode.page_decoder import PageDecoder, has_pdfium
 from service.settings import Settings
 
 MAX_EARLY = 4
@@ -44,6 +45,17 @@ def start_audio_decoder(settings: Settings, cores: int) -> AudioDecoder | None:
     )
 
 
+def start_page_decoder(settings: Settings, cores: int) -> PageDecoder | None:
+    """Return a decoder of PDFs; None without the extra `pdf`."""
+    if not has_pdfium():
+        return None
+    return PageDecoder(
+        num_workers=settings.decode_workers or cores,
+        max_bytes=settings.max_decode_bytes,
+        deadline_s=settings.pdf_timeout_s,
+    )
+
+
 class Decoders:
     """The decoders of a service, which all of its models share; each is started when the first of them needs it."""
 
@@ -67,3 +79,8 @@ class Decoders:
     def audio(self) -> AudioDecoder | None:
         """Of audio files, or None."""
         return start_audio_decoder(self._settings, self._cores)
+
+    @cached_property
+    def pages(self) -> PageDecoder | None:
+        """Of PDFs, or None."""
+        return start_page_decoder(self._settings, self._cores)

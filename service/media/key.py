@@ -40,6 +40,16 @@ def source_digest(
     return _digest(b"source", tenant_salt, PREPROCESSING_VERSION, *rule.key_parts, options.key_part, file)
 
 
+def page_digest(file: bytes, page: int, raster_size: Size, rule: ImageRule, *, tenant_salt: bytes = b"") -> bytes:
+    """Level-2 key of a page of a PDF: SHA-256 over salt, version, the rule's numbers, page, rendered size and the file.
+
+    Args:
+        page: counted from 1.
+        raster_size: height and width that the page is rendered at, pixels.
+    """
+    return _digest(b"page-source", tenant_salt, PREPROCESSING_VERSION, *rule.key_parts, page, *raster_size, file)
+
+
 def content_key(pixels: bytes | memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:
     """Level-1 key: SHA-256 over salt, model fingerprint, preprocessing version, height, width and RGB bytes.
 

@@ -6,7 +6,7 @@ Refuses URLs: `fetch/` and `local_file.py` read those that are allowed. Opens no
 import binascii
 import re
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
 from service.media.item import MediaKind
@@ -56,15 +56,19 @@ def _standard(text: str) -> str:
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}):")
 _PATH_SIGNS = frozenset("./\\~")
-_ACCEPTED: Mapping[MediaKind, str] = {
+SourceKind = MediaKind | Literal["PDF"]
+"""What a source is said to hold, as errors name it."""
+
+_ACCEPTED: Mapping[SourceKind, str] = {
     "image": "send a data URI such as `data:image/png;base64,...`, or bare base64",
     "video": "send a data URI such as `data:video/mp4;base64,...`, or bare base64",
+    "PDF": "send a data URI such as `data:application/pdf;base64,...`, or bare base64",
     "audio": "send a data URI such as `data:audio/wav;base64,...`, or bare base64",
 }
 
 
 def read_source(
-    text: str, *, max_bytes: int, location: ErrorLocation = NO_LOCATION, what: MediaKind = "image"
+    text: str, *, max_bytes: int, location: ErrorLocation = NO_LOCATION, what: SourceKind = "image"
 ) -> bytes:
     """Return the encoded bytes that a data URI or bare base64 carries.
 
@@ -109,7 +113,7 @@ def scheme_of(text: str) -> str | None:
     return scheme[1].lower() if scheme else None
 
 
-def _refuse_scheme(scheme: str, location: ErrorLocation, what: MediaKind) -> NoReturn:
+def _refuse_scheme(scheme: str, location: ErrorLocation, what: SourceKind) -> NoReturn:
     if scheme in ("http", "https"):
         location.refuse(
             "media_source_refused",
@@ -120,7 +124,7 @@ def _refuse_scheme(scheme: str, location: ErrorLocation, what: MediaKind) -> NoR
     location.refuse("media_source_refused", message)
 
 
-def _refuse_not_base64(data: str, location: ErrorLocation, what: MediaKind) -> NoReturn:
+def _refuse_not_base64(data: str, location: ErrorLocation, what: SourceKind) -> NoReturn:
     if _PATH_SIGNS.intersection(data[:64]) and len(data) < 4096:
         message = f"The {what} looks like a path, and no path is ever opened: {_ACCEPTED[what]}."
         location.refuse("media_source_refused", message)

@@ -36,7 +36,7 @@ DATA = [
 ERROR = ErrorBody(message="no", type="server_error", param=None, code="internal_error")
 BILLED = EmbedBilledUnits(input_tokens=3, image_tokens=4, images=1)
 NULLABLE = (
-    *("min_pixels", "max_pixels", "image_embeds_width", "max_video_bytes", "max_video_frames"),
+    *("min_pixels", "max_pixels", "image_embeds_width", "max_video_bytes", "max_video_frames", "max_pdf_bytes"),
     *("revision", "matryoshka_dimensions", "default_instruction", "audio_rate_hz", "max_audio_bytes", "max_audio_s"),
     "sparse_dimensions",
 )

@@ -41,7 +41,8 @@ class LocalEngine:
         decoders = needs.decoders
         images = decoders.images(is_needed="image" in needs.model.profile.modalities)
         needs.series.arena_bytes.set_function(lambda: arena.num_bytes_taken)
-        self._loader = PixelLoader(arena, needs.tower, images, decoders.videos, decoders.audio, num_threads=needs.cores)
+        others = decoders.videos, decoders.audio, decoders.pages
+        self._loader = PixelLoader(arena, needs.tower, images, *others, num_threads=needs.cores)
         self._client = EngineClient(arena, self._loader, needs.rate, needs.series, ids)
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Supervisor:

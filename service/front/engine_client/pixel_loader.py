@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from service import metrics
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.decode.image_decoder import ImageDecoder
+from service.decode.page_decoder import PageDecoder
 from service.errors import FrameError, MediaError
 from service.fairness.threads import FairThreads
 from service.front.engine_client.video_frames import VideoFrames
@@ -24,6 +25,7 @@ from service.media.audio.samples import Audio
 from service.media.features.features import FeaturesItem
 from service.media.image.image_file import ImageFile
 from service.media.item import MediaItem
+from service.media.page.page_file import PageItem
 from service.media.video.frame_pair import FramePair
 from service.media.video.video_file import VideoFramePair
 
@@ -91,6 +93,7 @@ class PixelLoader:
         decoder: ImageDecoder,
         videos: VideoDecoder | None = None,
         audio: AudioDecoder | None = None,
+        pages: PageDecoder | None = None,
         *,
         num_threads: int,
         max_known_keys: int = 1 << 16,
@@ -99,6 +102,7 @@ class PixelLoader:
         self._decoder = decoder
         self._videos = videos
         self._audio = audio
+        self._pages = pages
         self._fingerprint = fingerprint
         self._threads = FairThreads(num_threads, "media", small=SMALL_SLOT_BYTES)
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
@@ -202,6 +206,9 @@ class PixelLoader:
             first = await self._frame(item.first, is_second=False)
             second = first if item.second == item.first else await self._frame(item.second, is_second=True)
             return np.concatenate([first.reshape(-1), second.reshape(-1)])
+        if isinstance(item, PageItem):
+            assert self._pages is not None  # no PDF is opened without
+            return await self._pages.pixels(item)
         if isinstance(item, Audio):
             assert self._audio is not None  # no audio is opened without
             return await self._audio.slot(item)

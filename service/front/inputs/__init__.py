@@ -1,1 +1,1 @@
-"""From a decoded request to prompts: its texts, images, videos and audio, fetched and opened."""
+"""From a decoded request to prompts: its texts, images, videos, audio and PDFs, fetched and opened."""

@@ -1,12 +1,14 @@
-"""The conversation of one input, with its images, videos and audio files read. Runs in a worker thread."""
+"""The conversation of one input, with its images, videos, audio files and pages read. Runs in a worker thread."""
 
 from collections.abc import Iterator
 
+from schemas.content.file import FilePart
 from schemas.content.messages import Message
 from schemas.content.parts import Content, ContentPart, TextPart
 from service.errors import InputError, MediaError
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.modality import refuse_modality
+from service.front.inputs.pages import read_page
 from service.front.inputs.placed_media import AudioPart, PlacedMedia, VideoPart
 from service.front.inputs.videos import read_video
 from service.front.job import JobInput, PromptOptions
@@ -103,6 +105,8 @@ def _turn(role: Role, parts: str | list[ContentPart], places: Iterator[PlacedMed
             videos.append(read_video(media, place))
         elif isinstance(part, AudioPart):
             images.append(_read_audio(media, place))
+        elif isinstance(part, FilePart):
+            images.append(read_page(media, place))
         else:
             images += media.read(place)
     return Turn(role, tuple(images), "".join(texts), tuple(videos), is_empty=not parts)

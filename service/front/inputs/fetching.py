@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from schemas.content.audio import AudioUrlPart
+from schemas.content.file import FilePart
 from schemas.content.parts import ImageUrlPart
 from schemas.content.video import VideoFramesPart
 from service import metrics
@@ -193,5 +194,7 @@ def _sources(media: MediaReader, place: PlacedMedia) -> Iterator[tuple[str, Erro
             frames = frame_list(place, media.video_rule)
             for url, param in zip(frames.urls, frames.params, strict=True):
                 yield url, ErrorLocation(param, place.index)
-    elif isinstance(part, AudioUrlPart) and media.audio_rule is not None:
-        yield place.url, location
+    elif isinstance(part, AudioUrlPart | FilePart):
+        is_taken = media.takes_images if isinstance(part, FilePart) else media.audio_rule is not None
+        if is_taken:
+            yield place.url, location

@@ -20,10 +20,11 @@ from service.media.features.features import FeatureRule, open_features
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
 from service.media.image.read_options import AS_REFERENCE, ImageReadOptions, parse_color
-from service.media.item import MediaItem, MediaKind
+from service.media.item import MediaItem
 from service.media.local_file import LocalFiles
+from service.media.page.page_file import OpenPage
 from service.media.resize.image_rule import ImageRule
-from service.media.source import read_source, scheme_of
+from service.media.source import SourceKind, read_source, scheme_of
 from service.media.video.video_file import OpenVideo
 from service.media.video.video_rule import VideoRule
 from service.prompt.profile.profile import Modality
@@ -77,7 +78,7 @@ class MediaReader:
         audio_rule: how audio files are read; None where the model takes none.
         claims: names that came with content so far.
         fetched: what the request's URLs gave, put here before anything is read.
-        opened: its video and audio files by the paths of their parts, put here before anything is read.
+        opened: its videos, audio files and PDFs by the paths of their parts, put here before anything is read.
     """
 
     def __init__(self, rules: MediaRules, tenant: Tenant, background: str | None = None) -> None:
@@ -94,7 +95,12 @@ class MediaReader:
         self.video_rule, self.audio_rule = rules.video_rule, rules.audio_rule
         self.claims: list[Claim] = []
         self.fetched: dict[str, bytes | MediaError] = {}
-        self.opened: dict[str, OpenVideo | OpenAudio | MediaError] = {}
+        self.opened: dict[str, OpenVideo | OpenAudio | OpenPage | MediaError] = {}
+
+    @property
+    def image_rule(self) -> ImageRule | None:
+        """How images are resized; None where the model takes none."""
+        return self._rule
 
     @property
     def takes_images(self) -> bool:
@@ -156,7 +162,7 @@ class MediaReader:
             if claim.index in answered:
                 self._uuids.bind(self._tenant, claim.uuid, claim.item)
 
-    def encoded(self, url: str, location: ErrorLocation, *, max_bytes: int = 0, what: MediaKind = "image") -> bytes:
+    def encoded(self, url: str, location: ErrorLocation, *, max_bytes: int = 0, what: SourceKind = "image") -> bytes:
         """The bytes of an image or video: fetched already, of a local file, or in the text itself.
 
         Args:

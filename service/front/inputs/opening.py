@@ -1,4 +1,4 @@
-"""Opens the video and audio files of one request before its prompts are made: containers decide their lengths.
+"""Opens the video files, audio files and PDFs of one request before its prompts are made, whose lengths they decide.
 
 Runs on the event loop, after media given by URL have been fetched; decoder processes read the containers.
 """
@@ -10,16 +10,18 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from schemas.content.audio import InputAudioPart
+from schemas.content.file import FilePart
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
+from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
 from service.front.admission.admission import Reservation
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.placed_media import PlacedMedia
 from service.media.audio.audio_file import AudioInfo, AudioLimits, OpenAudio, audio_format, check_audio, check_named
 from service.media.error_location import ErrorLocation
-from service.media.item import MediaKind
 from service.media.key import file_digest
-from service.media.source import read_source
+from service.media.page.page_file import OpenPage, PageInfo, check_head, check_page
+from service.media.source import SourceKind, read_source
 from service.media.video.video_file import OpenVideo, VideoInfo, VideoLimits, check_video, container_of
 
 T = TypeVar("T")
@@ -95,9 +97,34 @@ class AudioOpener:
         return OpenAudio(encoded, container, info, digest)
 
 
+@dataclass(slots=True)
+class PageOpener:
+    """Opens PDFs for requests, one page of each part."""
+
+    decoder: PageDecoder
+    max_encoded_bytes: int
+    _known: KnownFiles[PageInfo] = field(default_factory=KnownFiles)
+
+    async def open(self, media: MediaReader, place: PlacedMedia) -> OpenPage:
+        """Open a file and look at its page.
+
+        Raises:
+            MediaError: the file is at fault, or has no such page.
+        """
+        assert isinstance(place.part, FilePart)  # the reader has chosen these
+        location, page = ErrorLocation(place.content_param, place.index), place.part.page
+        encoded, digest = await asyncio.to_thread(_read, media, place, self.max_encoded_bytes, "PDF")
+        check_head(encoded, location)
+        key = digest + page.to_bytes(8, "little")
+        info = self._known.find(media.salt, key) or await self.decoder.info(encoded, page, location)
+        self._known.keep(media.salt, key, info)
+        check_page(info, page, location, ErrorLocation(f"{place.param}.page", place.index))
+        return OpenPage(encoded, "pdf", info, digest, page)
+
+
 @dataclass(frozen=True, slots=True)
 class FileOpening:
-    """The opening of the video files, or the audio files, of one request.
+    """The opening of the video files, the audio files, or the PDFs, of one request.
 
     Attributes:
         opener: of their kind.
@@ -106,7 +133,7 @@ class FileOpening:
         per_item: a file that fails leaves the others alone.
     """
 
-    opener: VideoOpener | AudioOpener
+    opener: VideoOpener | AudioOpener | PageOpener
     media: MediaReader
     places: Sequence[PlacedMedia]
     per_item: bool
@@ -117,7 +144,7 @@ class FileOpening:
         Raises:
             MediaError: of the first file that failed, unless `per_item`.
         """
-        opening: list[asyncio.Task[OpenVideo | OpenAudio]] = [
+        opening: list[asyncio.Task[OpenVideo | OpenAudio | OpenPage]] = [
             asyncio.create_task(self.opener.open(self.media, place)) for place in self.places
         ]
         try:
@@ -134,7 +161,7 @@ class FileOpening:
             await asyncio.gather(*opening, return_exceptions=True)
 
 
-def _read(media: MediaReader, place: PlacedMedia, max_bytes: int, what: MediaKind) -> tuple[bytes, bytes]:
+def _read(media: MediaReader, place: PlacedMedia, max_bytes: int, what: SourceKind) -> tuple[bytes, bytes]:
     """A file's bytes and their digest."""
     part, location = place.part, ErrorLocation(place.content_param, place.index)
     if isinstance(part, InputAudioPart):

@@ -1,15 +1,16 @@
-"""Where images, videos and audio files stand in a request."""
+"""Where images, videos, audio files and pages of PDFs stand in a request."""
 
 from dataclasses import dataclass
 
 from schemas.content.audio import AudioUrlPart, InputAudioPart
+from schemas.content.file import FilePart
 from schemas.content.parts import ImageEmbedsPart, ImageUrlPart
 from schemas.content.video import VideoFramesPart, VideoUrlPart
 
 ImagePart = ImageUrlPart | ImageEmbedsPart
 VideoPart = VideoFramesPart | VideoUrlPart
 AudioPart = InputAudioPart | AudioUrlPart
-MediaPart = ImagePart | VideoPart | AudioPart
+MediaPart = ImagePart | VideoPart | AudioPart | FilePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,9 @@ class PlacedMedia:
 
     @property
     def url(self) -> str:
-        """URL or inline data of a video or audio part that has one source."""
+        """URL or inline data of a part that has one source, and is no image."""
+        if isinstance(self.part, FilePart):
+            return self.part.file.file_data
         assert isinstance(self.part, VideoUrlPart | AudioUrlPart)  # the others have several, or none
         source = self.part.video_url if isinstance(self.part, VideoUrlPart) else self.part.audio_url
         return source if isinstance(source, str) else source.url

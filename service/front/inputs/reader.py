@@ -4,21 +4,22 @@ Base64, hashing and tokenizing happen in `InputReader.prompts`, in worker thread
 No pixel is decoded here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from schemas.content.file import FilePart
 from schemas.content.parts import ImageUrlPart
 from schemas.endpoints.embed import EmbedRequest
 from schemas.endpoints.embeddings import EmbeddingRequest
-from schemas.fields import Truncate
 from schemas.parsing.second_reading import what_is_broken
 from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
 from service.front.inputs.conversations import conversation_of, read_conversation
 from service.front.inputs.fetching import Fetching, UrlFetch
+from service.front.inputs.lengths import CUT_SIDES, embedding_truncation
 from service.front.inputs.media_reader import MediaReader, MediaRules
 from service.front.inputs.modality import refuse_modality
-from service.front.inputs.opening import AudioOpener, FileOpening, VideoOpener
+from service.front.inputs.opening import AudioOpener, FileOpening, PageOpener, VideoOpener
 from service.front.inputs.pairs import Query, pair, read_queries, with_short_texts
 from service.front.inputs.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.inputs.sources import (
@@ -39,10 +40,7 @@ from service.media.item import ITEM_BYTES
 from service.prompt.conversation import Conversation
 from service.prompt.prompt import Placeholder, Prompt
 from service.prompt.token_array import TokenArray, build_token_array
-from service.prompt.truncation import Side, Truncation
-
-CUT_SIDES: Mapping[Truncate, Side | None] = {"NONE": None, "START": "left", "END": "right"}
-"""Cohere's `truncate`: which end of a text is cut; None is an error instead."""
+from service.prompt.truncation import Truncation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +53,7 @@ class InputReader:
         fetching: fetches media by URL; None refuses them.
         videos: opens video files; None refuses them.
         audio: opens audio files; None refuses them.
+        pages: opens PDFs; None refuses them.
         max_answer_bytes: most bytes of an answer whose length follows from the tokens: several vectors for each input,
             or features.
     """
@@ -64,6 +63,7 @@ class InputReader:
     fetching: Fetching | None = None
     videos: VideoOpener | None = None
     audio: AudioOpener | None = None
+    pages: PageOpener | None = None
     max_answer_bytes: int = 0
 
     def embedding_job(self, request: EmbeddingRequest, output: OutputSpec, tenant: Tenant) -> Job:
@@ -163,6 +163,9 @@ class InputReader:
             steps.append(FileOpening(self.videos, media, videos, job.per_item))
         if self.audio is not None and audio:
             steps.append(FileOpening(self.audio, media, audio, job.per_item))
+        pages = [place for place in files if isinstance(place.part, FilePart)] if media.takes_images else []
+        if self.pages is not None and pages:
+            steps.append(FileOpening(self.pages, media, pages, job.per_item))
         return steps
 
     def prompts(self, job: Job, media: MediaReader | None) -> Steps[list[Prompt | ServiceError]]:
@@ -264,36 +267,3 @@ def _check(job: Job, one: JobInput, media: MediaReader | None, index: int) -> No
         raise one.error
     if media is not None:
         media.check_known(one.media)
-
-
-def embedding_truncation(request: EmbeddingRequest, max_tokens: int) -> Truncation:
-    """How a request of `/v1/embeddings` wants texts cut.
-
-    Args:
-        request: its `truncate_prompt_tokens`, or `truncate` or `truncation`, and `truncation_side` count.
-        max_tokens: of the model.
-
-    Raises:
-        InputError: more tokens than the model has, or none.
-    """
-    if request.truncate is not None:
-        return Truncation(max_tokens, CUT_SIDES[request.truncate])
-    wanted = -1 if request.truncation else request.truncate_prompt_tokens
-    if wanted is None:
-        return Truncation(max_tokens)
-    return Truncation(prompt_limit(wanted, max_tokens), request.truncation_side or "right")
-
-
-def prompt_limit(wanted: int, max_tokens: int) -> int:
-    """The longest prompt that `truncate_prompt_tokens` asks for; -1 means the model's `max_tokens`.
-
-    Raises:
-        InputError: more tokens than the model has, or none.
-    """
-    if wanted > max_tokens or wanted == 0:
-        raise InputError(
-            "invalid_request",
-            f"`truncate_prompt_tokens`: got {wanted}, expected -1 or 1 to the model's {max_tokens} tokens",
-            param="truncate_prompt_tokens",
-        )
-    return max_tokens if wanted == -1 else wanted

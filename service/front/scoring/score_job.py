@@ -1,6 +1,6 @@
 """The job of a comparison: pairs for a reranker; for an embedder the documents, and behind them the queries."""
 
-from service.front.inputs.reader import prompt_limit
+from service.front.inputs.lengths import prompt_limit
 from service.front.job import Job, JobInput, PromptOptions
 from service.front.scoring.comparison import Comparison
 from service.front.served_model import ServedModel

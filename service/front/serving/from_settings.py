@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
+from service.decode.page_decoder import PageDecoder
 from service.front.inputs.fetching import Fetching
 from service.front.inputs.media_reader import MediaRules
-from service.front.inputs.opening import AudioOpener, VideoOpener
+from service.front.inputs.opening import AudioOpener, PageOpener, VideoOpener
 from service.front.inputs.reader import InputReader
 from service.front.inputs.uuids import Uuids, UuidStore
 from service.front.served_model import ServedModel
@@ -106,6 +107,7 @@ def input_reader(
     local_files: LocalFiles | None,
     videos: VideoDecoder | None,
     audio: AudioDecoder | None,
+    pages: PageDecoder | None,
 ) -> InputReader:
     """What reads the inputs of every request for a model."""
     return InputReader(
@@ -114,5 +116,6 @@ def input_reader(
         fetching=fetching,
         videos=None if videos is None else VideoOpener(videos, video_limits(settings)),
         audio=AudioOpener(audio, audio_limits(settings)) if audio and model.profile.audios else None,
+        pages=PageOpener(pages, settings.max_pdf_bytes) if pages and model.profile.images else None,
         max_answer_bytes=settings.max_features_bytes,
     )

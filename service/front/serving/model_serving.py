@@ -166,10 +166,10 @@ class ModelServing:
             log_name=log_name,
         )
         host = with_shared_vectors(commons.open_host(needs), needs)
-        videos, audio = commons.decoders.videos, commons.decoders.audio
+        videos, audio, pages = commons.decoders.videos, commons.decoders.audio, commons.decoders.pages
         uuids = commons.uuids if self._queue is None else ModelUuids(commons.uuids, self.name)
         fetching, files = commons.fetching, commons.local_files
-        reader = input_reader(settings, model, uuids, tower.fingerprint, fetching, files, videos, audio)
+        reader = input_reader(settings, model, uuids, tower.fingerprint, fetching, files, videos, audio, pages)
         timeout_s = settings.request_timeout_s
         embedder = Embedder(reader, host, queues, commons.answers, num_threads=commons.cores, timeout_s=timeout_s)
         probe = HealthProbe(model, host, timeout_s=timeout_s, takes_audio=audio is not None)

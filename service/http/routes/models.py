@@ -100,6 +100,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         max_image_pixels=settings.max_image_pixels,
         max_video_frames=reader.rules.video_rule.max_frames if reader.rules.video_rule else None,
         max_video_bytes=settings.max_video_bytes if reader.rules.video_rule and reader.videos else None,
+        max_pdf_bytes=settings.max_pdf_bytes if reader.pages else None,
         audio_rate_hz=profile.audios.rule.rate_hz if profile.audios else None,
         max_audio_bytes=settings.max_audio_bytes if reader.audio else None,
         max_audio_s=settings.max_audio_s if reader.audio else None,

@@ -12,7 +12,7 @@ from service import metrics
 from service.errors import UnavailableError
 from service.front.admission.load import QueueLimits
 from service.front.admission.stream_bounds import StreamRateLimit, StreamWindow
-from service.front.inputs.reader import embedding_truncation
+from service.front.inputs.lengths import embedding_truncation
 from service.front.serving.model_serving import Online
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller

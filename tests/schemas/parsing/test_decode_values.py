@@ -92,7 +92,7 @@ def test_a_wrong_value_is_refused_with_its_path_and_what_is_allowed(
             1,
             (
                 "`inputs[1].content[0].type`: expected one of text, image_url, image_embeds, video_frames, video_url, "
-                "input_audio, audio_url, got 'image'; did you mean `image_url`?"
+                "input_audio, audio_url, file, got 'image'; did you mean `image_url`?"
             ),
         ),
         (

@@ -1,0 +1,59 @@
+"""Pages of PDF files, always in processes that can be killed; they start with the first file.
+
+The front does not import pypdfium2.
+"""
+
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.decode.isolated import IsolatedDecoder
+from service.decode.messages import PageTask
+from service.media.error_location import ErrorLocation
+from service.media.page.page_file import UNREADABLE, PageInfo, PageItem
+
+
+def has_pdfium() -> bool:
+    """Return whether pypdfium2 is installed, by the extra `pdf`."""
+    return find_spec("pypdfium2") is not None
+
+
+class PageDecoder(IsolatedDecoder):
+    """Sizes and pixels of pages, within a budget and a deadline."""
+
+    command = (sys.executable, "-P", "-m", "service.decode.page_worker")
+    what = "PDF"
+    unreadable = UNREADABLE
+
+    async def info(self, encoded: bytes, page: int, location: ErrorLocation) -> PageInfo:
+        """Read the number of pages and the size of one.
+
+        Args:
+            page: counted from 1.
+
+        Raises:
+            MediaError: `media_undecodable`.
+        """
+        task = PageTask(encoded=encoded, page=page)
+        end, _ = await self.run(task, 0, location, num_bytes=2 * len(encoded), cost=len(encoded))
+        return end.page or location.refuse("media_undecodable", self.unreadable)
+
+    async def pixels(self, item: PageItem) -> NDArray[np.uint8]:
+        """Render a page at the model's size: `item.num_slot_bytes` bytes of RGB.
+
+        Raises:
+            MediaError: `media_undecodable`.
+        """
+        task = PageTask(
+            encoded=item.file.encoded,
+            page=item.file.page,
+            scale=item.raster.scale,
+            raster_size=item.raster.size,
+            size=item.size,
+            framing=item.framing,
+        )
+        location, num_bytes = ErrorLocation(item.param, item.index), item.num_render_bytes
+        _, pixels = await self.run(task, item.num_slot_bytes, location, num_bytes=num_bytes, cost=num_bytes)
+        return pixels

@@ -1,0 +1,199 @@
+"""A page of a PDF as an image: known by the file, its number and its size, nothing rendered.
+
+In: encoded bytes, and what a decoder's process has read of the page. Out: a `PageItem`. Knows no decoder.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import msgspec
+
+from service.media.container import OpenFile
+from service.media.error_location import ErrorLocation
+from service.media.item import GridThw, MediaKind, SentAs, Size
+from service.media.key import content_key, page_digest
+from service.media.resize.image_rule import ImageRule
+from service.media.resize.resize import Framing
+
+MAX_DPI = 300
+"""A page is rendered no finer: at this resolution scanners and printers work."""
+POINTS_PER_INCH = 72
+"""Units of a page's size (ISO 32000-2, 8.3.2.3)."""
+
+BYTES_PER_PIXEL = 16
+"""Memory of a page per rendered pixel: PDFium's bitmap and layers above it, one in RGB, and the resize."""
+
+NOT_A_PDF = "The file is no PDF: only `application/pdf` is read."
+UNREADABLE = "The PDF cannot be read: the file is damaged, cut short, or its page cannot be rendered."
+ENCRYPTED = "The PDF is encrypted, and opens with a password only; send it without one."
+
+HEAD_BYTES = 1024
+"""Within which a PDF names itself; scanners and mailers put bytes before it."""
+
+
+class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about a file and one of its pages."""
+
+    num_pages: int
+    width_pt: float = 0.0
+    """Width as it is shown, in points; 0 where there is no such page."""
+    height_pt: float = 0.0
+    needs_password: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPage(OpenFile[Literal["pdf"], PageInfo]):
+    """A PDF of which one page has been looked at.
+
+    Attributes:
+        page: its number, counted from 1.
+    """
+
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class Raster:
+    """How a page becomes pixels, before it is resized as an image of that size is.
+
+    Attributes:
+        scale: pixels per point.
+        size: height and width, pixels.
+    """
+
+    scale: float
+    size: Size
+
+    @classmethod
+    def of(cls, info: PageInfo, max_pixels: int) -> "Raster":
+        """As fine as a model sees, but no finer than `MAX_DPI`: ``scale = min(300 / 72, sqrt(max_pixels / area))``.
+
+        Sides are rounded up, as pypdfium2's `PdfPage.render(scale=...)` has it.
+        """
+        scale = min(MAX_DPI / POINTS_PER_INCH, math.sqrt(max_pixels / (info.width_pt * info.height_pt)))
+        return cls(scale, (math.ceil(info.height_pt * scale), math.ceil(info.width_pt * scale)))
+
+
+@dataclass(frozen=True, slots=True)
+class PageItem:
+    """One page of a request, a `MediaItem`; pages that give the same pixels are equal.
+
+    Attributes:
+        file: the PDF.
+        raster: how it is rendered.
+        digest: the level-2 key, 32 bytes: the file, the page, and how it is rendered and resized.
+        size: height and width at which the model sees it, pixels.
+        grid_thw: its patches.
+        num_tokens: visual tokens.
+        framing: how the pixels are made of the rendered ones; None for a plain resize.
+        salt: part of its keys: whose page it is.
+        param: path of the field it came from, for errors found while rendering.
+        index: input of the batch it belongs to.
+    """
+
+    kind: MediaKind = field(default="image", init=False)
+    dtype: None = field(default=None, init=False)  # its slot holds pixels
+
+    file: OpenPage
+    raster: Raster
+    digest: bytes
+    size: Size
+    grid_thw: GridThw
+    num_tokens: int
+    framing: Framing | None = None
+    salt: bytes = b""
+    param: str | None = field(default=None, compare=False)
+    index: int | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, file: OpenPage, rule: ImageRule, location: ErrorLocation, *, salt: bytes = b"") -> "PageItem":
+        """A page as a model sees it.
+
+        Raises:
+            MediaError: `media_too_large` or `invalid_request`, from the rule.
+        """
+        raster = Raster.of(file.info, rule.max_pixels)
+        plan, patches = rule.plan(*raster.size, location), rule.patches
+        grid_thw = patches.grid_thw(*plan.size)
+        return cls(
+            file,
+            raster,
+            digest=page_digest(file.identity, file.page, raster.size, rule, tenant_salt=salt),
+            size=plan.size,
+            grid_thw=grid_thw,
+            num_tokens=patches.num_tokens(grid_thw),
+            framing=plan.framing,
+            salt=salt,
+            param=location.param,
+            index=location.index,
+        )
+
+    @property
+    def identity(self) -> bytes:
+        """The file alone; no name is bound to a page."""
+        return self.file.identity
+
+    @property
+    def num_render_bytes(self) -> int:
+        """Memory that rendering takes."""
+        height, width = self.raster.size
+        return height * width * BYTES_PER_PIXEL + 2 * len(self.file.encoded)
+
+    @property
+    def num_slot_bytes(self) -> int:
+        """Bytes of the resized RGB pixels: height x width x 3."""
+        height, width = self.size
+        return height * width * 3
+
+    @property
+    def num_stored_bytes(self) -> int:
+        """Bytes of the file."""
+        return len(self.file.encoded)
+
+    @property
+    def sent_as(self) -> SentAs:
+        """`pdf`, and the size that the page is rendered at."""
+        height, width = self.raster.size
+        return SentAs("pdf", width, height)
+
+    def at(self, param: str | None, index: int | None) -> "PageItem":
+        """The same page in another place of a request."""
+        return replace(self, param=param, index=index)
+
+    def key(self, slot: memoryview, fingerprint: bytes) -> bytes:
+        """The level-1 key of the pixels in a slot: that of an image file with the same pixels."""
+        return content_key(slot, self.size, fingerprint, tenant_salt=self.salt)
+
+
+def check_head(encoded: bytes, location: ErrorLocation) -> None:
+    """Refuse what does not say that it is a PDF.
+
+    Raises:
+        MediaError: `media_undecodable`.
+    """
+    if b"%PDF-" not in encoded[:HEAD_BYTES]:
+        location.refuse("media_undecodable", NOT_A_PDF)
+
+
+def check_page(info: PageInfo, page: int, location: ErrorLocation, page_location: ErrorLocation) -> None:
+    """Refuse a file without its password, and a page that there is not.
+
+    Args:
+        info: of the file.
+        page: wanted, counted from 1.
+        location: of the file.
+        page_location: of the page's number.
+
+    Raises:
+        MediaError: `media_undecodable`, or `invalid_request` for the number.
+    """
+    if info.needs_password:
+        location.refuse("media_undecodable", ENCRYPTED)
+    if info.num_pages == 0:
+        location.refuse("media_undecodable", UNREADABLE)
+    if page > info.num_pages:
+        pages = "1 page" if info.num_pages == 1 else f"{info.num_pages} pages"
+        page_location.refuse("invalid_request", f"`{page_location.param}`: got {page}; the PDF has {pages}.")
+    if not (0 < info.width_pt < math.inf and 0 < info.height_pt < math.inf):
+        location.refuse("media_undecodable", UNREADABLE)

@@ -1,0 +1,122 @@
+"""Line 1 again, for PDFs: broken ones through PDFium in its own process, sizes and pixels."""
+
+import asyncio
+import random
+import time
+from functools import cache
+from pathlib import Path
+
+from service import metrics
+from service.decode.page_decoder import PageDecoder
+from service.errors import MediaError
+from service.media.error_location import ErrorLocation
+from service.media.page.page_file import OpenPage, PageItem, check_head, check_page
+from service.media.resize.image_rule import PixelRule
+from tests.pdf_file import endless, form, paragraph, pdf, raw, scan, slide
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.mutants.mutation import mutate
+
+RULE = PixelRule(max_pixels=128 * 128)
+DEADLINE_S = 5.0
+MAX_MEMORY_BYTES = 128 << 20
+CODES = ("media_undecodable", "media_too_large", "invalid_request")
+SEED = 25
+PLACE, PAGE_PLACE = ErrorLocation("file", 0), ErrorLocation("page", 0)
+
+
+@cache
+def seeds() -> tuple[bytes, ...]:
+    """Letters, forms, a scan, slides, and forms that draw one another, by hand and by a writer that compresses."""
+    several = raw([b"/F1 Do /F2 Do", b"1 0 0 rg /F2 Do", b"0 0 300 300 re f 0 0 100 0 200 200 c S"])
+    return pdf(3, paragraph), pdf(1, form), pdf(1, scan, (200, 300)), pdf(2, slide), several
+
+
+def replaced(*reasons: str) -> float:
+    """Processes that a file ended, or that were late."""
+    series = "cenote_decode_workers_replaced_total"
+    return sum(metrics.REGISTRY.get_sample_value(series, {"reason": reason}) or 0.0 for reason in reasons)
+
+
+async def page_of(decoder: PageDecoder, encoded: bytes, page: int) -> int:
+    """Bytes of a page's pixels over what its slot takes, the way that a request goes; 0 where it is right."""
+    check_head(encoded, PLACE)
+    info = await decoder.info(encoded, page, PLACE)
+    check_page(info, page, PLACE, PAGE_PLACE)
+    item = PageItem.of(OpenPage(encoded, "pdf", info, b"", page), RULE, PLACE)
+    return len(await decoder.pixels(item)) - item.num_slot_bytes
+
+
+async def try_all(size: int) -> Result:
+    """Broken files one after another, through one process for as long as it lives; then one that never ends."""
+    decoder = PageDecoder(num_workers=1, max_bytes=MAX_MEMORY_BYTES, deadline_s=DEADLINE_S)
+    draw, failures, num_accepted, slowest_s = random.Random(SEED), [], 0, 0.0
+    before = replaced("lost", "deadline", "start")
+    await page_of(decoder, seeds()[0], 1)  # the process starts with its first file
+    for number in range(size):
+        encoded, began_s = mutate(draw, draw.choice(seeds()), draw.choice(seeds())), time.monotonic()
+        try:
+            if rest := await page_of(decoder, encoded, draw.choice((1, 1, 2))):
+                failures.append(f"case {number}: {rest} bytes too many")
+            num_accepted += 1
+        except MediaError as error:
+            if error.code not in CODES or error.param not in ("file", "page") or "0x" in error.message:
+                failures.append(f"case {number}: {error.code}: {error.message}")
+        slowest_s = max(slowest_s, time.monotonic() - began_s)
+    if num_replaced := int(replaced("lost", "deadline", "start") - before):
+        failures.append(f"{num_replaced} processes ended or were late")
+    failures += await _endless(decoder)
+    await asyncio.to_thread(decoder.close)
+    figures = f"{num_accepted} accepted, slowest {slowest_s * 1e3:.0f} ms, {num_replaced} processes lost"
+    return Result(size + 1, len(failures), [*failures[:6], figures])
+
+
+async def _endless(decoder: PageDecoder) -> list[str]:
+    """A page that never ends is refused when its time is over, and the next one is rendered."""
+    began_s = time.monotonic()
+    try:
+        await page_of(decoder, endless(), 1)
+        return ["a page without end was rendered"]
+    except MediaError as error:
+        took_s = time.monotonic() - began_s
+        is_late = took_s > 2 * DEADLINE_S + 2  # where its process ended for want of memory, it had a second try
+        found = [f"{error.code} after {took_s:.1f} s"] if is_late or error.code != CODES[0] else []
+    return found + (["no page after it"] if await page_of(decoder, seeds()[0], 1) else [])
+
+
+def run(size: int, folder: Path) -> Result:  # no server, no scratch
+    """Try `size` broken files."""
+    return asyncio.run(try_all(size))
+
+
+LINE = Line(
+    number=1,
+    name="mutated_pdfs",
+    measure="broken PDFs through PDFium (5 writers), and one without end",
+    must="pixels or 4xx; 0 processes lost or late but for the last",
+    ci=30_000,
+    nightly=300_000,
+    run=run,
+    sabotages=(
+        Sabotage(
+            "only PDFium's own errors are caught",
+            "service/decode/page_worker.py",
+            "    except Exception:  # noqa: BLE001",
+            "    except ZeroDivisionError:  # noqa: BLE001",
+            300,
+        ),
+        Sabotage(
+            "a PDF that cannot be read is our own fault",
+            "service/decode/page_decoder.py",
+            'return end.page or location.refuse("media_undecodable", self.unreadable)',
+            'return end.page or location.refuse("internal_error", self.unreadable)',
+            300,
+        ),
+        Sabotage(
+            "a page has as long as it wants",
+            "service/decode/isolated.py",
+            "return worker.exchange(task, num_bytes, self._deadline_s)",
+            "return worker.exchange(task, num_bytes, 10 * self._deadline_s)",
+            1,
+        ),
+    ),
+)
