@@ -22,7 +22,7 @@ MIN_FPS = 0.001
 MAX_FPS = 1000
 """Highest frame rate of a video."""
 
-MAX_EMBEDDING_TYPES = 13
+MAX_EMBEDDING_TYPES = 14
 """Number formats of one Cohere request: each that a model supports, once."""
 
 MAX_PRIORITY = 999

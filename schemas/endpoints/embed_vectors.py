@@ -1,7 +1,7 @@
 """Vectors as Cohere's answers hold them: one list for each number format.
 
-The `multi_` formats and `sparse` are ours: several vectors per input, and sparse ones, have fields of their own, so
-that each field always has one shape.
+The `multi_` formats, `sparse` and `sparse_tokens` are ours: several vectors per input, and sparse ones, have fields of
+their own, so that each field always has one shape.
 
 Source: Cohere's OpenAPI document, commit e814c8a, for those without `multi_`.
 """
@@ -27,14 +27,19 @@ EmbeddingType = Literal[
     "multi_ubinary",
     "multi_base64",
     "sparse",
+    "sparse_tokens",
 ]
-"""Number format of vectors, or `sparse`; a request may ask for several."""
+"""Number format of vectors, or a form of sparse ones; a request may ask for several."""
 
 Int8 = Annotated[int, Meta(ge=-128, le=127)]
 """A component, or eight bits, with a sign."""
 
 Uint8 = Annotated[int, Meta(ge=0, le=255)]
 """A component, or eight bits, without a sign."""
+
+
+TokenWeights = dict[str, float]
+"""Weights of vocabulary entries by their text."""
 
 
 class SparseVector(Answer, frozen=True, kw_only=True):
@@ -116,4 +121,13 @@ class EmbedVectors(Answer, frozen=True, kw_only=True, rename={"float_": "float"}
     sparse: Annotated[
         list[SparseVector] | UnsetType,
         Meta(description="The weights of a few vocabulary entries for each item; a failed item has none."),
+    ] = UNSET
+    sparse_tokens: Annotated[
+        list[TokenWeights] | UnsetType,
+        Meta(
+            description="The same weights under the vocabulary's entries themselves, as Elasticsearch and OpenSearch "
+            "take them: each as it stands in the tokenizer's vocabulary, with its marks of blanks and word parts, so "
+            "that no two are alike. A failed item has none.",
+            examples=[[{"a": 0.125, "red": 1.5, "##cycle": 2.25}]],
+        ),
     ] = UNSET

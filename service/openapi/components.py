@@ -117,6 +117,8 @@ def _shape(schema: Schema, names: dict[str, Schema], *, nullable: bool) -> Schem
         schema = _union(schema, names, nullable=nullable)
     if "items" in schema:
         schema["items"] = _property(schema["items"], names, nullable=nullable)
+    if isinstance(schema.get("additionalProperties"), dict):  # the values of a map
+        schema["additionalProperties"] = _property(schema["additionalProperties"], names, nullable=nullable)
     if "enum" in schema:
         schema["type"] = "string"
     if "pattern" in schema:  # `\A` and `\Z` of the wire types do not exist in JSON Schema's dialect

@@ -13,7 +13,7 @@ from schemas.content.parts import ContentPart, ContentParts, GridThw, ImageSourc
 from schemas.content.scored import RerankInput, RerankParts, ScoreInput
 from schemas.content.video import VideoSource
 from schemas.endpoints.embed_v1 import EmbedV1Response
-from schemas.endpoints.embed_vectors import EmbeddingType
+from schemas.endpoints.embed_vectors import EmbeddingType, TokenWeights
 from schemas.endpoints.embeddings import Embedding, EmbeddingInput, EncodingFormat
 from schemas.endpoints.health import HealthStatus
 from schemas.endpoints.image_embeds import FeaturesFormat
@@ -113,6 +113,7 @@ NAMED = (
         in_sdk=False,
     ),
     Named("InputTypes", InputTypes, "Instruction by name."),
+    Named("TokenWeights", TokenWeights, "Weights of vocabulary entries by their text."),
     Named(
         "CohereEmbedV1Response",
         EmbedV1Response,

@@ -10,6 +10,8 @@ from service.ipc.sparse_row import SPARSE
 from service.prompt.profile.profile import OutputKind
 
 MULTI = "multi_"
+SPARSE_TOKENS: EmbeddingType = "sparse_tokens"
+"""A sparse vector whose keys are the vocabulary's entries and not their ids."""
 DEFAULTS: Mapping[OutputKind, EmbeddingType] = {"dense": "float", "sparse": "sparse", "multi": "multi_float"}
 WORDS: Mapping[OutputKind, str] = {
     "dense": "one vector",
@@ -20,7 +22,7 @@ WORDS: Mapping[OutputKind, str] = {
 
 def output_kind(kind: EmbeddingType) -> OutputKind:
     """The kind of vector that a type is of."""
-    if kind == SPARSE:
+    if kind in (SPARSE, SPARSE_TOKENS):
         return "sparse"
     return "multi" if kind.startswith(MULTI) else "dense"
 

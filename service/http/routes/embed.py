@@ -1,6 +1,6 @@
 """`POST /v2/embed`, in Cohere's form: vectors in every number format of `embedding_types`.
 
-A `multi_` type is its twin with a vector for each token; `sparse` is weights of vocabulary entries.
+A `multi_` type is its twin with a vector for each token; `sparse` and `sparse_tokens` weigh vocabulary entries.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from service.http.body import Call, read_call
 from service.http.errors import report_error
 from service.http.request_context import AnyRequest
 from service.http.responses.answer import answer, observe
-from service.http.responses.embedding_types import MULTI, embedding_types
-from service.http.responses.sparse_format import SparseObject
+from service.http.responses.embedding_types import MULTI, embedding_types, output_kind
+from service.http.responses.sparse_format import SparseObject, SparseTokens
 from service.http.responses.vector_format import Base64String, DeferredValue, NumberList, NumberLists
 from service.ipc.messages import NumberFormat, OutputSpec, Row
 from service.ipc.sparse_row import MULTI_ROW, SPARSE
@@ -45,6 +45,7 @@ class EmbeddedRequest:
         id: of the request.
         types: to answer in, each once.
         dimensions: of each vector.
+        model: which made the vectors.
         fingerprint: of the model.
     """
 
@@ -53,6 +54,7 @@ class EmbeddedRequest:
     types: list[EmbeddingType]
     dimensions: int
     result: EmbedResult
+    model: ServedModel
     fingerprint: str
 
 
@@ -70,7 +72,7 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, output, caller.tenant)
     result = await online.embedder.embed(job, caller)
     observe(result, call.context)
-    return EmbeddedRequest(call.context.id, body, types, output.dimensions, result, online.fingerprint)
+    return EmbeddedRequest(call.context.id, body, types, output.dimensions, result, model, online.fingerprint)
 
 
 def embed_response(done: EmbeddedRequest) -> EmbedResponse:
@@ -82,7 +84,7 @@ def embed_response(done: EmbeddedRequest) -> EmbedResponse:
     vectors: dict[str, Any] = {}
     for kind in done.types:
         name = "float_" if kind == "float" else kind
-        vectors[name] = [_json(_row(one, kind), kind, done.dimensions) for one in results]
+        vectors[name] = [_json(_row(one, kind), kind, done) for one in results]
     return EmbedResponse(
         id=f"embd-{done.id}",
         embeddings=EmbedVectors(**vectors),
@@ -103,14 +105,18 @@ def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) 
         )
     is_beside = "dense" in model.outputs
     of_tokens: list[EmbeddingType] = [kind for kind in types if kind.startswith(MULTI) and is_beside]
-    own: list[EmbeddingType] = [kind for kind in types if kind != SPARSE and kind not in of_tokens]
+    own: list[EmbeddingType] = [kind for kind in types if not _is_sparse(kind) and kind not in of_tokens]
     return OutputSpec(
         dimensions=dimensions,
         output_dtypes=_formats(own),
         token_dtypes=_formats(of_tokens),
         normalize=model.profile.normalize,
-        is_sparse=SPARSE in types,
+        is_sparse=any(map(_is_sparse, types)),
     )
+
+
+def _is_sparse(kind: EmbeddingType) -> bool:
+    return output_kind(kind) == "sparse"
 
 
 def _is_packed(kind: EmbeddingType) -> bool:
@@ -132,18 +138,18 @@ def _row(one: InputResult, kind: EmbeddingType) -> Row:
     """A vector's bytes; none where the input failed, so that its list is empty and all lists stay parallel."""
     if isinstance(one, ServiceError):
         return b""
-    rows, name = one.vector.rows, SPARSE if kind == SPARSE else _engine_kind(kind)
+    rows, name = one.vector.rows, SPARSE if _is_sparse(kind) else _engine_kind(kind)
     return rows[MULTI_ROW + name if kind.startswith(MULTI) and MULTI_ROW + name in rows else name]
 
 
-def _json(row: Row, kind: EmbeddingType, dimensions: int) -> DeferredValue:
-    if kind == SPARSE:
-        return SparseObject(row)
+def _json(row: Row, kind: EmbeddingType, done: EmbeddedRequest) -> DeferredValue:
+    if _is_sparse(kind):
+        return SparseObject(row) if kind == SPARSE else SparseTokens(row, done.model.tokenizer.id_to_token)
     if kind.endswith("base64"):
         return Base64String(row)
     if not kind.startswith(MULTI):
         return NumberList(row, _engine_kind(kind))
-    return NumberLists(row, _engine_kind(kind), dimensions // 8 if _is_packed(kind) else dimensions)
+    return NumberLists(row, _engine_kind(kind), done.dimensions // 8 if _is_packed(kind) else done.dimensions)
 
 
 def _images(answered: Sequence[EmbeddedInput]) -> list[EmbedImage]:

@@ -100,6 +100,10 @@ def _meta(tokens: int, image_tokens: int, images: int, version: str = "2") -> di
 
 _PNG = sample(EmbedImage, width=32, height=32, format="png")
 _BY_TYPE = {"float": [_EIGHT], "ubinary": [[182]]}
+_SPARSE = {
+    "sparse": [{"indices": [1037, 2417, 10165], "values": [0.125, 1.5, 2.25]}],
+    "sparse_tokens": [{"a": 0.125, "red": 1.5, "bicycle": 2.25}],
+}
 _PAGE = {
     "multi_float": [[_EIGHT, [0.25] * 6 + [0.75, -0.25]]],
     "multi_ubinary": [[[182], [254]]],
@@ -118,6 +122,11 @@ EMBED = (
             images=[_PNG],
             meta=_meta(21, 4, 1),
         ),
+    )
+    | named(
+        "sparse",
+        "Of one text, sparse in both forms",
+        sample(EmbedResponse, embeddings=_SPARSE, meta=_meta(5, 0, 0)),
     )
     | named(
         "pages",

@@ -1,6 +1,7 @@
 """SPLADE through a live server: its weights on both routes, what is refused and by which words, what is bounded."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 
 from schemas.endpoints.embed import EmbedResponse
-from tests.conftest import TOLERANCE, LiveServer
+from tests.conftest import ROOT, TOLERANCE, LiveServer
 from tests.models.sparse.checkpoints import reference, splade
 from tests.models.text.texts import TEXTS
+from tests.recipe import ADDRESS
 
 JSON = {"content-type": "application/json"}
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -75,6 +77,23 @@ def test_repeated_texts_cost_one_forward_and_get_the_same_bits(server: LiveServe
     assert server.metric("cenote_result_cache_hits_total") == before + 5
 
 
+def test_tokens_as_keys_are_the_vocabularys_entries_with_the_same_weights(server: LiveServer, folder: Path) -> None:
+    texts = list(TEXTS[:6])
+    answer = server.ask("/v2/embed", {"texts": texts, "embedding_types": ["sparse_tokens", "sparse"]})
+    msgspec.json.decode(answer.content, type=EmbedResponse)
+    found = answer.json()["embeddings"]
+    assert list(found) == ["sparse", "sparse_tokens"]
+    model = reference(folder)
+    for text, by_id, by_token in zip(texts, found["sparse"], found["sparse_tokens"], strict=True):
+        assert list(by_token.values()) == by_id["values"]
+        assert list(by_token) == model.tokenizer.convert_ids_to_tokens(by_id["indices"])
+        wanted = dict(model.decode(model.encode(text)))
+        assert by_token == pytest.approx({token: float(weight) for token, weight in wanted.items()}, abs=TOLERANCE)
+    assert any(token.startswith("##") for token in by_token), "as they stand in the vocabulary"
+    alone = server.ask("/v2/embed", {"texts": texts, "embedding_types": ["sparse_tokens"]}).json()["embeddings"]
+    assert alone == {"sparse_tokens": found["sparse_tokens"]}
+
+
 def test_tei_has_the_same_weights_as_pairs(server: LiveServer) -> None:
     texts = list(TEXTS[:6])
     ours = server.ask("/v2/embed", {"texts": texts}).json()["embeddings"]["sparse"]
@@ -129,11 +148,13 @@ def test_another_length_is_refused(server: LiveServer) -> None:
 
 
 def test_a_bad_text_leaves_its_place_empty(server: LiveServer) -> None:
-    body = {"texts": ["a good one", "half \ud800 a character"], "on_error": "per_item", "embedding_types": ["sparse"]}
+    types = ["sparse", "sparse_tokens"]
+    body = {"texts": ["a good one", "half \ud800 a character"], "on_error": "per_item", "embedding_types": types}
     answer = server.http.post("/v2/embed", content=json.dumps(body).encode(), headers=JSON).json()
     assert "embeddings" in answer, answer
     assert answer["embeddings"]["sparse"][0]["indices"]
     assert answer["embeddings"]["sparse"][1] == {"indices": [], "values": []}
+    assert answer["embeddings"]["sparse_tokens"][1] == {}
     assert [one["index"] for one in answer["errors"]] == [1]
 
 
@@ -154,3 +175,25 @@ def test_a_dense_model_has_no_sparse_vectors(start_server: Callable[..., LiveSer
     assert answer.status_code == 400
     assert "builtin gives no sparse vectors" in answer.text
     assert server.http.get("/v1/models").json()["data"][0]["outputs"] == ["dense"]
+
+
+def test_the_page_writes_what_elasticsearch_takes(server: LiveServer) -> None:
+    """docs/api.md's block as printed; the products of its query and documents are those of the vectors by id."""
+    (block,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/api.md").read_text(), re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block.replace(ADDRESS, server.url), names)
+    lines = [json.loads(line) for line in names["bulk"].splitlines()]
+    assert [line["text"] for line in lines[1::2]] == names["TEXTS"]
+    asked = names["query"]["query"]["sparse_vector"]["query_vector"]
+    bodies = (
+        {"texts": names["TEXTS"], "input_type": "search_document"},
+        {"texts": ["red bicycles"], "input_type": "query"},
+    )
+    documents, (query,) = (server.ask("/v2/embed", body).json()["embeddings"]["sparse"] for body in bodies)
+    by_id = dict(zip(query["indices"], query["values"], strict=True))
+    assert len(asked) == len(by_id)
+    for line, document in zip(lines[1::2], documents, strict=True):
+        pairs = zip(document["indices"], document["values"], strict=True)
+        wanted = sum(weight * by_id.get(index, 0.0) for index, weight in pairs)
+        found = sum(weight * asked.get(token, 0.0) for token, weight in line["weights"].items())
+        assert found == pytest.approx(wanted, rel=1e-6)
