@@ -68,10 +68,11 @@ class EmbedRequest(Wire, frozen=True, kw_only=True):
     embedding_types: Annotated[
         Annotated[list[EmbeddingType], Meta(min_length=1, max_length=MAX_EMBEDDING_TYPES)] | None,
         Meta(
-            description="Number formats of the answer, of the kinds that `outputs` of `/v1/models` lists: `sparse` "
-            "and `sparse_tokens` of models with sparse vectors, those with `multi_` of models with a vector for each token, the others of "
-            "models with one dense vector per item. One forward makes all of them. A kind that the model does not have "
-            "is refused. Absent means `float` alone, or what the model has instead: `multi_float` or `sparse`.",
+            description="Number formats of the answer, of the kinds that `outputs` of `/v1/models` lists: `sparse` and "
+            "`sparse_tokens` of models with sparse vectors, those with `multi_` of models with a vector for each "
+            "token, the others of models with one dense vector per item. One forward makes all of them. A kind that "
+            "the model does not have is refused. Absent means `float` alone, or what the model has instead: "
+            "`multi_float` or `sparse`.",
             examples=[["float", "ubinary"]],
         ),
     ] = None
@@ -80,9 +81,9 @@ class EmbedRequest(Wire, frozen=True, kw_only=True):
         OnError | None,
         Meta(
             description="`fail`: one bad item fails the request, and the error names its index. `per_item`: good items "
-            "are answered, a bad one has an empty list (an empty string in `base64`, no entries in `sparse` and `sparse_tokens`) in its "
-            "place, and `errors` says "
-            "why. A malformed body always fails as a whole. Absent means `fail`. Not part of Cohere's API.",
+            "are answered, a bad one has an empty list (an empty string in `base64`, no entries in `sparse` and "
+            "`sparse_tokens`) in its place, and `errors` says why. A malformed body always fails as a whole. Absent "
+            "means `fail`. Not part of Cohere's API.",
             examples=["per_item"],
         ),
     ] = None
