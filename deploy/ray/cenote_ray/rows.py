@@ -18,7 +18,7 @@ import pyarrow as pa
 from schemas.content.parts import Content, ContentPart, ImageUrl, ImageUrlPart, TextPart
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service import logs
-from service.errors import ServiceError, UnavailableError
+from service.errors import InputError, ServiceError, UnavailableError
 from service.front.job import EmbedResult
 from service.front.serving.serving import Serving
 from service.front.tenant import Caller, Tenant
@@ -57,7 +57,7 @@ class RowEmbedder:
 
         Raises:
             EngineFailedError: the engine cannot start.
-            SettingsError: the settings name several models.
+            SettingsError: the settings name several models, or one without a dense vector.
         """
         loaded = load_settings(settings, os.environ)
         if loaded.models:
@@ -72,6 +72,11 @@ class RowEmbedder:
             if self._serving.failure is not None:
                 raise EngineFailedError(self._serving.failure)
             time.sleep(TICK_S)
+        try:
+            self._serving.main().model.check_single_vector("the bulk job")
+        except InputError as error:
+            self._running.cancel()
+            raise SettingsError(error.message) from None
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         """The vectors of a batch's rows, in order."""
