@@ -28,18 +28,22 @@ Several embedders share Qwen2-VL's architecture and only names tell them apart: 
     ),
     "late interaction": (
         "Late interaction",
-        """An item has a vector for each token of its prompt, template and visual tokens alike, each of unit length.
-`POST /v2/embed` answers them with the types `multi_float`, `multi_base64`, `multi_int8`, `multi_uint8`, `multi_binary`
-and `multi_ubinary`, each in a field of its own; `/v1/embeddings` refuses such a model. All vectors of an answer
-together may take `--max-features-bytes`, in the formats asked for: 64 pages of 700 tokens are 23 MB in `multi_float`,
-and 0.7 MB in `multi_ubinary`. MaxSim is `(queries @ pages.T).max(1).sum()`. The encoder cache keeps a page's
-features.
+        """An item has a vector for each token of its prompt, template and visual tokens alike, of unit length unless a
+ColBERT's files say otherwise. `POST /v2/embed` answers them with the types `multi_float`, `multi_base64`, `multi_int8`,
+`multi_uint8`, `multi_binary` and `multi_ubinary`, each in a field of its own; `/v1/embeddings` refuses such a model.
+All vectors of an answer together may take `--max-features-bytes`, in the formats asked for: 64 pages of 700 tokens are
+23 MB in `multi_float`, and 0.7 MB in `multi_ubinary`. MaxSim is `(queries @ pages.T).max(1).sum()`. The encoder cache
+keeps a page's features.
 
 BGE-M3 (below) has token vectors beside its dense one, of all tokens but the first; its own score divides MaxSim by the
 number of the query's tokens.
 
-ColBERT's text models (sentence-transformers' `MultiVectorEncoder`, PyLate's and ColBERT's own files) are refused at
-start: a mean of their tokens would be wrong.""",
+ColBERT's text models have two sides, and `input_type` chooses: `search_query` (or `query`) is a query, all else and a
+request without one a document. Markers or prefixes, lengths, the masks that a query is filled up with (attended to or
+not), tokens whose vectors are dropped and projections are the files'. A text that is longer than its side allows is cut
+unless `truncate` is `NONE`. The three forms are those of sentence-transformers 6 (`MultiVectorEncoder`), PyLate
+(`pylate.models.Dense.Dense`) and ColBERT itself (`HF_ColBERT`, `artifact.metadata`). Scores are the plain sum, or its
+mean with `similarity_fn_name: meanmaxsim`. Refused by name: other modules and keys, encoders that are causal.""",
     ),
     "text": (
         "Text models",

@@ -16,7 +16,7 @@ Modality = Literal["text", "image", "video", "audio"]
 CohereEndpoint = Literal["embed", "rerank"]
 """An endpoint of Cohere's API that a model serves."""
 
-ScoreKind = Literal["cosine", "max_sim", "sigmoid", "logit", "none"]
+ScoreKind = Literal["cosine", "max_sim", "mean_max_sim", "sigmoid", "logit", "none"]
 """What a model's scores are: see `scoring` of its card."""
 
 InputTypes = dict[str, str]
@@ -72,9 +72,9 @@ class ModelCard(Answer, frozen=True, kw_only=True):
         Meta(
             description="What the scores of `/v1/rerank`, `/v2/rerank`, `/rerank` and `/score` are. `cosine`: of the "
             "two vectors. `max_sim`: the sum, over the query's vectors, of the largest product with a vector of the "
-            "document. `sigmoid` and `logit`: of a reranker, which reads both together and gives no vectors; `sigmoid` "
-            "is between 0 and 1, of the logit that `raw_scores` asks for. `none`: a model whose vectors are all sparse "
-            "has no scores.",
+            "document. `mean_max_sim`: the same divided by their number. `sigmoid` and `logit`: of a reranker, which "
+            "reads both together and gives no vectors; `sigmoid` is between 0 and 1, of the logit that `raw_scores` "
+            "asks for. `none`: a model whose vectors are all sparse has no scores.",
             examples=["cosine"],
         ),
     ]

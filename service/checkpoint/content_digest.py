@@ -9,12 +9,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.hub import CALIBRATION_FILE, TOKEN_HEADS
 
 DECISIVE = (
     *("config.json", "*.safetensors", "modules.json", "*/config.json", "*/model.safetensors"),
     *("tokenizer.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json"),
-    *("config_sentence_transformers.json", "sentence_*_config.json", CALIBRATION_FILE, *TOKEN_HEADS),
+    *("config_sentence_transformers.json", "sentence_*_config.json", CALIBRATION_FILE),
+    *(COLBERT_METADATA, *TOKEN_HEADS),
 )
 """Every file that the service reads anything from. Others may change without a vector that does."""
 PIECE_BYTES = 64 << 20

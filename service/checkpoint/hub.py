@@ -8,6 +8,7 @@ from typing import Final
 
 from huggingface_hub import snapshot_download
 
+from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.errors import CheckpointError
 from service.checkpoint.weight_files import ADAPTER
 
@@ -22,7 +23,7 @@ BUILTINS: Final[Mapping[str, Path]] = {BUILTIN: CHECKPOINT, BUILTIN_RERANKER: RE
 """Folders of what ships with the package, by name."""
 TOKEN_HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 """BGE-M3's, the only pickled files that are read, as tensors alone."""
-FILES = ["*.json", "*.safetensors", "*.jinja", *TOKEN_HEADS]
+FILES = ["*.json", "*.safetensors", "*.jinja", COLBERT_METADATA, *TOKEN_HEADS]
 """Patterns of what is downloaded, from subfolders too: no other pickled weights, no code."""
 CALIBRATION_FILE = "cenote_calibration.json"
 """Ranges for int8, where a checkpoint ships them; `service.prompt.profile.calibration` says what it holds."""

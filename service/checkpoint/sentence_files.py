@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from service.checkpoint.colbert_files import OF_PYLATE, STANFORD, ColbertFiles, colbert_form, read_colbert
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.sentence_modules import SentenceModule, list_modules, read_dense, read_object
 from service.checkpoint.splade_files import is_splade, read_splade
 
 Pooling = Literal["last_token", "mean", "cls", "multi_vector", "splade"]
+Encodes = Literal["pooled", "tokens", "splade"]
+"""What a model makes of its tokens: one vector, one for each of them, or weights of the vocabulary's entries."""
 
 POOLINGS: Mapping[str, Pooling] = {"mean": "mean", "cls": "cls", "lasttoken": "last_token"}
 """sentence-transformers' names to ours."""
@@ -36,14 +39,13 @@ SETTINGS = ("sentence_bert_config.json", "sentence_roberta_config.json", "senten
 """Names of the Transformer module's own file; the first that is there counts."""
 PLAIN_TEXT = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
 """Supported input and output of the Transformer module; absent means the same. Chat models have `message` here."""
-NOT_DONE = ("processing_kwargs", "query_expansion", "query_length", "document_length")
-"""Keys of the Transformer module's file that change what a text becomes."""
+NOT_DONE = ("processing_kwargs",)
+OF_TOKENS = ("query_expansion", "query_length", "document_length")
+"""Keys of the Transformer module's file that change what a text becomes; the latter are for late interaction."""
 LOGITS = {"text": {"method": "forward", "method_output_name": "logits"}}
 """The same of SPLADE."""
 SENTENCE_TRANSFORMER, SPARSE_ENCODER = "SentenceTransformer", "SparseEncoder"
 """What files of sentence-transformers 6 say that they are; older ones say nothing."""
-OF_COLBERT = ("query_prefix", "document_prefix", "query_length", "document_length", "attend_to_expansion_tokens")
-"""Keys of config_sentence_transformers.json that only PyLate's late-interaction models have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ class SentenceFiles:
 
     Attributes:
         pooling: which hidden states become the vector; `splade` has its own file (`splade_files.py`).
+        colbert: of a late-interaction model, whose pooling is `multi_vector`; None of others.
         normalize: whether vectors come out at length 1.
         dimensions: length of a vector behind the Dense modules, or the vocabulary's; None where there are none.
         max_tokens: longest prompt; None where nothing is said.
@@ -69,6 +72,7 @@ class SentenceFiles:
     prompts: Mapping[str, str]
     default_prompt: str
     truncate_dim: int | None
+    colbert: ColbertFiles | None = None
 
 
 def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
@@ -79,11 +83,14 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
         CheckpointError: likewise, of `modules.json` and Dense modules.
     """
     names = _optional(files.folder / NAMES)
+    if form := colbert_form(files):
+        settings = _settings(files.folder, "tokens")
+        return _of_tokens(files, read_colbert(files, form, settings), settings)
     has_splade = is_splade(files.folder)
     _refuse_other_kinds(files.config, names, has_splade=has_splade)
     modules = () if has_splade else list_modules(files.folder)
     dense = [read_dense(module) for module in modules if module.kind == "Dense"]
-    settings = _settings(files.folder, has_splade=has_splade)
+    settings = _settings(files.folder, "splade" if has_splade else "pooled")
     if has_splade:
         read_splade(files.folder)
     prompts = files.prompts()
@@ -91,7 +98,7 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
         pooling="splade" if has_splade else _pooling(modules, files.config),
         normalize=any(module.kind == "Normalize" for module in modules),
         dimensions=positive(files.config, "vocab_size") if has_splade else dense[-1].out_features if dense else None,
-        max_tokens=_max_tokens(settings, _optional(files.folder / "tokenizer_config.json")),
+        max_tokens=_max_tokens(settings, files.optional("tokenizer_config.json")),
         lower_case=settings.get("do_lower_case") is True,
         prompts=prompts,
         default_prompt=_default_prompt(names.get("default_prompt_name"), prompts),
@@ -99,31 +106,48 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
     )
 
 
+def _of_tokens(files: CheckpointFiles, found: ColbertFiles, settings: Mapping[str, Any]) -> SentenceFiles:
+    """The values of a late-interaction model; its prefixes are in `found`, since a text has one side or the other."""
+    return SentenceFiles(
+        pooling="multi_vector",
+        normalize=found.normalize,
+        dimensions=found.dense[-1].out_features if found.dense else None,
+        max_tokens=_max_tokens(settings, files.optional("tokenizer_config.json")),
+        lower_case=settings.get("do_lower_case") is True,
+        prompts={},
+        default_prompt="",
+        truncate_dim=None,
+        colbert=found,
+    )
+
+
 def _refuse_other_kinds(config: Mapping[str, Any], names: Mapping[str, Any], *, has_splade: bool) -> None:
-    """Refuse ColBERT and what else is no sentence transformer, in whatever form its files say so.
+    """Refuse what is no sentence transformer, and ColBERT without the modules that make its vectors.
 
     Source: sentence-transformers 6.2 `MultiVectorEncoder`, which reads the files of PyLate and of ColBERT too.
     """
     kind, found = names.get("model_type"), ""
-    if "HF_ColBERT" in (config.get("architectures") or ()):
-        found = "config.json has architectures ['HF_ColBERT']"
+    if STANFORD in (config.get("architectures") or ()):
+        found = f"config.json has architectures [{STANFORD!r}]"
     elif kind not in (None, SPARSE_ENCODER if has_splade else SENTENCE_TRANSFORMER):
         found = f"{NAMES} has model_type {kind!r}"
-    elif key := next((one for one in OF_COLBERT if one in names), None):
+    elif key := next((one for one in OF_PYLATE if one in names), None):
         found = f"{NAMES} has {key} {names[key]!r}"
     if found:
         raise UnsupportedModelError(
-            f"{found}; supported: {SENTENCE_TRANSFORMER}, and {SPARSE_ENCODER} with SpladePooling. ColBERT's text "
-            "models have a vector for each token, are not served yet, and the mean of these vectors would be wrong"
+            f"{found}; supported: {SENTENCE_TRANSFORMER}, {SPARSE_ENCODER} with SpladePooling, and MultiVectorEncoder "
+            "and PyLate's ColBERT with a modules.json that names what makes a vector of each token, whose mean would "
+            f"be wrong; {STANFORD} without one"
         )
 
 
-def _settings(folder: Path, *, has_splade: bool) -> Mapping[str, Any]:
+def _settings(folder: Path, encodes: Encodes) -> Mapping[str, Any]:
     """The Transformer module's file; what else it asks for is not done, and would be other vectors."""
     name = next((name for name in SETTINGS if (folder / name).exists()), SETTINGS[0])
     settings = _optional(folder / name)
-    task, read = ("fill-mask", LOGITS) if has_splade else ("feature-extraction", PLAIN_TEXT)
+    task, read = ("fill-mask", LOGITS) if encodes == "splade" else ("feature-extraction", PLAIN_TEXT)
     expected = {"transformer_task": task, "modality_config": read} | dict.fromkeys(NOT_DONE)
+    expected |= {} if encodes == "tokens" else dict.fromkeys(OF_TOKENS)
     for key, value in expected.items():
         if settings.get(key, value) not in (value, None, {}):
             raise UnsupportedModelError(f"{folder / name} has {key} {settings[key]!r}; supported: {value!r}")

@@ -20,6 +20,8 @@ ORDER = ("Transformer", "Pooling", "Dense", "Normalize")
 """Kinds that are known, in the order in which they must stand; only Dense may come more than once, or be absent."""
 FURTHER = ("Dense", "LayerNorm", "WeightedLayerPooling", "CNN", "LSTM")
 """Kinds that compute other vectors of those that they are given, whatever package they are of."""
+POOLED = "sentence_embedding"
+"""What modules behind the pooling read and write, by sentence-transformers' name."""
 PACKAGE = re.compile(
     r"sentence_transformers\.(?:models|base\.modules|sentence_transformer\.modules)(?:\.\w+)?\.(?P<kind>\w+)"
 )
@@ -42,7 +44,7 @@ class SentenceModule:
 
 @dataclass(frozen=True, slots=True)
 class DenseConfig:
-    """``activation(W x + b)`` over a pooled vector.
+    """``activation(W x + b)`` over a pooled vector, or over the states of tokens.
 
     Attributes:
         folder: where its weights are.
@@ -50,6 +52,7 @@ class DenseConfig:
         out_features: length of the result.
         bias: whether there is a b.
         activation: one of `ACTIVATIONS`.
+        has_residual: x is added to it, through a matrix of its own where the lengths differ.
     """
 
     folder: Path
@@ -57,6 +60,7 @@ class DenseConfig:
     out_features: int
     bias: bool
     activation: str
+    has_residual: bool = False
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -71,6 +75,18 @@ def read_object(path: Path) -> dict[str, Any]:
     return value
 
 
+def read_list(path: Path) -> list[dict[str, Any]]:
+    """A list of JSON objects from a file.
+
+    Raises:
+        CheckpointError: there is no such file, or it is none.
+    """
+    entries = _read(path)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise CheckpointError(f"{path} is not a list of objects")
+    return entries
+
+
 def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
     """The modules of a folder in order; none where it has no `modules.json`.
 
@@ -81,10 +97,7 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
     path = folder / "modules.json"
     if not path.exists():
         return ()
-    entries = _read(path)
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise CheckpointError(f"{path} is not a list of objects")
-    modules = tuple(_module(folder, entry) for entry in entries)
+    modules = tuple(_module(folder, entry) for entry in read_list(path))
     kinds = [module.kind for module in modules]
     singles = [kind for kind in kinds if kind != "Dense"]
     if sorted(kinds, key=ORDER.index) != kinds or len({*singles}) != len(singles) or kinds[:1] != ["Transformer"]:
@@ -105,9 +118,7 @@ def refuse_further_modules(folder: Path) -> None:
         CheckpointError: the file is damaged, or names a module that works on the transformer's vectors.
     """
     path = folder / "modules.json"
-    entries = _read(path) if path.exists() else []
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise CheckpointError(f"{path} is not a list of objects")
+    entries = read_list(path) if path.exists() else []
     kinds = [str(entry.get("type", "")) for entry in entries]
     if found := next((kind for kind in kinds if kind.rpartition(".")[2] in FURTHER), None):
         raise CheckpointError(
@@ -116,8 +127,11 @@ def refuse_further_modules(folder: Path) -> None:
         )
 
 
-def read_dense(module: SentenceModule) -> DenseConfig:
+def read_dense(module: SentenceModule, read: str = POOLED) -> DenseConfig:
     """The configuration of a Dense module.
+
+    Args:
+        read: what it reads and writes, by sentence-transformers' name. Only over tokens it may have a residual.
 
     Raises:
         CheckpointError: its config.json asks for something else than `DenseConfig` holds.
@@ -128,11 +142,14 @@ def read_dense(module: SentenceModule) -> DenseConfig:
     name = activation.rpartition(".")[2]
     if not activation.startswith("torch.nn.") or name not in ACTIVATIONS:
         raise CheckpointError(f"{path} has activation_function {activation!r}; supported: {', '.join(ACTIVATIONS)}")
-    for key, expected in {"use_residual": False, "module_input_name": "sentence_embedding"}.items():
-        if config.get(key, expected) != expected:
-            raise CheckpointError(f"{path} has {key} {config[key]!r}; supported: {expected!r}")
+    for key in ("module_input_name", "module_output_name"):
+        if config.get(key) not in (None, read):
+            raise CheckpointError(f"{path} has {key} {config[key]!r}; supported: {read!r}")
+    has_residual = config.get("use_residual", False)
+    if has_residual not in ((False,) if read == POOLED else (False, True)):
+        raise CheckpointError(f"{path} has use_residual {has_residual!r}; supported: False")
     sizes = [_size(path, config, key) for key in ("in_features", "out_features")]
-    return DenseConfig(module.folder, sizes[0], sizes[1], bool(config.get("bias", True)), name)
+    return DenseConfig(module.folder, sizes[0], sizes[1], bool(config.get("bias", True)), name, has_residual)
 
 
 def _module(folder: Path, entry: Mapping[str, Any]) -> SentenceModule:

@@ -88,7 +88,9 @@ class ServedModel:
             return "none"
         if self.profile.scoring is not None:
             return "sigmoid" if self.profile.scoring.activation == "sigmoid" else "logit"
-        return "max_sim" if self.is_multi_vector else "cosine"
+        if self.is_multi_vector:
+            return "mean_max_sim" if self.profile.divides_scores else "max_sim"
+        return "cosine"
 
     def check_embeds(self) -> None:
         """Refuse a model that has no vectors.
@@ -246,7 +248,7 @@ def load_served_model(
     profile = load_profile(folder, family)
     if max_tokens:
         profile = replace(profile, max_tokens=min(max_tokens, profile.max_tokens))
-    tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case)
+    tokenizer = PromptTokenizer(folder, lower_case=profile.lower_case, markers=profile.markers)
     return ServedModel(
         name=name_of(served_names, checkpoint.name),
         more_names=tuple(served_names[1:]),

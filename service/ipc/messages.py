@@ -40,8 +40,7 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
     key: bytes  # level-1 content key, 32 bytes
     grid_thw: GridTHW  # its size in patches
     offset: int  # index of the first placeholder token
-    num_tokens: int
-    """How many placeholder tokens it has."""
+    num_tokens: int  # how many placeholder tokens it has
     kind: MediaKind = "image"
     """Each kind has a placeholder token of its own; a video's media are pairs of its frames."""
     dtype: TensorDtype | None = None
@@ -104,9 +103,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Unique as long as the front lives; modulo the number of fronts it is the front's index."""
     token_ids: list[int]  # the whole prompt, placeholders expanded
     media: tuple[Media, ...] = ()  # its images, in the order of their placeholders
+    num_hidden: int = 0  # tokens at the end that no token attends to
+    dropped: tuple[int, ...] = ()  # places of tokens without a vector, where each token has one
     output: Output
-    tenant: str = ""
-    """The tenant, with whom the engine is shared fairly; empty without a key."""
+    tenant: str = ""  # with whom the engine is shared fairly; empty without a key
     party: int = 0  # the request over HTTP that it is of: a tenant's share its part
     bundle: int = 0  # the first id of those that came together, and go together where others wait
     bundle_tokens: int = 0  # of all of these
@@ -125,12 +125,13 @@ encode = msgspec.msgpack.Encoder().encode
 def prompt_digest(request: Request, *, salt: str = "") -> bytes:
     """32 bytes, the same for two requests exactly when the model would do the same for both.
 
-    Token ids count, keys, places and grids of media in order, and whether a dense vector, more, or features are asked
-    for; id, slots and output format do not. `salt` keeps tenants apart; it is empty where all count as one.
+    Tokens count, those that are hidden or dropped, keys, places and grids of media in order, and whether a dense
+    vector, more, or features are asked for; id, slots and output format do not. `salt` keeps tenants apart.
     """
     media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
     asked = request.output.needs_tokens if isinstance(request.output, OutputSpec) else None
-    return hashlib.blake2b(encode((salt, asked, request.token_ids, media)), digest_size=32).digest()
+    parts = (salt, asked, request.token_ids, request.num_hidden, request.dropped, media)
+    return hashlib.blake2b(encode(parts), digest_size=32).digest()
 
 
 # Front to engine.
@@ -215,8 +216,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     rows: Mapping[str, Row]  # number format to the little-endian bytes, of features row by row
     key: bytes = b""  # content key of the image, beside features
-    num_hits: int
-    """Images whose features were there already. Those that came as features are neither hit nor miss."""
+    num_hits: int  # images whose features were there already; those that came as features are neither hit nor miss
     num_misses: int  # images that this request had encoded
     is_cached: bool = False  # the model did not run for it: the vector was kept, or made for a twin
     queue_ms: float

@@ -10,6 +10,7 @@ from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 from service.model.reranker.cross_encoder import CrossEncoder
 from service.model.reranker.qwen3_vl_reranker import Qwen3VLReranker
 from service.model.reranker.text_judge import TextJudge
+from service.model.stock.colbert import ColBert
 from service.model.stock.colqwen2 import ColQwen2
 from service.model.stock.hybrid_encoder import HybridEncoder
 from service.model.stock.splade import Splade
@@ -38,6 +39,8 @@ def load_model(
             return TextJudge.load(folder, device, dtype, pooling)
         case ["text_encoder", *model_class]:
             return TextEncoder.load(folder, device, dtype, pooling, *model_class)
+        case ["colbert", *model_class]:
+            return ColBert.load(folder, device, dtype, pooling, *model_class)
         case ["hybrid"]:
             return HybridEncoder.load(folder, device, dtype, pooling)
         case ["splade"]:

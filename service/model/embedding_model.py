@@ -23,6 +23,7 @@ class Probe:
         pixels: `[height, width, 3]`, uint8, of its only image, or `[2, height, width, 3]` of a pair of frames; None
             when it has none.
         samples: `[num_samples]`, float32, of its only audio; likewise.
+        num_hidden: tokens at the end that no token attends to.
         offset: of the first placeholder.
         num_tokens: placeholders of the image.
         grid_thw: the image's patches.
@@ -34,6 +35,7 @@ class Probe:
     num_tokens: int = 0
     grid_thw: Grid = (1, 0, 0)
     samples: NDArray[np.float32] | None = None
+    num_hidden: int = 0
 
 
 @dataclass(frozen=True, slots=True)

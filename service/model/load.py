@@ -62,6 +62,7 @@ def load_stock(
     *,
     attention: str | None = "sdpa",
     may_lack: str | None = None,
+    elsewhere: Sequence[str] = (),
 ) -> M:
     """A stock module in evaluation mode on `device`; our own forwards run on its weights.
 
@@ -71,6 +72,8 @@ def load_stock(
     Args:
         dtype: of the weights; None takes the checkpoint's own.
         attention: implementation of its attention; None takes the best that the class has.
+        may_lack: beginning of the names of tensors that need not be there.
+        elsewhere: names of tensors that other code reads.
 
     Raises:
         ModelError: the checkpoint lacks tensors, has them in other shapes, or has some that the module does not know
@@ -88,7 +91,7 @@ def load_stock(
         output_loading_info=True,
     )
     model, report = cast(tuple[M, dict[str, Any]], loaded)
-    _say_unread(sorted(map(str, report["unexpected_keys"])), folder)
+    _say_unread(sorted({*map(str, report["unexpected_keys"])} - {*elsewhere}), folder)
     missing = [key for key in report["missing_keys"] if may_lack is None or not key.startswith(may_lack)]
     if wrong := sorted(map(str, [*missing, *report["mismatched_keys"]])):
         reason = f"{folder.name} lacks {len(wrong)} tensors, or has them in another shape: {', '.join(wrong[:5])}"

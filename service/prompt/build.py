@@ -6,6 +6,7 @@ Knows no model family (the profile's layout does) and no route.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from service.errors import InputError, ModelError
@@ -16,6 +17,7 @@ from service.prompt.prompt import Prompt
 from service.prompt.prompt_buffer import PromptBuffer
 from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.text_frame import TextFrame, frame_pieces
+from service.prompt.text_side import TextSide
 from service.prompt.tokenizer.check import check_tokenizer
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Budget, Fixed, Side, Truncation
@@ -69,8 +71,8 @@ class PromptBuilder:
         and more: byte-pair merges inside such a run may depend on all of it.
 
         Returns:
-            The prompt, at most min(`truncation.max_tokens`, profile's maximum) tokens; the profile's padding comes on
-            top of what the request allows.
+            The prompt, at most min(`truncation.max_tokens`, profile's maximum) tokens; the profile's padding and what a
+            query of late interaction is filled with come on top of what the request allows.
 
         Raises:
             InputError: `empty_input`, `conflicting_input`, `context_length_exceeded`, or `invalid_request` for a media
@@ -88,8 +90,10 @@ class PromptBuilder:
         except InputError as error:  # a layout does not know where the conversation stands in the request
             error.param, error.index = param, index
             raise
-        limit = min(truncation.max_tokens, self._profile.max_tokens)
-        budget = Budget(truncation, limit, self._profile.max_tokens, param, index)
+        side = self._profile.side(conversation)
+        most = self._most_tokens(side)
+        limit = min(truncation.max_tokens, most)
+        budget = Budget(truncation, limit, most, param, index)
         if truncation.side is not None:
             pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
         kinds = set(map(type, pieces))
@@ -108,7 +112,7 @@ class PromptBuilder:
         if not buffer.token_ids:
             message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."
             raise InputError("empty_input", message, param=param, index=index)
-        return self._checked(buffer)
+        return _sided(self._checked(buffer), side)
 
     def build_texts(self, texts: Sequence[str], like: Conversation, truncation: Truncation) -> list[Prompt | None]:
         """Tokenize plain texts together, each a prompt with a single user turn.
@@ -125,11 +129,16 @@ class PromptBuilder:
         frame = self._frame(like)
         if frame is None:
             return [None] * len(texts)
-        limit, side = min(truncation.max_tokens, self._profile.max_tokens), truncation.side
+        of_text = self._profile.side(like)
+        limit, side = min(truncation.max_tokens, self._most_tokens(of_text)), truncation.side
         if side is not None:
             texts = [self._tokenizer.bound.clip(text, limit, side) for text in texts]
         found = self._tokenizer.encode_each([frame.header + text for text in texts] if frame.header else texts)
-        return [self._framed(frame, token_ids, limit, side) for token_ids in found]
+        prompts = [self._framed(frame, token_ids, limit, side) for token_ids in found]
+        return [_sided(one, of_text) if one is not None else None for one in prompts]
+
+    def _most_tokens(self, side: TextSide | None) -> int:
+        return self._profile.max_tokens if side is None else min(side.max_tokens, self._profile.max_tokens)
 
     def _framed(self, frame: TextFrame, token_ids: list[int], limit: int, side: Side | None) -> Prompt | None:
         for pad_id in self._pads.values():
@@ -247,6 +256,14 @@ class PromptBuilder:
             if buffer.token_ids.count(pad_id) != num:
                 raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return Prompt(buffer.token_ids, tuple(buffer.placeholders), buffer.truncated)
+
+
+def _sided(prompt: Prompt, side: TextSide | None) -> Prompt:
+    """What the side of late interaction makes of a prompt; the same where there is none."""
+    if side is None:
+        return prompt
+    whole = side.complete(prompt.token_ids)
+    return replace(prompt, token_ids=whole.token_ids, num_hidden=whole.num_hidden, dropped=whole.dropped)
 
 
 def _fixed(piece: Piece) -> Piece:

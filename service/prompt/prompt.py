@@ -30,11 +30,15 @@ class Prompt:
         token_ids: head, template, text, placeholders and tail, in order.
         placeholders: one per image, in order.
         truncated: whether text was cut to fit.
+        num_hidden: tokens at the end that no token attends to: a query's filling in late interaction.
+        dropped: places of tokens whose vectors are not given, ascending, where each token has one.
     """
 
     token_ids: list[int]
     placeholders: tuple[Placeholder, ...]
     truncated: bool
+    num_hidden: int = 0
+    dropped: tuple[int, ...] = ()
 
     @property
     def num_image_tokens(self) -> int:

@@ -154,8 +154,20 @@ class ModelRunner:
             tenants=[waiting.request.tenant for waiting in batch],
             visual_numbers=numbering.all(),
             wants_tokens=[self._wants_tokens(waiting.request) for waiting in batch],
+            num_hidden=[waiting.request.num_hidden for waiting in batch],
         )
-        return self._model.embed(packed)
+        return self._given(self._model.embed(packed), batch)
+
+    def _given(self, raw: torch.Tensor, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
+        """The vectors of the tokens that have one, out of those of all tokens."""
+        if not any(waiting.request.dropped for waiting in batch):
+            return raw
+        is_given = np.ones(len(raw), bool)
+        start = 0
+        for waiting in batch:
+            is_given[start + np.array(waiting.request.dropped, np.int64)] = False
+            start += len(waiting.request.token_ids)
+        return raw[torch.from_numpy(is_given).to(raw.device)]
 
     def take_num_reused(self) -> int:
         """Tokens that did not have to be computed since the last call, for their beginnings were kept."""
@@ -165,8 +177,10 @@ class ModelRunner:
         return self._num_reused - before
 
     def num_vectors(self, request: Request) -> int:
-        """How many vectors a request's prompt has: one, or with late interaction one for each of its tokens."""
-        return len(request.token_ids) if self._is_multi_vector or self._wants_tokens(request) else 1
+        """How many vectors a request's prompt has: one, or with late interaction one for each token that is given."""
+        if self._is_multi_vector or self._wants_tokens(request):
+            return len(request.token_ids) - len(request.dropped)
+        return 1
 
     def _wants_tokens(self, request: Request) -> bool:
         output = request.output

@@ -95,7 +95,7 @@ def _waiting(runner: ModelRunner, probes: Sequence[Probe]) -> list[Waiting[torch
     for id_, probe in enumerate(probes):
         slot = PixelSlot(start, len(_bytes(probe)))
         media = (_media(probe, slot),) if slot.num_bytes else ()
-        request = Request(id=id_, token_ids=probe.token_ids, media=media, output=output)
+        request = Request(id=id_, token_ids=probe.token_ids, media=media, num_hidden=probe.num_hidden, output=output)
         features = [runner.encode(one, slot) for one in media]
         waiting.append(Waiting(request, 0.0, [*features]))
         start += slot.num_bytes

@@ -45,6 +45,8 @@ def request_of(
         id=id_,
         token_ids=prompt.token_ids,
         media=media,
+        num_hidden=prompt.num_hidden,
+        dropped=prompt.dropped,
         output=output,
         tenant=caller.tenant.name,
         party=CURRENT_PARTY.get().request,

@@ -89,7 +89,7 @@ class InputReader:
         Raises:
             InputError: the model takes no instruction.
         """
-        self.model.check_instruction(instruction)
+        self.model.check_instruction(request.instruction)
         limit = request.max_tokens or self.model.profile.max_tokens
         side = CUT_SIDES[request.truncate or "END"]
         inputs, several = embed_inputs(request, PromptOptions(instruction)), self.model.is_multi_vector

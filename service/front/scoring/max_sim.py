@@ -26,6 +26,11 @@ def max_sim(query: NDArray[np.float32], document: NDArray[np.float32]) -> float:
     return float(best.sum(dtype=np.float64))
 
 
+def mean_max_sim(query: NDArray[np.float32], document: NDArray[np.float32]) -> float:
+    """`max_sim` divided by the number of the query's vectors."""
+    return max_sim(query, document) / len(query)
+
+
 def token_vectors(row: Row, dimensions: int) -> NDArray[np.float32]:
     """The vectors of a float32 row, `[tokens, dimensions]`."""
     return np.frombuffer(row, "<f4").reshape(-1, dimensions)

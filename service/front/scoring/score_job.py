@@ -31,7 +31,8 @@ def score_job(model: ServedModel, asked: Comparison, tenant: Tenant, max_answer_
     else:
         inputs = asked.documents.inputs(PromptOptions(named_instruction=own[DOCUMENT]))
         inputs += asked.queries.inputs(options._replace(named_instruction=own[QUERY]), first_index=len(inputs))
-    output = OutputSpec(dimensions=model.profile.dimensions, normalize=not is_reranker)
+    normalize = model.profile.normalize if several else not is_reranker
+    output = OutputSpec(dimensions=model.profile.dimensions, normalize=normalize)
     return Job(
         inputs=inputs,
         queries=queries,

@@ -14,7 +14,7 @@ from service.front.job import EmbedResult, InputResult
 from service.front.scoring.comparison import Comparison
 from service.front.scoring.cosine import dot, unit_vector
 from service.front.scoring.logit import activated, logit
-from service.front.scoring.max_sim import max_sim, token_vectors
+from service.front.scoring.max_sim import max_sim, mean_max_sim, token_vectors
 from service.front.scoring.score_job import score_job
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
@@ -126,12 +126,13 @@ def _compared(model: ServedModel, queries: Sequence[InputResult]) -> Callable[[i
     def numbers(row: Row) -> NDArray[Any]:
         return token_vectors(row, dimensions) if several else unit_vector(row)
 
+    compare = (mean_max_sim if model.profile.divides_scores else max_sim) if several else dot
     ready = [one if isinstance(one, ServiceError) else numbers(one.vector.rows["float32"]) for one in queries]
 
     def score(index: int, row: Row) -> Score:
         query = ready[index if len(ready) > 1 else 0]
         if isinstance(query, ServiceError):
             return query
-        return (max_sim if several else dot)(query, numbers(row))
+        return compare(query, numbers(row))
 
     return score

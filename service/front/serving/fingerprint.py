@@ -41,7 +41,7 @@ def model_fingerprint(settings: Settings, model: ServedModel, ready: Ready) -> s
 
 def _prompts(model: ServedModel) -> list[list[int]]:
     """A known text as tokens, bare and under an instruction: what no file says, the family's template, shows there."""
-    instructions = (None, "Tell models apart.") if model.profile.takes_instructions else (None,)
-    unbounded = Truncation(model.profile.max_tokens)
+    instructions = (None, "Tell models apart.") if model.profile.takes_instructions else model.profile.sides or (None,)
+    unbounded = Truncation(model.profile.max_tokens, "right")
     conversations = (Conversation(one, model.profile.turns_about(TEXT)) for one in instructions)
     return [model.builder.build(one, unbounded).token_ids for one in conversations]

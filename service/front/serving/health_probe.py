@@ -93,7 +93,7 @@ class HealthProbe:
             prompts = [profile.turns_about(text), profile.turns_about(images=images)]
         if self._takes_audio and profile.audios is not None:
             prompts.append(profile.turns_about(images=(Audio.of(_audio(), profile.audios.rule),)))
-        unbounded = Truncation(profile.max_tokens)
+        unbounded = Truncation(profile.max_tokens, "right")
         return [self._model.builder.build(Conversation(None, turns), unbounded) for turns in prompts]
 
 

@@ -68,7 +68,7 @@ class EncoderLayer:
         """`[num_tokens, width]` to new memory of the same shape."""
         heads = self._query_key_value.project(states).view(len(states), 3 * self._num_heads, -1)
         is_alone = len(groups) == 1 and groups[0].num_segments == 1
-        mixed = _attend_alone(heads, groups[0].num_tokens) if is_alone else _attend(heads, groups)
+        mixed = _attend_alone(heads, groups[0]) if is_alone else _attend(heads, groups)
         states = self._attention_norm.of(self._out.project_add(mixed, states))
         wide = self._widen.project_gelu(states)
         return self._output_norm.of(self._narrow.project_add(wide, states))
@@ -92,9 +92,12 @@ def _attend(heads: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
     return attend(query, key, value, groups, query.shape[-1] ** -0.5, mixed, ALL_TOKENS).flatten(1)
 
 
-def _attend_alone(heads: torch.Tensor, num_tokens: int) -> torch.Tensor:
+def _attend_alone(heads: torch.Tensor, group: Group) -> torch.Tensor:
     """The same for one prompt, in fewer calls: a short query's time goes by their number."""
+    num_tokens = group.num_tokens
     query, key, value = heads[:num_tokens].transpose(0, 1)[None].chunk(3, dim=1)
+    if group.num_hidden:
+        key, value = key[:, :, : group.num_keys], value[:, :, : group.num_keys]
     mixed = functional.scaled_dot_product_attention(query, key, value)[0].transpose(0, 1).flatten(1)
     num_filling = len(heads) - num_tokens
     return functional.pad(mixed, (0, 0, 0, num_filling)) if num_filling else mixed

@@ -72,7 +72,8 @@ def attend(
         query: `[num_places, heads, head_dim]`.
         key: `[num_places, kv_heads, head_dim]`, un-repeated (grouped queries).
         value: `[num_places, kv_heads, head_dim]`.
-        groups: how prompts lie; places behind the last one are filling, and their mixtures zero.
+        groups: how prompts lie; places behind the last one are filling, and their mixtures zero. Tokens are
+            hidden only where attention is not causal.
         out: `[num_places, heads, head_dim]`, written.
         window: the tokens of its prompt that a token attends to.
         prefix: of tokens in front of every prompt, which each attends to; on a CPU, and causal.
@@ -83,7 +84,8 @@ def attend(
     if beginnings or (prefix is not None and not is_product):
         out[groups[-1].stop :].zero_()
         return cascade.attend(query, key, value, groups, beginnings, scaling, out, prefix)
-    if prefix is None and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
+    hides = any(group.num_hidden for group in groups)
+    if prefix is None and not hides and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling, window.sides()))
     if query.is_cuda:
         key, value = _repeat_heads(query, key, value)
@@ -95,6 +97,8 @@ def attend(
                 product_attention.attend(query[rows], key[rows], value[rows], scaling, out[rows])
             continue
         q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
+        if group.num_hidden:
+            k, v = k[:, :, : group.num_keys], v[:, :, : group.num_keys]
         is_grouped = q.shape[1] != k.shape[1]
         if prefix is not None:
             mixed = _behind(prefix, q, k, v, scaling)
@@ -135,12 +139,15 @@ def _put_before(prefix: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
 def _in_blocks(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scaling: float, window: AttentionWindow
 ) -> torch.Tensor:
-    """The same where a window hides tokens; all are `[num_segments, heads, num_tokens, head_dim]`."""
+    """The same where a window hides tokens; all are `[num_segments, heads, num_tokens, head_dim]`.
+
+    Keys and values may be fewer: tokens at the end are hidden. A token that sees none has zeros, as torch has it.
+    """
     is_grouped, num_tokens = q.shape[1] != k.shape[1], q.shape[2]
     blocks = []
     for start in range(0, num_tokens, BLOCK_TOKENS):
         stop = min(start + BLOCK_TOKENS, num_tokens)
-        low, high = window.columns(start, stop, num_tokens)
+        low, high = (min(one, k.shape[2]) for one in window.columns(start, stop, num_tokens))
         mask = window.mask((start, stop), (low, high), q.device)
         rows, seen = q[:, :, start:stop], slice(low, high)
         blocks.append(

@@ -19,6 +19,7 @@ class PackedBatch:
         tenants: whose each request is; empty where nothing of the batch may be kept.
         visual_numbers: `[visual_tokens]`, int64, from 0: equal where two are the same token of the same image. None: no
             two are, as far as is known.
+        num_hidden: of each request, how many tokens at its end no token attends to; empty where there are none.
         wants_tokens: of each request, whether its tokens' vectors or weights are wanted; empty where none are.
     """
 
@@ -30,3 +31,4 @@ class PackedBatch:
     tenants: Sequence[str] = ()
     visual_numbers: torch.Tensor | None = None
     wants_tokens: Sequence[bool] = ()
+    num_hidden: Sequence[int] = ()

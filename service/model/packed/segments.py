@@ -12,7 +12,6 @@ is left of the prompts that have it.
 Source: RadixMLP, Baseten 2026 (text-embeddings-inference #761): "fold" and "unfold".
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
@@ -39,6 +38,7 @@ class Group:
         stop: place behind its last token.
         num_segments: prompts in the group.
         num_tokens: length of each.
+        num_hidden: tokens at the end of each that no token attends to; they attend to the others.
     """
 
     first: int
@@ -46,6 +46,12 @@ class Group:
     stop: int
     num_segments: int
     num_tokens: int
+    num_hidden: int = 0
+
+    @property
+    def num_keys(self) -> int:
+        """Tokens of each prompt that are attended to."""
+        return self.num_tokens - self.num_hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class Segments:
         tokens: `[num_rows]`, the token of the batch that each row computes.
         row: `[num_tokens]`, the row that computes each token of the batch.
         order: `[num_segments]`, the prompts in attention's order: behind each beginning, then others, shortest first.
-        groups: the same prompts, equal lengths together.
+        groups: the same prompts, those of equal length and as many hidden tokens together.
         beginnings: that stand once in attention's order, with places of their own between the groups.
         unfold: `[num_places]`, the row of each place in attention's order; None where rows and places are the same.
         fold: `[num_rows]`, the place whose result each row takes; None with `unfold`.
@@ -94,6 +100,7 @@ def plan_segments(
     *,
     may_share: bool = True,
     may_part: bool = False,
+    num_hidden: Sequence[int] = (),
 ) -> Segments:
     """Sort the prompts of a batch by length, and find what they begin with in common.
 
@@ -106,6 +113,7 @@ def plan_segments(
         visual_numbers: `[visual_tokens]`, equal where two are the same token of the same image; None: no two are.
         may_share: False keeps one row per token.
         may_part: attention knows beginnings.
+        num_hidden: tokens at the end of each prompt that none attends to; empty where there are none.
     """
     starts = np.array([0, *accumulate(lengths)])
     by_text, shared = [0], np.zeros(len(lengths), np.int64)
@@ -119,7 +127,8 @@ def plan_segments(
     apart = worth_apart(by_text, shared[by_text], starts[1:] - starts[:-1]) if may_part and shared.any() else []
     held = {prompt for one in apart for prompt in one.prompts}
     parts = [*apart, Shared(0, tuple(prompt for prompt in range(len(lengths)) if prompt not in held))]
-    order, groups, beginnings = _attention_order(parts, np.array(lengths))
+    hidden = np.array(num_hidden if any(num_hidden) else [0] * len(lengths))
+    order, groups, beginnings = _attention_order(parts, np.array(lengths), hidden)
     row, tokens = _rows(starts, order, by_text, shared)
     unfold = fold = None
     if shared.any():
@@ -134,18 +143,23 @@ def plan_segments(
     return Segments(tokens, row, order, groups, beginnings, unfold, fold)
 
 
-def _attention_order(parts: Sequence[Shared], lengths: Index) -> tuple[Index, tuple[Group, ...], tuple[Beginning, ...]]:
+def _attention_order(
+    parts: Sequence[Shared], lengths: Index, hidden: Index
+) -> tuple[Index, tuple[Group, ...], tuple[Beginning, ...]]:
     """The prompts in attention's order, and where they and their beginnings stand there."""
     order, groups, beginnings = list[int](), list[Group](), list[Beginning]()
     start = 0
     for one in parts:
         begin, start = start, start + one.num_tokens
         first_rest = start
-        for num_whole, num_segments in sorted(Counter(lengths[list(one.prompts)].tolist()).items()):
+        alike: dict[tuple[int, int], list[int]] = {}
+        for prompt in one.prompts:
+            alike.setdefault((int(lengths[prompt]), int(hidden[prompt])), []).append(prompt)
+        for (num_whole, num_unseen), prompts in sorted(alike.items()):
             num_tokens = num_whole - one.num_tokens
-            stop = start + num_segments * num_tokens
-            groups.append(Group(len(order), start, stop, num_segments, num_tokens))
-            order += [prompt for prompt in one.prompts if lengths[prompt] == num_whole]
+            stop = start + len(prompts) * num_tokens
+            groups.append(Group(len(order), start, stop, len(prompts), num_tokens, num_unseen))
+            order += prompts
             start = stop
         if one.num_tokens:
             beginnings.append(Beginning(begin, first_rest, start))
@@ -182,7 +196,8 @@ def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[Part]:
                 start, first, held = start + num_held, 0, []
                 continue
             num_fit = max(1, min(num_left, num_fit))
-            held.append(Group(first, num_held, num_held + num_fit * group.num_tokens, num_fit, group.num_tokens))
+            stop = num_held + num_fit * group.num_tokens
+            held.append(Group(first, num_held, stop, num_fit, group.num_tokens, group.num_hidden))
             first, num_left = first + num_fit, num_left - num_fit
     return [*parts, Part(start, start + held[-1].stop, tuple(held))]
 

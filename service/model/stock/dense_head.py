@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
 from torch.nn import functional
 
 from service.checkpoint.sentence_modules import DenseConfig, list_modules, read_dense
@@ -27,21 +27,28 @@ _FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """``activation(W x + b)``.
+    """``activation(W x + b)``, and with a residual ``+ x`` or ``+ R x``.
 
     Attributes:
         weight: `[out_features, in_features]`, float32.
         bias: `[out_features]`, float32, or None.
         activation: name of the function.
+        has_residual: x is added.
+        residual: `[out_features, in_features]`, float32, or None where x has the length of the result.
     """
 
     weight: torch.Tensor
     bias: torch.Tensor | None
     activation: str
+    has_residual: bool = False
+    residual: torch.Tensor | None = None
 
     def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
         """`[rows, in_features]` to `[rows, out_features]`."""
-        return _FUNCTIONS[self.activation](functional.linear(vectors, self.weight, self.bias))
+        result = _FUNCTIONS[self.activation](functional.linear(vectors, self.weight, self.bias))
+        if not self.has_residual:
+            return result
+        return result + (vectors if self.residual is None else functional.linear(vectors, self.residual))
 
 
 class Head(Protocol):
@@ -73,7 +80,8 @@ class DenseHead:
     def __init__(self, layers: Sequence[Dense], width: int) -> None:
         self._layers = layers
         self.hidden_size = layers[-1].weight.shape[0] if layers else width
-        weights = [tensor for layer in layers for tensor in (layer.weight, layer.bias) if tensor is not None]
+        every = [tensor for layer in layers for tensor in (layer.weight, layer.bias, layer.residual)]
+        weights = [tensor for tensor in every if tensor is not None]
         self.num_parameters = sum(tensor.numel() for tensor in weights)
 
     @classmethod
@@ -84,13 +92,28 @@ class DenseHead:
             ModelError: weights are missing, have other shapes, or do not follow each other.
         """
         configs = [read_dense(module) for module in list_modules(folder) if module.kind == "Dense"]
+        return cls.of(configs, device, width)
+
+    @classmethod
+    def of(
+        cls, configs: Sequence[DenseConfig], device: torch.device, width: int, *, is_among_others: bool = False
+    ) -> "DenseHead":
+        """From each configuration's folder.
+
+        Args:
+            width: of what the first of them gets.
+            is_among_others: their weights lie among those of the transformer.
+
+        Raises:
+            ModelError: weights are missing, have other shapes, or do not follow each other.
+        """
         for config in configs:
             if config.in_features != width:
                 raise ModelError(
                     "internal_error", f"{config.folder.name} takes {config.in_features} numbers, but gets {width}"
                 )
             width = config.out_features
-        return cls([_load(config, device) for config in configs], width)
+        return cls([_load(config, device, is_among_others=is_among_others) for config in configs], width)
 
     def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
         """`[rows, width]` to `[rows, hidden_size]`, float32."""
@@ -99,16 +122,21 @@ class DenseHead:
         return vectors
 
 
-def _load(config: DenseConfig, device: torch.device) -> Dense:
+def _load(config: DenseConfig, device: torch.device, *, is_among_others: bool) -> Dense:
     path = config.folder / "model.safetensors"
     if not path.is_file():
         raise ModelError("internal_error", f"{config.folder.name} has no model.safetensors; no other format is loaded")
-    tensors = load_file(path)
-    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     expected: dict[str, tuple[int, ...]] = {"linear.weight": (config.out_features, config.in_features)}
     if config.bias:
         expected["linear.bias"] = (config.out_features,)
+    if config.has_residual and config.in_features != config.out_features:
+        expected["residual.weight"] = expected["linear.weight"]
+    with safe_open(path, "pt") as file:
+        names = [name for name in file.keys() if name in expected or not is_among_others]  # noqa: SIM118  # no mapping
+        tensors = {name: file.get_tensor(name) for name in names}
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if shapes != expected:
         raise ModelError("internal_error", f"{config.folder.name} has tensors {shapes}, expected {expected}")
     weights = {name: tensor.to(device, torch.float32) for name, tensor in tensors.items()}
-    return Dense(weights["linear.weight"], weights.get("linear.bias"), config.activation)
+    bias, residual = weights.get("linear.bias"), weights.get("residual.weight")
+    return Dense(weights["linear.weight"], bias, config.activation, config.has_residual, residual)

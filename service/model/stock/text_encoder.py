@@ -93,7 +93,8 @@ class TextEncoder:
             ModelError: tensors are missing, or a prompt's vector would depend on the others of its batch.
         """
         stock_class = cast(type[PreTrainedModel], getattr(transformers, model_class))
-        stock = load_stock(stock_class, folder, device, dtype, attention=None, may_lack="pooler.")
+        elsewhere = cls.read_elsewhere(folder)
+        stock = load_stock(stock_class, folder, device, dtype, attention=None, may_lack="pooler.", elsewhere=elsewhere)
         if getattr(stock, "pooler", None) is not None:
             cast(Any, stock).pooler = None
         if unsteady := sorted(_rope_types(stock.config) - {*STEADY_ROPES}):
@@ -101,6 +102,11 @@ class TextEncoder:
                 "internal_error", f"config.json has rope type {unsteady[0]}; supported: {', '.join(STEADY_ROPES)}"
             )
         return cls(stock, pooling, cls.load_head(folder, stock))
+
+    @staticmethod
+    def read_elsewhere(folder: Path) -> tuple[str, ...]:
+        """Names of tensors that the stock module does not know, and that `load_head` reads."""
+        return ()
 
     @staticmethod
     def load_head(folder: Path, stock: PreTrainedModel) -> Head:
@@ -150,7 +156,13 @@ class TextEncoder:
     def _ordered(self, batch: PackedBatch) -> tuple[torch.Tensor, Segments]:
         """Hidden states in attention's order, `[total_tokens, width]`, and that order."""
         lengths = batch.segment_lengths
-        plan = plan_segments(batch.token_ids.numpy(), lengths, batch.visual_index.numpy(), may_share=False)
+        plan = plan_segments(
+            batch.token_ids.numpy(),
+            lengths,
+            batch.visual_index.numpy(),
+            may_share=False,
+            num_hidden=batch.num_hidden,
+        )
         tokens = torch.from_numpy(plan.tokens)
         token_ids = batch.token_ids[tokens].to(self.device)
         if self.is_packed:
@@ -163,7 +175,7 @@ class TextEncoder:
         bounds = torch.tensor([0, num_tokens], device=self.device)
         is_short = self._encoder is not None and self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
         with one_thread() if is_short else nullcontext():
-            group = Group(0, 0, num_tokens, 1, num_tokens)
+            group = Group(0, 0, num_tokens, 1, num_tokens, batch.num_hidden[0] if batch.num_hidden else 0)
             states = self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))
             return self._pooled(states, bounds)
 
@@ -230,13 +242,17 @@ class TextEncoder:
     @torch.inference_mode()
     def stock_vector(self, probe: Probe) -> torch.Tensor:
         """The stock side computes its own positions and masks, with plain attention and with padding."""
+        hidden = self._stock_states(probe)
+        return self._pooled(hidden, torch.tensor([0, len(hidden)], device=self.device))[0]
+
+    def _stock_states(self, probe: Probe) -> torch.Tensor:
+        """Hidden states of a probe by the stock module, `[num_tokens, width]`."""
         num_tokens = len(probe.token_ids)
         ids = torch.tensor([[*probe.token_ids, *[self._pad_id] * NUM_PADS]], device=self.device)
-        mask = torch.arange(ids.shape[1], device=self.device)[None] < num_tokens
+        mask = torch.arange(ids.shape[1], device=self.device)[None] < num_tokens - probe.num_hidden
         with stock_attention("eager", self._config):
             states = self.stock(input_ids=ids, attention_mask=mask.long(), use_cache=False).last_hidden_state
-        hidden = states[0, :num_tokens]
-        return self._pooled(hidden, torch.tensor([0, num_tokens], device=self.device))[0]
+        return cast(torch.Tensor, states)[0, :num_tokens]
 
 
 def _rope_types(config: object) -> set[str]:

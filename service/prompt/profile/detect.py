@@ -38,7 +38,9 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
     family = _choose(files) if named is None else _named(files, named)
     check_ropes(files.config)
     profile = family.make_profile(files)
-    if not profile.architecture.startswith(("text_encoder", "hybrid", SPLADE)):  # its `make_profile` has read them all
+    if not profile.architecture.startswith(
+        ("text_encoder", "hybrid", "colbert", SPLADE)
+    ):  # its `make_profile` has read them all
         refuse_further_modules(folder)
     check_weights(folder)
     return profile

@@ -4,7 +4,7 @@ The modules of `families/` make profiles; everything else only reads them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from service.checkpoint.sentence_files import Pooling
@@ -16,6 +16,7 @@ from service.media.video.video_rule import VideoRule
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.cutting import Cutting, cut_text
 from service.prompt.templates.piece import Piece
+from service.prompt.text_side import DOCUMENT, TextSide
 
 Modality = Literal["text", "image", "video", "audio"]
 MULTI_VECTOR: Literal["multi_vector"] = "multi_vector"
@@ -141,6 +142,12 @@ class Profile:
     """Padding of texts; None: no padding."""
     cutting: Cutting = cut_text
     """Which tokens of a prompt that is too long give way, where a request allows that."""
+    sides: Mapping[str, TextSide] = field(default_factory=dict)
+    """Of late interaction over texts, by their names in `text_side.py`; empty for all other models."""
+    markers: tuple[str, ...] = ()
+    """What tokenizer.json has not as special tokens, and the reference reads as such."""
+    divides_scores: bool = False
+    """MaxSim is divided by the number of the query's vectors."""
     token_heads: tuple[OutputKind, ...] = ()
     """Kinds of vector beside the dense one, that heads over all tokens give."""
     expected_tail: int | None = None
@@ -156,6 +163,10 @@ class Profile:
             return ()
         by_pooling: Mapping[Pooling, OutputKind] = {MULTI_VECTOR: "multi", SPLADE: "sparse"}
         return (by_pooling.get(self.pooling, "dense"), *self.token_heads)
+
+    def side(self, conversation: Conversation) -> TextSide | None:
+        """How a conversation is read that `layout` takes, in late interaction over texts."""
+        return self.sides.get(conversation.instruction or DOCUMENT)
 
     def turns_about(self, text: str = "", images: tuple[MediaItem, ...] = ()) -> tuple[Turn, ...]:
         """The turns of a prompt with one text or image, as the checks at start have them; of a reranker a pair."""

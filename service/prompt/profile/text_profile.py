@@ -7,8 +7,9 @@ from typing import Any
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.sentence_files import Pooling, SentenceFiles, read_sentence_files
+from service.prompt.profile.colbert_profile import with_sides
 from service.prompt.profile.family import Difference, Family
-from service.prompt.profile.profile import SPLADE, Profile
+from service.prompt.profile.profile import MULTI_VECTOR, SPLADE, Profile
 from service.prompt.templates.plain_text import PlainText
 
 ROLES: Mapping[str, Sequence[str]] = {
@@ -22,6 +23,9 @@ ROLES: Mapping[str, Sequence[str]] = {
 
 Source: sentence-transformers 6.2, `encode_query` and `encode_document`; without one of them nothing is put in front.
 """
+
+CODE: Mapping[Pooling, str] = {MULTI_VECTOR: "colbert", SPLADE: "splade"}
+"""The engine's code by the pooling; what is not here runs as `text_encoder`."""
 
 
 def make_text_profile(
@@ -53,7 +57,7 @@ def make_text_profile(
         CheckpointError: likewise, of `modules.json` and what it names.
     """
     found = read_sentence_files(files)
-    if pooling is not None:
+    if pooling is not None and found.colbert is None:
         found = replace(found, pooling=pooling)
     if prompts is not None:
         found = replace(found, prompts=prompts, default_prompt="")
@@ -64,9 +68,9 @@ def make_text_profile(
     if offered is not None:
         offered = tuple(sorted({length for length in offered if length < dimensions} | {dimensions}))
     max_positions = positive(files.config, positions) - first_position
-    return Profile(
+    profile = Profile(
         name=name,
-        architecture=SPLADE if found.pooling == SPLADE else ":".join(filter(None, ("text_encoder", model_class))),
+        architecture=":".join(filter(None, (CODE.get(found.pooling, "text_encoder"), model_class))),
         default_instruction=found.default_prompt or None,
         input_types={**found.prompts, **_roles(found)},
         pooling=found.pooling,
@@ -81,6 +85,7 @@ def make_text_profile(
         layout=PlainText(found.prompts, found.default_prompt),
         lower_case=found.lower_case,
     )
+    return profile if found.colbert is None else with_sides(profile, files, found.colbert, max_positions)
 
 
 def text_family(

@@ -4,6 +4,7 @@ Knows no request. What it refuses would otherwise show as wrong vectors without 
 """
 
 from collections.abc import Callable
+from itertools import product
 
 from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.conversation import Conversation
@@ -29,11 +30,13 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
         name = tokenizer.id_to_token(token_id)
         if name is None or not set(specials).isdisjoint(tokenizer.encode(name).ids):
             raise UnsupportedModelError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
-    for text in _PROBES:
-        probe = Conversation(None, profile.turns_about(text))
+    for instruction, text in product(profile.sides or (None,), _PROBES):
+        probe = Conversation(instruction, profile.turns_about(text))
         rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
         rendered_ids = tokenizer.encode_rendered(rendered)
+        side = profile.side(probe)
         expected = profile.padding.fill(rendered_ids) if profile.padding else rendered_ids
+        expected = side.complete(expected).token_ids if side else expected
         if expected and build(probe) != expected:  # nothing at all is a prompt of no model
             raise UnsupportedModelError("tokenizer.json joins text across special tokens; that is not supported")
 

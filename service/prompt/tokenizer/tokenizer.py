@@ -41,10 +41,11 @@ class PromptTokenizer:
         is_byte_level: whether vocabulary entries are bytes in GPT-2's spelling.
     """
 
-    def __init__(self, folder: Path, *, lower_case: bool = False) -> None:
+    def __init__(self, folder: Path, *, lower_case: bool = False, markers: Sequence[str] = ()) -> None:
+        """Load it; `lower_case` and `markers` are a profile's."""
         # requests are tokenized side by side; one in several threads of the library takes a tenth more CPU
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        file = TokenizerFile.read(folder, lower_case=lower_case)
+        file = TokenizerFile.read(folder, lower_case=lower_case, markers=markers)
         self._whole = file.load()
         self._parsing = file.load()
         self._parsing.post_processor = None

@@ -4,7 +4,7 @@ In: a folder. Out: a `Tokenizer`, and what kind it is. Knows no template and no 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,27 @@ from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.tokenizer.text_bound import BytesBound, CharsBound, TextBound
 from service.prompt.tokenizer.tokenizer_class import as_its_class_reads
+
+
+def token_ids(content: Mapping[str, Any]) -> dict[str, int]:
+    """The ids of a tokenizer.json's tokens by what they are written as, added ones included."""
+    vocab = content["model"].get("vocab") or {}
+    ids = dict(vocab) if isinstance(vocab, dict) else {piece[0]: i for i, piece in enumerate(vocab)}
+    return ids | {token["content"]: token["id"] for token in content.get("added_tokens", [])}
+
+
+def with_markers(content: dict[str, Any], markers: Sequence[str]) -> dict[str, Any]:
+    """A tokenizer.json with some of its tokens made special, and looked for before a text is normalized.
+
+    Source: sentence-transformers 6.2 `MultiVectorEncoder._register_prefix_tokens`.
+    """
+    if not markers:
+        return content
+    ids = token_ids(content)
+    added = {token["content"]: token for token in content.get("added_tokens", [])}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    added |= {marker: {"id": ids[marker], "content": marker, **flags} for marker in markers}
+    return content | {"added_tokens": sorted(added.values(), key=lambda token: token["id"])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +55,11 @@ class TokenizerFile:
     is_changed: bool = False
 
     @classmethod
-    def read(cls, folder: Path, *, lower_case: bool = False) -> "TokenizerFile":
+    def read(cls, folder: Path, *, lower_case: bool = False, markers: Sequence[str] = ()) -> "TokenizerFile":
         """Read the file of a folder, and those beside it that say of which class the tokenizer is.
+
+        Args:
+            markers: of its vocabulary or its added tokens, to be special tokens.
 
         Raises:
             UnsupportedModelError: there is none, or one is no JSON object or asks for what is not supported.
@@ -45,6 +69,7 @@ class TokenizerFile:
         if not isinstance(written.get("model"), dict):
             raise UnsupportedModelError(f"{path} is not a tokenizer's JSON object")
         content = as_its_class_reads(files.optional("config.json"), files.optional("tokenizer_config.json"), written)
+        content = with_markers(content, markers)
         return cls(path, content, lower_case, content != written)
 
     def load(self) -> Tokenizer:

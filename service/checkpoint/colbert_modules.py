@@ -1,0 +1,126 @@
+"""The modules behind the transformer of a late-interaction model of texts, which work on each token. Imports no torch.
+
+Source: sentence-transformers 6.2 `MultiVectorMask`, `Dense`, `Normalize`; PyLate 1.6 `models/Dense.py`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from service.checkpoint.errors import CheckpointError
+from service.checkpoint.sentence_modules import (
+    DenseConfig,
+    SentenceModule,
+    is_inside,
+    read_dense,
+    read_list,
+    read_object,
+)
+from service.checkpoint.weight_files import SINGLE, read_header
+
+TOKENS = "token_embeddings"
+"""What modules here read and write, by sentence-transformers' name."""
+KIND = re.compile(
+    r"(?:sentence_transformers\.[\w.]+|pylate\.models\.Dense)\.(?P<kind>Transformer|Dense|MultiVectorMask|Normalize)"
+)
+"""Import paths of the modules, now and in older releases."""
+SUPPORTED = "a Transformer, any Dense, then MultiVectorMask and Normalize"
+PROJECTION = "linear.weight"
+"""ColBERT's own, beside the encoder's weights."""
+COLBERT_METADATA = "artifact.metadata"
+"""What ColBERT's own checkpoints say of lengths, markers and masks; JSON."""
+SIDES = ("query", "document")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenModules:
+    """What is done with the states of tokens.
+
+    Attributes:
+        dense: projections in order.
+        normalize: whether each vector comes out at length 1.
+        skiplists: tokens of a query, and of a document, whose vectors are not given.
+    """
+
+    dense: tuple[DenseConfig, ...]
+    normalize: bool
+    skiplists: tuple[Sequence[str], Sequence[str]]
+
+    def with_skiplist(self, words: Sequence[str]) -> "TokenModules":
+        """With tokens of documents that are named elsewhere, unless a module names some."""
+        return self if any(self.skiplists) else replace(self, skiplists=((), words))
+
+
+def read_token_modules(folder: Path, *, is_pylates: bool) -> TokenModules:
+    """The modules that `modules.json` names.
+
+    Args:
+        is_pylates: vectors are normalized whether or not a module says so, and there is a projection.
+
+    Raises:
+        CheckpointError: the file is damaged, or names other modules, or such as do not work on tokens.
+    """
+    path = folder / "modules.json"
+    modules = [_module(folder, entry) for entry in read_list(path)]
+    kinds = [module.kind for module in modules]
+    dense = tuple(read_dense(module, TOKENS) for module in modules if module.kind == "Dense")
+    rest = kinds[1 + len(dense) :]
+    if kinds[: 1 + len(dense)] != ["Transformer", *["Dense"] * len(dense)] or len({*rest}) != len(rest):
+        raise CheckpointError(f"{path} has {', '.join(kinds)}; supported: {SUPPORTED}")
+    if modules[0].folder != folder:
+        raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
+    if is_pylates and not dense:
+        raise CheckpointError(f"{path} has no Dense: PyLate's models project the state of each token")
+    masks = [_read_mask(module.folder) for module in modules if module.kind == "MultiVectorMask"]
+    if "Normalize" in rest and not is_pylates:
+        _check_normalize(modules[kinds.index("Normalize")].folder / "config.json")
+    return TokenModules(dense, is_pylates or "Normalize" in rest, masks[0] if masks else ((), ()))
+
+
+def stanford_projection(folder: Path) -> DenseConfig:
+    """The projection that lies among the weights of ColBERT's own checkpoints.
+
+    Raises:
+        CheckpointError: it is not there, or is no matrix.
+    """
+    path = folder / SINGLE
+    shape = read_header(path).get(PROJECTION, {}).get("shape") if path.is_file() else None
+    if not isinstance(shape, list) or len(shape) != 2:
+        raise CheckpointError(f"{path} has no matrix {PROJECTION}, the projection of ColBERT's own checkpoints")
+    return DenseConfig(folder, shape[1], shape[0], bias=False, activation="Identity")
+
+
+def _module(folder: Path, entry: Mapping[str, Any]) -> SentenceModule:
+    path, kind = entry.get("path", ""), entry.get("type", "")
+    if not isinstance(path, str) or not isinstance(kind, str) or not is_inside(path):
+        raise CheckpointError(f"{folder / 'modules.json'} has an entry whose path is not a folder below it")
+    known = KIND.fullmatch(kind)
+    if known is None:
+        raise CheckpointError(f"{folder / 'modules.json'} has the module {kind!r}; supported: {SUPPORTED}")
+    return SentenceModule(known["kind"], folder / path if path else folder)
+
+
+def _read_mask(folder: Path) -> tuple[Sequence[str], Sequence[str]]:
+    """The skiplists of queries and documents."""
+    path = folder / "config.json"
+    config = read_object(path)
+    words, tasks = config.get("skiplist_words") or [], config.get("skiplist_tasks") or ["document"]
+    tasks = [tasks] if isinstance(tasks, str) else tasks
+    for key in config:
+        if key not in ("skiplist_words", "skiplist_tasks") and config[key]:
+            raise CheckpointError(f"{path} has {key} {config[key]!r}; supported: skiplist_words and skiplist_tasks")
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise CheckpointError(f"{path} has skiplist_words {words!r}; a list of strings is needed")
+    if not isinstance(tasks, list) or {*map(str, tasks)} - {*SIDES}:
+        raise CheckpointError(f"{path} has skiplist_tasks {tasks!r}; supported: {', '.join(SIDES)}")
+    query, document = (words if side in tasks else () for side in SIDES)
+    return query, document
+
+
+def _check_normalize(path: Path) -> None:
+    config = read_object(path)
+    source, goal = (config.get(key) for key in ("module_input_name", "module_output_name"))
+    if source != TOKENS or goal not in (None, TOKENS):
+        raise CheckpointError(f"{path} normalizes {source!r} into {goal!r}; supported: {TOKENS!r}")

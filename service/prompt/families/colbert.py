@@ -1,0 +1,40 @@
+"""ColBERT over texts: an encoder whose tokens have vectors of their own, with a side for queries and one for documents.
+
+Source: Khattab and Zaharia 2020 (arXiv 2004.12832); sentence-transformers 6.2 `MultiVectorEncoder`; PyLate 1.6.
+"""
+
+from dataclasses import replace
+
+from service.checkpoint.colbert_files import colbert_form
+from service.checkpoint.config_files import CheckpointFiles
+from service.prompt.families import bert, distilbert, eurobert, gte, modernbert, nomic_bert, xlm_roberta
+from service.prompt.profile.colbert_profile import ENCODERS
+from service.prompt.profile.family import Family
+from service.prompt.profile.profile import Profile
+
+ENCODER_FAMILIES: tuple[Family, ...] = (
+    *(bert.FAMILY, distilbert.FAMILY, eurobert.FAMILY, gte.FAMILY, modernbert.FAMILY),
+    *(nomic_bert.FAMILY, xlm_roberta.FAMILY),
+)
+BASES = {model_type: family for family in ENCODER_FAMILIES for model_type in family.model_types}
+"""The families of encoders, each of which knows its own configuration."""
+
+
+def make_profile(files: CheckpointFiles) -> Profile:
+    """See `colbert_profile.with_sides`, which every family of encoders comes to with such files."""
+    return replace(BASES[str(files.model_type)].make_profile(files), name="colbert")
+
+
+FAMILY = Family(
+    model_types=ENCODERS,
+    about="ColBERT: sentence-transformers' `MultiVectorEncoder`, PyLate's and ColBERT's own files",
+    make_profile=make_profile,
+    is_of=lambda files: colbert_form(files) is not None,
+    rank=3,
+    kind="late interaction",
+    stock="BertModel, ModernBertModel, DistilBertModel, XLMRobertaModel and their likes",
+    modalities="text (a query, a document)",
+    pooling="none: a projection of each token, but for those that the files skip",
+    prompt="marker or prefix of the side; a query is filled up with masks, by its files",
+    tests=("tests/models/late_interaction/",),
+)

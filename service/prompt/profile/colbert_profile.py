@@ -1,0 +1,120 @@
+"""The profile of a late-interaction model of texts: ColBERT, by sentence-transformers, by PyLate, or in its own form.
+
+In: the profile of its encoder, and what the files say of queries and documents. Out: the same with two sides.
+
+Source: sentence-transformers 6.2 `Transformer.preprocess`, `MultiVectorMask.resolve_with_tokenizer`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from service.checkpoint.colbert_files import ColbertFiles, Expansion
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.profile.profile import Profile, input_types
+from service.prompt.templates.piece import TokenPiece
+from service.prompt.templates.query_or_document import QueryOrDocument
+from service.prompt.text_side import DOCUMENT, QUERY, Filling, TextSide
+from service.prompt.tokenizer.tokenizer_file import token_ids
+
+ENCODERS = ("bert", "distilbert", "eurobert", "gte", "modernbert", "nomic_bert", "roberta", "xlm-roberta")
+"""Model types of encoders whose tokens may be hidden from each other: packed, and not causal."""
+MASKS = ("[MASK]", "<mask>")
+"""Of tokenizers whose class in transformers has a mask that tokenizer_config.json does not name."""
+
+
+def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, max_positions: int) -> Profile:
+    """The profile with a query's side and a document's.
+
+    Args:
+        profile: of the encoder, with the length of a token's vector.
+        max_positions: most tokens that the encoder can number.
+
+    Raises:
+        UnsupportedModelError: the encoder is not among `ENCODERS`, or the tokenizer lacks what the files name.
+    """
+    if files.model_type not in ENCODERS:
+        raise UnsupportedModelError(
+            f"config.json has model_type {files.model_type!r}, and the files beside it are of late interaction; its "
+            f"encoders that are supported: {', '.join(ENCODERS)}"
+        )
+    tokenizer = files.read_object("tokenizer.json")
+    ids, added = token_ids(tokenizer), tokenizer.get("added_tokens", [])
+    markers = _markers(found.markers, ids, {token["content"] for token in added})
+    specials = {token["content"]: token["id"] for token in added if token.get("special")}
+    specials |= {marker: ids[marker] for marker in markers}
+    filling = None if found.expansion is None else _filling(found.expansion, files, ids, max_positions)
+    sides: dict[str, TextSide] = {}
+    for index, name in enumerate((QUERY, DOCUMENT)):
+        pieces, prefix = _split(found.prefixes[index], specials)
+        sides[name] = TextSide(
+            markers=pieces,
+            prefix=prefix,
+            max_tokens=_longest(found.lengths[index] or profile.max_tokens, max_positions, filling, name),
+            filling=filling if name == QUERY else None,
+            dropped_ids=frozenset(ids[word] for word in found.skiplists[index] if word in ids),
+        )
+    return replace(
+        profile,
+        input_types=input_types(DOCUMENT, query=QUERY),
+        takes_instructions=False,
+        min_dimensions=profile.dimensions,
+        matryoshka=(profile.dimensions,),
+        max_tokens=max(side.max_tokens for side in sides.values()),
+        protected=(*profile.protected, *(ids[marker] for marker in markers if ids[marker] not in profile.protected)),
+        layout=QueryOrDocument(sides),
+        sides=sides,
+        markers=markers,
+        divides_scores=found.is_mean,
+    )
+
+
+def _longest(wanted: int, max_positions: int, filling: Filling | None, name: str) -> int:
+    """The longest prompt of a side. A query may be as long as what it is filled up to, whatever else the files say."""
+    floor = filling.num_tokens if filling is not None and name == QUERY else 0
+    return min(max(wanted, floor), max_positions)
+
+
+def _markers(wanted: Sequence[str], ids: Mapping[str, int], added: set[str]) -> tuple[str, ...]:
+    """The beginnings of prefixes that become special tokens: the whole prefix, or its first word.
+
+    A prefix that the tokenizer does not know stays text, and a word that it reads as one token anyway.
+    """
+    known = (next((one for one in (text, text.split()[0]) if one in ids), None) for text in wanted if text.split())
+    found = (one for one in known if one is not None and (one in added or not one.isalnum()))
+    return tuple(dict.fromkeys(found))
+
+
+def _split(prefix: str, specials: Mapping[str, int]) -> tuple[tuple[TokenPiece, ...], str]:
+    """A prefix as the special tokens that it begins with, and its text."""
+    pieces: list[TokenPiece] = []
+    while first := max((one for one in specials if prefix.startswith(one)), key=len, default=""):
+        pieces.append(TokenPiece(specials[first]))
+        prefix = prefix[len(first) :]
+    if inner := next((one for one in specials if one in prefix), None):
+        raise UnsupportedModelError(f"the prefix {prefix!r} has the special token {inner!r} inside; supported: at once")
+    return tuple(pieces), prefix
+
+
+def _filling(expansion: Expansion, files: CheckpointFiles, ids: Mapping[str, int], max_positions: int) -> Filling:
+    """What queries are filled with: the token that the files name, the mask, or the end of a text."""
+    if expansion.length > max_positions:
+        raise UnsupportedModelError(
+            f"query_expansion has length {expansion.length}; the encoder has {max_positions} positions"
+        )
+    config = files.optional("tokenizer_config.json")
+    names = [_name(config, "mask_token"), *MASKS, _name(config, "eos_token")]
+    if expansion.token is not None:
+        names = [expansion.token]
+    token_id = next((ids[name] for name in names if name in ids), None)
+    if token_id is None:
+        raise UnsupportedModelError(f"queries are expanded by {names[0]!r}, which tokenizer.json does not have")
+    return Filling(token_id, expansion.length, expansion.is_attended)
+
+
+def _name(config: Mapping[str, Any], key: str) -> str:
+    """A special token by its name in transformers; empty where there is none."""
+    token = config.get(key)
+    value = token.get("content") if isinstance(token, dict) else token
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,45 @@
+"""The template of ColBERT's text models: an item is one text, a query or a document, with the marker of its side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from service.errors import InputError
+from service.prompt.conversation import Conversation
+from service.prompt.templates.piece import Piece, TextPiece
+from service.prompt.templates.single_item import single_turn
+from service.prompt.text_side import DOCUMENT, TextSide
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOrDocument:
+    """A `Profile.layout`.
+
+    Attributes:
+        sides: by name.
+    """
+
+    is_uniform: ClassVar[bool] = True
+    """See `frame_pieces`."""
+    sides: Mapping[str, TextSide]
+
+    def __call__(self, conversation: Conversation) -> Sequence[Piece]:
+        """The side's special tokens, then `{prefix}{text}`; only the text is cuttable.
+
+        Args:
+            conversation: one user turn, with a side's name for an instruction.
+
+        Raises:
+            InputError: `invalid_request` for other instructions or turns, without the field, which the caller adds.
+
+        Source: sentence-transformers 6.2 `MultiVectorEncoder.encode_query` and `encode_document`.
+        """
+        turn, name = single_turn(conversation), conversation.instruction or DOCUMENT
+        if name not in self.sides:
+            message = (
+                "The conversation has a system message; this model was trained without instructions. `input_type` says "
+                "whether a text is a query or a document."
+            )
+            raise InputError("invalid_request", message)
+        side = self.sides[name]
+        return [*side.markers, TextPiece(side.prefix + turn.text, user_start=len(side.prefix), cuttable=True)]

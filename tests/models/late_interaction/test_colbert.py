@@ -1,0 +1,211 @@
+"""ColBERT's token vectors are those of sentence-transformers' `MultiVectorEncoder`, for every encoder and form."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from service.engine.execution.runner import ModelRunner
+from service.engine.scheduling.waiting import Waiting
+from service.engine.startup.self_check import check_forward, known_answers
+from service.engine.startup.weight_formats import prepack
+from service.ipc.messages import OutputSpec, Request, prompt_digest
+from service.model.architectures import load_model
+from service.prompt.build import PromptBuilder
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.profile.detect import load_profile
+from service.prompt.prompt import Prompt
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from service.prompt.truncation import Truncation
+from tests.conftest import TOLERANCE
+from tests.models.late_interaction.colberts import (
+    FAMILIES,
+    MARKERS,
+    SHAPES,
+    TOKEN_WIDTH,
+    Shape,
+    fixed,
+    native,
+    pylate,
+    reference,
+    stanford,
+)
+from tests.models.text.texts import TEXTS
+
+Sided = tuple[str, str]
+"""A side, and a text."""
+BOTH: Sequence[Sided] = [(("query", "document")[i % 2], text) for i, text in enumerate((*TEXTS, *TEXTS[::-1]))]
+
+
+class Served:
+    """A checkpoint through the service's own halves, without the socket between them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.profile = folder, load_profile(folder)
+        tokenizer = PromptTokenizer(folder, lower_case=self.profile.lower_case, markers=self.profile.markers)
+        self.builder = PromptBuilder(self.profile, tokenizer)
+        device = torch.device("cpu")
+        self.model = load_model(self.profile.architecture, folder, device, torch.float32, self.profile.pooling)  # type: ignore[arg-type]
+        answers = known_answers(self.model)
+        prepack(self.model, with_decoder=True)
+        check_forward(self.model, answers, is_multi_vector=True)
+        self.runner = ModelRunner(self.model, memoryview(b""), is_multi_vector=True)
+
+    def prompts(self, texts: Sequence[Sided]) -> list[Prompt]:
+        cut = Truncation(self.profile.max_tokens, "right")
+        return [self.builder.build(Conversation(side, (Turn("user", (), text),)), cut) for side, text in texts]
+
+    def requests(self, texts: Sequence[Sided]) -> list[Request]:
+        output = OutputSpec(dimensions=self.profile.dimensions, normalize=self.profile.normalize)
+        return [
+            Request(id=i, token_ids=one.token_ids, num_hidden=one.num_hidden, dropped=one.dropped, output=output)
+            for i, one in enumerate(self.prompts(texts))
+        ]
+
+    def __call__(self, texts: Sequence[Sided]) -> list[np.ndarray]:
+        """The vectors of all texts in one packed batch."""
+        requests = self.requests(texts)
+        raw = self.runner.embed([Waiting(request, 0.0, []) for request in requests])
+        rows = self.runner.finish(raw, requests)
+        assert all(row is not None for row in rows)
+        return [np.frombuffer(row["float32"], "<f4").reshape(-1, self.profile.dimensions) for row in rows if row]
+
+
+def wanted(folder: Path, texts: Sequence[Sided]) -> list[np.ndarray]:
+    """Each side's texts together, as the reference takes them."""
+    model = reference(folder)
+    sides: dict[str, Any] = {"query": model.encode_query, "document": model.encode_document}
+    found: list[np.ndarray] = [np.zeros(0)] * len(texts)
+    for name, encode in sides.items():
+        places = [i for i, (side, _) in enumerate(texts) if side == name]
+        for place, one in zip(places, encode([texts[i][1] for i in places], convert_to_numpy=True), strict=True):
+            found[place] = one
+    return found
+
+
+def difference(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:
+    assert [one.shape for one in got] == [one.shape for one in want]
+    return max(float(np.abs(one - other).max()) for one, other in zip(got, want, strict=True))
+
+
+def check(folder: Path) -> Served:
+    """Compare a mixed batch, and some texts alone."""
+    served, want = Served(folder), wanted(folder, BOTH)
+    assert difference(served(BOTH), want) <= TOLERANCE
+    for i in (0, 1, 4, 5, 45, 46):
+        assert difference(served([BOTH[i]]), [want[i]]) <= TOLERANCE
+    return served
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_encoder(name: str, tmp_path: Path) -> None:
+    served = check(native(name, tmp_path / "colbert", SHAPES["hidden masks"]))
+    assert (served.profile.name, served.profile.outputs) == ("colbert", ("multi",))
+    assert (served.profile.dimensions, served.profile.max_tokens) == (TOKEN_WIDTH, 48)
+
+
+@pytest.mark.parametrize("what", SHAPES)
+def test_every_option(what: str, tmp_path: Path) -> None:
+    check(native("bert", tmp_path / "colbert", SHAPES[what]))
+
+
+@pytest.mark.parametrize("what", ["hidden masks", "attended masks", "at least"])
+def test_filling_in_windows(what: str, tmp_path: Path) -> None:
+    check(native("modernbert", tmp_path / "colbert", SHAPES[what]))
+
+
+def test_a_query_far_from_its_filling_sees_nothing_there(tmp_path: Path) -> None:
+    """Beyond the window of 16 tokens to each side no token of a short query is seen: torch's softmax gives zeros."""
+    check(native("modernbert", tmp_path / "colbert", Shape(expansion=fixed(300))))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("is_typed", [True, False])
+def test_pylates_files(name: str, is_typed: bool, tmp_path: Path) -> None:
+    served = check(pylate(name, tmp_path / "colbert", is_typed=is_typed))
+    query, document = served.prompts([("query", "a"), ("document", "a")])
+    assert (len(query.token_ids), query.num_hidden > 20) == (32, True)
+    assert document.num_hidden == 0
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert"])
+def test_pylates_own_vectors(name: str, tmp_path: Path) -> None:
+    """PyLate 1.6 with sentence-transformers 5.3, on these checkpoints: `ColBERT(folder).encode(texts, is_query=...)`.
+
+    Texts with blanks at an end are left out, which sentence-transformers strips in that release, and such whose unknown
+    tokens PyLate would drop for punctuation that a small vocabulary has not.
+    """
+    stored = json.loads((Path(__file__).parent / "pylate_1_6.json").read_text())
+    served = Served(pylate(name, tmp_path / "colbert"))
+    for side, rows in stored[name].items():
+        want = [np.frombuffer(base64.b64decode(row), "<f4").reshape(-1, TOKEN_WIDTH) for row in rows]
+        assert difference(served([(side, text) for text in stored["texts"]]), want) <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"do_query_expansion": False},
+        {"attend_to_expansion_tokens": True},
+        {"query_length": 48, "document_length": 24},
+        {"skiplist_words": []},
+        {"skiplist_words": None},
+        {"query_prefix": "", "document_prefix": ""},
+        {"query_prefix": "find: ", "document_prefix": "text: "},
+        {"prompts": {"query": "[Q] search: ", "document": "title: none "}},
+        {"query_length": None, "document_length": None},
+    ],
+)
+def test_pylates_keys(said: dict[str, object], tmp_path: Path) -> None:
+    check(pylate("bert", tmp_path / "colbert", **said))
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        None,
+        {"query_maxlen": 40, "doc_maxlen": 64, "attend_to_mask_tokens": True, "mask_punctuation": False},
+        {"query_token_id": "[unused1]", "doc_token_id": "[unused0]", "doc_maxlen": 300},
+    ],
+)
+def test_colberts_own_files(metadata: dict[str, object] | None, tmp_path: Path) -> None:
+    check(stanford(tmp_path / "colbert", metadata))
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "xlm_roberta"])
+def test_markers_that_are_special_tokens(name: str, tmp_path: Path) -> None:
+    """As sentence-transformers saves a checkpoint of PyLate's that it has loaded."""
+    reference(pylate(name, tmp_path / "pylate")).save_pretrained(str(tmp_path / "colbert"))
+    served = check(tmp_path / "colbert")
+    assert served.profile.markers == ()
+    spelled = Shape(prompts=dict(zip(("query", "document"), MARKERS, strict=True)), expansion=fixed(32))
+    check(native(name, tmp_path / "spelled", spelled, markers=MARKERS))
+
+
+def test_texts_together_are_texts_alone(tmp_path: Path) -> None:
+    """`build_texts` makes the prompts that `build` makes."""
+    served = Served(pylate("modernbert", tmp_path / "colbert"))
+    cut = Truncation(served.profile.max_tokens, "right")
+    for side in ("query", "document"):
+        found = served.builder.build_texts(TEXTS, Conversation(side, ()), cut)
+        alone = served.prompts([(side, text) for text in TEXTS])
+        assert [one or other for one, other in zip(found, alone, strict=True)] == alone
+        assert sum(one is not None for one in found) > len(TEXTS) // 2
+
+
+def test_prompts_that_differ_in_what_is_hidden_or_dropped_are_others(tmp_path: Path) -> None:
+    served = Served(pylate("bert", tmp_path / "colbert"))
+    (request,) = served.requests([("document", "Some, words.")])
+    assert request.dropped
+    fields = {"id": 1, "token_ids": request.token_ids, "output": request.output}
+    others: list[Callable[[], Request]] = [
+        lambda: Request(**fields),
+        lambda: Request(**fields, num_hidden=2),
+        lambda: Request(**fields, dropped=request.dropped),
+    ]
+    assert len({prompt_digest(make()) for make in others}) == 3
