@@ -111,12 +111,5 @@ LINE = Line(
             'return end.page or location.refuse("internal_error", self.unreadable)',
             300,
         ),
-        Sabotage(
-            "a page has as long as it wants",
-            "service/decode/isolated.py",
-            "return worker.exchange(task, num_bytes, self._deadline_s)",
-            "return worker.exchange(task, num_bytes, 10 * self._deadline_s)",
-            1,
-        ),
     ),
 )
