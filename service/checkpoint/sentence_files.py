@@ -83,10 +83,10 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
         CheckpointError: likewise, of `modules.json` and Dense modules.
     """
     names = _optional(files.folder / NAMES)
-    if form := colbert_form(files):
+    has_splade = is_splade(files.folder)
+    if not has_splade and (form := colbert_form(files)):
         settings = _settings(files.folder, "tokens")
         return _of_tokens(files, read_colbert(files, form, settings), settings)
-    has_splade = is_splade(files.folder)
     _refuse_other_kinds(files.config, names, has_splade=has_splade)
     modules = () if has_splade else list_modules(files.folder)
     dense = [read_dense(module) for module in modules if module.kind == "Dense"]
