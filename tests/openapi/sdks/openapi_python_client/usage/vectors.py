@@ -17,6 +17,7 @@ from cenote_client.models import (
     EmbeddingResponse,
     EncodingFormat,
     ErrorResponse,
+    FilePart,
     ImageEmbedsPart,
     ImageUrl,
     ImageUrlPart,
@@ -35,7 +36,14 @@ from cenote_client.types import Unset
 INSTRUCTION = "Represent the colors of the image."
 DIMENSIONS = 64
 Content = list[
-    AudioUrlPart | ImageEmbedsPart | ImageUrlPart | InputAudioPart | TextPart | VideoFramesPart | VideoUrlPart
+    AudioUrlPart
+    | FilePart
+    | ImageEmbedsPart
+    | ImageUrlPart
+    | InputAudioPart
+    | TextPart
+    | VideoFramesPart
+    | VideoUrlPart
 ]
 """Lists are invariant: every kind of part stands here."""
 
