@@ -36,8 +36,8 @@ def shell(script: str, folder: Path = ROOT) -> str:
 
 
 def dry_run(command: str) -> str:
-    """The line that a `make` of the README would run last."""
-    return shell(command.replace("make ", "make --dry-run ", 1)).splitlines()[-1]
+    """The line that a `make` of the README would run last, also where `make` runs the tests."""
+    return shell(command.replace("make ", "env -u MAKEFLAGS -u MAKELEVEL -u ARGS make --dry-run ", 1)).splitlines()[-1]
 
 
 def make_commands() -> list[str]:
