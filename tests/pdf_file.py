@@ -63,11 +63,26 @@ def slide(canvas: Canvas, number: int) -> None:
     canvas.drawString(100, 400, f"Slide {number}")
 
 
-def raw(contents: Sequence[bytes], media_box: bytes = b"0 0 612 792") -> bytes:
-    """A file of one page by hand; `contents[0]` is drawn, and `/F1` ... are the others, forms that draw one another."""
+FORM = b"/Type/XObject/Subtype/Form/BBox[0 0 612 792]"
+"""Contents that another draws by `/F1 Do`."""
+
+
+def raw(
+    contents: Sequence[bytes],
+    media_box: bytes = b"0 0 612 792",
+    *,
+    drawn: bytes = FORM,
+    named: bytes = b"XObject",
+) -> bytes:
+    """A file of one page by hand; `contents[0]` is drawn, and `/F1` ... are the others, which all may draw.
+
+    Args:
+        drawn: what they are, entries of a stream's dictionary.
+        named: the kind of resource that they are.
+    """
     num = len(contents)
     names = b" ".join(b"/F%d %d 0 R" % (i, 4 + i) for i in range(1, num))
-    resources = b"/Resources<</XObject<<%s>>>>" % names
+    resources = b"/Resources<</%s<<%s>>>>" % (named, names)
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
@@ -75,8 +90,7 @@ def raw(contents: Sequence[bytes], media_box: bytes = b"0 0 612 792") -> bytes:
         b"<</Length %d>>stream\n%s\nendstream" % (len(contents[0]), contents[0]),
     ]
     for body in contents[1:]:
-        about = b"/Type/XObject/Subtype/Form/BBox[0 0 612 792]%s/Length %d" % (resources, len(body))
-        objects.append(b"<<%s>>stream\n%s\nendstream" % (about, body))
+        objects.append(b"<<%s%s/Length %d>>stream\n%s\nendstream" % (drawn, resources, len(body), body))
     out, offsets = b"%PDF-1.7\n", []
     for number, one in enumerate(objects, start=1):
         offsets.append(len(out))
@@ -87,7 +101,13 @@ def raw(contents: Sequence[bytes], media_box: bytes = b"0 0 612 792") -> bytes:
     return out + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + end
 
 
-def endless(num_levels: int = 12, num_each: int = 10) -> bytes:
-    """A page whose forms draw the next one ten times each: 10^12 rectangles in a kilobyte."""
+def boundless(num_levels: int = 12, num_each: int = 10) -> bytes:
+    """A page whose forms draw the next one ten times each: 10^12 rectangles in a kilobyte, all held in memory."""
     levels = [b" ".join([b"/F%d Do" % (level + 1)] * num_each) for level in range(num_levels)]
     return raw([*levels, b"0 0 600 700 re f"])
+
+
+def endless() -> bytes:
+    """A page under a pattern of 10^15 tiles: time without end, in little memory."""
+    tile = b"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.00001/YStep 0.00001"
+    return raw([b"/Pattern cs /F1 scn 0 0 600 700 re f", b"0 0 1 1 re f"], drawn=tile, named=b"Pattern")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, data_uri, image_part, text_part
 from tests.media_host import MediaHost, reply
-from tests.pdf_file import A0, endless, form, paragraph, pdf, raw, scan, slide
+from tests.pdf_file import A0, boundless, endless, form, paragraph, pdf, raw, scan, slide
 
 V1 = "/v1/embeddings"
 MAX_SCALE = 300 / 72
@@ -126,6 +126,7 @@ REFUSED = {
     "no file": ({"type": "file"}, 400, "invalid_request", PARAM, "file"),
     "a file's id": ({"type": "file", "file": {"file_id": "file-1"}}, 400, "unknown_field", None, "file_id"),
     "without end": (page_part(endless()), 422, "media_undecodable", PARAM, "within 2 s"),
+    "without bound": (page_part(boundless()), 422, "media_undecodable", PARAM, "The PDF cannot be"),  # read, or in time
     "a hair": (page_part(raw([b""], b"0 0 0.01 14000")), 413, "media_too_large", PARAM, "times the other"),
 }
 
@@ -146,10 +147,11 @@ def test_a_file_that_cannot_be_read_is_refused_with_its_place(reader: LiveServer
         assert len(second["embedding"]) == 256
 
 
-def test_a_file_without_end_costs_its_process_and_nobody_else(reader: LiveServer) -> None:
-    replaced = "cenote_decode_workers_replaced_total"  # on time, or before, where its memory was at an end
+@pytest.mark.parametrize("file", [endless(), boundless(13)])
+def test_a_file_without_end_costs_its_process_and_nobody_else(reader: LiveServer, file: bytes) -> None:
+    replaced = "cenote_decode_workers_replaced_total"
     before = reader.metric(replaced)
-    assert reader.http.post(V1, json=body(page_part(endless(13)))).status_code == 422
+    assert reader.http.post(V1, json=body(page_part(file))).status_code == 422
     assert reader.metric(replaced) > before
     assert reader.vectors(body(page_part(pdf(1)))).shape == (1, 256)
 

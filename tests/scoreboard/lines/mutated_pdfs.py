@@ -12,7 +12,7 @@ from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.page.page_file import OpenPage, PageItem, check_head, check_page
 from service.media.resize.image_rule import PixelRule
-from tests.pdf_file import endless, form, paragraph, pdf, raw, scan, slide
+from tests.pdf_file import boundless, endless, form, paragraph, pdf, raw, scan, slide
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.mutants.mutation import mutate
 
@@ -47,7 +47,7 @@ async def page_of(decoder: PageDecoder, encoded: bytes, page: int) -> int:
 
 
 async def try_all(size: int) -> Result:
-    """Broken files one after another, through one process for as long as it lives; then one that never ends."""
+    """Broken files one after another, through one process for as long as it lives; then two without end."""
     decoder = PageDecoder(num_workers=1, max_bytes=MAX_MEMORY_BYTES, deadline_s=DEADLINE_S)
     draw, failures, num_accepted, slowest_s = random.Random(SEED), [], 0, 0.0
     before = replaced("lost", "deadline", "start")
@@ -64,17 +64,17 @@ async def try_all(size: int) -> Result:
         slowest_s = max(slowest_s, time.monotonic() - began_s)
     if num_replaced := int(replaced("lost", "deadline", "start") - before):
         failures.append(f"{num_replaced} processes ended or were late")
-    failures += await _endless(decoder)
+    failures += await _ended(decoder, endless()) + await _ended(decoder, boundless())
     await asyncio.to_thread(decoder.close)
     figures = f"{num_accepted} accepted, slowest {slowest_s * 1e3:.0f} ms, {num_replaced} processes lost"
-    return Result(size + 1, len(failures), [*failures[:6], figures])
+    return Result(size + 2, len(failures), [*failures[:6], figures])
 
 
-async def _endless(decoder: PageDecoder) -> list[str]:
-    """A page that never ends is refused when its time is over, and the next one is rendered."""
+async def _ended(decoder: PageDecoder, encoded: bytes) -> list[str]:
+    """A page without end is refused when its time or its memory is over, and the next one is rendered."""
     began_s = time.monotonic()
     try:
-        await page_of(decoder, endless(), 1)
+        await page_of(decoder, encoded, 1)
         return ["a page without end was rendered"]
     except MediaError as error:
         took_s = time.monotonic() - began_s
@@ -91,8 +91,8 @@ def run(size: int, folder: Path) -> Result:  # no server, no scratch
 LINE = Line(
     number=1,
     name="mutated_pdfs",
-    measure="broken PDFs through PDFium (5 writers), and one without end",
-    must="pixels or 4xx; 0 processes lost or late but for the last",
+    measure="broken PDFs through PDFium (5 writers), and two without end",
+    must="pixels or 4xx; 0 processes lost or late but for the last two",
     ci=30_000,
     nightly=300_000,
     run=run,
