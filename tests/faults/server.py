@@ -1,9 +1,10 @@
 """What a test sets so that a live server's engine has the faults of this folder."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.at_start.environ import customized_environ
 
 
 def faulty_environ(folder: Path) -> dict[str, str]:
@@ -13,8 +14,7 @@ def faulty_environ(folder: Path) -> dict[str, str]:
         folder: where the test puts and removes the files that `troubled.py` names.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
-    return {"PYTHONPATH": path, "FAULTS": str(folder)}
+    return customized_environ(Path(__file__).parent, FAULTS=str(folder))
 
 
 @contextlib.contextmanager

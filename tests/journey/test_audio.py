@@ -1,7 +1,6 @@
 """Audio over HTTP: CLAP on both routes against transformers' own vectors, encoded once, limited, refused by name."""
 
 import base64
-import os
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, ROOT, TOLERANCE, LiveServer, data_uri, image, image_part, text_part
+from tests.at_start.environ import customized_environ
+from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, data_uri, image, image_part, text_part
 from tests.media_host import MediaHost, reply
 from tests.models.audio.audios import FILES, decoded, encode, tone
 from tests.models.audio.checkpoints import MAX_S, RATE_HZ, make_checkpoint
@@ -282,8 +282,7 @@ def test_without_the_extra_audios_are_refused_by_its_name(
 ) -> None:
     folder = make_checkpoint("unfused", tmp_path_factory.mktemp("clap") / "unfused")
     (tmp_path / "sitecustomize.py").write_text('import sys\nsys.modules["av"] = None\n')
-    path = os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "kernels")])
-    bare = start_server("--model", str(folder), env={"PYTHONPATH": path}).wait_until_ready()
+    bare = start_server("--model", str(folder), env=customized_environ(tmp_path)).wait_until_ready()
     status, code, param, message = refusal(bare, body(input_audio(WAV)))
     assert (status, code, param) == (400, "invalid_request", PARAM)
     assert "extra `audio`" in message

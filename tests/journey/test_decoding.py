@@ -1,7 +1,6 @@
 """What images are laid over, where they are decoded, and that neither changes anything else."""
 
 import base64
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.at_start.environ import customized_environ
 from tests.builders import image_bytes
 from tests.conftest import CHECKPOINT, LiveServer, children_of, command_of, data_uri, image, image_part, text_part
 
@@ -124,8 +124,7 @@ def isolated(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.T
         "--image-orientation",
         "apply",
     )
-    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
-    server = start_server(*flags, env={"PYTHONPATH": path}).wait_until_ready()
+    server = start_server(*flags, env=customized_environ(folder)).wait_until_ready()
     yield server
     server.stop()
 

@@ -12,6 +12,7 @@ import numpy as np
 import pypdfium2
 import pytest
 
+from tests.at_start.environ import customized_environ
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, data_uri, image_part, text_part
 from tests.media_host import MediaHost, reply
 from tests.pdf_file import A0, boundless, endless, form, paragraph, pdf, raw, scan, slide
@@ -174,7 +175,7 @@ def test_a_server_without_the_extra_says_what_is_missing(
         "find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'pypdfium2' else find(name, *rest)\n"
     )
-    server = start_server("--model", str(CHECKPOINT), env={"PYTHONPATH": str(tmp_path)}).wait_until_ready()
+    server = start_server("--model", str(CHECKPOINT), env=customized_environ(tmp_path)).wait_until_ready()
     error = server.http.post(V1, json=body(page_part(pdf(1)))).json()["error"]
     assert (error["code"], error["param"]) == ("invalid_request", PARAM)
     assert "extra `pdf`" in json.dumps(error["message"])

@@ -1,6 +1,5 @@
 """Video files over HTTP: decoded once, limited before they cost, and refused by name where they cannot be read."""
 
-import os
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import CHECKPOINT, ROOT, LiveServer, frames_part, image
+from tests.at_start.environ import customized_environ
+from tests.conftest import CHECKPOINT, LiveServer, frames_part, image
 from tests.journey.test_encoder_cache import Encodes
 from tests.video_file import video, video_part
 
@@ -137,8 +137,7 @@ def test_without_the_extra_files_are_refused_by_its_name_and_frames_are_taken(
     start_server: Callable[..., LiveServer], tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text('import sys\nsys.modules["av"] = None\n')
-    path = os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "kernels")])
-    bare = start_server("--model", str(CHECKPOINT), env={"PYTHONPATH": path}).wait_until_ready()
+    bare = start_server("--model", str(CHECKPOINT), env=customized_environ(tmp_path)).wait_until_ready()
     status, code, param, message = refusal(bare, video_part(video(4)))
     assert (status, code, param) == (400, "invalid_request", PARAM)
     assert "extra `video`" in message

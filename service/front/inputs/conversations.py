@@ -5,20 +5,15 @@ from collections.abc import Iterator
 from schemas.content.file import FilePart
 from schemas.content.messages import Message
 from schemas.content.parts import Content, ContentPart, TextPart
-from service.errors import InputError, MediaError
+from service.errors import InputError
 from service.front.inputs.media_reader import MediaReader
-from service.front.inputs.modality import refuse_modality
-from service.front.inputs.pages import read_page
+from service.front.inputs.opened_files import read_audio, read_page
 from service.front.inputs.placed_media import AudioPart, PlacedMedia, VideoPart
 from service.front.inputs.videos import read_video
 from service.front.job import JobInput, PromptOptions
-from service.media.audio.audio_file import OpenAudio
-from service.media.audio.samples import Audio
 from service.media.item import MediaItem
 from service.media.video.frame_pair import Video
 from service.prompt.conversation import Conversation, Role, Turn
-
-NO_AUDIO_CODECS = "got audio, which this server cannot read without its extra `audio` (`pip install -e '.[audio]'`)"
 
 
 def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> Conversation:
@@ -29,7 +24,7 @@ def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> C
         media: reads its media; None where no input of the request has any.
 
     Raises:
-        InputError: an image, a video or an audio file is at fault, or a system message holds one.
+        InputError: an image, a video or an audio file is at fault, or a system message holds more than text.
     """
     source = one.source
     system: str | None = None
@@ -74,14 +69,12 @@ def _messages(
 def _instruction(message: Message, param: str, index: int) -> str:
     if isinstance(message.content, str):
         return message.content
-    texts = [part.text for part in message.content if isinstance(part, TextPart)]
-    if len(texts) != len(message.content):
-        raise InputError(
-            "invalid_request",
-            "a system message holds the instruction: got an image, expected text only",
-            param=f"{param}[0].content",
-            index=index,
-        )
+    texts: list[str] = []
+    for part in message.content:
+        if not isinstance(part, TextPart):
+            said = f"a system message holds the instruction: got `{part.__struct_config__.tag}`, expected text only"
+            raise InputError("invalid_request", said, param=f"{param}[0].content", index=index)
+        texts.append(part.text)
     return "".join(texts)
 
 
@@ -104,27 +97,9 @@ def _turn(role: Role, parts: str | list[ContentPart], places: Iterator[PlacedMed
         if isinstance(part, VideoPart):
             videos.append(read_video(media, place))
         elif isinstance(part, AudioPart):
-            images.append(_read_audio(media, place))
+            images.append(read_audio(media, place))
         elif isinstance(part, FilePart):
             images.append(read_page(media, place))
         else:
             images += media.read(place)
     return Turn(role, tuple(images), "".join(texts), tuple(videos), is_empty=not parts)
-
-
-def _read_audio(media: MediaReader, place: PlacedMedia) -> Audio:
-    """Return the audio of a part, which `media` holds opened.
-
-    Raises:
-        MediaError: the file is at fault.
-        InputError: the model takes no audio, or the server cannot read any.
-    """
-    param, rule = place.content_param, media.audio_rule
-    if rule is None:
-        refuse_modality("audio", media.modalities, param, place.index)
-    opened = media.opened.get(place.param)
-    if isinstance(opened, MediaError):
-        raise MediaError(opened.code, opened.message, param=opened.param, index=place.index)
-    if not isinstance(opened, OpenAudio):
-        raise InputError("invalid_request", f"`{param}`: {NO_AUDIO_CODECS}", param=param, index=place.index)
-    return Audio.of(opened, rule, param, place.index, salt=media.salt)

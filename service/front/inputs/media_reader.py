@@ -141,7 +141,7 @@ class MediaReader:
             InputError: the part has neither content nor name.
         """
         part, location = place.part, ErrorLocation(place.content_param, place.index)
-        assert isinstance(part, ImagePart)  # `videos.read_video` and `audio.read_audio` read the others
+        assert isinstance(part, ImagePart)  # `videos` and `opened_files` read the others
         assert self._rule is not None  # `check_known` comes first
         items: Sequence[MediaItem]
         if isinstance(part, ImageUrlPart) and part.image_url is not None:

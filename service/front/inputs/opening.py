@@ -5,7 +5,7 @@ Runs on the event loop, after media given by URL have been fetched; decoder proc
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -36,16 +36,15 @@ class KnownFiles(Generic[T]):
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[bytes, bytes], T] = OrderedDict()
 
-    def find(self, salt: bytes, digest: bytes) -> T | None:
-        """Return what is known of a file."""
-        return self._known.get((salt, digest))
-
-    def keep(self, salt: bytes, digest: bytes, info: T) -> None:
-        """Keep what a file's container says, as most recently used."""
+    async def get(self, salt: bytes, digest: bytes, read: Callable[[], Awaitable[T]]) -> T:
+        """Return what a file's container says, as it is known or as `read` finds it; kept as most recently used."""
+        known = self._known.get((salt, digest))
+        info = await read() if known is None else known
         self._known[salt, digest] = info
         self._known.move_to_end((salt, digest))
         while len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
+        return info
 
 
 @dataclass(slots=True)
@@ -65,8 +64,7 @@ class VideoOpener:
         location = ErrorLocation(place.content_param, place.index)
         encoded, digest = await asyncio.to_thread(_read, media, place, self.limits.max_encoded_bytes, "video")
         container = container_of(encoded, location)
-        info = self._known.find(media.salt, digest) or await self.decoder.info(encoded, container, location)
-        self._known.keep(media.salt, digest, info)
+        info = await self._known.get(media.salt, digest, lambda: self.decoder.info(encoded, container, location))
         check_video(info, self.limits, location)
         return OpenVideo(encoded, container, info, digest)
 
@@ -91,8 +89,7 @@ class AudioOpener:
         if isinstance(place.part, InputAudioPart):
             named_at = ErrorLocation(f"{place.content_param}.format", place.index)
             check_named(place.part.input_audio.format, container, named_at)
-        info = self._known.find(media.salt, digest) or await self.decoder.info(encoded, container, location)
-        self._known.keep(media.salt, digest, info)
+        info = await self._known.get(media.salt, digest, lambda: self.decoder.info(encoded, container, location))
         check_audio(info, self.limits, location)
         return OpenAudio(encoded, container, info, digest)
 
@@ -116,8 +113,7 @@ class PageOpener:
         encoded, digest = await asyncio.to_thread(_read, media, place, self.max_encoded_bytes, "PDF")
         check_head(encoded, location)
         key = digest + page.to_bytes(8, "little")
-        info = self._known.find(media.salt, key) or await self.decoder.info(encoded, page, location)
-        self._known.keep(media.salt, key, info)
+        info = await self._known.get(media.salt, key, lambda: self.decoder.info(encoded, page, location))
         check_page(info, page, location, ErrorLocation(f"{place.param}.page", place.index))
         return OpenPage(encoded, "pdf", info, digest, page)
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from schemas.content.video import VideoFramesPart, VideoUrlPart
 from schemas.limits import MAX_FRAMES
-from service.errors import InputError, MediaError
+from service.errors import InputError
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.modality import refuse_modality
+from service.front.inputs.opened_files import opened_file
 from service.front.inputs.placed_media import PlacedMedia, VideoPart
 from service.media.error_location import ErrorLocation
 from service.media.video.frame_list import open_frames
@@ -110,13 +111,7 @@ def frame_list(place: PlacedMedia, rule: VideoRule) -> FrameList:
 def _of_file(reader: MediaReader, rule: VideoRule, place: PlacedMedia) -> Video:
     part, location = place.part, ErrorLocation(place.content_param, place.index)
     assert isinstance(part, VideoUrlPart)  # as above
-    opened = reader.opened.get(place.param)
-    if isinstance(opened, MediaError):
-        location.refuse(opened.code, opened.message)
-    if not isinstance(opened, OpenVideo):
-        raise InputError(
-            "invalid_request", f"`{location.param}`: {NO_CODECS}", param=location.param, index=location.index
-        )
+    opened = opened_file(reader, place, OpenVideo, NO_CODECS)
     info = opened.info
     indices = rule.sample_file(info.num_frames, info.fps, part.fps, part.max_frames)
     size = rule.frame_size(info.height, info.width, len(indices), of_file=True)

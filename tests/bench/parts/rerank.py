@@ -1,12 +1,12 @@
 """A rerank over HTTP: what the pairs of a query share of its beginning, and pages that are known."""
 
-import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from service.checkpoint.hub import CHECKPOINT
+from tests.at_start.environ import customized_environ
 from tests.bench.agreement import max_difference
 from tests.bench.checkpoint import RERANKER, random_reranker
 from tests.bench.figure import Bar, Figure, Measured, exactly
@@ -36,9 +36,8 @@ def run(stage: Stage) -> Measured:
     """The speed with what is shared over that without, and what known pages cost."""
     checkpoint = RERANKER if stage.checkpoint == CHECKPOINT else random_reranker("small", stage.folder.parent)
     shared = stage.serve("rerank", *FAMILY, checkpoint=checkpoint)
-    path = os.pathsep.join(filter(None, [str(UNSHARED), os.environ.get("PYTHONPATH")]))
     flags = (*FAMILY, "--prefix-cache-bytes", "0")
-    apart = stage.serve("rerank_unshared", *flags, checkpoint=checkpoint, env={"PYTHONPATH": path})
+    apart = stage.serve("rerank_unshared", *flags, checkpoint=checkpoint, env=customized_environ(UNSHARED))
     texts = TextMaker(checkpoint)
     sharing = [_sharing(stage, texts, shared, apart, shown) for shown in (None, image(SEED - 1, QUERY_PX, QUERY_PX))]
     return Measured([*sharing, *_pages(stage, texts, shared)])

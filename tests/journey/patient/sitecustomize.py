@@ -3,11 +3,9 @@
 With the product's own deadlines, a test machine that stands still for a moment would turn a hit into a miss.
 """
 
-import sys
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
 from typing import Any
+
+from after_import import after_import
 
 PATIENCE_S = 30.0
 HASTY = (
@@ -17,23 +15,9 @@ HASTY = (
 )
 
 
-class PatientFinder(MetaPathFinder):
-    """Finds these modules as ever, and changes their deadline when they are there."""
-
-    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path) if name in HASTY else None
-        if spec is None:
-            return None
-        assert spec.loader is not None
-        execute = spec.loader.exec_module
-
-        def exec_module(module: Any) -> None:
-            execute(module)
-            assert module.TIMEOUT_S < PATIENCE_S  # else it has another name by now
-            module.TIMEOUT_S = PATIENCE_S
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+def _be_patient(module: Any) -> None:
+    assert module.TIMEOUT_S < PATIENCE_S  # else it has another name by now
+    module.TIMEOUT_S = PATIENCE_S
 
 
-sys.meta_path.insert(0, PatientFinder())
+after_import(dict.fromkeys(HASTY, _be_patient))

@@ -15,7 +15,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import CHECKPOINT, ROOT, LiveServer, image, image_part
+from tests.at_start.environ import customized_environ
+from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 from tests.scoreboard.lines.scored import FORMS, scored
@@ -41,7 +42,7 @@ def run(size: int, folder: Path) -> Result:
     hook.mkdir(exist_ok=True)
     trace.unlink(missing_ok=True)
     (hook / "sitecustomize.py").write_text(TRACE.read_text())
-    env = {"PYTHONPATH": f"{hook}:{ROOT}:{ROOT / 'kernels'}", "ABORTS_TRACE": str(trace)}
+    env = customized_environ(hook, ABORTS_TRACE=str(trace))
     server = LiveServer(folder / "aborts.log", "--model", str(CHECKPOINT), *FLAGS, env=env).wait_until_ready()
     try:
         return asyncio.run(_measure(server, size, trace))

@@ -3,11 +3,11 @@
 import functools
 import json
 import os
-import sys
 import time
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from after_import import after_import
 
 
 def _write(**event: Any) -> None:
@@ -44,26 +44,4 @@ def _trace_engine(module: ModuleType) -> None:
     module.Scheduler.next_step = traced
 
 
-TRACES = {"service.front.engine_client.client": _trace_front, "service.engine.scheduling.scheduler": _trace_engine}
-
-
-class Finder:
-    """Lets the usual finders find, and traces what they have loaded."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in TRACES:
-            return None
-        spec = next((found for one in sys.meta_path if one is not self and (found := one.find_spec(name, path))), None)
-        assert spec is not None
-        assert spec.loader is not None
-        execute = spec.loader.exec_module
-
-        def execute_and_trace(module: ModuleType) -> None:
-            execute(module)
-            TRACES[name](module)
-
-        spec.loader.exec_module = execute_and_trace  # type: ignore[method-assign]
-        return spec
-
-
-sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
+after_import({"service.front.engine_client.client": _trace_front, "service.engine.scheduling.scheduler": _trace_engine})

@@ -1,0 +1,38 @@
+"""Changes modules of a server's processes as they are loaded: what a `sitecustomize.py` of the tests calls.
+
+Knows nothing but Python: it runs before any package of the product. Its folder is on the path by `environ.py`.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+
+class ChangingFinder(MetaPathFinder):
+    """Finds modules as ever, and changes those named when they have been executed."""
+
+    def __init__(self, changes: Mapping[str, Callable[[Any], None]]) -> None:
+        self._changes = changes
+
+    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
+        change = self._changes.get(name)
+        spec = PathFinder.find_spec(name, path) if change else None
+        if change is None or spec is None:
+            return None
+        assert spec.loader is not None
+        execute = spec.loader.exec_module
+
+        def execute_and_change(module: ModuleType) -> None:
+            execute(module)
+            change(module)
+
+        spec.loader.exec_module = execute_and_change  # type: ignore[method-assign]
+        return spec
+
+
+def after_import(changes: Mapping[str, Callable[[Any], None]]) -> None:
+    """Call each function with the module of its name when that module is imported."""
+    sys.meta_path.insert(0, ChangingFinder(changes))
