@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from service.checkpoint.colbert_modules import COLBERT_METADATA, TokenModules, read_token_modules, stanford_projection
-from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.config_files import NAMES, CheckpointFiles
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.sentence_modules import DenseConfig
 
 Form = Literal["MultiVectorEncoder", "PyLate", "HF_ColBERT"]
 """Whose files they are."""
-NAMES = "config_sentence_transformers.json"
 MULTI_VECTOR_ENCODER, PYLATE, STANFORD = "MultiVectorEncoder", "ColBERT", "HF_ColBERT"
 LENGTHS = ("query_length", "document_length", "query_expansion")
 """Keys of the Transformer's file, or of PyLate's."""

@@ -4,20 +4,12 @@ Source: sentence-transformers 6.2 `MultiVectorMask`, `Dense`, `Normalize`; PyLat
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from service.checkpoint.errors import CheckpointError
-from service.checkpoint.sentence_modules import (
-    DenseConfig,
-    SentenceModule,
-    is_inside,
-    read_dense,
-    read_list,
-    read_object,
-)
+from service.checkpoint.sentence_modules import DenseConfig, read_dense, read_modules, read_object
 from service.checkpoint.weight_files import SINGLE, read_header
 
 TOKENS = "token_embeddings"
@@ -63,7 +55,7 @@ def read_token_modules(folder: Path, *, is_pylates: bool) -> TokenModules:
         CheckpointError: the file is damaged, or names other modules, or such as do not work on tokens.
     """
     path = folder / "modules.json"
-    modules = [_module(folder, entry) for entry in read_list(path)]
+    modules = read_modules(folder, KIND, SUPPORTED)
     kinds = [module.kind for module in modules]
     dense = tuple(read_dense(module, TOKENS) for module in modules if module.kind == "Dense")
     rest = kinds[1 + len(dense) :]
@@ -90,16 +82,6 @@ def stanford_projection(folder: Path) -> DenseConfig:
     if not isinstance(shape, list) or len(shape) != 2:
         raise CheckpointError(f"{path} has no matrix {PROJECTION}, the projection of ColBERT's own checkpoints")
     return DenseConfig(folder, shape[1], shape[0], bias=False, activation="Identity")
-
-
-def _module(folder: Path, entry: Mapping[str, Any]) -> SentenceModule:
-    path, kind = entry.get("path", ""), entry.get("type", "")
-    if not isinstance(path, str) or not isinstance(kind, str) or not is_inside(path):
-        raise CheckpointError(f"{folder / 'modules.json'} has an entry whose path is not a folder below it")
-    known = KIND.fullmatch(kind)
-    if known is None:
-        raise CheckpointError(f"{folder / 'modules.json'} has the module {kind!r}; supported: {SUPPORTED}")
-    return SentenceModule(known["kind"], folder / path if path else folder)
 
 
 def _read_mask(folder: Path) -> tuple[Sequence[str], Sequence[str]]:

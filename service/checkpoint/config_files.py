@@ -17,6 +17,9 @@ STEADY_ROPES = ("default", "linear", "llama3", "yarn", "proportional")
 OF_IMAGES = "mrope"
 """Name in older files of vision-language models for `default` with positions in three rows."""
 
+NAMES = "config_sentence_transformers.json"
+"""The file of sentence-transformers that has prompts and what kind of model it is; PyLate's has more."""
+
 TOWERS = ("vision_config", "audio_config")
 """Parts whose positions are an image's or an audio file's own; no batch makes them longer."""
 
@@ -138,12 +141,9 @@ class CheckpointFiles:
         Raises:
             UnsupportedModelError: they are not texts by name.
         """
-        name = "config_sentence_transformers.json"
-        if not (self.folder / name).exists():
-            return {}
-        prompts = self.read_object(name).get("prompts") or {}
+        prompts = self.optional(NAMES).get("prompts") or {}
         if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
-            raise UnsupportedModelError(f"{self.folder / name} has prompts that are not an object of strings")
+            raise UnsupportedModelError(f"{self.folder / NAMES} has prompts that are not an object of strings")
         return prompts
 
     def matryoshka(self, dimensions: int) -> tuple[int, ...] | None:
@@ -175,6 +175,12 @@ def positive(section: Mapping[str, Any], name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise UnsupportedModelError(f"config.json has {name} {value!r}; a positive integer is needed")
     return value
+
+
+def token_text(token: object) -> str | None:
+    """How a special token is written that tokenizer_config.json has as a string or as an object; None: it has none."""
+    content = token.get("content") if isinstance(token, dict) else token
+    return content if isinstance(content, str) else None
 
 
 def check_ropes(config: Mapping[str, Any]) -> None:

@@ -9,11 +9,10 @@ Source: sentence-transformers 6.2 (`Transformer`, `Pooling`, `_load_default_modu
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from service.checkpoint.colbert_files import OF_PYLATE, STANFORD, ColbertFiles, colbert_form, read_colbert
-from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.sentence_modules import SentenceModule, list_modules, read_dense, read_object
 from service.checkpoint.splade_files import is_splade, read_splade
@@ -34,7 +33,6 @@ OLD_NAMES: Mapping[str, str] = {
 }
 """Switches of the pooling's older form."""
 
-NAMES = "config_sentence_transformers.json"
 SETTINGS = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlm-roberta_config.json")
 """Names of the Transformer module's own file; the first that is there counts."""
 PLAIN_TEXT = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
@@ -82,15 +80,15 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
         UnsupportedModelError: one is damaged, or asks for what is not supported.
         CheckpointError: likewise, of `modules.json` and Dense modules.
     """
-    names = _optional(files.folder / NAMES)
+    names = files.optional(NAMES)
     has_splade = is_splade(files.folder)
     if not has_splade and (form := colbert_form(files)):
-        settings = _settings(files.folder, "tokens")
+        settings = _settings(files, "tokens")
         return _of_tokens(files, read_colbert(files, form, settings), settings)
     _refuse_other_kinds(files.config, names, has_splade=has_splade)
     modules = () if has_splade else list_modules(files.folder)
     dense = [read_dense(module) for module in modules if module.kind == "Dense"]
-    settings = _settings(files.folder, "splade" if has_splade else "pooled")
+    settings = _settings(files, "splade" if has_splade else "pooled")
     if has_splade:
         read_splade(files.folder)
     prompts = files.prompts()
@@ -141,21 +139,17 @@ def _refuse_other_kinds(config: Mapping[str, Any], names: Mapping[str, Any], *, 
         )
 
 
-def _settings(folder: Path, encodes: Encodes) -> Mapping[str, Any]:
+def _settings(files: CheckpointFiles, encodes: Encodes) -> Mapping[str, Any]:
     """The Transformer module's file; what else it asks for is not done, and would be other vectors."""
-    name = next((name for name in SETTINGS if (folder / name).exists()), SETTINGS[0])
-    settings = _optional(folder / name)
+    name = next((name for name in SETTINGS if (files.folder / name).exists()), SETTINGS[0])
+    settings = files.optional(name)
     task, read = ("fill-mask", LOGITS) if encodes == "splade" else ("feature-extraction", PLAIN_TEXT)
     expected = {"transformer_task": task, "modality_config": read} | dict.fromkeys(NOT_DONE)
     expected |= {} if encodes == "tokens" else dict.fromkeys(OF_TOKENS)
     for key, value in expected.items():
         if settings.get(key, value) not in (value, None, {}):
-            raise UnsupportedModelError(f"{folder / name} has {key} {settings[key]!r}; supported: {value!r}")
+            raise UnsupportedModelError(f"{files.folder / name} has {key} {settings[key]!r}; supported: {value!r}")
     return settings
-
-
-def _optional(path: Path) -> Mapping[str, Any]:
-    return read_object(path) if path.exists() else {}
 
 
 def _pooling(modules: Sequence[SentenceModule], config: Mapping[str, Any]) -> Pooling:

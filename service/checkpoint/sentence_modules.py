@@ -23,7 +23,8 @@ FURTHER = ("Dense", "LayerNorm", "WeightedLayerPooling", "CNN", "LSTM")
 POOLED = "sentence_embedding"
 """What modules behind the pooling read and write, by sentence-transformers' name."""
 PACKAGE = re.compile(
-    r"sentence_transformers\.(?:models|base\.modules|sentence_transformer\.modules)(?:\.\w+)?\.(?P<kind>\w+)"
+    r"sentence_transformers\.(?:models|base\.modules|sentence_transformer\.modules)(?:\.\w+)?\."
+    rf"(?P<kind>{'|'.join(ORDER)})"
 )
 """Import paths of sentence-transformers' modules, now and before release 6. Another package's module of the same name
 computes something else: PyLate's Dense works on each token."""
@@ -34,7 +35,7 @@ class SentenceModule:
     """One entry of `modules.json`.
 
     Attributes:
-        kind: one of `ORDER`.
+        kind: the class's name, which says what it computes.
         folder: where its files are.
     """
 
@@ -97,7 +98,7 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
     path = folder / "modules.json"
     if not path.exists():
         return ()
-    modules = tuple(_module(folder, entry) for entry in read_list(path))
+    modules = read_modules(folder, PACKAGE, f"{', '.join(ORDER)} of sentence_transformers")
     kinds = [module.kind for module in modules]
     singles = [kind for kind in kinds if kind != "Dense"]
     if sorted(kinds, key=ORDER.index) != kinds or len({*singles}) != len(singles) or kinds[:1] != ["Transformer"]:
@@ -107,6 +108,29 @@ def list_modules(folder: Path) -> tuple[SentenceModule, ...]:
     if modules[0].folder != folder:
         raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
     return modules
+
+
+def read_modules(folder: Path, known: re.Pattern[str], supported: str) -> tuple[SentenceModule, ...]:
+    """The entries of `modules.json` in order, whichever and however many.
+
+    Args:
+        known: import paths; the group `kind` is the module's.
+        supported: what an error says of them.
+
+    Raises:
+        CheckpointError: the file is not there or damaged, a module has another import path, or its own path leads out
+            of the folder.
+    """
+    path = folder / "modules.json"
+    modules = []
+    for entry in read_list(path):
+        place, kind = entry.get("path", ""), entry.get("type", "")
+        if not isinstance(place, str) or not isinstance(kind, str) or not _is_inside(place):
+            raise CheckpointError(f"{path} has an entry whose path is not a folder below it")
+        if (found := known.fullmatch(kind)) is None:
+            raise CheckpointError(f"{path} has the module {kind!r}; supported: {supported}")
+        modules.append(SentenceModule(found["kind"], folder / place if place else folder))
+    return tuple(modules)
 
 
 def refuse_further_modules(folder: Path) -> None:
@@ -146,26 +170,15 @@ def read_dense(module: SentenceModule, read: str = POOLED) -> DenseConfig:
         if config.get(key) not in (None, read):
             raise CheckpointError(f"{path} has {key} {config[key]!r}; supported: {read!r}")
     has_residual = config.get("use_residual", False)
-    if has_residual not in ((False,) if read == POOLED else (False, True)):
-        raise CheckpointError(f"{path} has use_residual {has_residual!r}; supported: False")
+    residuals = (False,) if read == POOLED else (False, True)
+    if has_residual not in residuals:
+        said = ", ".join(map(str, residuals))
+        raise CheckpointError(f"{path} has use_residual {has_residual!r}; supported: {said}")
     sizes = [_size(path, config, key) for key in ("in_features", "out_features")]
     return DenseConfig(module.folder, sizes[0], sizes[1], bool(config.get("bias", True)), name, has_residual)
 
 
-def _module(folder: Path, entry: Mapping[str, Any]) -> SentenceModule:
-    """One entry; its path must not lead out of the folder."""
-    path, kind = entry.get("path", ""), entry.get("type", "")
-    if not isinstance(path, str) or not isinstance(kind, str) or not is_inside(path):
-        raise CheckpointError(f"{folder / 'modules.json'} has an entry whose path is not a folder below it")
-    known = PACKAGE.fullmatch(kind)
-    if known is None or known["kind"] not in ORDER:
-        raise CheckpointError(
-            f"{folder / 'modules.json'} has the module {kind!r}; supported: {', '.join(ORDER)} of sentence_transformers"
-        )
-    return SentenceModule(known["kind"], folder / path if path else folder)
-
-
-def is_inside(path: str) -> bool:
+def _is_inside(path: str) -> bool:
     """True for a relative path that does not lead out of its folder."""
     return not Path(path).is_absolute() and ".." not in Path(path).parts
 

@@ -3,19 +3,20 @@
 Source: sentence-transformers 6.2 `SparseEncoder`, `SpladePooling`, `MLMTransformer`.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from service.checkpoint.errors import CheckpointError
-from service.checkpoint.sentence_modules import is_inside, read_object
+from service.checkpoint.sentence_modules import read_list, read_modules, read_object
 
 STRATEGIES = ("max", "sum")
 ACTIVATIONS = ("relu", "log1p_relu")
-KIND = re.compile(r"sentence_transformers\.[\w.]+\.(?P<kind>Transformer|MLMTransformer|SpladePooling)")
-"""Import paths of the modules, now and before release 6."""
+POOLING = "SpladePooling"
+KIND = re.compile(r"sentence_transformers\.[\w.]+\.(?P<kind>\w+)")
+"""Import paths of sentence-transformers' modules, now and before release 6."""
+SUPPORTED = "a Transformer, then SpladePooling, nothing else"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,13 @@ class SpladePooling:
 
 
 def is_splade(folder: Path) -> bool:
-    """True where `modules.json` pools by SpladePooling."""
+    """True where `modules.json` pools by SpladePooling.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
     path = folder / "modules.json"
-    return path.is_file() and any(str(kind).endswith(".SpladePooling") for kind in _kinds(path))
+    return path.is_file() and any(str(one.get("type")).endswith(f".{POOLING}") for one in read_list(path))
 
 
 def read_splade(folder: Path) -> SpladePooling:
@@ -43,28 +48,16 @@ def read_splade(folder: Path) -> SpladePooling:
     Raises:
         CheckpointError: the modules are others than the model and its pooling, or it asks for what is not supported.
     """
-    path = folder / "modules.json"
-    entries = [one for one in json.loads(path.read_bytes()) if isinstance(one, dict)]
-    found = [KIND.fullmatch(str(one.get("type", ""))) for one in entries]
-    kinds = [one["kind"] if one else None for one in found]
-    places = [str(one.get("path", "")) for one in entries]
-    if len(kinds) != 2 or kinds[0] not in ("Transformer", "MLMTransformer") or kinds[1] != "SpladePooling":
-        said = ", ".join(str(one.get("type")) for one in entries)
-        raise CheckpointError(f"{path} has {said}; supported with SpladePooling: a Transformer before it, nothing else")
-    if places[0] or not is_inside(places[1]):
-        raise CheckpointError(f"{path} has paths {places}; supported: the Transformer beside it, its pooling below it")
-    pooling = folder / places[1] / "config.json"
+    modules, path = read_modules(folder, KIND, SUPPORTED), folder / "modules.json"
+    kinds = [module.kind for module in modules]
+    if kinds not in (["Transformer", POOLING], ["MLMTransformer", POOLING]):
+        raise CheckpointError(f"{path} has {', '.join(kinds)}; supported with {POOLING}: {SUPPORTED}")
+    if modules[0].folder != folder:
+        raise CheckpointError(f"{path} has its Transformer in a folder of its own; supported: beside modules.json")
+    pooling = modules[1].folder / "config.json"
     config = read_object(pooling)
     strategy = _choice(pooling, config, "pooling_strategy", STRATEGIES)
     return SpladePooling(strategy, _choice(pooling, config, "activation_function", ACTIVATIONS))
-
-
-def _kinds(path: Path) -> list[Any]:
-    try:
-        entries = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return []  # `list_modules` says what is wrong
-    return [one.get("type") for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
 
 
 def _choice(path: Path, config: dict[str, Any], key: str, known: tuple[str, ...]) -> str:

@@ -5,8 +5,9 @@ Source: FlagEmbedding `M3Embedder`, which saves them as `.pt`; a `.safetensors` 
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from service.checkpoint.config_files import token_text
 from service.checkpoint.errors import CheckpointError
 from service.checkpoint.sentence_modules import read_object
 
@@ -34,13 +35,8 @@ def unused_ids(folder: Path) -> frozenset[int]:
         CheckpointError: tokenizer_config.json names one that tokenizer.json has not.
     """
     config = read_object(folder / "tokenizer_config.json")
-    names = [_content(config.get(key)) for key in UNUSED]
+    names = [token_text(config.get(key)) for key in UNUSED]
     added = {one["content"]: int(one["id"]) for one in read_object(folder / "tokenizer.json").get("added_tokens", [])}
     if missing := [name for name in names if name is not None and name not in added]:
         raise CheckpointError(f"{folder / 'tokenizer_config.json'} names {missing[0]!r}, which tokenizer.json has not")
     return frozenset(added[name] for name in names if name is not None)
-
-
-def _content(token: Any) -> str | None:
-    value = token.get("content") if isinstance(token, dict) else token
-    return value if isinstance(value, str) else None

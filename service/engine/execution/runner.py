@@ -61,6 +61,7 @@ class ModelRunner:
             is_multi_vector: it gives a vector for each token and not one for each prompt.
             is_sparse: its vector is weights of the vocabulary's entries.
             unused_ids: of a model that has heads for tokens, those without a place in sparse vectors.
+            prefixes: the beginnings that the model keeps; its counts are read.
         """
         self._model = model
         self._is_multi_vector = is_multi_vector
@@ -121,7 +122,8 @@ class ModelRunner:
     def embed(self, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
         """Raw vectors of the prompts of a batch, `[total_vectors, hidden]`, float32, on the device.
 
-        One behind the other, as many for each as `num_vectors` says.
+        One behind the other, as many for each as `num_vectors` says; one number wider where tokens are wanted beside a
+        dense vector.
         """
         token_ids: list[int] = []
         positions: list[np.ndarray] = []
@@ -177,7 +179,7 @@ class ModelRunner:
         return self._num_reused - before
 
     def num_vectors(self, request: Request) -> int:
-        """How many vectors a request's prompt has: one, or with late interaction one for each token that is given."""
+        """How many raw vectors a request's prompt has: one, or one for each token whose vector is given."""
         if self._is_multi_vector or self._wants_tokens(request):
             return len(request.token_ids) - len(request.dropped)
         return 1

@@ -11,23 +11,23 @@ without blocks: a system turn is often shorter than one.
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from service.model.packed.beginnings import Index
 from service.model.packed.cascade import KeysValues
 from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.segments import num_common
 
-Index = NDArray[np.int64]
 K = TypeVar("K")
 V = TypeVar("V")
 
 LEAST_SHARE = 24
-"""A beginning is used where it is one token in so many of the batch: every layer puts it in front of all prompts."""
+"""A beginning is used where it is one token in so many of the batch: every layer merges it into all prompts."""
 LEAST_TOKENS = 8
 """Shorter beginnings are not kept, nor longer ones that save no more than this."""
 MAX_TOKENS = 1024
@@ -156,7 +156,7 @@ class PrefixCache:
     def _learn(self, tenant: str, head: Index, least: int) -> int:
         """Compare a prompt with the tenant's recent ones: the length of a beginning to keep now, or 0."""
         recent = self._recent.pop(tenant, None) or deque(maxlen=NUM_RECENT)
-        common = {_num_common(head, other) for other in recent}
+        common = {num_common(head, other) for other in recent}
         recent.append(head)
         _put_last(self._recent, tenant, recent, NUM_TENANTS)
         for length in sorted(common, reverse=True):
@@ -173,7 +173,7 @@ class PrefixCache:
         """What all prompts of one tenant's batch begin with: the length to keep now, or 0."""
         if len(heads) < LEAST_ALIKE or len(set(batch.tenants)) > 1:
             return 0
-        length = min(_num_common(heads[0], other) for other in heads[1:])
+        length = min(num_common(heads[0], other) for other in heads[1:])
         is_new = length >= least and (batch.tenants[0], heads[0][:length].tobytes()) not in self._kept
         return length if is_new else 0
 
@@ -212,14 +212,12 @@ def without(batch: PackedBatch, num_tokens: int) -> PackedBatch:
     lengths = np.array(batch.segment_lengths)
     places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     left = np.flatnonzero(places >= num_tokens)
-    return PackedBatch(
+    return replace(
+        batch,
         token_ids=batch.token_ids[left],
         position_ids=batch.position_ids[:, left],
         segment_lengths=(lengths - num_tokens).tolist(),
         visual_index=torch.from_numpy(np.searchsorted(left, batch.visual_index.numpy())),
-        features=batch.features,
-        tenants=batch.tenants,
-        visual_numbers=batch.visual_numbers,
     )
 
 
@@ -240,12 +238,6 @@ def _num_before_image(starts: Index, visual_index: Index) -> list[int]:
     first = after_last[np.searchsorted(visual_index, starts[:-1])]
     limits: list[int] = (np.minimum(first, starts[1:]) - starts[:-1]).tolist()
     return limits
-
-
-def _num_common(one: Index, other: Index) -> int:
-    limit = min(len(one), len(other))
-    unequal = np.flatnonzero(one[:limit] != other[:limit])
-    return int(unequal[0]) if len(unequal) else limit
 
 
 def _put_last(store: OrderedDict[K, V], key: K, value: V, most: int) -> None:

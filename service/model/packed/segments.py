@@ -17,11 +17,8 @@ from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from service.model.packed.beginnings import Shared, worth_apart
-
-Index = NDArray[np.int64]
+from service.model.packed.beginnings import Index, Shared, worth_apart
 
 LEAST_SHARE = 12
 """Sharing starts where it saves one token in so many: spreading rows for attention and back costs about 3 % of a
@@ -181,6 +178,13 @@ class Part:
     groups: tuple[Group, ...]
 
 
+def num_common(one: Index, other: Index) -> int:
+    """How many tokens two texts, `[num_tokens]` each, have in common at their beginning."""
+    limit = min(len(one), len(other))
+    unequal = np.flatnonzero(one[:limit] != other[:limit])
+    return int(unequal[0]) if len(unequal) else limit
+
+
 def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[Part]:
     """Whole prompts of at most so many tokens together, in order; a longer one has a part of its own."""
     parts: list[Part] = []
@@ -209,9 +213,7 @@ def _common_beginnings(what: Index, starts: Index) -> tuple[list[int], Index]:
     by_text = sorted(range(len(texts)), key=keys.__getitem__)
     shared = np.zeros(len(texts), np.int64)
     for before, index in pairwise(by_text):
-        limit = min(len(texts[before]), len(texts[index]))
-        unequal = np.flatnonzero(texts[before][:limit] != texts[index][:limit])
-        shared[index] = unequal[0] if len(unequal) else limit
+        shared[index] = num_common(texts[before], texts[index])
     return by_text, shared
 
 

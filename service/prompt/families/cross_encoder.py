@@ -6,7 +6,7 @@ Source: sentence-transformers 6.2, `CrossEncoder`.
 from collections.abc import Mapping
 from typing import Any
 
-from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.sentence_files import Pooling
@@ -88,11 +88,9 @@ def _refuse_labels(files: CheckpointFiles) -> None:
 
 
 def _refuse_prompts(files: CheckpointFiles) -> None:
-    name = files.optional("config_sentence_transformers.json").get("default_prompt_name")
+    name = files.optional(NAMES).get("default_prompt_name")
     if name is not None:
-        raise UnsupportedModelError(
-            f"config_sentence_transformers.json has default_prompt_name {name!r}; supported: none, pairs stand bare"
-        )
+        raise UnsupportedModelError(f"{NAMES} has default_prompt_name {name!r}; supported: none, pairs stand bare")
 
 
 def _activation(config: Mapping[str, Any]) -> Activation:

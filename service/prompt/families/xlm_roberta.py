@@ -8,11 +8,9 @@ from service.checkpoint.token_heads import find_heads
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.text_profile import make_text_profile, text_family
 
+TYPES = ("xlm-roberta", "roberta")
 PADDING = 1
 """Number of the padding token where config.json does not say."""
-
-
-TYPES = ("xlm-roberta", "roberta")
 
 
 def first_position(files: CheckpointFiles) -> int:

@@ -7,10 +7,9 @@ Source: sentence-transformers 6.2 `Transformer.preprocess`, `MultiVectorMask.res
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from service.checkpoint.colbert_files import ColbertFiles, Expansion
-from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.config_files import CheckpointFiles, token_text
 from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.profile.profile import Profile, input_types
 from service.prompt.templates.piece import TokenPiece
@@ -104,17 +103,9 @@ def _filling(expansion: Expansion, files: CheckpointFiles, ids: Mapping[str, int
             f"query_expansion has length {expansion.length}; the encoder has {max_positions} positions"
         )
     config = files.optional("tokenizer_config.json")
-    names = [_name(config, "mask_token"), *MASKS, _name(config, "eos_token")]
-    if expansion.token is not None:
-        names = [expansion.token]
+    mask, end = (token_text(config.get(key)) for key in ("mask_token", "eos_token"))
+    names = [one for one in (mask, *MASKS, end) if one] if expansion.token is None else [expansion.token]
     token_id = next((ids[name] for name in names if name in ids), None)
     if token_id is None:
         raise UnsupportedModelError(f"queries are expanded by {names[0]!r}, which tokenizer.json does not have")
     return Filling(token_id, expansion.length, expansion.is_attended)
-
-
-def _name(config: Mapping[str, Any], key: str) -> str:
-    """A special token by its name in transformers; empty where there is none."""
-    token = config.get(key)
-    value = token.get("content") if isinstance(token, dict) else token
-    return value if isinstance(value, str) else ""

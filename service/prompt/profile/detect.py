@@ -10,7 +10,7 @@ from service.checkpoint.sentence_modules import refuse_further_modules
 from service.checkpoint.weight_files import check_weights
 from service.prompt.families import FAMILIES
 from service.prompt.profile.family import Family
-from service.prompt.profile.profile import SPLADE, Profile
+from service.prompt.profile.profile import Profile
 
 TYPES = {
     name: "; ".join(family.about for family in FAMILIES.values() if name in family.model_types)
@@ -18,6 +18,8 @@ TYPES = {
     for name in family.model_types
 }
 """model_type of config.json to which models these are."""
+OF_TEXT = ("text_encoder", "hybrid", "colbert", "splade")
+"""Architectures whose modules behind the transformer are applied, or refused, as their profile is made."""
 
 
 def load_profile(folder: Path, name: str | None = None) -> Profile:
@@ -38,9 +40,7 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
     family = _choose(files) if named is None else _named(files, named)
     check_ropes(files.config)
     profile = family.make_profile(files)
-    if not profile.architecture.startswith(
-        ("text_encoder", "hybrid", "colbert", SPLADE)
-    ):  # its `make_profile` has read them all
+    if profile.architecture.partition(":")[0] not in OF_TEXT:  # those have read all modules
         refuse_further_modules(folder)
     check_weights(folder)
     return profile

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.config_files import CheckpointFiles, positive, token_text
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.image_processor import FILE, read_image_processor
 from service.checkpoint.sentence_files import Pooling
@@ -145,8 +145,7 @@ def _pad_token(files: CheckpointFiles) -> int:
         raise UnsupportedModelError(
             f"tokenizer_config.json has padding_side {config['padding_side']!r}; supported: right, as SigLIP is trained"
         )
-    token = config.get("pad_token")
-    content = token.get("content") if isinstance(token, dict) else token
+    content = token_text(config.get("pad_token"))
     added = files.read_object("tokenizer.json").get("added_tokens", [])
     for one in added:
         if one["content"] == content:

@@ -200,6 +200,26 @@ def test_files_that_ask_for_something_else_stop_the_start(
         load_profile(folder)
 
 
+@pytest.mark.parametrize(
+    ("place", "change", "said"),
+    [
+        (0, {"path": "0_Transformer"}, "Transformer in a folder of its own"),
+        (1, {"path": "../1_SpladePooling"}, "not a folder below it"),
+        (1, {"type": "another.SpladePooling"}, "'another.SpladePooling'"),
+        (0, {"type": "sentence_transformers.sparse_encoder.modules.SparseAutoEncoder"}, "SparseAutoEncoder, Splade"),
+    ],
+)
+def test_modules_in_other_places_or_of_other_kinds_stop_the_start(
+    tmp_path: Path, place: int, change: dict[str, str], said: str
+) -> None:
+    folder = splade("bert", tmp_path / "splade")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[place] |= change
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(CheckpointError, match=rf"modules\.json has .*{said}"):
+        load_profile(folder)
+
+
 def test_a_third_module_stops_the_start(tmp_path: Path) -> None:
     folder = splade("bert", tmp_path / "splade")
     modules = json.loads((folder / "modules.json").read_text())

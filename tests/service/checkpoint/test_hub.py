@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from huggingface_hub.utils import filter_repo_objects
 
 from service.checkpoint.errors import CheckpointError
-from service.checkpoint.hub import CHECKPOINT, canonical_name, find_checkpoint, is_hub_id
+from service.checkpoint.hub import CHECKPOINT, FILES, canonical_name, find_checkpoint, is_hub_id
 
 ROOT = Path(__file__).parents[3]
 ORACLE = ROOT / "tests/models/golden/oracle/checkpoint"
@@ -62,6 +63,19 @@ def test_the_fingerprint_changes_with_the_weights(tmp_path: Path) -> None:
     weights[200_000] ^= 1
     (copy / "model.safetensors").write_bytes(weights)
     assert find_checkpoint(str(copy), None).fingerprint() != before
+
+
+def test_what_is_read_is_downloaded_and_no_other_pickle_or_code() -> None:
+    read = [
+        "config.json",
+        "model.safetensors",
+        "1_Dense/config.json",
+        "1_Dense/model.safetensors",
+        "chat_template.jinja",
+    ]
+    read += ["artifact.metadata", "sparse_linear.pt", "colbert_linear.pt"]
+    others = ["pytorch_model.bin", "training_args.pt", "optimizer.pt", "modeling.py", "onnx/model.onnx", "README.md"]
+    assert [*filter_repo_objects([*read, *others], allow_patterns=FILES)] == read
 
 
 def hub(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,24 +1,42 @@
 """Recall on hard scenes: for every query some candidates differ from the wanted one in one thing."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from service.model.builtin.scenes import instructions
 from service.model.builtin.scenes.captions import caption
-from service.model.builtin.scenes.scenes import draw
+from service.model.builtin.scenes.scenes import Scene, draw
 from service.model.builtin.scenes.variants import KINDS, Kind, hard_family
 from service.model.builtin.scoring.reference import Reference
 
 NUM_FAMILIES: Final = 50
 NUM_OTHERS: Final = 3
 NUM_FIRST: Final = 10
-"""What a second stage would see."""
-_SEED: Final = 78
-_SIZE_PIXELS: Final = 128
+"""What a second stage sees."""
+SEED: Final = 78
+SIZE_PIXELS: Final = 128
 
 Ranks = NDArray[np.int64]
+
+
+class HardScenes(NamedTuple):
+    """One draw: `NUM_FAMILIES` wanted scenes, each with `NUM_OTHERS` that differ from it in one thing behind it."""
+
+    scenes: list[Scene]
+    captions: list[str]
+    images: list[Image.Image]
+
+
+def hard_scenes(kind: Kind, number: int) -> HardScenes:
+    """Held-out scenes by kind of difference, captions that say everything, and images; the same for a number."""
+    rng = np.random.default_rng([SEED, KINDS.index(kind), number])
+    families = [hard_family(kind, NUM_OTHERS, rng, held_out=True) for _ in range(NUM_FAMILIES)]
+    scenes = [scene for family in families for scene in family]
+    captions = [caption(scene, "whole", rng) for scene in scenes]
+    return HardScenes(scenes, captions, [draw(scene, SIZE_PIXELS) for scene in scenes])
 
 
 def ranks(queries: NDArray[np.float32], candidates: NDArray[np.float32], wanted: NDArray[np.int64]) -> Ranks:
@@ -31,11 +49,8 @@ def ranks(queries: NDArray[np.float32], candidates: NDArray[np.float32], wanted:
 
 def _draw(reference: Reference, kind: Kind, number: int) -> tuple[Ranks, Ranks]:
     """Ranks of the wanted image for a caption that says everything, and of the wanted caption for an image."""
-    rng = np.random.default_rng([_SEED, KINDS.index(kind), number])
-    families = [hard_family(kind, NUM_OTHERS, rng, held_out=True) for _ in range(NUM_FAMILIES)]
-    scenes = [scene for family in families for scene in family]
-    told = reference.embed_texts([caption(scene, "whole", rng) for scene in scenes])
-    seen = reference.embed_images([draw(scene, _SIZE_PIXELS) for scene in scenes], instructions.DEFAULT)
+    drawn = hard_scenes(kind, number)
+    told, seen = reference.embed_texts(drawn.captions), reference.embed_images(drawn.images, instructions.DEFAULT)
     wanted = np.arange(NUM_FAMILIES) * (1 + NUM_OTHERS)
     return ranks(told[wanted], seen, wanted), ranks(seen[wanted], told, wanted)
 

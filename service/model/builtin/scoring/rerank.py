@@ -8,7 +8,7 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,11 @@ from service.model.builtin.scenes import instructions
 from service.model.builtin.scenes.captions import caption
 from service.model.builtin.scenes.questions import ask_contained
 from service.model.builtin.scenes.scenes import ASPECTS, Aspect, draw, meaning, sample_scene
-from service.model.builtin.scenes.variants import KINDS, Kind, hard_family
+from service.model.builtin.scenes.variants import KINDS, Kind
+from service.model.builtin.scoring.hard import NUM_FAMILIES, NUM_FIRST, NUM_OTHERS, SEED, SIZE_PIXELS, hard_scenes
 from service.model.builtin.scoring.pair_reference import Pair, PairReference, Side
 from service.model.builtin.scoring.reference import Reference
 from service.model.builtin.scoring.rerank_card import write_card
-
-NUM_FAMILIES: Final = 50
-NUM_OTHERS: Final = 3
-NUM_FIRST: Final = 10
-"""Candidates that the reranker sees."""
-_SEED: Final = 78
-_SIZE_PIXELS: Final = 128
 
 Vectors = NDArray[np.float32]
 IsAnswer = Callable[[int, int], bool]
@@ -69,11 +63,7 @@ class Measure:
 
     def hard(self, kind: Kind, number: int) -> dict[str, dict[str, list[bool]]]:
         """Among 200 scenes of which three each differ from the wanted one in one thing: both directions, and pairs."""
-        rng = np.random.default_rng([_SEED, KINDS.index(kind), number])
-        families = [hard_family(kind, NUM_OTHERS, rng, held_out=True) for _ in range(NUM_FAMILIES)]
-        scenes = [scene for family in families for scene in family]
-        images = [draw(scene, _SIZE_PIXELS) for scene in scenes]
-        captions = [caption(scene, "whole", rng) for scene in scenes]
+        scenes, captions, images = hard_scenes(kind, number)
         step = 1 + NUM_OTHERS
         seen, told = self._embedder.embed_images(images, instructions.DEFAULT), self._embedder.embed_texts(captions)
 
@@ -101,9 +91,9 @@ class Measure:
 
     def aspect(self, aspect: Aspect, number: int) -> dict[str, list[bool]]:
         """Captions of one aspect for an image, among 200 of random scenes, both stages under the same instruction."""
-        rng = np.random.default_rng([_SEED, len(KINDS) + ASPECTS.index(aspect), number])
+        rng = np.random.default_rng([SEED, len(KINDS) + ASPECTS.index(aspect), number])
         scenes = [sample_scene(rng, held_out=True) for _ in range(NUM_FAMILIES * (1 + NUM_OTHERS))]
-        images = [draw(scene, _SIZE_PIXELS) for scene in scenes[:NUM_FAMILIES]]
+        images = [draw(scene, SIZE_PIXELS) for scene in scenes[:NUM_FAMILIES]]
         captions = [caption(scene, aspect, rng) for scene in scenes]
         instruction = instructions.CANONICAL[aspect]
         seen, told = self._embedder.embed_images(images, instruction), self._embedder.embed_texts(captions)
@@ -113,9 +103,9 @@ class Measure:
 
     def contained(self, number: int) -> dict[str, list[bool]]:
         """Images of random scenes that contain what a query names by two or three properties each."""
-        rng = np.random.default_rng([_SEED, len(KINDS) + len(ASPECTS), number])
+        rng = np.random.default_rng([SEED, len(KINDS) + len(ASPECTS), number])
         scenes = [sample_scene(rng, held_out=True) for _ in range(NUM_FAMILIES * (1 + NUM_OTHERS))]
-        images = [draw(scene, _SIZE_PIXELS) for scene in scenes]
+        images = [draw(scene, SIZE_PIXELS) for scene in scenes]
         questions = [ask_contained(scene, rng, told=False) for scene in scenes[:NUM_FAMILIES]]
         texts = [question.text or "" for question in questions]
         seen = self._embedder.embed_images(images, instructions.DEFAULT)

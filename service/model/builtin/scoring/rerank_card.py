@@ -5,29 +5,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-
-def _row(name: str, *values: float) -> str:
-    return f"| {name} | " + " | ".join(f"{value:.3f}" for value in values) + " |"
-
-
-def _table(header: list[str], rows: list[str]) -> str:
-    return "\n".join(["| " + " | ".join(header) + " |", "| --- |" + " ---: |" * (len(header) - 1), *rows])
+from service.model.builtin.scoring.scorecard import table
 
 
 def _hard(figures: Mapping[str, Any]) -> str:
-    rows = []
+    rows = {}
     for kind, found in figures["hard"].items():
         stages = [found[way][when] for way in ("text_to_image", "image_to_text") for when in ("before", "after")]
-        rows.append(_row(kind, *stages, found["pairs"]["right"]))
+        rows[kind] = [*stages, found["pairs"]["right"]]
     ways = ["text to image", "reranked", "image to text", "reranked", "pairs judged rightly"]
-    return _table(["scenes differ in", *ways], rows)
+    return table("scenes differ in", ways, rows)
 
 
 def _others(figures: Mapping[str, Any]) -> str:
     cases = {f"{aspect}, image to caption": found for aspect, found in figures["aspects"].items()}
     cases["a named object or two, text to image"] = figures["contained"]
-    rows = [_row(name, found["before"], found["after"], found["among"]) for name, found in cases.items()]
-    return _table(["query", "embedder", "reranked", "among the first"], rows)
+    rows = {name: [found["before"], found["after"], found["among"]] for name, found in cases.items()}
+    return table("query", ["embedder", "reranked", "among the first"], rows)
 
 
 _INTRO = """# Score card of the small reranker

@@ -1,7 +1,7 @@
 """Writes the score card's figures to `scorecard.json` and `SCORECARD.md`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,21 @@ _HARD = (
 )
 
 
-def _table(title: str, header: list[str], rows: Mapping[str, list[float]], rows_are: str = "instruction") -> str:
-    lines = [f"## {title}", "", f"| {rows_are} | " + " | ".join(header) + " |", "| --- |" + " ---: |" * len(header)]
+def table(rows_are: str, header: Sequence[str], rows: Mapping[str, Sequence[float]]) -> str:
+    """A Markdown table of figures, three places each; `header` is of their columns, `rows_are` of the names."""
+    lines = [f"| {rows_are} | " + " | ".join(header) + " |", "| --- |" + " ---: |" * len(header)]
     lines += [f"| {name} | " + " | ".join(f"{value:.3f}" for value in values) + " |" for name, values in rows.items()]
     return "\n".join(lines)
 
 
+def _by_instruction(title: str, header: Sequence[str], rows: Mapping[str, Sequence[float]]) -> str:
+    return f"## {title}\n\n{table('instruction', header, rows)}"
+
+
 def _recall_table(title: str, recalls: Mapping[str, Mapping[str, float]]) -> str:
     lengths = sorted(next(iter(recalls.values())), key=int, reverse=True)
-    return _table(title, lengths, {aspect: [row[length] for length in lengths] for aspect, row in recalls.items()})
+    rows = {aspect: [row[length] for length in lengths] for aspect, row in recalls.items()}
+    return _by_instruction(title, lengths, rows)
 
 
 def _int8(figures: Mapping[str, Any]) -> str:
@@ -33,7 +39,7 @@ def _int8(figures: Mapping[str, Any]) -> str:
     errors = [[0.0, *(kind["cosine_error"][length] for kind in kinds.values())] for length in lengths]
     rows["error of a cosine"] = [value for part in errors for value in part]
     header = [f"{name}, {length}" for length in lengths for name in ("float", "int8 fixed", "int8 calibrated")]
-    return _table("Image to text in int8, by the cosine of the integers", header, rows)
+    return _by_instruction("Image to text in int8, by the cosine of the integers", header, rows)
 
 
 def _three(exact: float, kinds: Mapping[str, Any], aspect: str, length: str) -> list[float]:
@@ -49,15 +55,14 @@ def _others(figures: Mapping[str, Any]) -> str:
         "instruction worded as never in training",
         *(f"{size} px" for size in sizes),
     ]
-    return _table("Image to text at 256 dimensions, harder or different", header, rows)
+    return _by_instruction("Image to text at 256 dimensions, harder or different", header, rows)
 
 
 def _hard(figures: Mapping[str, Any]) -> str:
     """Recall where three candidates differ from the wanted one in one thing."""
     names = {"text_to_image": "text to image", "image_to_text": "image to text", "among_first": "among the first ten"}
     rows = {kind: [found[name] for name in names] for kind, found in figures["hard_scenes"].items()}
-    table = _table("Hard scenes, 256 dimensions", list(names.values()), rows, rows_are="difference")
-    return table.replace("\n\n", f"\n\n{_HARD}\n\n", 1)
+    return f"## Hard scenes, 256 dimensions\n\n{_HARD}\n\n{table('difference', list(names.values()), rows)}"
 
 
 def _render(figures: Mapping[str, Any]) -> str:

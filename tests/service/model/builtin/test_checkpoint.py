@@ -12,10 +12,12 @@ from PIL import Image
 from safetensors import safe_open
 from tokenizers import Tokenizer
 
-from service.checkpoint.hub import CHECKPOINT
+from service.checkpoint.hub import CHECKPOINT, RERANKER_CHECKPOINT
+from service.model.builtin.scoring.rerank_card import write_card
 from service.model.builtin.scoring.scorecard import write_scorecard
 from service.model.builtin.tokenizer import SPECIAL
 from service.model.builtin.training.train import TrainingRecord
+from service.model.builtin.training.train_reranker import RerankerRecord
 
 FILES = [
     "config.json",
@@ -60,6 +62,13 @@ def test_the_training_writes_the_record_that_the_score_card_reads() -> None:
 def test_the_score_card_is_made_of_its_figures(tmp_path: Path) -> None:
     figures = json.loads((CHECKPOINT.parent / "scorecard.json").read_text())
     assert write_scorecard(tmp_path, figures) == (CHECKPOINT.parent / "SCORECARD.md").read_text()
+
+
+def test_the_rerankers_card_is_made_of_its_figures_and_of_the_training_that_made_it(tmp_path: Path) -> None:
+    figures = json.loads((CHECKPOINT.parent / "reranking.json").read_text())
+    assert write_card(tmp_path, figures) == (CHECKPOINT.parent / "RERANKING.md").read_text()
+    assert figures["training"] == json.loads((RERANKER_CHECKPOINT / "training.json").read_text())
+    assert set(figures["training"]) == {field.name for field in fields(RerankerRecord)}
 
 
 def test_the_config_has_the_released_layout() -> None:
