@@ -11,26 +11,19 @@ import torch
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.execution.isolation import Isolation
-from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
-from service.engine.startup.self_check import check_forward, known_answers
-from service.engine.startup.weight_formats import prepack
 from service.errors import ModelError
 from service.ipc.announcements import Announcer
-from service.ipc.messages import Failure, OutputSpec, Request
+from service.ipc.messages import Failure, OutputSpec
 from service.ipc.sparse_row import MULTI_ROW, SPARSE, unpack_sparse
 from service.model.architectures import load_model
 from service.model.stock.hybrid_encoder import HybridEncoder
-from service.prompt.build import PromptBuilder
-from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
-from service.prompt.tokenizer.tokenizer import PromptTokenizer
-from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE
 from tests.models.hybrid.checkpoints import Reference, Vectors, bge_m3
 from tests.models.text.checkpoints import SIZES
+from tests.models.text.served import ServedText
 from tests.models.text.texts import TEXTS
 
 WIDTH = SIZES["hidden_size"]
@@ -40,29 +33,14 @@ ANNOUNCER = Announcer(os.open(os.devnull, os.O_WRONLY))
 SOME = (DENSE, ALL, OutputSpec(dimensions=WIDTH, output_dtypes=(), is_sparse=True))
 
 
-class Hybrid:
-    """A checkpoint through the service's own halves, without the socket between them."""
+class Hybrid(ServedText):
+    """One whose vectors are of all kinds."""
 
-    def __init__(self, folder: Path) -> None:
-        self.profile = load_profile(folder)
-        self._builder = PromptBuilder(self.profile, PromptTokenizer(folder))
-        model = load_model(self.profile.architecture, folder, torch.device("cpu"), torch.float32, "cls")
-        assert isinstance(model, HybridEncoder)
-        self.model = model
-        answers = known_answers(model)
-        prepack(model, with_decoder=True)
-        check_forward(model, answers)
-        self.runner = ModelRunner(model, memoryview(b""), unused_ids=model.unused_ids)
-
-    def waiting(self, texts: Sequence[str], outputs: Sequence[OutputSpec]) -> list[Waiting[torch.Tensor]]:
-        cut = Truncation(self.profile.max_tokens, "right")
-        prompts = [self._builder.build(Conversation(None, (Turn("user", (), text),)), cut) for text in texts]
-        together = zip(prompts, outputs, strict=True)
-        requests = [Request(id=i, token_ids=one.token_ids, output=output) for i, (one, output) in enumerate(together)]
-        return [Waiting(request, 0.0, []) for request in requests]
+    def asked(self, texts: Sequence[str], outputs: Sequence[OutputSpec]) -> list[Waiting[torch.Tensor]]:
+        return self.waiting([(None, text) for text in texts], outputs)
 
     def rows(self, texts: Sequence[str], outputs: Sequence[OutputSpec]) -> list[dict[str, bytes]]:
-        waiting = self.waiting(texts, outputs)
+        waiting = self.asked(texts, outputs)
         isolation = Isolation(self.runner, ANNOUNCER, EncoderCache(0), Coalescing(ResultCache(1 << 20)), 10_000)
         rows = [row for _, row in isolation.embed(waiting)]
         assert not any(isinstance(row, Failure) for row in rows)
@@ -104,6 +82,7 @@ def check(row: dict[str, bytes], want: Vectors, output: OutputSpec) -> None:
 
 
 def test_its_profile_has_all_three(served: Hybrid) -> None:
+    assert isinstance(served.model, HybridEncoder)
     assert served.profile.outputs == ("dense", "sparse", "multi")
 
 
@@ -125,7 +104,7 @@ def test_one_forward_gives_all_kinds(served: Hybrid, monkeypatch: pytest.MonkeyP
         return before(token_ids, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(served.model, "_part", counted)
-    waiting = served.waiting(TEXTS[:3], [ALL] * 3)
+    waiting = served.asked(TEXTS[:3], [ALL] * 3)
     served.rows(TEXTS[:3], [ALL] * 3)
     assert num_tokens == [sum(len(one.request.token_ids) for one in waiting)]
 
@@ -133,12 +112,12 @@ def test_one_forward_gives_all_kinds(served: Hybrid, monkeypatch: pytest.MonkeyP
 def test_dense_vectors_are_kept_and_never_answer_for_other_kinds(served: Hybrid) -> None:
     coalescing: Coalescing[torch.Tensor] = Coalescing(ResultCache(1 << 20))
     isolation = Isolation(served.runner, ANNOUNCER, EncoderCache(0), coalescing, 10_000)
-    first, second = served.waiting(TEXTS[:2], [DENSE, ALL])
+    first, second = served.asked(TEXTS[:2], [DENSE, ALL])
     assert not coalescing.spares(first)
     assert not coalescing.spares(second)
     isolation.embed([first, second])
     assert len(coalescing.results.vectors) == 1
-    (again,), (other,) = served.waiting(TEXTS[:1], [DENSE]), served.waiting(TEXTS[:1], [ALL])
+    (again,), (other,) = served.asked(TEXTS[:1], [DENSE]), served.asked(TEXTS[:1], [ALL])
     assert coalescing.spares(again)
     assert not coalescing.spares(other)
 

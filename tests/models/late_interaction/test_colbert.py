@@ -8,19 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
-from service.engine.startup.self_check import check_forward, known_answers
-from service.engine.startup.weight_formats import prepack
 from service.ipc.messages import OutputSpec, Request, prompt_digest
-from service.model.architectures import load_model
-from service.prompt.build import PromptBuilder
-from service.prompt.conversation import Conversation, Turn
-from service.prompt.profile.detect import load_profile
-from service.prompt.prompt import Prompt
-from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from service.prompt.conversation import Conversation
 from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE
 from tests.models.late_interaction.colberts import (
@@ -35,6 +26,7 @@ from tests.models.late_interaction.colberts import (
     reference,
     stanford,
 )
+from tests.models.text.served import ServedText
 from tests.models.text.texts import TEXTS
 
 Sided = tuple[str, str]
@@ -42,30 +34,12 @@ Sided = tuple[str, str]
 BOTH: Sequence[Sided] = [(("query", "document")[i % 2], text) for i, text in enumerate((*TEXTS, *TEXTS[::-1]))]
 
 
-class Served:
-    """A checkpoint through the service's own halves, without the socket between them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.profile = folder, load_profile(folder)
-        tokenizer = PromptTokenizer(folder, lower_case=self.profile.lower_case, markers=self.profile.markers)
-        self.builder = PromptBuilder(self.profile, tokenizer)
-        device = torch.device("cpu")
-        self.model = load_model(self.profile.architecture, folder, device, torch.float32, self.profile.pooling)  # type: ignore[arg-type]
-        answers = known_answers(self.model)
-        prepack(self.model, with_decoder=True)
-        check_forward(self.model, answers, is_multi_vector=True)
-        self.runner = ModelRunner(self.model, memoryview(b""), is_multi_vector=True)
-
-    def prompts(self, texts: Sequence[Sided]) -> list[Prompt]:
-        cut = Truncation(self.profile.max_tokens, "right")
-        return [self.builder.build(Conversation(side, (Turn("user", (), text),)), cut) for side, text in texts]
+class Served(ServedText):
+    """One whose vectors are several."""
 
     def requests(self, texts: Sequence[Sided]) -> list[Request]:
         output = OutputSpec(dimensions=self.profile.dimensions, normalize=self.profile.normalize)
-        return [
-            Request(id=i, token_ids=one.token_ids, num_hidden=one.num_hidden, dropped=one.dropped, output=output)
-            for i, one in enumerate(self.prompts(texts))
-        ]
+        return [one.request for one in self.waiting(texts, [output] * len(texts))]
 
     def __call__(self, texts: Sequence[Sided]) -> list[np.ndarray]:
         """The vectors of all texts in one packed batch."""

@@ -11,53 +11,33 @@ from sentence_transformers import SparseEncoder
 
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.splade_files import SpladePooling
-from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.self_check import check_forward, known_answers
-from service.engine.startup.weight_formats import prepack
 from service.errors import ModelError
-from service.ipc.messages import OutputSpec, Request
+from service.ipc.messages import OutputSpec
 from service.ipc.sparse_row import SPARSE, unpack_sparse
 from service.model.architectures import load_model
 from service.model.stock import splade as splade_module
 from service.model.stock.splade import Splade, pool_logits, weigh
-from service.prompt.build import PromptBuilder
-from service.prompt.conversation import Conversation, Turn
 from service.prompt.profile.detect import load_profile
-from service.prompt.tokenizer.tokenizer import PromptTokenizer
-from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE
 from tests.models.sparse.checkpoints import FAMILIES, reference, splade
+from tests.models.text.served import ServedText
 from tests.models.text.texts import TEXTS
 
-Make = Callable[..., "Sparse"]
 HOWS = [(strategy, activation) for strategy in ("max", "sum") for activation in ("relu", "log1p_relu")]
 
 
-class Sparse:
-    """A checkpoint through the service's own halves, without the socket between them."""
+class Sparse(ServedText):
+    """One whose vectors are weights of the vocabulary's entries."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.profile = load_profile(folder)
-        self.builder = PromptBuilder(self.profile, PromptTokenizer(folder, lower_case=self.profile.lower_case))
-        arguments = (torch.device("cpu"), torch.float32, self.profile.pooling)
-        self.model = load_model(self.profile.architecture, folder, *arguments)
-        answers = known_answers(self.model)
-        prepack(self.model, with_decoder=True)
-        check_forward(self.model, answers)
-        self.runner = ModelRunner(self.model, memoryview(b""), is_sparse=True)
-        self.output = OutputSpec(dimensions=self.profile.dimensions, output_dtypes=(), normalize=False, is_sparse=True)
-
-    def waiting(self, texts: Sequence[str]) -> list[Waiting[torch.Tensor]]:
-        cut = Truncation(self.profile.max_tokens, "right")
-        prompts = [self.builder.build(Conversation(None, (Turn("user", (), text),)), cut) for text in texts]
-        requests = [Request(id=i, token_ids=one.token_ids, output=self.output) for i, one in enumerate(prompts)]
-        return [Waiting(request, 0.0, []) for request in requests]
+    def asked(self, texts: Sequence[str]) -> list[Waiting[torch.Tensor]]:
+        output = OutputSpec(dimensions=self.profile.dimensions, output_dtypes=(), normalize=False, is_sparse=True)
+        return self.waiting([(None, text) for text in texts], [output] * len(texts))
 
     def rows(self, texts: Sequence[str]) -> list[bytes]:
         """All texts in one packed batch."""
-        waiting = self.waiting(texts)
+        waiting = self.asked(texts)
         rows = self.runner.finish(self.runner.embed(waiting), [one.request for one in waiting])
         return [row[SPARSE] for row in rows if row is not None]
 
@@ -150,7 +130,7 @@ def test_logits_of_a_batch_are_never_there_together(made: Callable[..., Path], m
 
 def test_a_kept_vector_is_the_fresh_one_bit_for_bit_and_small(made: Callable[..., Path]) -> None:
     served = Sparse(made("bert", "max", "relu"))
-    waiting = served.waiting(["a red bicycle", "ein grünes Tor"])
+    waiting = served.asked(["a red bicycle", "ein grünes Tor"])
     raw, requests = served.runner.embed(waiting), [one.request for one in waiting]
     kept = served.runner.to_keep(raw, requests)
     again = served.runner.finish(served.runner.kept([one for one in kept if one is not None]), requests)
@@ -160,7 +140,7 @@ def test_a_kept_vector_is_the_fresh_one_bit_for_bit_and_small(made: Callable[...
 
 def test_a_weight_that_is_not_finite_fails_its_text_alone(made: Callable[..., Path]) -> None:
     served = Sparse(made("bert", "max", "relu"))
-    requests = [one.request for one in served.waiting(["one", "two", "none"])]
+    requests = [one.request for one in served.asked(["one", "two", "none"])]
     raw = torch.zeros(3, served.profile.dimensions)
     raw[0, 5], raw[1, 7] = 2.0, float("inf")
     first, failed, empty = served.runner.finish(raw, requests)
