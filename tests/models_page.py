@@ -35,6 +35,12 @@ All vectors of an answer together may take `--max-features-bytes`, in the format
 23 MB in `multi_float`, and 0.7 MB in `multi_ubinary`. MaxSim is `(queries @ pages.T).max(1).sum()`. The encoder cache
 keeps a page's features.
 
+ColQwen2.5 and its likes are released as LoRA adapters over a base of their own. `--model` takes the adapter, by its hub
+id or folder: the base that `adapter_config.json` names is found likewise, and the two are merged when they are loaded
+(`W + scale · B @ A` in float32). Links to both lie in a folder below `~/.cache/cenote/adapters` (`XDG_CACHE_HOME`
+moves it). Adapters of another kind than plain LoRA are refused by the key that says so. A base alone is served as
+well, with the projection that its training began with: its name says what it is.
+
 BGE-M3 (below) has token vectors beside its dense one, of all tokens but the first; its own score divides MaxSim by the
 number of the query's tokens.
 
@@ -76,13 +82,13 @@ it from the embedder of the same architecture; `--family` chooses where they do 
 REFUSED = """
 ## Checkpoints that are refused
 
-The start, and `cenote models FOLDER` before it, refuses in one sentence: an `adapter_config.json` beside the weights
-(merge it with peft), quantized weights (fp8, AWQ, GPTQ, bitsandbytes, compressed-tensors), a file that is cut short,
-rope types that depend on the batch, and a `modules.json` without Pooling, or with Dense and the like where the model is
-no text model. Code of a checkpoint (`auto_map`) is never run. Tensors that the model does not know end the start too,
-except heads of other tasks and buffers, which are logged; `"cenote": {"unread_tensors": ["beginning of their names",
-...]}` in config.json lets others pass. Where `tokenizer_config.json` and `tokenizer.json` disagree, the former counts,
-as transformers' classes have it.
+The start, and `cenote models FOLDER` before it, refuses in one sentence: an `adapter_config.json` beside the weights,
+or without any where it is none of late interaction (merge it with peft), quantized weights (fp8, AWQ, GPTQ,
+bitsandbytes, compressed-tensors), a file that is cut short, rope types that depend on the batch, and a `modules.json`
+without Pooling, or with Dense and the like where the model is no text model. Code of a checkpoint (`auto_map`) is never
+run. Tensors that the model does not know end the start too, except heads of other tasks and buffers, which are logged;
+`"cenote": {"unread_tensors": ["beginning of their names", ...]}` in config.json lets others pass. Where
+`tokenizer_config.json` and `tokenizer.json` disagree, the former counts, as transformers' classes have it.
 """
 DIFFERENCES = """
 ## Differences from the references

@@ -62,8 +62,8 @@ class CheckpointFiles:
         own = self.config.get("cenote") or {}
         if not isinstance(own, dict):
             raise UnsupportedModelError(
-                f"config.json has cenote {own!r}; an object is needed, of family, max_pixels, query_end_tokens or "
-                "unread_tensors"
+                f"config.json has cenote {own!r}; an object is needed, of family, max_pixels, query_end_tokens, "
+                "query_prefix or unread_tensors"
             )
         return own
 

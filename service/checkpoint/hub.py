@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +10,8 @@ from huggingface_hub import snapshot_download
 
 from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.errors import CheckpointError
-from service.checkpoint.weight_files import ADAPTER
+from service.checkpoint.lora_files import base_of, join
+from service.checkpoint.weight_files import ADAPTER, list_weight_files
 
 BUILTIN = "builtin"
 BUILTIN_RERANKER = "builtin-reranker"
@@ -97,6 +98,7 @@ def _download(model: str, revision: str | None) -> Checkpoint:
 
 
 def _checked(checkpoint: Checkpoint) -> Checkpoint:
+    checkpoint = _with_base(checkpoint)
     folder = checkpoint.folder
     for name in ("config.json", "tokenizer.json"):
         if not (folder / name).is_file():
@@ -104,6 +106,21 @@ def _checked(checkpoint: Checkpoint) -> Checkpoint:
     if not any(folder.glob("*.safetensors")):
         raise CheckpointError(f"{folder} has no *.safetensors; other weight formats are not loaded")
     return checkpoint
+
+
+def _with_base(checkpoint: Checkpoint) -> Checkpoint:
+    """An adapter for late interaction with its base, in a folder of both; other checkpoints as they are."""
+    if list_weight_files(checkpoint.folder) or (found := base_of(checkpoint.folder)) is None:
+        return checkpoint
+    base, revision = found
+    folder = Path(base).expanduser()
+    if not folder.is_dir() and not is_hub_id(base):
+        raise CheckpointError(f"{checkpoint.folder} is an adapter of {base!r}, which is no folder here and no hub id")
+    try:
+        place = folder if folder.is_dir() else _download(base, revision).folder
+    except CheckpointError as error:
+        raise CheckpointError(f"{checkpoint.name} is an adapter, and its base cannot be had: {error}") from error
+    return replace(checkpoint, folder=join(checkpoint.folder, place))
 
 
 def _where_else(folder: Path, name: str) -> str:

@@ -13,6 +13,7 @@ from service.model.reranker.text_judge import TextJudge
 from service.model.stock.colbert import ColBert
 from service.model.stock.colqwen2 import ColQwen2
 from service.model.stock.hybrid_encoder import HybridEncoder
+from service.model.stock.late_vlm import LateVlm
 from service.model.stock.splade import Splade
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
@@ -51,6 +52,8 @@ def load_model(
             return Clap.load(folder, device, dtype)
         case ["colqwen2"]:
             return ColQwen2.load(folder, device, dtype, pooling)
+        case ["late_vlm"]:
+            return LateVlm.load_whole(folder, device, dtype)
         case ["stock_vlm_plain"]:
             return StockVlm.load(folder, device, dtype, pooling, counts_plainly=True)
         case ["stock_vlm_mrope"]:

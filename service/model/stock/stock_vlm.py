@@ -146,7 +146,17 @@ class StockVlm:
 
     @torch.inference_mode()
     def stock_vector(self, probe: Probe) -> torch.Tensor:
-        """The stock side does its own scatter, masks and layers; its positions too, where the family takes those."""
+        """Pooled of `stock_states`."""
+        states = self.stock_states(probe)
+        start, stop = self._span(0, len(states), np.arange(probe.offset, probe.offset + probe.num_tokens))
+        return pool(states[start:stop], torch.tensor([0, stop - start], device=self.device), self._pooling)[0]
+
+    @torch.inference_mode()
+    def stock_states(self, probe: Probe) -> torch.Tensor:
+        """Hidden states of a probe, `[num_tokens, hidden]`.
+
+        The stock side does its own scatter, masks and layers; its positions too, where the family takes those.
+        """
         ids = torch.tensor([probe.token_ids], device=self.device)
         inputs: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         if probe.pixels is not None:
@@ -160,5 +170,4 @@ class StockVlm:
                 states: torch.Tensor = self.stock(**inputs, use_cache=False).last_hidden_state[0]
         finally:
             self.stock.rope_deltas = None
-        start, stop = self._span(0, len(states), np.arange(probe.offset, probe.offset + probe.num_tokens))
-        return pool(states[start:stop], torch.tensor([0, stop - start], device=self.device), self._pooling)[0]
+        return states

@@ -4,8 +4,8 @@ Source: illuin-tech/colpali, `BiQwen2_5` and `BiQwen2_5_Processor`; docs/notes/q
 """
 
 from service.checkpoint.config_files import CheckpointFiles
-from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.profile.family import Difference, Family
+from service.prompt.profile.page_profile import query_ends
 from service.prompt.profile.profile import Profile, input_types
 from service.prompt.profile.qwen2_vl_files import Qwen2VLFiles, pixel_rule, processor_pixels
 from service.prompt.templates.visual_prompt import VisualPrompt
@@ -14,9 +14,6 @@ PIXEL_RULE = pixel_rule(4, 1_280)
 """Of transformers' processor, where preprocessor_config.json does not say: the engine lets it resize."""
 MAX_TOKENS = 32_768
 """The engine has no limit of its own; this is what the decoder was trained for."""
-NUM_QUERY_ENDS = 10
-"""End tokens behind a query: releases 0.3.11 and later of the engine. When the models came out it was one; a merged
-checkpoint that wants that says so with `cenote.query_end_tokens` of config.json."""
 INPUT_TYPES = input_types("")
 """Texts are queries and images are pages, whatever they are for."""
 
@@ -28,16 +25,13 @@ def make_profile(files: CheckpointFiles) -> Profile:
         UnsupportedModelError: files are missing, damaged or in disagreement.
     """
     found = Qwen2VLFiles.read(files, processor_pixels(files, PIXEL_RULE))
-    num_ends = files.own.get("query_end_tokens", NUM_QUERY_ENDS)
-    if type(num_ends) is not int or num_ends < 1:
-        raise UnsupportedModelError(f"config.json has query_end_tokens {num_ends!r}; a positive integer is needed")
     return found.profile(
         name="nomic-embed-multimodal",
         architecture="stock_vlm_mrope",
         default_instruction=None,
         input_types=INPUT_TYPES,
         max_tokens=MAX_TOKENS,
-        layout=VisualPrompt(found.tokens, num_ends),
+        layout=VisualPrompt(found.tokens, query_ends(files)),
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from service.checkpoint.config_files import CheckpointFiles, check_ropes
 from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.lora_files import JOINED
 from service.checkpoint.sentence_modules import refuse_further_modules
 from service.checkpoint.weight_files import check_weights
 from service.prompt.families import FAMILIES
@@ -20,6 +21,8 @@ TYPES = {
 """model_type of config.json to which models these are."""
 OF_TEXT = ("text_encoder", "hybrid", "colbert", "splade")
 """Architectures whose modules behind the transformer are applied, or refused, as their profile is made."""
+WITH_ADAPTERS = ("late_vlm", "late_qwen3_vl")
+"""Architectures that apply an adapter that came with its base."""
 
 
 def load_profile(folder: Path, name: str | None = None) -> Profile:
@@ -40,6 +43,10 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
     family = _choose(files) if named is None else _named(files, named)
     check_ropes(files.config)
     profile = family.make_profile(files)
+    if (folder / JOINED).is_dir() and profile.architecture not in WITH_ADAPTERS:
+        raise UnsupportedModelError(
+            f"{folder} has an adapter for late interaction, which {profile.name} does not apply"
+        )
     if profile.architecture.partition(":")[0] not in OF_TEXT:  # those have read all modules
         refuse_further_modules(folder)
     check_weights(folder)

@@ -1,6 +1,7 @@
-r"""The template of ColQwen2 in transformers: an item is one page (an image) or one query (a text).
+r"""The template of ColQwen2 and its kin: an item is one page (an image) or one query (a text).
 
-`<|im_start|>user\n{page}Describe the image.<|im_end|><|endoftext|>` and `Query: {text}`, ten end tokens, a newline.
+`<|im_start|>user\n{page}Describe the image.<|im_end|><|endoftext|>` and a prefix, `{text}` and end tokens; a newline in
+transformers' form of it.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from service.prompt.templates.chatml import SpecialTokens
 from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.templates.single_item import single_turn
 
-NUM_AUGMENTATIONS = 10
+NUM_QUERY_ENDS = 10
 """End tokens after a query, with which the model was trained to expand it."""
 
 
@@ -24,12 +25,16 @@ class PageOrQuery:
     Attributes:
         tokens: of the checkpoint.
         query_prefix: text before a query.
+        num_query_ends: end tokens after a query.
+        query_tail: text behind those.
     """
 
     is_uniform: ClassVar[bool] = True
     """See `frame_pieces`."""
     tokens: SpecialTokens
     query_prefix: str
+    num_query_ends: int = NUM_QUERY_ENDS
+    query_tail: str = ""
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """A page if there is an image, else a query; only the client's text is cuttable.
@@ -41,7 +46,7 @@ class PageOrQuery:
             InputError: `unsupported_modality` for a text beside an image, `conflicting_input` for several images,
                 `invalid_request` for an instruction or other turns.
 
-        Source: transformers 5.23 `ColQwen2Processor`.
+        Source: transformers 5.23 `ColQwen2Processor`; colpali-engine 0.3.18 `ColQwen2_5_Processor`.
         """
         turn = single_turn(conversation)
         if (conversation.instruction or "").strip():
@@ -64,7 +69,8 @@ class PageOrQuery:
 
     def _query(self, turn: Turn) -> Sequence[Piece]:
         text = TextPiece(self.query_prefix + turn.text, user_start=len(self.query_prefix), cuttable=True)
-        return [text, *[TokenPiece(self.tokens.end_of_text)] * NUM_AUGMENTATIONS, TextPiece("\n")]
+        ends = [TokenPiece(self.tokens.end_of_text)] * self.num_query_ends
+        return [text, *ends, *([TextPiece(self.query_tail)] if self.query_tail else [])]
 
 
 def _check_page(turn: Turn) -> None:

@@ -1,6 +1,5 @@
 """ColQwen2 gives the vectors of transformers' own `ColQwen2ForRetrieval`, one for each token, on a small checkpoint."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,42 +16,13 @@ from service.engine.startup.self_check import check_forward
 from service.errors import InputError, ModelError
 from service.ipc.announcements import Announcer
 from service.ipc.messages import Failure, OutputSpec, Request
-from service.prompt.prompt import Prompt
 from tests.conftest import TOLERANCE
 from tests.models.late_interaction.checkpoints import MAX_PAGE_TOKENS
-from tests.models.late_interaction.reference import ColQwen2Reference, Item
-from tests.models.vlm.images import CLEAR, EXACT, LARGE, SLIVER, SMALL, TALL, WIDE
-from tests.models.vlm.served import Served
+from tests.models.late_interaction.reference import ColQwen2Reference
+from tests.models.late_interaction.served_vectors import ITEMS, PAGES, QUERIES, ServedVectors, difference
+from tests.models.vlm.images import LARGE, SMALL, TALL, WIDE
 
-ITEMS: dict[str, Item] = {
-    "query": "Which lighthouse stands on a cliff?",
-    "empty query": "",
-    "query of a newline": "\nfirst line\n\n second ",
-    "query in other scripts": "Ein Leuchtturm über dem Meer, 灯台 и маяк.",
-    "page": SMALL,
-    "wide page": WIDE,
-    "tall page": TALL,
-    "page of a whole size": EXACT,
-    "page over the limit": LARGE,
-    "sliver of a page": SLIVER,
-    "transparent page": CLEAR,
-}
 KIND = ("float32",)
-QUERIES = [item for item in ITEMS.values() if isinstance(item, str)]
-PAGES = [item for item in ITEMS.values() if isinstance(item, Image.Image)]
-
-
-class ServedVectors(Served):
-    """A checkpoint whose prompts have several vectors each."""
-
-    def item_prompt(self, item: Item) -> Prompt:
-        return self.prompt(item) if isinstance(item, str) else self.prompt("", [item])
-
-    def __call__(self, items: Sequence[Item]) -> list[np.ndarray]:
-        """`[tokens, 128]` for each item, all of them in one batch."""
-        waiting = [self._waiting(index, self.item_prompt(item)) for index, item in enumerate(items)]
-        rows = self.runner.finish(self.runner.embed(waiting), [one.request for one in waiting])
-        return [np.frombuffer(row["float32"], np.float32).reshape(-1, 128) for row in rows if row is not None]
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +33,6 @@ def served(folder: Path) -> ServedVectors:
 @pytest.fixture(scope="module")
 def reference(folder: Path) -> ColQwen2Reference:
     return ColQwen2Reference(folder)
-
-
-def difference(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> float:
-    assert [one.shape for one in got] == [one.shape for one in want]
-    return max(float(np.abs(one - other).max()) for one, other in zip(got, want, strict=True))
 
 
 @pytest.mark.parametrize("name", ITEMS)

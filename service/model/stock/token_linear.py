@@ -1,0 +1,16 @@
+"""A checkpoint's projection of tokens, as a module."""
+
+import torch
+from safetensors import safe_open
+
+from service.checkpoint.token_projection import TokenProjection
+
+
+def load_projection(found: TokenProjection, device: torch.device, dtype: torch.dtype) -> torch.nn.Linear:
+    """The linear layer on `device`, in the number format of the decoder's weights."""
+    linear = torch.nn.Linear(found.width, found.dimensions, device=device, dtype=dtype)
+    for parameter, name, path in zip((linear.weight, linear.bias), found.tensors, found.files, strict=True):
+        with safe_open(path, framework="pt") as file:
+            parameter.data.copy_(file.get_tensor(name))
+    linear.requires_grad_(False)
+    return linear
