@@ -23,7 +23,7 @@ class TokenProjection:
     Attributes:
         name: of the layer.
         files: that hold `name.weight` and `name.bias`, in this order.
-        dimensions: numbers of a token's vector.
+        dimensions: numbers of a token's vector: of the layer, or fewer, its first ones.
         width: of a hidden state.
     """
 

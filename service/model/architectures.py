@@ -6,6 +6,7 @@ import torch
 
 from cenote_kernels import PoolingMode
 from service.model.embedding_model import EmbeddingModel
+from service.model.qwen3_vl.late_qwen3_vl import LateQwen3VL
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 from service.model.reranker.cross_encoder import CrossEncoder
 from service.model.reranker.qwen3_vl_reranker import Qwen3VLReranker
@@ -52,6 +53,8 @@ def load_model(
             return Clap.load(folder, device, dtype)
         case ["colqwen2"]:
             return ColQwen2.load(folder, device, dtype, pooling)
+        case ["late_qwen3_vl"]:
+            return LateQwen3VL.load_whole(folder, device, dtype)
         case ["late_vlm"]:
             return LateVlm.load_whole(folder, device, dtype)
         case ["stock_vlm_plain"]:

@@ -3,12 +3,12 @@
 import json
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import torch
-from transformers import PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel
 
 from service.errors import ModelError
 
@@ -63,6 +63,8 @@ def load_stock(
     attention: str | None = "sdpa",
     may_lack: str | None = None,
     elsewhere: Sequence[str] = (),
+    config: PretrainedConfig | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> M:
     """A stock module in evaluation mode on `device`; our own forwards run on its weights.
 
@@ -74,6 +76,8 @@ def load_stock(
         attention: implementation of its attention; None takes the best that the class has.
         may_lack: beginning of the names of tensors that need not be there.
         elsewhere: names of tensors that other code reads.
+        config: in the place of the checkpoint's own, whose `model_type` transformers does not know.
+        renamed: patterns of tensors' names, to what replaces them.
 
     Raises:
         ModelError: the checkpoint lacks tensors, has them in other shapes, or has some that the module does not know
@@ -81,6 +85,9 @@ def load_stock(
 
     Source: transformers 5.23 `PreTrainedModel.from_pretrained`; docs/notes/qwen3-vl-embedding.md.
     """
+    more: dict[str, Any] = {} if config is None else {"config": config}
+    if renamed is not None:
+        more["key_mapping"] = dict(renamed)
     loaded = stock.from_pretrained(
         folder,
         dtype=dtype or "auto",
@@ -89,6 +96,7 @@ def load_stock(
         local_files_only=True,
         attn_implementation=attention,
         output_loading_info=True,
+        **more,
     )
     model, report = cast(tuple[M, dict[str, Any]], loaded)
     _say_unread(sorted({*map(str, report["unexpected_keys"])} - {*elsewhere}), folder)

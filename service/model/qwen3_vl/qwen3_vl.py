@@ -144,7 +144,13 @@ class Qwen3VLEmbedding:
 
     @torch.inference_mode()
     def stock_vector(self, probe: Probe) -> torch.Tensor:
-        """The stock side computes its own positions, scatter, masks and layers."""
+        """Pooled of `stock_states`."""
+        states = self.stock_states(probe)
+        return pool(states, torch.tensor([0, len(states)], device=self.stock.device), self._pooling)[0]
+
+    @torch.inference_mode()
+    def stock_states(self, probe: Probe) -> torch.Tensor:
+        """Hidden states of a probe; the stock side computes its own positions, scatter, masks and layers."""
         stock = self.stock
         try:
             ids = torch.tensor([probe.token_ids], device=stock.device)
@@ -152,9 +158,9 @@ class Qwen3VLEmbedding:
             if probe.pixels is not None:
                 inputs |= self._stock_media(torch.from_numpy(probe.pixels), ids, probe.grid_thw)
             states: torch.Tensor = stock(**inputs, use_cache=False).last_hidden_state[0]
-            return pool(states, torch.tensor([0, len(states)], device=stock.device), self._pooling)[0]
         finally:
             stock.rope_deltas = None
+        return states
 
     def _stock_media(self, pixels: torch.Tensor, ids: torch.Tensor, grid_thw: Grid) -> dict[str, torch.Tensor]:
         """Arguments of the stock forward for an image or a pair of frames."""

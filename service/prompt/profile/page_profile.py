@@ -55,9 +55,11 @@ def query_prefix(files: CheckpointFiles, default: str) -> str:
         UnsupportedModelError: it is no text, or the processor's prompt of pages is another than `PAGE_PROMPT`.
     """
     said = files.processor()
-    if (page := said.get("visual_prompt_prefix") or PAGE_PROMPT) != PAGE_PROMPT:
+    page, end = said.get("visual_prompt_prefix") or PAGE_PROMPT, said.get("visual_prompt_suffix") or ""
+    if PAGE_PROMPT not in (page, f"{page}{end}"):
         raise UnsupportedModelError(
-            f"processor_config.json has visual_prompt_prefix {page!r}; supported: {PAGE_PROMPT!r}"
+            f"processor_config.json has visual_prompt_prefix {page!r} and visual_prompt_suffix {end!r}; supported, one "
+            f"behind the other: {PAGE_PROMPT!r}"
         )
     own = files.own.get("query_prefix")
     prefix = (said.get("query_prefix") or default) if own is None else own

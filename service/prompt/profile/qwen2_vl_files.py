@@ -148,9 +148,10 @@ def processor_pixels(files: CheckpointFiles, default: PixelRule) -> PixelRule:
         )
     ]
     least, most = limits
-    if type(least) is not int or type(most) is not int or not FACTOR**2 <= least <= most:
+    if type(least) is not int or type(most) is not int or not default.factor**2 <= least <= most:
         raise UnsupportedModelError(
-            f"{name} has pixel limits {least!r} and {most!r}; supported: integers, at least {FACTOR**2}, in this order"
+            f"{name} has pixel limits {least!r} and {most!r}; supported: integers, at least {default.factor**2}, in "
+            "this order"
         )
     return replace(default, min_pixels=least, max_pixels=most, raises_late=True)
 

@@ -6,7 +6,6 @@ transformers' form of it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn
@@ -27,14 +26,21 @@ class PageOrQuery:
         query_prefix: text before a query.
         num_query_ends: end tokens after a query.
         query_tail: text behind those.
+        strips: blanks at a query's ends are dropped.
+        answers: a page's prompt ends in the assistant's turn.
     """
 
-    is_uniform: ClassVar[bool] = True
-    """See `frame_pieces`."""
     tokens: SpecialTokens
     query_prefix: str
     num_query_ends: int = NUM_QUERY_ENDS
     query_tail: str = ""
+    strips: bool = False
+    answers: bool = False
+
+    @property
+    def is_uniform(self) -> bool:
+        """See `frame_pieces`."""
+        return not self.strips
 
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """A page if there is an image, else a query; only the client's text is cuttable.
@@ -56,6 +62,7 @@ class PageOrQuery:
 
     def _page(self, turn: Turn) -> Sequence[Piece]:
         _check_page(turn)
+        answer: list[Piece] = [TokenPiece(self.tokens.im_start), TextPiece("assistant\n")] if self.answers else []
         return [
             TokenPiece(self.tokens.im_start),
             TextPiece("user\n"),
@@ -64,11 +71,13 @@ class PageOrQuery:
             TokenPiece(self.tokens.vision_end),
             TextPiece("Describe the image."),
             TokenPiece(self.tokens.im_end),
+            *answer,
             TokenPiece(self.tokens.end_of_text),
         ]
 
     def _query(self, turn: Turn) -> Sequence[Piece]:
-        text = TextPiece(self.query_prefix + turn.text, user_start=len(self.query_prefix), cuttable=True)
+        words = turn.text.strip() if self.strips else turn.text
+        text = TextPiece(self.query_prefix + words, user_start=len(self.query_prefix), cuttable=True)
         ends = [TokenPiece(self.tokens.end_of_text)] * self.num_query_ends
         return [text, *ends, *([TextPiece(self.query_tail)] if self.query_tail else [])]
 

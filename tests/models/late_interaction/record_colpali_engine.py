@@ -18,6 +18,7 @@ import transformers.models.qwen2_vl.image_processing_pil_qwen2_vl as pil
 from transformers import PreTrainedTokenizerFast, Qwen2VLImageProcessorPil
 from transformers.processing_utils import ProcessorMixin
 
+from tests.models.late_interaction import colqwen3_checkpoints
 from tests.models.late_interaction import engine_checkpoints as checkpoints
 from tests.models.vlm.images import EXACT, TALL
 
@@ -53,7 +54,14 @@ def _do_without_torchvision() -> None:
 def recorded() -> Iterator[tuple[str, dict[str, str]]]:
     """Name of a checkpoint, and its vectors by item."""
     _do_without_torchvision()
-    from colpali_engine.models import ColQwen2, ColQwen2_5, ColQwen2_5_Processor, ColQwen2Processor
+    from colpali_engine.models import (
+        ColQwen2,
+        ColQwen2_5,
+        ColQwen2_5_Processor,
+        ColQwen2Processor,
+        ColQwen3,
+        ColQwen3Processor,
+    )
 
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -66,6 +74,11 @@ def recorded() -> Iterator[tuple[str, dict[str, str]]]:
         older = checkpoints.colqwen2(folder / "colqwen2")
         processor = processor_of(ColQwen2Processor, older)
         yield "colqwen2", vectors(ColQwen2.from_pretrained(older).eval(), processor, "Query: ")
+        newer = colqwen3_checkpoints.colqwen3(folder / "colqwen3")
+        processor = processor_of(ColQwen3Processor, newer)
+        yield "colqwen3", vectors(ColQwen3.from_pretrained(newer).eval(), processor, "")
+        adapter = checkpoints.adapter(folder / "adapter3", newer)
+        yield "colqwen3 adapter", vectors(ColQwen3.from_pretrained(adapter).eval(), processor, "")
 
 
 if __name__ == "__main__":

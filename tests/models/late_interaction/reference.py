@@ -66,6 +66,9 @@ class EngineReference(Reference):
     query_prefix = "Query: "
     suffix = "<|endoftext|>" * 10
 
+    strips = False
+    dimensions: int | None = None
+
     def __init__(self, folder: Path, adapter: Path | None = None) -> None:
         stock: Any = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
         self.model = SimpleNamespace(model=stock)
@@ -93,7 +96,8 @@ class EngineReference(Reference):
 
     def queries(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Vectors of texts."""
-        return [self._vectors_of(self.query_prefix + text + self.suffix, []) for text in texts]
+        words = [text.strip() if self.strips else text for text in texts]
+        return [self._vectors_of(self.query_prefix + text + self.suffix, []) for text in words]
 
     def pages(self, images: Sequence[Image.Image]) -> list[np.ndarray]:
         """Vectors of images."""
@@ -110,5 +114,5 @@ class EngineReference(Reference):
     @torch.inference_mode()
     def _vectors_of(self, text: str, images: Sequence[Image.Image]) -> np.ndarray:
         _, states = self.states(text, images, plain_positions=False)
-        vectors = self.projection(states)
+        vectors = self.projection(states)[:, : self.dimensions]
         return (vectors / vectors.norm(dim=-1, keepdim=True)).numpy()

@@ -91,7 +91,7 @@ def test_scores_by_maxsim_are_the_references(both: Both) -> None:
     assert np.abs(got - want).max() <= TOLERANCE
 
 
-@pytest.mark.parametrize("form", RECORDED, indirect=True)
+@pytest.mark.parametrize("form", [name for name in FORMS if name in RECORDED], indirect=True)
 def test_vectors_are_those_that_colpali_engine_gave(form: tuple[str, Both]) -> None:
     name, both = form
     pages = {"exact": EXACT, "tall": TALL}

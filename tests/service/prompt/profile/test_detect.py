@@ -89,7 +89,10 @@ def test_a_short_context_lowers_the_limit(variant: Variant) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"model_type": "qwen3_5_vl"}, r"'qwen3_5_vl', not supported; the nearest: .*'qwen3_vl' \(Qwen3-VL-Embedding"),
+        (
+            {"model_type": "qwen3_5_vl"},
+            r"'qwen3_5_vl', not supported; the nearest: .*'qwen3_vl' \(.*Qwen3-VL-Embedding",
+        ),
         ({"model_type": "x"}, "'x', not supported; no .* docs/models"),
         ({"model_type": "new", "auto_map": {"AutoModel": "modeling.NewModel"}}, r"auto_map\), which is never run here"),
         ({"text_config": None}, "text_config"),
