@@ -10,7 +10,7 @@ from huggingface_hub import snapshot_download
 
 from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.errors import CheckpointError
-from service.checkpoint.lora_files import base_of, join
+from service.checkpoint.late.lora_files import base_of, join
 from service.checkpoint.weight_files import ADAPTER, list_weight_files
 
 BUILTIN = "builtin"

@@ -50,6 +50,11 @@ class Patches:
         """The grid of an image whose sides are whole patches, pixels."""
         return (1, height // self.patch_size, width // self.patch_size)
 
+    @property
+    def formula(self) -> str:
+        """Of `num_tokens`, for errors."""
+        return "1" if self.merge_size is None else f"T x H x W / {self.merge_size**2}"
+
     def num_tokens(self, grid_thw: GridThw) -> int:
         """Visual tokens of a grid: ``T · H · W / merge_size²``, or 1."""
         if self.merge_size is None:

@@ -12,6 +12,7 @@ from service.model.reranker.cross_encoder import CrossEncoder
 from service.model.reranker.qwen3_vl_reranker import Qwen3VLReranker
 from service.model.reranker.text_judge import TextJudge
 from service.model.stock.colbert import ColBert
+from service.model.stock.colmodernvbert import ColModernVBert
 from service.model.stock.colqwen2 import ColQwen2
 from service.model.stock.hybrid_encoder import HybridEncoder
 from service.model.stock.late_vlm import LateVlm
@@ -55,6 +56,8 @@ def load_model(
             return ColQwen2.load(folder, device, dtype, pooling)
         case ["late_qwen3_vl"]:
             return LateQwen3VL.load_whole(folder, device, dtype)
+        case ["colmodernvbert"]:
+            return ColModernVBert.load_whole(folder, device, dtype)
         case ["late_vlm"]:
             return LateVlm.load_whole(folder, device, dtype)
         case ["stock_vlm_plain"]:

@@ -223,8 +223,9 @@ def _check_shape(
         _refuse(f"got {got}, expected {wanted}: the features of the {missing} deepstack layers are missing", location)
     if rows_and_width[1] != rule.width:
         _refuse(f"got {got}, expected {wanted}: hidden size {rule.hidden} x (1 + deepstack layers) wide", location)
-    sizes = "1" if (merge := rule.patches.merge_size) is None else f"T x H x W / {merge**2}"
-    _refuse(f"got {got}, expected {wanted}: sum of {sizes} over {num_grids} grids is {num_rows}", location)
+    _refuse(
+        f"got {got}, expected {wanted}: sum of {rule.patches.formula} over {num_grids} grids is {num_rows}", location
+    )
 
 
 def _check_numbers(tensor: Tensor, rule: FeatureRule, location: ErrorLocation) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from transformers import Qwen3VLConfig, Qwen3VLModel
 
-from service.checkpoint.colqwen3_files import read_form
 from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.late.colqwen3_files import read_form
 from service.model.embedding_model import Probe
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch

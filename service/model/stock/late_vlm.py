@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from transformers import AutoModel, PreTrainedModel
 
-from service.checkpoint.token_projection import find_projection
+from service.checkpoint.late.token_projection import find_projection
 from service.errors import ModelError
 from service.model.embedding_model import Probe
 from service.model.load import load_stock

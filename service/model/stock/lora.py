@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from service.checkpoint.lora_files import JOINED, lora_scale
+from service.checkpoint.late.lora_files import JOINED, lora_scale
 from service.checkpoint.sentence_modules import read_object
 from service.errors import ModelError
 

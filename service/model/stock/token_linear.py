@@ -3,7 +3,7 @@
 import torch
 from safetensors import safe_open
 
-from service.checkpoint.token_projection import TokenProjection
+from service.checkpoint.late.token_projection import TokenProjection
 
 
 def load_projection(found: TokenProjection, device: torch.device, dtype: torch.dtype) -> torch.nn.Linear:

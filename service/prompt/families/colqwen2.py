@@ -67,6 +67,6 @@ FAMILY = Family(
     modalities="text or image (a query, a page)",
     pooling="none: 128 numbers for each token",
     prompt="`Query: ` and ten `<|endoftext|>`; `Describe the image.`",
-    tests=("tests/models/late_interaction/",),
+    tests=("tests/models/late_interaction/", "tests/models/late_pages/"),
     differences=(PAGES,),
 )

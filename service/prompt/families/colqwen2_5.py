@@ -7,7 +7,7 @@ Source: colpali-engine 0.3.18 `ColQwen2_5`, `ColQwen2` and their processors; doc
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.errors import UnsupportedModelError
-from service.checkpoint.token_projection import CUSTOM, find_projection
+from service.checkpoint.late.token_projection import CUSTOM, find_projection
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.page_profile import INPUT_TYPES, of_pages, query_ends, query_prefix
 from service.prompt.profile.profile import Profile
@@ -69,6 +69,6 @@ FAMILY = Family(
     modalities="text or image (a query, a page)",
     pooling="none: 128 numbers for each token",
     prompt="`Query: ` and ten `<|endoftext|>`; `Describe the image.`",
-    tests=("tests/models/late_interaction/",),
+    tests=("tests/models/late_pages/",),
     differences=(QUERIES,),
 )

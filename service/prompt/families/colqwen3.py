@@ -2,15 +2,15 @@
 
 Every token has a vector, those of the template too; positions see the image.
 
-Source: `service/checkpoint/colqwen3_files.py` names the references.
+Source: `service/checkpoint/late/colqwen3_files.py` names the references.
 """
 
 from dataclasses import replace
 
-from service.checkpoint.colqwen3_files import TOKENS_PIXELS, Form, read_form
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
-from service.checkpoint.token_projection import find_projection
+from service.checkpoint.late.colqwen3_files import TOKENS_PIXELS, Form, read_form
+from service.checkpoint.late.token_projection import find_projection
 from service.media.resize.image_rule import PixelRule
 from service.prompt.families.qwen3_vl import make_profile as make_embedder_profile
 from service.prompt.profile.family import Difference, Family
@@ -95,6 +95,6 @@ FAMILY = Family(
     modalities="text or image (a query, a page)",
     pooling="none: 320 numbers for each token, or what the projection gives",
     prompt="a query and ten `<|endoftext|>` (Ops: `Query: `); `Describe the image.`",
-    tests=("tests/models/late_interaction/",),
+    tests=("tests/models/late_pages/",),
     differences=(TOMORO,),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from service.checkpoint.config_files import CheckpointFiles, check_ropes
 from service.checkpoint.errors import UnsupportedModelError
-from service.checkpoint.lora_files import JOINED
+from service.checkpoint.late.lora_files import JOINED
 from service.checkpoint.sentence_modules import refuse_further_modules
 from service.checkpoint.weight_files import check_weights
 from service.prompt.families import FAMILIES

@@ -54,14 +54,10 @@ class PageOrQuery:
 
         Source: transformers 5.23 `ColQwen2Processor`; colpali-engine 0.3.18 `ColQwen2_5_Processor`.
         """
-        turn = single_turn(conversation)
-        if (conversation.instruction or "").strip():
-            message = "The conversation has a system message; this model was trained without instructions."
-            raise InputError("invalid_request", message)
+        turn = page_or_query_turn(conversation)
         return self._page(turn) if turn.images else self._query(turn)
 
     def _page(self, turn: Turn) -> Sequence[Piece]:
-        _check_page(turn)
         answer: list[Piece] = [TokenPiece(self.tokens.im_start), TextPiece("assistant\n")] if self.answers else []
         return [
             TokenPiece(self.tokens.im_start),
@@ -82,8 +78,17 @@ class PageOrQuery:
         return [text, *ends, *([TextPiece(self.query_tail)] if self.query_tail else [])]
 
 
-def _check_page(turn: Turn) -> None:
-    if turn.text:
+def page_or_query_turn(conversation: Conversation) -> Turn:
+    """The one turn of an item: a page or a query.
+
+    Raises:
+        InputError: see `PageOrQuery`.
+    """
+    turn = single_turn(conversation)
+    if (conversation.instruction or "").strip():
+        message = "The conversation has a system message; this model was trained without instructions."
+        raise InputError("invalid_request", message)
+    if turn.images and turn.text:
         message = (
             "The item has a text beside an image; this model embeds pages, which are images, and queries, which are "
             "texts: send them as two items."
@@ -95,3 +100,4 @@ def _check_page(turn: Turn) -> None:
             "its own."
         )
         raise InputError("conflicting_input", message)
+    return turn

@@ -19,7 +19,7 @@ from service.ipc.messages import Failure, OutputSpec, Request
 from tests.conftest import TOLERANCE
 from tests.models.late_interaction.checkpoints import MAX_PAGE_TOKENS
 from tests.models.late_interaction.reference import ColQwen2Reference
-from tests.models.late_interaction.served_vectors import ITEMS, PAGES, QUERIES, ServedVectors, difference
+from tests.models.late_pages.served_vectors import ITEMS, PAGES, QUERIES, ServedVectors, difference
 from tests.models.vlm.images import LARGE, SMALL, TALL, WIDE
 
 KIND = ("float32",)

@@ -16,10 +16,10 @@ from service.engine.startup.self_check import check_forward
 from service.errors import InputError
 from service.prompt.profile.detect import load_profile
 from tests.conftest import TOLERANCE
-from tests.models.late_interaction import colqwen3_checkpoints as checkpoints
-from tests.models.late_interaction.engine_checkpoints import adapter as adapter_of
 from tests.models.late_interaction.reference import EngineReference
-from tests.models.late_interaction.served_vectors import ITEMS, PAGES, QUERIES, ServedVectors, difference
+from tests.models.late_pages import colqwen3_checkpoints as checkpoints
+from tests.models.late_pages.engine_checkpoints import adapter as adapter_of
+from tests.models.late_pages.served_vectors import ITEMS, PAGES, QUERIES, ServedVectors, difference
 from tests.models.vlm.images import EXACT, LARGE, SMALL, TALL
 
 RECORDED = json.loads(Path(__file__).with_name("colpali_engine_0_3_18.json").read_text())

@@ -11,9 +11,9 @@ from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.prompt.profile.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.late_interaction.checkpoints import colqwen2_5 as in_transformers_form
-from tests.models.late_interaction.engine_checkpoints import colqwen2_5
 from tests.models.late_interaction.reference import EngineReference
-from tests.models.late_interaction.served_vectors import ServedVectors, difference
+from tests.models.late_pages.engine_checkpoints import colqwen2_5
+from tests.models.late_pages.served_vectors import ServedVectors, difference
 
 Change = Callable[[dict[str, torch.Tensor]], object]
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.builders import image_bytes
 from tests.conftest import TOLERANCE, LiveServer, data_uri, image_part
-from tests.models.late_interaction import colqwen3_checkpoints, engine_checkpoints
 from tests.models.late_interaction.reference import EngineReference
-from tests.models.late_interaction.served_vectors import difference
+from tests.models.late_pages import colqwen3_checkpoints, engine_checkpoints
+from tests.models.late_pages.served_vectors import difference
 from tests.models.vlm.images import EXACT, SMALL, TALL
 
 QUERIES = ["Which lighthouse stands on a cliff?", "", "Wo steht der Leuchtturm?"]

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import Qwen2VLImageProcessorPil, Qwen3VLConfig, Qwen3VLModel
 
-from tests.models.late_interaction.engine_checkpoints import saved
+from tests.models.late_pages.engine_checkpoints import saved
 from tests.models.vlm.checkpoints import TEXT, tokenizer
 
 PIXELS_OF_TOKEN = 32 * 32

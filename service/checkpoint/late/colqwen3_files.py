@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
-from service.checkpoint.token_projection import CUSTOM, TokenProjection, find_projection
+from service.checkpoint.late.token_projection import CUSTOM, TokenProjection, find_projection
 
 TOKENS_PIXELS = 32 * 32
 """Pixels of a visual token."""

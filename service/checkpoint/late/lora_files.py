@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.errors import CheckpointError
+from service.checkpoint.late.token_projection import CUSTOM
 from service.checkpoint.sentence_modules import read_object
-from service.checkpoint.token_projection import CUSTOM
 from service.checkpoint.weight_files import ADAPTER, INDEX, SINGLE, list_weight_files, read_header
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"

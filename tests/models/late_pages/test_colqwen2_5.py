@@ -13,9 +13,10 @@ from service.checkpoint.hub import find_checkpoint
 from service.engine.startup.self_check import check_forward
 from service.model.stock.late_vlm import LateVlm
 from tests.conftest import TOLERANCE
-from tests.models.late_interaction import checkpoints, engine_checkpoints
+from tests.models.late_interaction import checkpoints
 from tests.models.late_interaction.reference import ColQwen2Reference, EngineReference
-from tests.models.late_interaction.served_vectors import ITEMS, PAGES, QUERIES, ServedVectors, difference
+from tests.models.late_pages import engine_checkpoints
+from tests.models.late_pages.served_vectors import ITEMS, PAGES, QUERIES, ServedVectors, difference
 from tests.models.vlm.images import EXACT, TALL
 
 RECORDED = json.loads(Path(__file__).with_name("colpali_engine_0_3_18.json").read_text())

@@ -16,11 +16,11 @@ from safetensors.torch import load_file, save_file
 from service.checkpoint.content_digest import content_digest
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import find_checkpoint
-from service.checkpoint.lora_files import JOINED
+from service.checkpoint.late.lora_files import JOINED
 from service.errors import ModelError
 from service.model.architectures import load_model
 from service.prompt.profile.detect import load_profile
-from tests.models.late_interaction.engine_checkpoints import adapter, colqwen2_5
+from tests.models.late_pages.engine_checkpoints import adapter, colqwen2_5
 
 ROOT = Path(__file__).parents[3]
 COMMIT = "9f2f7e7100000000000000000000000000000000"

@@ -1,7 +1,7 @@
 """Writes colpali_engine_0_3_18.json: vectors that colpali-engine itself gives for the small checkpoints of the tests.
 
 Run by hand, where `colpali-engine==0.3.18` is installed beside torch, transformers and peft, without torchvision (it is
-no dependency of the tests): `PYTHONPATH=. python -m tests.models.late_interaction.record_colpali_engine`. Of each
+no dependency of the tests): `PYTHONPATH=. python -m tests.models.late_pages.record_colpali_engine`. Of each
 vector the first numbers are kept; all of them count in its length.
 """
 
@@ -18,8 +18,8 @@ import transformers.models.qwen2_vl.image_processing_pil_qwen2_vl as pil
 from transformers import PreTrainedTokenizerFast, Qwen2VLImageProcessorPil
 from transformers.processing_utils import ProcessorMixin
 
-from tests.models.late_interaction import colqwen3_checkpoints
-from tests.models.late_interaction import engine_checkpoints as checkpoints
+from tests.models.late_pages import colqwen3_checkpoints
+from tests.models.late_pages import engine_checkpoints as checkpoints
 from tests.models.vlm.images import EXACT, TALL
 
 FILE = Path(__file__).with_name("colpali_engine_0_3_18.json")

@@ -1,0 +1,155 @@
+"""ColModernVBERT as the engine runs it: SigLIP over tiles, ModernBERT over a packed batch, and a projection.
+
+An image's features are of its whole block of tokens: those of its tiles, and the embeddings of the tokens that stand
+between them, which only name rows and columns. So a block is one run of placeholders, and is cached as one.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from transformers import ColModernVBertForRetrieval, PreTrainedModel
+
+from cenote_kernels import scatter
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.late.image_block import ImageBlock
+from service.checkpoint.late.tile_processor import TileProcessor, tile_tokens
+from service.model.embedding_model import Grid, Probe, Tower
+from service.model.load import load_stock
+from service.model.packed.packed_attention import PACKED, stock_attention
+from service.model.packed.packed_batch import PackedBatch
+from service.model.packed.segments import plan_segments
+
+TILES_AT_ONCE = 4
+"""Tiles of one forward of the tower, so that a page of seventeen takes little memory."""
+
+
+class ColModernVBert:
+    """An `EmbeddingModel` whose profile's pooling is `multi_vector`.
+
+    Args:
+        retrieval: transformers' own.
+        processor: of the checkpoint.
+        block: the tokens around tiles.
+        num_tile_tokens: visual tokens of a tile.
+    """
+
+    def __init__(
+        self, retrieval: PreTrainedModel, processor: TileProcessor, block: ImageBlock, num_tile_tokens: int
+    ) -> None:
+        self._retrieval = cast(Any, retrieval)
+        self._vlm: Any = self._retrieval.vlm
+        self._text: Any = self._vlm.text_model
+        self._text.config._attn_implementation = PACKED
+        self._processor, self._block, self._tile_tokens = processor, block, num_tile_tokens
+        self.hidden_size: int = self._retrieval.embedding_dim
+        self.num_parameters = sum(parameter.numel() for parameter in retrieval.parameters())
+        self.device = retrieval.device
+        self.dtype = retrieval.dtype
+        self.placeholder_ids = {"image": block.image}
+        self.patch_size = processor.tile
+
+    @classmethod
+    def load_whole(cls, folder: Path, device: torch.device, dtype: torch.dtype | None) -> "ColModernVBert":
+        """From a checkpoint's folder; see `load_stock`."""
+        retrieval = load_stock(cast(type[PreTrainedModel], ColModernVBertForRetrieval), folder, device, dtype)
+        processor = TileProcessor.read(CheckpointFiles(folder))
+        block = ImageBlock.read(folder, -(-processor.longest // processor.tile))
+        return cls(retrieval, processor, block, tile_tokens(folder))
+
+    @property
+    def tower(self) -> Tower:
+        """All that features are made of: tower, connector, and the embeddings of the tokens between tiles."""
+        parts = torch.nn.ModuleList([self._vlm.vision_model, self._vlm.connector, self._embeddings])
+        config_json = json.dumps([self._vlm.config.to_dict(), str(self._processor), str(self._block)], default=str)
+        return Tower(parts, config_json, self._text.config.hidden_size, self.dtype)
+
+    @property
+    def _embeddings(self) -> torch.nn.Embedding:
+        found: torch.nn.Embedding = self._text.get_input_embeddings()
+        return found
+
+    def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
+        """`[1, num_tokens]`, from 0."""
+        return np.arange(num_tokens, dtype=np.int64)[None]
+
+    @torch.inference_mode()
+    def encode(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Features of an image's block, `[tokens, hidden]`."""
+        tiles, (rows, columns) = self._tiles(pixels)
+        ids = torch.tensor(self._block.ids(rows, columns, self._tile_tokens), device=self.device)
+        features = self._embeddings(ids)
+        seen = [self._vlm.connector(self._see(few)) for few in torch.split(tiles, TILES_AT_ONCE)]
+        features[ids == self._block.image] = torch.cat(seen).flatten(0, 1).to(features.dtype)
+        return cast(torch.Tensor, features)
+
+    def _see(self, tiles: torch.Tensor) -> torch.Tensor:
+        states: torch.Tensor = self._vlm.vision_model(pixel_values=tiles.to(self.dtype)).last_hidden_state
+        return states
+
+    def _tiles(self, pixels: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
+        """Tiles row by row and the whole image behind them, `[n, 3, tile, tile]` from -1 to 1; rows and columns."""
+        side = self._processor.tile
+        rows, columns = pixels.shape[0] // side, pixels.shape[1] // side
+        tiles = pixels.view(rows, side, columns, side, 3).transpose(1, 2).reshape(-1, side, side, 3)
+        if rows * columns > 1:
+            whole = Image.fromarray(pixels.cpu().numpy())
+            small = whole.resize((side, side), Image.Resampling(self._processor.resample))
+            tiles = torch.cat([tiles, torch.from_numpy(np.array(small)).to(tiles.device)[None]])
+        return ((tiles.to(self.device).float() / 255 - 0.5) / 0.5).permute(0, 3, 1, 2), (rows, columns)
+
+    @torch.inference_mode()
+    def embed(self, batch: PackedBatch) -> torch.Tensor:
+        """``projection(encoder(batch))``, `[total_tokens, 128]`."""
+        plan = plan_segments(
+            batch.token_ids.numpy(), batch.segment_lengths, batch.visual_index.numpy(), may_share=False
+        )
+        tokens = torch.from_numpy(plan.tokens)
+        hidden = self._embeddings(batch.token_ids[tokens].to(self.device))
+        if batch.features is not None:
+            rows = torch.from_numpy(plan.row[batch.visual_index.numpy()]).to(self.device)
+            scatter(hidden, rows, batch.features)
+        states = self._text(
+            inputs_embeds=hidden[None],
+            position_ids=batch.position_ids[:, tokens].to(self.device),
+            attention_mask=None,
+            packing=plan.groups,
+        ).last_hidden_state[0]
+        vectors: torch.Tensor = self._retrieval.embedding_proj_layer(states)
+        return vectors[torch.from_numpy(plan.row).to(self.device)].float()
+
+    def probes(self) -> Sequence[Probe]:
+        """A page of two tiles, one of a lone tile, and two texts."""
+        words, others = list(range(40, 52)), list(range(60, 70))
+
+        def page(rows: int, columns: int) -> Probe:
+            side = self._processor.tile
+            y, x = np.mgrid[0 : rows * side, 0 : columns * side]
+            pixels = np.stack([2 * x, 3 * y, x + y], axis=-1).astype(np.uint8)
+            num = len(self._block.ids(rows, columns, self._tile_tokens))
+            ids = [*words, *[self._block.image] * num, *others]
+            return Probe(ids, pixels, len(words), num, (1, rows, columns))
+
+        pages = [page(1, 2)] if self._processor.longest > self._processor.tile else []
+        return [*pages, page(1, 1), Probe([*words, *others[:6]]), Probe(others)]
+
+    @torch.inference_mode()
+    def stock_vector(self, probe: Probe) -> torch.Tensor:
+        """All of the stock module's own: tower, scatter, masks, layers, projection, norm."""
+        ids, inputs = list(probe.token_ids), dict[str, torch.Tensor]()
+        if probe.pixels is not None:
+            tiles, (rows, columns) = self._tiles(torch.from_numpy(probe.pixels))
+            block = self._block.ids(rows, columns, self._tile_tokens)
+            ids[probe.offset : probe.offset + probe.num_tokens] = block
+            inputs["pixel_values"] = tiles[None].to(self.dtype)
+        tokens = torch.tensor([ids], device=self.device)
+        with stock_attention("sdpa", self._text.config):
+            vectors: torch.Tensor = self._retrieval(
+                input_ids=tokens, attention_mask=torch.ones_like(tokens), **inputs
+            ).embeddings[0]
+        return vectors
