@@ -79,7 +79,7 @@ class StockVlm:
     def tower(self) -> Tower:
         """The vision tower; the processor's numbers are part of what it makes of an image."""
         config_json = f"{self.stock.visual.config.to_json_string()}{self._patches}"
-        return Tower(self.stock.visual, config_json, self.hidden_size, self.dtype)
+        return Tower(self.stock.visual, config_json, self._language.config.hidden_size, self.dtype)
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
         """`[3, num_tokens]`: temporal, height, width."""

@@ -67,6 +67,11 @@ def test_the_processors_limit_of_a_page_holds(served: ServedVectors) -> None:
     assert MAX_PAGE_TOKENS - 15 <= place.length <= MAX_PAGE_TOKENS
 
 
+def test_the_towers_width_is_that_of_features_and_not_of_vectors(served: ServedVectors) -> None:
+    features = served.model.encode(torch.zeros(56, 84, 3, dtype=torch.uint8))
+    assert served.model.tower.feature_width == features.shape[1] == 64
+
+
 def test_positions_that_see_the_image_would_give_other_vectors(
     served: ServedVectors, reference: ColQwen2Reference, monkeypatch: pytest.MonkeyPatch
 ) -> None:

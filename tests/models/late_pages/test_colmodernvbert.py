@@ -103,6 +103,11 @@ def test_an_image_has_the_tiles_that_the_processor_makes(
     assert difference(served([seen]), [reference(seen)]) <= TOLERANCE
 
 
+def test_the_towers_width_is_that_of_features_and_not_of_vectors(served: ServedVectors) -> None:
+    features = served.model.encode(torch.zeros(TILE, 2 * TILE, 3, dtype=torch.uint8))
+    assert served.model.tower.feature_width == features.shape[1] == 32
+
+
 def test_a_lone_tile_is_the_whole_image(tmp_path: Path) -> None:
     folder = colmodernvbert(tmp_path / "one tile")
     path = folder / "processor_config.json"

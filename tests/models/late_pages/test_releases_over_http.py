@@ -78,6 +78,21 @@ def test_the_models_card_says_what_it_is(late: LiveServer, release: Release) -> 
     assert card["modalities"] == ["text", "image"]
 
 
+def test_a_page_that_was_seen_before_a_restart_is_not_encoded_again(
+    release: Release, start_server: Callable[..., LiveServer], tmp_path: Path
+) -> None:
+    page, encodes = {"images": [data_uri(image_bytes(TALL))]}, list[float]()
+    for _ in range(2):
+        flags = ("--model", str(release.folder), "--disk-cache", str(tmp_path / "disk"))
+        late = start_server(*flags, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}).wait_until_ready()
+        before = late.metric("cenote_vision_encodes_total")
+        got = np.array(late.ask("/v2/embed", page).json()["embeddings"]["multi_float"][0], "<f4")
+        assert difference([got], [release.reference(TALL)]) <= TOLERANCE
+        encodes.append(late.metric("cenote_vision_encodes_total") - before)
+        late.stop()
+    assert encodes == [1, 0]
+
+
 def test_a_video_is_refused_by_what_the_model_reads(late: LiveServer) -> None:
     part = {"type": "video_frames", "frames": [{"url": data_uri(image_bytes(SMALL))}] * 2}
     answer = late.http.post("/v2/embed", json={"inputs": [{"content": [part]}]})
