@@ -59,11 +59,16 @@ class AudioTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of a PDF; front to worker. Without a size to render at it is asked how large it is."""
+    """A page of a PDF; front to worker. Without a size to render at it is asked how large it is, and for its text."""
 
     encoded: bytes
+    """Empty for the file that is kept."""
+    keeps: bool = False
+    """Keep the file for the next task, which may ask for another page of it."""
     page: int
-    """Counted from 1."""
+    """Counted from 1; 0 asks for the number of pages alone."""
+    num_text_bytes: int = 0
+    """Size of the text layer wanted, in UTF-8, cut or filled up with NUL; a page has it only if it is not rendered."""
     scale: float = 0.0
     """Pixels per point."""
     raster_size: tuple[int, int] = (0, 0)
@@ -78,7 +83,7 @@ class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a task; worker to front. The first one, with `num_bytes` 0, says that the worker is ready."""
 
     num_bytes: int
-    """Bytes of pixels that follow this frame, raw; 0 when there are none: the file cannot be decoded."""
+    """Bytes of pixels, samples or text that follow this frame; 0 when there are none: the file cannot be decoded."""
     video: VideoInfo | None = None
     """Facts of a video's container; None where it is unreadable, or was not asked for."""
     audio: AudioInfo | None = None

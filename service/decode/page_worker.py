@@ -1,38 +1,72 @@
-"""The process that renders pages of PDF files: PDFium, with access to no network and no file.
+"""The process that reads and renders pages of PDF files: PDFium, with access to no network and no file.
 
 `python -m service.decode.page_worker SOCKET_FD MAX_MEMORY_BYTES CPU_S`, started by `service.decode.page_decoder`.
 Needs the extra `pdf`.
 """
 
 import base64
+import codecs
+
+import pypdfium2
 
 from schemas.content.examples import EXAMPLE_PDF
 from service.decode import page_reader
 from service.decode.messages import DecodeEnd, PageTask
 from service.decode.serve import serve
+from service.media.page.page_file import PageInfo
 
 
 def main() -> None:
     """Render until the front closes the socket."""
-    serve(PageTask, load_pdfium, decode)
+    serve(PageTask, load_pdfium, Pages().decode)
 
 
 def load_pdfium() -> None:
     """Render one page without text: libraries load parts of themselves at the first use; no font may be among them."""
+    codecs.lookup("utf-16-le")  # of PDFium's texts
     encoded = base64.b64decode(EXAMPLE_PDF.partition(",")[2])
-    page_reader.read_info(encoded, 1)
-    page_reader.render(PageTask(encoded=encoded, page=1, scale=1.0, raster_size=(32, 32), size=(32, 32)))
+    end, _ = Pages().decode(PageTask(encoded=encoded, page=1, scale=1.0, raster_size=(32, 32), size=(32, 32)))
+    if not end.num_bytes:
+        raise RuntimeError("PDFium cannot render a page")
 
 
-def decode(task: PageTask) -> tuple[DecodeEnd, memoryview]:
-    """Facts about a page, or its pixels; neither when the file cannot be read."""
-    try:
-        if task.raster_size == (0, 0):
-            return DecodeEnd(num_bytes=0, page=page_reader.read_info(task.encoded, task.page)), memoryview(b"")
-        pixels = page_reader.render(task)
-    except Exception:  # noqa: BLE001  # PDFium's errors, those of ctypes, and Python's own for want of memory
-        return DecodeEnd(num_bytes=0), memoryview(b"")
-    return DecodeEnd(num_bytes=pixels.nbytes), pixels.data.cast("B")
+class Pages:
+    """Does tasks, and holds the file that the last one said to keep."""
+
+    def __init__(self) -> None:
+        self._document: pypdfium2.PdfDocument | None = None
+
+    def decode(self, task: PageTask) -> tuple[DecodeEnd, memoryview]:
+        """Facts about a page and its text, or its pixels; nothing when the file cannot be read."""
+        try:
+            if task.encoded:
+                self._close()
+                self._document = page_reader.open_document(task.encoded)
+            return _decoded(task, self._document)
+        except page_reader.PasswordError:
+            return DecodeEnd(num_bytes=0, page=PageInfo(num_pages=0, needs_password=True)), memoryview(b"")
+        except Exception:  # noqa: BLE001  # PDFium's errors, those of ctypes, and Python's own for want of memory
+            return DecodeEnd(num_bytes=0), memoryview(b"")
+        finally:
+            if not task.keeps:
+                self._close()
+
+    def _close(self) -> None:
+        if self._document is not None:
+            self._document.close()
+            self._document = None
+
+
+def _decoded(task: PageTask, document: pypdfium2.PdfDocument | None) -> tuple[DecodeEnd, memoryview]:
+    if document is None:
+        raise ValueError("no file is kept")
+    if task.raster_size != (0, 0):
+        pixels = page_reader.render(document, task)
+        return DecodeEnd(num_bytes=pixels.nbytes), pixels.data.cast("B")
+    info, text = page_reader.read_info(document, task.page), b""
+    if task.num_text_bytes and info.width_pt:
+        text = page_reader.read_text(document, task.page, task.num_text_bytes)
+    return DecodeEnd(num_bytes=len(text), page=info), memoryview(text)
 
 
 if __name__ == "__main__":

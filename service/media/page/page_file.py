@@ -28,8 +28,9 @@ NOT_A_PDF = "The file is no PDF: only `application/pdf` is read."
 UNREADABLE = "The PDF cannot be read: the file is damaged, cut short, or its page cannot be rendered."
 ENCRYPTED = "The PDF is encrypted, and opens with a password only; send it without one."
 
+MAGIC = b"%PDF-"
 HEAD_BYTES = 1024
-"""Within which a PDF names itself; scanners and mailers put bytes before it."""
+"""Within which a PDF names itself by `MAGIC`; scanners and mailers put bytes before it."""
 
 
 class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,7 +173,7 @@ def check_head(encoded: bytes, location: ErrorLocation) -> None:
     Raises:
         MediaError: `media_undecodable`.
     """
-    if b"%PDF-" not in encoded[:HEAD_BYTES]:
+    if MAGIC not in encoded[:HEAD_BYTES]:
         location.refuse("media_undecodable", NOT_A_PDF)
 
 

@@ -100,8 +100,8 @@ LINE = Line(
         Sabotage(
             "only PDFium's own errors are caught",
             "service/decode/page_worker.py",
-            "    except Exception:  # noqa: BLE001",
-            "    except ZeroDivisionError:  # noqa: BLE001",
+            "        except Exception:  # noqa: BLE001",
+            "        except ZeroDivisionError:  # noqa: BLE001",
             300,
         ),
         Sabotage(
