@@ -3,7 +3,9 @@
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
+from service.ingest.pages.page_image import PageContent
 from service.ingest.sinks.target import KINDS
 from service.ingest.vectors import DENSE_ALONE, VECTOR_KINDS, VectorKind
 
@@ -12,7 +14,7 @@ from service.ingest.vectors import DENSE_ALONE, VECTOR_KINDS, VectorKind
 class Options:
     """The parsed command line; each attribute is the flag of its name."""
 
-    source: str
+    source: list[str]
     to: str
     server: str | None
     model: str | None
@@ -28,6 +30,7 @@ class Options:
     text_field: str | None
     image_field: str | None
     glob: str | None
+    pages: PageContent
     root: Path | None
     ledger: Path | None
     dead_letters: Path | None
@@ -46,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="folder of images, .jsonl, .csv, .tsv or .parquet file, or - for JSONL on stdin",
+        nargs="+",
+        help="folder of images and PDFs, .pdf files, .jsonl, .csv, .tsv or .parquet file, or - for JSONL on stdin",
     )
     parser.add_argument("--to", required=True, metavar="SINK", help=f"destination: {', '.join(KINDS.values())}")
     _add_server(parser.add_argument_group("the server"))
@@ -96,7 +100,15 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--text-field", metavar="NAME", help="field of the text (default text)")
     group.add_argument("--image-field", metavar="NAME", help="field of the image: path, URL, data URI (default image)")
-    group.add_argument("--glob", metavar="PATTERN", help="files of a folder, matched from the right (default: images)")
+    group.add_argument(
+        "--glob", metavar="PATTERN", help="files of a folder, matched from the right (default: images and PDFs)"
+    )
+    group.add_argument(
+        "--pages",
+        choices=get_args(PageContent),
+        default="image",
+        help="what is embedded of a PDF's page: its image, its text layer, or both as one input (default image)",
+    )
     group.add_argument(
         "--root",
         type=Path,

@@ -16,18 +16,21 @@ from service.ingest.ledger.choosing import Chooser
 from service.ingest.ledger.dead_letters import DeadLetters
 from service.ingest.ledger.ledger import Ledger
 from service.ingest.ledger.writing import TooManyFailuresError, Writer
+from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.pause import Pause
 from service.ingest.pipeline import Pipeline, report_progress
 from service.ingest.progress import Progress, RunCounts, make_progress
 from service.ingest.sending.batching import Batcher, Window
 from service.ingest.sending.client import Client, RefusedError
 from service.ingest.sending.handshake import agree, check_probe, probe_vector
+from service.ingest.sending.images import NO_IMAGES
 from service.ingest.sending.sending import Sender
 from service.ingest.sinks import make_sink
 from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import parse_target
 from service.ingest.source_reader import SourceReader
 from service.ingest.sources import open_source
+from service.ingest.sources.pdf import PdfFiles, PdfPages
 from service.ingest.sources.record import Fields
 from service.ingest.vectors import DENSE_ALONE
 
@@ -52,7 +55,8 @@ def ingest(options: Options) -> int:
     code, why = DONE, ""
     try:
         progress = make_progress(counts, json=options.json)
-        asyncio.run(_run(options, counts, progress))
+        with closing(PdfProcesses()) as processes:
+            asyncio.run(_run(options, counts, progress, processes))
     except TooManyFailuresError as error:
         code, why = TOO_MANY, str(error)
     except CommandLineError as error:
@@ -72,16 +76,19 @@ def ingest(options: Options) -> int:
     return code
 
 
-async def _run(options: Options, counts: RunCounts, progress: Progress) -> None:
+async def _run(options: Options, counts: RunCounts, progress: Progress, processes: PdfProcesses) -> None:
     target = parse_target(options.to)
     sink = make_sink(target)
     _check_outputs(options, sink)
     fields = Fields(options.id_field, options.text_field, options.image_field)
-    source = open_source(options.source, fields, options.glob, options.root)
+    pages = PdfPages(processes, options.pages)
+    source = open_source(options.source, fields, options.glob, pages, options.root)
     pause = Pause(options.give_up_s, options.concurrency)
     async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
         agreed = await agree(client, options)
         plan, fingerprint = agreed.plan, agreed.fingerprint
+        if plan.max_pixels is None and plan.pages != "text" and isinstance(source, PdfFiles):
+            raise IngestError(f"--pages {plan.pages}: {NO_IMAGES}")
         with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:
             ledger.agree(plan, target.identity, fingerprint)
             probe = await probe_vector(client, agreed)
@@ -96,7 +103,7 @@ async def _run(options: Options, counts: RunCounts, progress: Progress) -> None:
             async with Writer(sink, ledger, dead, chooser, counts, options.max_errors) as writer:
                 await writer.open(agreed.layout)
                 ledger.made_by(plan, target.identity, fingerprint)
-                sender = Sender(client, agreed.form, agreed.bounds, counts)
+                sender = Sender(client, agreed.form, agreed.bounds, counts, processes)
                 async with _watched(source, options, counts, progress, pause) as reading:
                     window = Window(options.window_bytes)
                     await Pipeline(reading, chooser, Batcher(agreed.bounds), sender, writer, window).run(

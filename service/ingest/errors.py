@@ -26,6 +26,14 @@ class FailureReason:
     message: str
 
 
+class FileError(Exception):
+    """A file cannot be read or sent; its items are dead letters, and `reason` says why."""
+
+    def __init__(self, reason: FailureReason) -> None:
+        super().__init__(reason.message)
+        self.reason = reason
+
+
 def load(module: str, extra: str) -> Any:
     """Import `module`, which an extra of pyproject.toml installs.
 

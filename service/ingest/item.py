@@ -7,13 +7,14 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from service.ingest.errors import FailureReason
+from service.ingest.pages.page_image import PageImage
 from service.ingest.vectors import Vectors
 
 Metadata = dict[str, Any]
 """Other fields of an item, stored with its vectors; plain JSON values."""
 
-ImageInput = Path | bytes | str
-"""A file that is read when it is sent, encoded bytes, or a URL or data URI that the server reads."""
+ImageInput = Path | bytes | str | PageImage
+"""A file that is read when it is sent, encoded bytes, a URL or data URI that the server reads, or a page of a PDF."""
 
 
 VERSION_BYTES = 8
@@ -27,7 +28,7 @@ class SourceItem:
         id: unique within the source; identifies the item in sink and ledger.
         version: changes with the content: `VERSION_BYTES` of a digest, or a file's size.
         num_bytes: approximate size in memory and in a request.
-        stamp: modification time of the image's file; empty without a file.
+        stamp: modification time of the file that holds the image; empty without a file.
     """
 
     id: str

@@ -5,11 +5,17 @@ from uuid import UUID, uuid5
 
 import msgspec
 
+from service.ingest.arguments import Options
 from service.ingest.errors import IngestError
+from service.ingest.pages.page_image import PageContent
 from service.ingest.vectors import DENSE_ALONE, Layout, VectorKind
 
 POINTS = UUID("7b1f2a0c-5f0e-5c51-9d38-0a4f6f2b9e11")
 """Namespace of point ids. Must never change, or runs could not be resumed."""
+
+
+LEFT_OUT = {"outputs": list(DENSE_ALONE), "pages": "image"}
+"""Fields that a plan's JSON lacks, with their defaults."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -29,20 +35,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     max_pixels: int | None
     truncate: bool
     outputs: tuple[VectorKind, ...] = DENSE_ALONE
+    pages: PageContent = "image"
 
     def point_id(self, item: str, instruction: str | None) -> UUID:
         """UUIDv5 of item, instruction and plan: the same in every run, so that writing a point again replaces it."""
         return uuid5(POINTS, msgspec.json.encode([item, instruction, self]).decode())
 
 
-def make_plan(
-    card: dict[str, Any], outputs: tuple[VectorKind, ...], dimensions: int | None, *, raw: bool, truncate: bool
-) -> Plan:
-    """The plan for a model's entry of `/v1/models`; `dimensions` None is the model's own length.
+def make_plan(card: dict[str, Any], options: Options) -> Plan:
+    """The plan for a model's entry of `/v1/models`; without `--dimensions` it has the model's own length.
 
     Raises:
         IngestError: the model lacks a kind of vector.
     """
+    outputs = options.outputs
     offered = card.get("outputs", ["dense"])  # servers of older versions have no others
     if lacked := [kind for kind in outputs if kind not in offered]:
         raise IngestError(
@@ -55,12 +61,13 @@ def make_plan(
         prompt_format=card["prompt_format"],
         pooling=card["pooling"],
         dtype=card["dtype"],
-        dimensions=dimensions or card["dimensions"],
-        normalize=bool(card["normalize"]) and not raw,
+        dimensions=options.dimensions or card["dimensions"],
+        normalize=bool(card["normalize"]) and not options.raw,
         min_pixels=card["min_pixels"],
         max_pixels=card["max_pixels"],
-        truncate=truncate,
+        truncate=options.truncate,
         outputs=outputs,
+        pages=options.pages,
     )
 
 
@@ -71,7 +78,7 @@ def make_layout(card: dict[str, Any], plan: Plan) -> Layout:
 
 def differences(old: bytes, new: Plan) -> list[str]:
     """Fields that differ from the ledger's plan, as phrases: `dimensions was 256 and is 64`."""
-    before, now = ({"outputs": list(DENSE_ALONE)} | msgspec.json.decode(one) for one in (old, msgspec.json.encode(new)))
+    before, now = (LEFT_OUT | msgspec.json.decode(one) for one in (old, msgspec.json.encode(new)))
     return [
         f"{name} was {msgspec.json.encode(before.get(name)).decode()} and is {msgspec.json.encode(value).decode()}"
         for name, value in now.items()

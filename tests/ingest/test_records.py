@@ -11,16 +11,29 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from service.ingest.errors import IngestError
-from service.ingest.item import BadRecord, SourceItem
-from service.ingest.sending.images import ImageError, load_image
+from service.ingest.errors import FileError, IngestError
+from service.ingest.item import BadRecord, OpenSource, SourceItem
+from service.ingest.pages.pdf_processes import PdfProcesses
+from service.ingest.sending.images import ImageLoader
 from service.ingest.sources import open_source
+from service.ingest.sources.pdf import PdfPages
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import JsonLines
 
+PROCESSES = PdfProcesses()
+
+
+def opened(
+    *paths: Path | str,
+    fields: Fields = Fields(),  # noqa: B008
+    pattern: str | None = None,
+    root: Path | None = None,
+) -> OpenSource:
+    return open_source([str(path) for path in paths], fields, pattern, PdfPages(PROCESSES, "image"), root)
+
 
 def items(path: Path, fields: Fields = Fields(), pattern: str | None = None) -> list[SourceItem | BadRecord]:  # noqa: B008
-    return list(open_source(str(path), fields, pattern).items())
+    return list(opened(path, fields=fields, pattern=pattern).items())
 
 
 def test_a_csv_may_quote_have_a_mark_and_be_wrong_in_a_row(tmp_path: Path) -> None:
@@ -58,7 +71,7 @@ def test_parquet_columns_come_as_json_holds_them_and_images_as_bytes(tmp_path: P
     assert (good.id, good.image, good.metadata) == ("1", b"abc", {"day": "2026-11-22"})
     assert isinstance(gone, BadRecord)
     assert "no.png" in gone.reason.message
-    assert open_source(str(tmp_path), Fields(), None).count() == 2
+    assert opened(tmp_path).count() == 2
     (tmp_path / "z.parquet").write_bytes(b"PAR1 but no more")
     with pytest.raises(IngestError, match=r"z\.parquet"):
         items(tmp_path)
@@ -105,8 +118,8 @@ def test_a_pipe_named_like_an_image_is_an_error_and_not_waited_for(tmp_path: Pat
     (listed,) = items(tmp_path / "in.jsonl")
     assert isinstance(listed, BadRecord)
     late = SourceItem("late", b"", 0, image=tmp_path / "pipe.png")  # it was a file when it was listed
-    with pytest.raises(ImageError, match="not a regular file"):
-        load_image(late, 100)
+    with pytest.raises(FileError, match="not a regular file"):
+        ImageLoader(100, None, PROCESSES).load(late)
 
 
 @pytest.mark.parametrize("way", ["../secret.png", "{outside}/secret.png", "link.png", "folder/secret.png"])
@@ -126,7 +139,7 @@ def test_a_record_leads_to_no_file_outside_the_root(tmp_path: Path, way: str) ->
     assert isinstance(bad, BadRecord)
     assert "--root" in bad.reason.message
     assert isinstance(good, SourceItem)
-    everywhere = list(open_source(str(source), Fields(), None, tmp_path).items())
+    everywhere = list(opened(source, root=tmp_path).items())
     assert all(isinstance(item, SourceItem) for item in everywhere)
 
 
@@ -135,7 +148,7 @@ def test_what_is_no_source_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "in.txt").touch()
     (tmp_path / "in").touch()
     with pytest.raises(IngestError, match="SOURCE"):
-        open_source(str(tmp_path / name), Fields(), None)
+        opened(tmp_path / name)
 
 
 def test_numbers_that_stores_cannot_hold_are_text(tmp_path: Path) -> None:

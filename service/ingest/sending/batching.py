@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from service.ingest.item import Ask, SourceItem
+from service.ingest.pages.page_image import PageImage
 from service.ingest.sending.sending import Bounds
 
 ASK_BYTES = 256
 """Size of an ask in a body besides text, image and instruction."""
+PAGE_PIXEL_BYTES = 1
+"""Of a rendered page in PNG: letters take a tenth of it, photographs up to 3."""
 
 
 @dataclass(slots=True)
@@ -34,7 +37,7 @@ class Batcher:
     def add(self, asks: Sequence[Ask]) -> AskBatch | None:
         """Add the asks of one item; returns the previous batch if they did not fit into it."""
         num_bytes = sum(_num_bytes(ask) + self._bounds.token_vectors.of(ask) for ask in asks)
-        num_bytes += _image_bytes(asks[0].item, self._bounds.image_bytes)
+        num_bytes += _image_bytes(asks[0].item, self._bounds)
         batch = self._batch
         is_full = (
             len(batch.asks) + len(asks) > self._bounds.num_inputs
@@ -76,8 +79,8 @@ def _num_bytes(ask: Ask) -> int:
     return len((ask.item.text or "").encode(errors="replace")) + len(ask.instruction or "") + ASK_BYTES
 
 
-def _image_bytes(item: SourceItem, limit: int) -> int:
-    """Size in base64. A file above the limit is not read, so it counts nothing."""
+def _image_bytes(item: SourceItem, bounds: Bounds) -> int:
+    """Size in base64. A file above the limit is not read, so it counts nothing; a page is not rendered yet."""
     match item.image:
         case None:
             return 0
@@ -86,4 +89,6 @@ def _image_bytes(item: SourceItem, limit: int) -> int:
         case bytes():
             return len(item.image) * 4 // 3 + 4
         case Path():
-            return 0 if item.num_bytes > limit else item.num_bytes * 4 // 3 + 4
+            return 0 if item.num_bytes > bounds.image_bytes else item.num_bytes * 4 // 3 + 4
+        case PageImage():
+            return (bounds.max_pixels or 0) * PAGE_PIXEL_BYTES * 4 // 3

@@ -49,7 +49,7 @@ async def agree(client: Client, options: Options) -> Agreed:
     card = model_card(await client.models(), options.model if options.server else None)
     if options.instruction and not card["takes_instructions"]:
         raise IngestError(f"--instruction: the model {card['root']} takes none")
-    plan = make_plan(card, options.outputs, options.dimensions, raw=options.raw, truncate=options.truncate)
+    plan = make_plan(card, options)
     form = form_of(card["id"], plan)
     client.fingerprint, client.path = card["fingerprint"], form.path
     return Agreed(card["fingerprint"], plan, make_layout(card, plan), form, _bounds(card, plan, options))
@@ -99,5 +99,6 @@ def _bounds(card: dict[str, Any], plan: Plan, options: Options) -> Bounds:
         num_inputs=min(options.batch_inputs, card["max_inputs"]),
         num_bytes=max(1, min(options.batch_bytes, card["max_body_bytes"] - BODY_SLACK_BYTES)),
         image_bytes=card["max_image_bytes"],
+        max_pixels=card["max_pixels"],
         token_vectors=token_vectors,
     )

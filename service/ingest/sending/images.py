@@ -2,20 +2,21 @@
 
 import base64
 import hashlib
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.ingest.errors import FailureReason
+from PIL import Image
+
+from service.ingest.errors import FailureReason, FileError
 from service.ingest.item import SourceItem
+from service.ingest.pages.page_image import PageImage
+from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.sending.version import open_regular
 
-
-class ImageError(Exception):
-    """An image file cannot be sent; `reason` says why."""
-
-    def __init__(self, reason: FailureReason) -> None:
-        super().__init__(reason.message)
-        self.reason = reason
+PNG_LEVEL = 1
+"""Of zlib: a page is sent once, mostly to the same machine."""
+NO_IMAGES = "the model takes no images; --pages text embeds the text of PDFs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,44 +26,78 @@ class LoadedImage:
     Attributes:
         url: a URL, or the base64 of its bytes.
         name: uuid made from the content; None for a URL, whose content may change.
+        file_digest: SHA-256 of the file that it came from; empty without one.
     """
 
     url: str
     name: str | None
+    file_digest: bytes = b""
 
 
-def load_image(item: SourceItem, max_bytes: int) -> LoadedImage | None:
-    """Read an item's image, if it has one. Blocks.
+@dataclass(frozen=True, slots=True)
+class ImageLoader:
+    """Reads image files and renders pages.
 
-    Raises:
-        ImageError: the file has more than `max_bytes`, is gone or cannot be read.
+    Attributes:
+        max_bytes: of an encoded image.
+        max_pixels: that the model sees of an image; None of one that takes none.
     """
-    image = item.image
-    if image is None:
-        return None
-    if isinstance(image, str):
-        return LoadedImage(image, _name(image.encode()) if image.startswith("data:") else None)
-    content = image if isinstance(image, bytes) else _read(image, max_bytes)
-    if len(content) > max_bytes:
-        raise ImageError(_too_large(len(content), max_bytes))
-    return LoadedImage(base64.b64encode(content).decode(), _name(content))
+
+    max_bytes: int
+    max_pixels: int | None
+    processes: PdfProcesses
+
+    def load(self, item: SourceItem) -> LoadedImage | None:
+        """An item's image, if it has one. Blocks.
+
+        Raises:
+            FileError: the image has more than `max_bytes`, is gone or cannot be read.
+        """
+        match item.image:
+            case None:
+                return None
+            case str(url) if url.startswith("data:"):
+                return LoadedImage(url, _name(hashlib.sha256(url.encode()).digest()))
+            case str(url):
+                return LoadedImage(url, None)
+            case bytes(content):
+                return self._loaded(content)
+            case Path() as path:
+                return self._loaded(self._read(path), is_file=True)
+            case PageImage() as page:
+                return self._rendered(page)
+
+    def _loaded(self, content: bytes, *, is_file: bool = False) -> LoadedImage:
+        if len(content) > self.max_bytes:
+            raise self._too_large(len(content))
+        digest = hashlib.sha256(content).digest()
+        return LoadedImage(base64.b64encode(content).decode(), _name(digest), digest if is_file else b"")
+
+    def _rendered(self, page: PageImage) -> LoadedImage:
+        if self.max_pixels is None:
+            raise FileError(FailureReason("unsupported_modality", NO_IMAGES))
+        with self.processes.process(page.file) as process:
+            pixels, digest = process.render(page, self.max_pixels), process.digest
+        png = io.BytesIO()
+        Image.fromarray(pixels).save(png, "PNG", compress_level=PNG_LEVEL)
+        loaded = self._loaded(png.getvalue())
+        return LoadedImage(loaded.url, loaded.name, digest)
+
+    def _read(self, path: Path) -> bytes:
+        try:
+            with open_regular(path) as file:
+                content = file.read(self.max_bytes + 1)
+                if len(content) <= self.max_bytes:
+                    return content
+                num_bytes = path.stat().st_size
+        except OSError as error:
+            raise FileError(FailureReason("unreadable_file", f"{path.name}: {error.strerror}")) from None
+        raise self._too_large(num_bytes)
+
+    def _too_large(self, num_bytes: int) -> FileError:
+        message = f"the image has {num_bytes} bytes; the server takes at most {self.max_bytes}"
+        return FileError(FailureReason("media_too_large", message))
 
 
-def _read(path: Path, max_bytes: int) -> bytes:
-    try:
-        with open_regular(path) as file:
-            content = file.read(max_bytes + 1)
-            if len(content) <= max_bytes:
-                return content
-            num_bytes = path.stat().st_size
-    except OSError as error:
-        raise ImageError(FailureReason("unreadable_file", f"{path.name}: {error.strerror}")) from None
-    raise ImageError(_too_large(num_bytes, max_bytes))
-
-
-def _too_large(num_bytes: int, max_bytes: int) -> FailureReason:
-    return FailureReason("media_too_large", f"the image has {num_bytes} bytes; the server takes at most {max_bytes}")
-
-
-def _name(content: bytes) -> str:
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+def _name(digest: bytes) -> str:
+    return f"sha256:{digest.hex()}"

@@ -7,13 +7,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from service.ingest.errors import FailureReason
+from service.ingest.errors import FailureReason, FileError
 from service.ingest.item import Ask, FailedAsk, Point
+from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.progress import RunCounts
 from service.ingest.sending.answers import Answer, ItemError
 from service.ingest.sending.client import Client, RefusedError, TooLargeError
 from service.ingest.sending.form import RequestForm
-from service.ingest.sending.images import ImageError, LoadedImage, load_image
+from service.ingest.sending.images import ImageLoader, LoadedImage
 from service.ingest.sending.version import version_of
 from service.ingest.vectors import Vectors
 
@@ -72,12 +73,14 @@ class Bounds:
         num_inputs: maximum asks of a batch, unless one item has more.
         num_bytes: maximum bytes of a body; shrinks when the server refuses a body as too large.
         image_bytes: maximum bytes of an encoded image.
+        max_pixels: that the model sees of an image; None of one that takes none.
         token_vectors: what those of an ask will take in the answer.
     """
 
     num_inputs: int
     num_bytes: int
     image_bytes: int
+    max_pixels: int | None
     token_vectors: TokenVectorSize
 
     def shrink(self, refused_bytes: int) -> None:
@@ -88,11 +91,14 @@ class Bounds:
 class Sender:
     """Sends batches to one server, any number at a time."""
 
-    def __init__(self, client: Client, form: RequestForm, bounds: Bounds, counts: RunCounts) -> None:
+    def __init__(
+        self, client: Client, form: RequestForm, bounds: Bounds, counts: RunCounts, processes: PdfProcesses
+    ) -> None:
         self._client = client
         self._form = form
         self._bounds = bounds
         self._counts = counts
+        self._loader = ImageLoader(bounds.image_bytes, bounds.max_pixels, processes)
 
     async def embed(self, asks: Sequence[Ask]) -> list[Outcome]:
         """The outcome of each ask, in any order.
@@ -112,8 +118,8 @@ class Sender:
         reasons: dict[str, FailureReason] = {}
         for item in {ask.item.id: ask.item for ask in asks}.values():
             try:
-                image = load_image(item, self._bounds.image_bytes)
-            except ImageError as error:
+                image = self._loader.load(item)
+            except FileError as error:
                 reasons[item.id] = error.reason
                 continue
             if image is not None:
@@ -150,7 +156,7 @@ class Sender:
         for ask, entry in zip(asks, answer.entries, strict=True):
             if isinstance(entry, Vectors):
                 image = images.get(ask.item.id)
-                outcomes.append(Point(ask, entry, version_of(ask.item, image.name if image else None)))
+                outcomes.append(Point(ask, entry, version_of(ask.item, image.file_digest if image else b"")))
                 continue
             reason = broken.get(ask.item.id, entry.reason) if entry.code == "cache_miss" else entry.reason
             if reason.code in PASSING_CODES and not is_last:

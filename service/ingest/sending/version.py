@@ -1,18 +1,20 @@
 """Detects items whose content has changed since their points were made.
 
-A point's version in the ledger is the item's version, followed for an image file by its modification time and the
-digest of its content. A file is read again only if path and size are the same and the time differs: a copy of a folder
-has other times, and an edit may keep the size. Ledgers of older versions have the first part only.
+A point's version in the ledger is the item's version, followed for an image of a file by the file's modification time
+and the digest of its content. A file is read again only if path and size are the same and the time differs: a copy of
+a folder has other times, and an edit may keep the size. Ledgers of older versions have the first part only.
 """
 
 import hashlib
 import os
 import stat
 from collections.abc import Iterable
+from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 
 from service.ingest.item import VERSION_BYTES, SourceItem
+from service.ingest.pages.page_image import PageImage
 
 STAMP_BYTES = 8
 DIGEST_BYTES = 16
@@ -23,11 +25,11 @@ def stamp_of(found: os.stat_result) -> bytes:
     return found.st_mtime_ns.to_bytes(STAMP_BYTES, "big", signed=True)
 
 
-def version_of(item: SourceItem, content_name: str | None) -> bytes:
-    """Version of an item's point for the ledger; `content_name` is `sha256:` and the digest of the image sent."""
-    if not item.stamp or content_name is None:
+def version_of(item: SourceItem, file_digest: bytes) -> bytes:
+    """Version of an item's point for the ledger; `file_digest` is the SHA-256 of the file that its image came from."""
+    if not item.stamp or not file_digest:
         return item.version
-    return item.version + item.stamp + bytes.fromhex(content_name.partition(":")[2])[:DIGEST_BYTES]
+    return item.version + item.stamp + file_digest[:DIGEST_BYTES]
 
 
 def is_other(item: SourceItem, versions: Iterable[bytes]) -> bool | None:
@@ -38,9 +40,10 @@ def is_other(item: SourceItem, versions: Iterable[bytes]) -> bool | None:
 
 def is_other_content(item: SourceItem, versions: Iterable[bytes]) -> bool:
     """The same by the file's content; False for a file that cannot be read. Blocks."""
-    assert isinstance(item.image, Path)  # nothing else has a stamp
+    image = item.image
+    assert isinstance(image, Path | PageImage)  # nothing else has a stamp
     try:
-        digest = _file_digest(item.image)
+        digest = _file_digest(image if isinstance(image, Path) else image.file.path, item.stamp)
     except OSError:
         return False
     start = VERSION_BYTES + STAMP_BYTES
@@ -70,6 +73,8 @@ def _is_other(item: SourceItem, version: bytes) -> bool | None:
     return False if not stamp or stamp == item.stamp else None
 
 
-def _file_digest(path: Path) -> bytes:
+@lru_cache(16)
+def _file_digest(path: Path, _: bytes) -> bytes:
+    """The digest of a file with this modification time; the pages of a PDF ask for it one after the other."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").digest()[:DIGEST_BYTES]

@@ -1,4 +1,4 @@
-"""A folder of images: each file is an item whose id is its path below the folder. Opens no file."""
+"""A folder of images and PDFs: each image, and each page of a PDF, is an item whose id is its path below the folder."""
 
 import os
 import stat
@@ -8,18 +8,20 @@ from pathlib import Path
 from service.ingest.errors import FailureReason
 from service.ingest.item import VERSION_BYTES, BadRecord, SourceItem
 from service.ingest.sending.version import NOT_REGULAR, stamp_of
+from service.ingest.sources.pdf import SUFFIX, PdfPages
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".jpe", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"})
-"""Suffixes taken without `--glob`, case-insensitive."""
+"""Suffixes taken without `--glob`, beside PDFs; case-insensitive. No image is opened here."""
 
 
 class Folder:
     """Files below a folder, in the order of their names, folder by folder."""
 
-    def __init__(self, root: Path, pattern: str | None) -> None:
-        """Take files that match `pattern` (`Path.match`, from the right); None takes images by suffix."""
+    def __init__(self, root: Path, pattern: str | None, pages: PdfPages) -> None:
+        """Take files that match `pattern` (`Path.match`, from the right); None takes images and PDFs by suffix."""
         self._root = root
         self._pattern = pattern
+        self._pages = pages
 
     def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield an item for each file, with the names of one folder in memory at a time."""
@@ -28,6 +30,9 @@ class Folder:
             if not _is_text(name):
                 shown = name.encode(errors="backslashreplace").decode()
                 yield BadRecord(shown, FailureReason("unreadable_file", f"{shown}: the name is not UTF-8"))
+                continue
+            if _is_pdf(path):
+                yield from self._pages.items(path, name)
                 continue
             try:
                 found = path.stat()
@@ -47,8 +52,10 @@ class Folder:
             )
 
     def count(self) -> int:
-        """Number of files that match."""
-        return sum(1 for _ in self._paths())
+        """Number of images, and approximately of pages."""
+        paths = list(self._paths())
+        pdfs = [path for path in paths if _is_pdf(path)]
+        return len(paths) - len(pdfs) + self._pages.count(pdfs)
 
     def _paths(self) -> Iterator[Path]:
         for folder, subfolders, names in os.walk(self._root):
@@ -57,7 +64,11 @@ class Folder:
             yield from (path for path in paths if self._is_wanted(path))
 
     def _is_wanted(self, path: Path) -> bool:
-        return path.suffix.lower() in IMAGES if self._pattern is None else path.match(self._pattern)
+        return path.suffix.lower() in IMAGES | {SUFFIX} if self._pattern is None else path.match(self._pattern)
+
+
+def _is_pdf(path: Path) -> bool:
+    return path.suffix.lower() == SUFFIX
 
 
 def _is_text(name: str) -> bool:

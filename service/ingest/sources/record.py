@@ -101,7 +101,7 @@ def read_record(record: Mapping[str, Any], fields: Fields, images: ImageFolder, 
         return BadRecord(shown, FailureReason("invalid_record", f"{place}: {error}"))
     own = name if given is not None else digest.hex()
     image, file = found.image, found.file
-    num_bytes = len(text or "") + (0 if image is None or isinstance(image, Path) else len(image))
+    num_bytes = len(text or "") + (len(image) if isinstance(image, bytes | str) else 0)
     num_bytes += file.st_size if file else 0
     return SourceItem(own, digest[:VERSION_BYTES], num_bytes, text, image, metadata, stamp_of(file) if file else b"")
 

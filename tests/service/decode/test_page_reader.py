@@ -9,6 +9,7 @@ from service.decode.page_worker import Pages
 from tests.pdf_file import pdf, raw, scan
 
 SIZE = 4096
+ACCENTED = "\N{LATIN SMALL LETTER E WITH ACUTE}"
 
 
 def text_of(encoded: bytes, page: int = 1, num_bytes: int = SIZE) -> str:
@@ -20,11 +21,11 @@ def text_of(encoded: bytes, page: int = 1, num_bytes: int = SIZE) -> str:
 def typeset(canvas: Canvas, number: int) -> None:
     canvas.drawString(72, 700, "The founda-")
     canvas.drawString(72, 686, f"tion of {number} pools,")
-    canvas.drawString(72, 660, "and caf\N{LATIN SMALL LETTER E WITH ACUTE}.")
+    canvas.drawString(72, 660, "and " + ACCENTED + "clairs.")
 
 
 def test_lines_are_lines_and_hyphenated_words_are_whole() -> None:
-    assert text_of(pdf(2, typeset), 2) == "The foundation of 2 pools,\nand caf\N{LATIN SMALL LETTER E WITH ACUTE}."
+    assert text_of(pdf(2, typeset), 2) == "The foundation of 2 pools,\nand " + ACCENTED + "clairs."
 
 
 def test_a_scan_has_no_text() -> None:
@@ -38,10 +39,8 @@ def test_what_a_file_writes_between_letters_is_left_out() -> None:
 
 
 def test_a_long_text_is_cut_after_a_whole_character() -> None:
-    text = text_of(
-        pdf(1, lambda canvas, _: canvas.drawString(72, 700, "\N{LATIN SMALL LETTER E WITH ACUTE}" * 40)), 1, 33
-    )
-    assert text == "\N{LATIN SMALL LETTER E WITH ACUTE}" * 16
+    text = text_of(pdf(1, lambda canvas, _: canvas.drawString(72, 700, ACCENTED * 40)), 1, 33)
+    assert text == ACCENTED * 16
 
 
 def test_a_worker_keeps_the_file_that_it_is_told_to_until_the_next() -> None:

@@ -1,0 +1,22 @@
+"""docs/recipes/pdf-library.md as it is printed: the page that is found and shown is the one that was asked for."""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from tests.conftest import LiveServer
+from tests.recipe import run, serve_flags
+
+PAGE = "pdf-library.md"
+
+
+def test_a_question_finds_its_page_and_the_page_is_shown(builtin: LiveServer, tmp_path: Path) -> None:
+    assert serve_flags(PAGE) == ["--model", "builtin"]
+    names = run(PAGE, builtin.url, tmp_path)
+    best, scenes = names["best"], names["scenes"]
+    place = 20 * int(best["path"].removeprefix("book")[0]) + best["page"] - 1
+    assert all(words in scenes[place]["caption"] for words in ("small yellow circle", "big yellow ring"))
+    drawn = Image.open(tmp_path / "build/pdf-library/scenes" / scenes[place]["file"])
+    shown = names["shown"].resize(drawn.size)
+    assert np.abs(np.asarray(shown, float) - np.asarray(drawn.convert("RGB"), float)).mean() < 10
