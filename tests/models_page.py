@@ -62,9 +62,10 @@ Where query prompts name a task (Qwen3-Embedding), an instruction is that task. 
         "Sparse encoders",
         """An item has a weight for each of a few entries of the vocabulary. `POST /v2/embed` answers them with the type
 `sparse`, as `{"indices": [...], "values": [...]}` with rising indices, and `/embed_sparse` as text-embeddings-inference
-does; `/v1/embeddings`, streams and scores refuse such a model. The logits of a batch are never there together: they are
-pooled by chunks of tokens. The result cache keeps vectors. Models whose query side is a table (a `Router`) are
-refused.""",
+does; `/v1/embeddings` and streams refuse such a model. Scores are dot products. The logits of a batch are never there
+together: they are pooled by chunks of tokens. The result cache keeps vectors. Where the files have a `Router`, as
+OpenSearch's doc-only models do (`opensearch-neural-sparse-encoding-doc-v2-distill`), `input_type: query` is weights of
+a table, without a forward; [the API](api.md#sparse-vectors) says what a text without `input_type` is.""",
     ),
     "two towers": (
         "Two-tower models",

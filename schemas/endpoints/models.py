@@ -16,7 +16,7 @@ Modality = Literal["text", "image", "video", "audio"]
 CohereEndpoint = Literal["embed", "rerank"]
 """An endpoint of Cohere's API that a model serves."""
 
-ScoreKind = Literal["cosine", "max_sim", "mean_max_sim", "sigmoid", "logit", "none"]
+ScoreKind = Literal["cosine", "max_sim", "mean_max_sim", "sigmoid", "logit", "dot"]
 """What a model's scores are: see `scoring` of its card."""
 
 InputTypes = dict[str, str]
@@ -74,7 +74,7 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             "two vectors. `max_sim`: the sum, over the query's vectors, of the largest product with a vector of the "
             "document. `mean_max_sim`: the same divided by their number. `sigmoid` and `logit`: of a reranker, which "
             "reads both together and gives no vectors; `sigmoid` is between 0 and 1, of the logit that `raw_scores` "
-            "asks for. `none`: a model whose vectors are all sparse has no scores.",
+            "asks for. `dot`: of a model whose vectors are all sparse, the sum of products of equal indices.",
             examples=["cosine"],
         ),
     ]
@@ -111,6 +111,14 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             description="Number of entries that a sparse vector could have, for stores that want it: every index is "
             "below it. Null of a model without sparse vectors.",
             examples=[None],
+        ),
+    ]
+    looks_queries_up: Annotated[
+        bool,
+        Meta(
+            description="Whether a query's sparse vector is weights of a table, without a forward. Of a text without "
+            "`input_type` `/v2/embed` gives a document's and warns; `/embed_sparse` needs `prompt_name`.",
+            examples=[False],
         ),
     ]
     max_vectors_per_input: Annotated[

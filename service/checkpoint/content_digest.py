@@ -11,12 +11,14 @@ from pathlib import Path
 
 from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.hub import CALIBRATION_FILE, TOKEN_HEADS
+from service.checkpoint.sparse.router_files import CONFIG as ROUTER
 
 DECISIVE = (
     *("config.json", "*.safetensors", "modules.json", "*/config.json", "*/model.safetensors"),
     *("tokenizer.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json"),
     *("config_sentence_transformers.json", "sentence_*_config.json", CALIBRATION_FILE),
     *(COLBERT_METADATA, *TOKEN_HEADS),
+    *(ROUTER, "query_*/tokenizer_config.json"),
 )
 """Every file that the service reads anything from. Others may change without a vector that does."""
 PIECE_BYTES = 64 << 20

@@ -11,6 +11,8 @@ from huggingface_hub import snapshot_download
 from service.checkpoint.colbert_modules import COLBERT_METADATA
 from service.checkpoint.errors import CheckpointError
 from service.checkpoint.late.lora_files import base_of, join
+from service.checkpoint.sparse.router_files import CONFIG as ROUTER
+from service.checkpoint.sparse.router_files import beside
 from service.checkpoint.weight_files import ADAPTER, list_weight_files
 
 BUILTIN = "builtin"
@@ -57,7 +59,7 @@ class Checkpoint:
     def _decisive_files(self) -> Iterator[Path]:
         """Weights and what says how they are used, of modules behind the transformer too."""
         yield self.folder / "config.json"
-        for pattern in ("modules.json", "*.safetensors", "*/config.json", "*/model.safetensors", *TOKEN_HEADS):
+        for pattern in ("modules.json", ROUTER, "*.safetensors", "*/config.json", "*/model.safetensors", *TOKEN_HEADS):
             yield from self.folder.glob(pattern)
 
 
@@ -99,6 +101,7 @@ def _download(model: str, revision: str | None) -> Checkpoint:
 
 def _checked(checkpoint: Checkpoint) -> Checkpoint:
     checkpoint = _with_base(checkpoint)
+    checkpoint = replace(checkpoint, folder=beside(checkpoint.folder))
     folder = checkpoint.folder
     for name in ("config.json", "tokenizer.json"):
         if not (folder / name).is_file():

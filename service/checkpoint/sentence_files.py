@@ -15,7 +15,7 @@ from service.checkpoint.colbert_files import OF_PYLATE, STANFORD, ColbertFiles, 
 from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.sentence_modules import SentenceModule, list_modules, read_dense, read_object
-from service.checkpoint.splade_files import is_splade, read_splade
+from service.checkpoint.sparse.splade_files import SpladePooling, is_splade, read_splade
 
 Pooling = Literal["last_token", "mean", "cls", "multi_vector", "splade"]
 Encodes = Literal["pooled", "tokens", "splade"]
@@ -53,6 +53,7 @@ class SentenceFiles:
     Attributes:
         pooling: which hidden states become the vector; `splade` has its own file (`splade_files.py`).
         colbert: of a late-interaction model, whose pooling is `multi_vector`; None of others.
+        splade: of a sparse one, whose pooling is `splade`; likewise.
         normalize: whether vectors come out at length 1.
         dimensions: length of a vector behind the Dense modules, or the vocabulary's; None where there are none.
         max_tokens: longest prompt; None where nothing is said.
@@ -71,6 +72,7 @@ class SentenceFiles:
     default_prompt: str
     truncate_dim: int | None
     colbert: ColbertFiles | None = None
+    splade: SpladePooling | None = None
 
 
 def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
@@ -89,8 +91,6 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
     modules = () if has_splade else list_modules(files.folder)
     dense = [read_dense(module) for module in modules if module.kind == "Dense"]
     settings = _settings(files, "splade" if has_splade else "pooled")
-    if has_splade:
-        read_splade(files.folder)
     prompts = files.prompts()
     return SentenceFiles(
         pooling="splade" if has_splade else _pooling(modules, files.config),
@@ -101,6 +101,7 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
         prompts=prompts,
         default_prompt=_default_prompt(names.get("default_prompt_name"), prompts),
         truncate_dim=None if has_splade else _count(NAMES, names, "truncate_dim"),
+        splade=read_splade(files.folder) if has_splade else None,
     )
 
 

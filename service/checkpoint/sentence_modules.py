@@ -125,7 +125,7 @@ def read_modules(folder: Path, known: re.Pattern[str], supported: str) -> tuple[
     modules = []
     for entry in read_list(path):
         place, kind = entry.get("path", ""), entry.get("type", "")
-        if not isinstance(place, str) or not isinstance(kind, str) or not _is_inside(place):
+        if not isinstance(place, str) or not isinstance(kind, str) or not is_inside(place):
             raise CheckpointError(f"{path} has an entry whose path is not a folder below it")
         if (found := known.fullmatch(kind)) is None:
             raise CheckpointError(f"{path} has the module {kind!r}; supported: {supported}")
@@ -178,7 +178,7 @@ def read_dense(module: SentenceModule, read: str = POOLED) -> DenseConfig:
     return DenseConfig(module.folder, sizes[0], sizes[1], bool(config.get("bias", True)), name, has_residual)
 
 
-def _is_inside(path: str) -> bool:
+def is_inside(path: str) -> bool:
     """True for a relative path that does not lead out of its folder."""
     return not Path(path).is_absolute() and ".." not in Path(path).parts
 

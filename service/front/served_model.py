@@ -85,7 +85,7 @@ class ServedModel:
     def score_kind(self) -> ScoreKind:
         """What its scores are, in the word of `/v1/models`."""
         if self.is_sparse_only:
-            return "none"
+            return "dot"
         if self.profile.scoring is not None:
             return "sigmoid" if self.profile.scoring.activation == "sigmoid" else "logit"
         if self.is_multi_vector:
@@ -111,6 +111,11 @@ class ServedModel:
         return self.outputs == ("sparse",)
 
     @property
+    def looks_queries_up(self) -> bool:
+        """Whether a query's vector is weights of a table, and only documents go through the model."""
+        return any(side.is_looked_up for side in self.profile.sides.values())
+
+    @property
     def sparse_dimensions(self) -> int | None:
         """Number of entries that a sparse vector could have; None where it has none."""
         if "sparse" not in self.outputs:
@@ -128,19 +133,6 @@ class ServedModel:
             message = (
                 f"`model`: {self.name} gives no sparse vectors, and {route} no others; its `outputs` are "
                 f"{', '.join(self.outputs)}: send it to `/v2/embed`"
-            )
-            raise InputError("invalid_request", message, param="model")
-
-    def check_scores(self) -> None:
-        """Refuse a model that gives no scores.
-
-        Raises:
-            InputError: its vectors are sparse.
-        """
-        if self.is_sparse_only:
-            message = (
-                f"`model`: {self.name} gives sparse vectors, of which no scores are made here; send texts to "
-                "`/v2/embed` with `embedding_types: [sparse]` and sum the products of weights with equal indices"
             )
             raise InputError("invalid_request", message, param="model")
 
@@ -184,6 +176,17 @@ class ServedModel:
             message = f"`{param}`: got {shown(input_type) or 'an unknown name'}, {self.name} knows {names}"
             raise InputError("invalid_request", message, param=param)
         return known[input_type]
+
+    def check_side(self, input_type: str | None, param: str) -> None:
+        """Refuse a request that does not say whether its texts are queries, where their vectors are made otherwise.
+
+        Raises:
+            InputError: it does not.
+        """
+        if input_type is None and self.looks_queries_up:
+            names = ", ".join(self.input_types)
+            message = f"`{param}`: got none; {self.name} weighs queries by a table and documents by its encoder"
+            raise InputError("invalid_request", f"{message}: expected one of {names}", param=param)
 
     def check_instruction(self, instruction: str | None) -> None:
         """Pass where there is none, or the model takes one.

@@ -105,15 +105,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     media: tuple[Media, ...] = ()  # its images, in the order of their placeholders
     num_hidden: int = 0  # tokens at the end that no token attends to
     dropped: tuple[int, ...] = ()  # places of tokens without a vector, where each token has one
+    is_looked_up: bool = False  # its vector is made of its tokens' own weights; the model does not run
     output: Output
     tenant: str = ""  # with whom the engine is shared fairly; empty without a key
     party: int = 0  # the request over HTTP that it is of: a tenant's share its part
     bundle: int = 0  # the first id of those that came together, and go together where others wait
     bundle_tokens: int = 0  # of all of these
-    deadline_s: float = math.inf
-    """When it expires, on `time.monotonic`, which is one clock for all processes of a machine."""
-    is_fresh: bool = False
-    """The model has to run for it: neither a kept vector nor another request's run may answer the health probe."""
+    deadline_s: float = math.inf  # when it expires, on `time.monotonic`, one clock for all processes of a machine
+    is_fresh: bool = False  # neither a kept vector nor another request's run may answer it: the health probe
     alone: bool = False
     """An engine ended while it ran this: it gets a batch of its own, so that no other request is lost with it."""
 
@@ -125,13 +124,13 @@ encode = msgspec.msgpack.Encoder().encode
 def prompt_digest(request: Request, *, salt: str = "") -> bytes:
     """32 bytes, the same for two requests exactly when the model would do the same for both.
 
-    Tokens count, those that are hidden or dropped, keys, places and grids of media in order, and whether a dense
-    vector, more, or features are asked for; id, slots and output format do not. `salt` keeps tenants apart.
+    Tokens count, those that are hidden, dropped or looked up, keys, places and grids of media in order, and whether a
+    dense vector, more, or features are asked for; id, slots and output format do not. `salt` keeps tenants apart.
     """
     media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
     asked = request.output.needs_tokens if isinstance(request.output, OutputSpec) else None
-    parts = (salt, asked, request.token_ids, request.num_hidden, request.dropped, media)
-    return hashlib.blake2b(encode(parts), digest_size=32).digest()
+    of_side = (request.num_hidden, request.dropped, request.is_looked_up)
+    return hashlib.blake2b(encode((salt, asked, request.token_ids, of_side, media)), digest_size=32).digest()
 
 
 # Front to engine.

@@ -16,6 +16,7 @@ from service.model.stock.colmodernvbert import ColModernVBert
 from service.model.stock.colqwen2 import ColQwen2
 from service.model.stock.hybrid_encoder import HybridEncoder
 from service.model.stock.late_vlm import LateVlm
+from service.model.stock.routed_splade import RoutedSplade
 from service.model.stock.splade import Splade
 from service.model.stock.stock_vlm import StockVlm
 from service.model.stock.text_encoder import TextEncoder
@@ -48,6 +49,8 @@ def load_model(
             return HybridEncoder.load(folder, device, dtype, pooling)
         case ["splade"]:
             return Splade.load(folder, device, dtype)
+        case ["splade_router"]:
+            return RoutedSplade.load(folder, device, dtype)
         case ["two_tower"]:
             return TwoTower.load(folder, device, dtype)
         case ["clap"]:

@@ -98,8 +98,7 @@ class PromptBuilder:
             pieces = [self._shorten(piece, limit, truncation.side) for piece in pieces]
         kinds = set(map(type, pieces))
         is_text = bool(kinds - {ImagePiece})  # images alone are not tokenized
-        has_ends = conversation.add_special_tokens
-        has_ends = is_text and (self._profile.add_special_tokens if has_ends is None else has_ends)
+        has_ends = is_text and self._has_ends(conversation, side)
         num_most = sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece)) * COMPOSED_BYTES
         num_most += sum(piece.item.num_tokens for piece in pieces if isinstance(piece, ImagePiece))
         if num_most > limit:
@@ -137,6 +136,13 @@ class PromptBuilder:
         prompts = [self._framed(frame, token_ids, limit, side) for token_ids in found]
         return [_sided(one, of_text) if one is not None else None for one in prompts]
 
+    def _has_ends(self, conversation: Conversation, side: TextSide | None) -> bool:
+        """Whether the tokenizer's own tokens stand around a text."""
+        if side is not None and side.is_looked_up:
+            return False
+        asked = conversation.add_special_tokens
+        return self._profile.add_special_tokens if asked is None else asked
+
     def _most_tokens(self, side: TextSide | None) -> int:
         return self._profile.max_tokens if side is None else min(side.max_tokens, self._profile.max_tokens)
 
@@ -163,8 +169,7 @@ class PromptBuilder:
             return None
         limit = self._profile.max_tokens
         budget = Budget(Truncation(limit), limit, limit, None, None)  # for errors, of which there are none
-        has_ends = like.add_special_tokens
-        has_ends = self._profile.add_special_tokens if has_ends is None else has_ends
+        has_ends = self._has_ends(like, self._profile.side(like))
         before, after = (self._tokenize(part, False, budget).token_ids for part in (pieces.before, pieces.after))
         if has_ends:
             before = [*self._tokenizer.head_token_ids, *before]
@@ -259,11 +264,17 @@ class PromptBuilder:
 
 
 def _sided(prompt: Prompt, side: TextSide | None) -> Prompt:
-    """What the side of late interaction makes of a prompt; the same where there is none."""
+    """What its side makes of a prompt; the same where there is none."""
     if side is None:
         return prompt
     whole = side.complete(prompt.token_ids)
-    return replace(prompt, token_ids=whole.token_ids, num_hidden=whole.num_hidden, dropped=whole.dropped)
+    return replace(
+        prompt,
+        token_ids=whole.token_ids,
+        num_hidden=whole.num_hidden,
+        dropped=whole.dropped,
+        is_looked_up=side.is_looked_up,
+    )
 
 
 def _fixed(piece: Piece) -> Piece:

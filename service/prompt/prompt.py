@@ -32,6 +32,7 @@ class Prompt:
         truncated: whether text was cut to fit.
         num_hidden: tokens at the end that no token attends to: a query's filling in late interaction.
         dropped: places of tokens whose vectors are not given, ascending, where each token has one.
+        is_looked_up: its vector is made of its tokens' own weights, and the model does not run.
     """
 
     token_ids: list[int]
@@ -39,6 +40,7 @@ class Prompt:
     truncated: bool
     num_hidden: int = 0
     dropped: tuple[int, ...] = ()
+    is_looked_up: bool = False
 
     @property
     def num_image_tokens(self) -> int:

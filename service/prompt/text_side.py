@@ -1,4 +1,4 @@
-"""How a late-interaction model of texts reads one side: its queries, or its documents.
+"""How a model of texts reads one side, where it has two: its queries, or its documents.
 
 In: the side's files. Out: what stands in front of a text, how long it may be, what it is filled with, and whose vectors
 are not given. Knows no tokenizer: its tokens are known by their numbers.
@@ -46,7 +46,7 @@ class Filling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSide:
-    """One side of late interaction.
+    """One side of late interaction, or of a sparse encoder whose queries are weighed by a table.
 
     Attributes:
         markers: special tokens in front of the text.
@@ -54,6 +54,7 @@ class TextSide:
         max_tokens: longest prompt of this side, without what it is filled with.
         filling: None: none.
         dropped_ids: tokens whose vectors are not given.
+        is_looked_up: the model does not run: each token has its own weight, and none stand around the text.
     """
 
     markers: tuple[TokenPiece, ...] = ()
@@ -61,6 +62,7 @@ class TextSide:
     max_tokens: int
     filling: Filling | None = None
     dropped_ids: frozenset[int] = frozenset()
+    is_looked_up: bool = False
 
     def complete(self, token_ids: Sequence[int]) -> SidedTokens:
         """What the model is given of a prompt: filled up, and with the places whose vectors are dropped."""

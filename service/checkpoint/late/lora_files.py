@@ -6,16 +6,13 @@ loads them; everything else reads one folder, `join`'s, which looks like any oth
 Source: peft 0.20 `LoraConfig`; colpali-engine 0.3.18.
 """
 
-import hashlib
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from service.checkpoint.errors import CheckpointError
 from service.checkpoint.late.token_projection import CUSTOM
+from service.checkpoint.linked_folder import linked_folder
 from service.checkpoint.sentence_modules import read_object
 from service.checkpoint.weight_files import ADAPTER, INDEX, SINGLE, list_weight_files, read_header
 
@@ -82,28 +79,12 @@ def lora_scale(said: Mapping[str, Any], path: Path) -> float:
 
 
 def join(adapter: Path, base: Path) -> Path:
-    """A folder of links, in the user's cache: the base's weights, the adapter's tokenizer, and the adapter.
-
-    The same files give the same folder; processes that make it at once do not disturb each other.
+    """A folder of links: the base's weights, the adapter's tokenizer, and the adapter; see `linked_folder`.
 
     Raises:
         CheckpointError: it cannot be written, or the base lacks files.
     """
-    links = dict(_links(adapter, base))
-    key = hashlib.sha256()
-    for name, path in sorted(links.items()):
-        facts = path.stat()
-        key.update(f"{name}\0{path}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode())
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - Path raises without a home
-    place = Path(home) / "cenote" / "adapters" / key.hexdigest()
-    try:
-        _write(place, links)
-    except OSError as error:
-        raise CheckpointError(
-            f"{place} cannot be written ({error}), where links to the adapter and its base belong: set XDG_CACHE_HOME "
-            "to a folder that can"
-        ) from error
-    return place
+    return linked_folder(dict(_links(adapter, base)), "adapters")
 
 
 def _links(adapter: Path, base: Path) -> Iterator[tuple[str, Path]]:
@@ -117,19 +98,3 @@ def _links(adapter: Path, base: Path) -> Iterator[tuple[str, Path]]:
     for name in OF_THE_ADAPTER:
         if found := next((folder / name for folder in (adapter, base) if (folder / name).is_file()), None):
             yield name, found.resolve()
-
-
-def _write(place: Path, links: Mapping[str, Path]) -> None:
-    if place.is_dir():
-        return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=place.parent))
-    try:
-        (made / JOINED).mkdir()
-        for name, path in links.items():
-            (made / name).symlink_to(path)
-        made.rename(place)
-    except OSError:
-        shutil.rmtree(made, ignore_errors=True)
-        if not place.is_dir():  # else another process was first
-            raise

@@ -157,6 +157,7 @@ class ModelRunner:
             visual_numbers=numbering.all(),
             wants_tokens=[self._wants_tokens(waiting.request) for waiting in batch],
             num_hidden=[waiting.request.num_hidden for waiting in batch],
+            looked_up=[waiting.request.is_looked_up for waiting in batch],
         )
         return self._given(self._model.embed(packed), batch)
 

@@ -47,6 +47,7 @@ def request_of(
         media=media,
         num_hidden=prompt.num_hidden,
         dropped=prompt.dropped,
+        is_looked_up=prompt.is_looked_up,
         output=output,
         tenant=caller.tenant.name,
         party=CURRENT_PARTY.get().request,

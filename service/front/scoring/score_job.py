@@ -6,6 +6,7 @@ from service.front.scoring.comparison import Comparison
 from service.front.served_model import ServedModel
 from service.front.tenant import Tenant
 from service.ipc.messages import OutputSpec
+from service.ipc.sparse_row import expected_bytes
 from service.prompt.truncation import Truncation
 
 QUERY, DOCUMENT = "search_query", "search_document"
@@ -16,7 +17,7 @@ def score_job(model: ServedModel, asked: Comparison, tenant: Tenant, max_answer_
     """What the engine is asked for.
 
     Args:
-        max_answer_bytes: most bytes of all vectors, where an input has several.
+        max_answer_bytes: most bytes of all vectors, where an input has several, or a sparse one.
 
     Raises:
         InputError: the model takes no instruction, or has not so many tokens.
@@ -31,8 +32,12 @@ def score_job(model: ServedModel, asked: Comparison, tenant: Tenant, max_answer_
     else:
         inputs = asked.documents.inputs(PromptOptions(named_instruction=own[DOCUMENT]))
         inputs += asked.queries.inputs(options._replace(named_instruction=own[QUERY]), first_index=len(inputs))
-    normalize = model.profile.normalize if several else not is_reranker
-    output = OutputSpec(dimensions=model.profile.dimensions, normalize=normalize)
+    dimensions = model.profile.dimensions
+    if model.is_sparse_only:
+        output = OutputSpec(dimensions=dimensions, output_dtypes=(), normalize=False, is_sparse=True)
+    else:
+        output = OutputSpec(dimensions=dimensions, normalize=model.profile.normalize if several else not is_reranker)
+    vector_bytes = output.vector_bytes + expected_bytes(output)
     return Job(
         inputs=inputs,
         queries=queries,
@@ -41,7 +46,7 @@ def score_job(model: ServedModel, asked: Comparison, tenant: Tenant, max_answer_
         tenant=tenant,
         background=asked.background,
         per_item=asked.per_item,
-        answer_bytes=asked.answer_bytes + (0 if several else len(inputs) * output.vector_bytes),
+        answer_bytes=asked.answer_bytes + (0 if several else len(inputs) * vector_bytes),
         token_bytes=output.vector_bytes if several else 0,
         max_answer_bytes=max_answer_bytes,
     )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from numpy.typing import NDArray
 
 from schemas.parsing.explain import item_index
 from service.errors import CacheMissError, ServiceError
@@ -16,10 +15,12 @@ from service.front.scoring.cosine import dot, unit_vector
 from service.front.scoring.logit import activated, logit
 from service.front.scoring.max_sim import max_sim, mean_max_sim, token_vectors
 from service.front.scoring.score_job import score_job
+from service.front.scoring.sparse_dot import entries, sparse_dot
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
 from service.front.tenant import Caller
 from service.ipc.messages import Row
+from service.ipc.sparse_row import SPARSE
 from service.prompt.profile.profile import Scoring
 
 MAX_NUMBERS_ON_LOOP = 1 << 16
@@ -72,8 +73,7 @@ async def scores_of(online: Online, asked: Comparison, caller: Caller) -> Scores
         if isinstance(one, ServiceError) and _place(one, asked) and asked.is_one_query:
             raise one
     steps = _steps(model, asked, result.inputs)
-    num_vectors = result.counts.num_tokens if model.is_multi_vector else len(result.inputs)
-    num_numbers = num_vectors * model.profile.dimensions
+    num_numbers = sum(len(row) for one in result.embedded for row in one.vector.rows.values()) // 4
     if num_numbers <= MAX_NUMBERS_ON_LOOP:
         return Scores(all_at_once(steps), result)
     return Scores(await online.embedder.work(steps, num_numbers // NUMBERS_PER_CHAR), result)
@@ -107,9 +107,9 @@ def _steps(model: ServedModel, asked: Comparison, inputs: Sequence[InputResult])
     score_of = (
         _reranked(model.profile.scoring, asked) if model.profile.scoring else _compared(model, inputs[num_documents:])
     )
-    scores: list[Score] = []
+    name, scores = SPARSE if model.is_sparse_only else "float32", list[Score]()
     for index, one in enumerate(inputs[:num_documents]):
-        scores.append(one if isinstance(one, ServiceError) else score_of(index, one.vector.rows["float32"]))
+        scores.append(one if isinstance(one, ServiceError) else score_of(index, one.vector.rows[name]))
         yield
     return scores
 
@@ -119,15 +119,21 @@ def _reranked(scoring: Scoring, asked: Comparison) -> Callable[[int, Row], Score
     return lambda _, row: logit(row) if asked.wants_raw else activated(logit(row), scoring)
 
 
+def _comparing(model: ServedModel) -> tuple[Callable[[Row], Any], Callable[[Any, Any], float], str]:
+    """How a row is read, how two are compared, and the row's name."""
+    if model.is_sparse_only:
+        return entries, sparse_dot, SPARSE
+    if model.is_multi_vector:
+        dimensions = model.profile.dimensions
+        compare = mean_max_sim if model.profile.divides_scores else max_sim
+        return lambda row: token_vectors(row, dimensions), compare, "float32"
+    return unit_vector, dot, "float32"
+
+
 def _compared(model: ServedModel, queries: Sequence[InputResult]) -> Callable[[int, Row], Score]:
     """How near a document's vector, or vectors, are to those of its query."""
-    dimensions, several = model.profile.dimensions, model.is_multi_vector
-
-    def numbers(row: Row) -> NDArray[Any]:
-        return token_vectors(row, dimensions) if several else unit_vector(row)
-
-    compare = (mean_max_sim if model.profile.divides_scores else max_sim) if several else dot
-    ready = [one if isinstance(one, ServiceError) else numbers(one.vector.rows["float32"]) for one in queries]
+    numbers, compare, name = _comparing(model)
+    ready = [one if isinstance(one, ServiceError) else numbers(one.vector.rows[name]) for one in queries]
 
     def score(index: int, row: Row) -> Score:
         query = ready[index if len(ready) > 1 else 0]

@@ -62,7 +62,7 @@ def _fitting(models: Sequence[ServedModel], need: Need) -> list[ServedModel]:
     embedders = [one for one in models if one.profile.scoring is None]
     match need:
         case "score":
-            return rerankers or [one for one in embedders if not one.is_sparse_only]
+            return rerankers or embedders
         case "prompt":
             return embedders or rerankers
         case "features":
@@ -88,8 +88,6 @@ def _check(model: ServedModel, models: Sequence[ServedModel], need: Need, route:
             model.check_single_vector(route or "this route")
         if need == "sparse":
             model.check_sparse(route or "this route")
-        if need == "score":
-            model.check_scores()
     except InputError as error:
         if fitting := _fitting(models, need):
             error.message += f"; served here for it: {', '.join(one.name for one in fitting)}"

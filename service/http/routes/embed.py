@@ -27,6 +27,8 @@ from service.http.responses.vector_format import Base64String, DeferredValue, Nu
 from service.ipc.messages import NumberFormat, OutputSpec, Row
 from service.ipc.sparse_row import MULTI_ROW, SPARSE
 
+AS_DOCUMENTS = "there was no `input_type`: the inputs were embedded as documents; queries are weighed by a table"
+
 
 @post("/v2/embed", status_code=200)
 async def embed(request: AnyRequest) -> ASGIApp:
@@ -91,7 +93,7 @@ def embed_response(done: EmbeddedRequest) -> EmbedResponse:
         texts=texts,
         images=_images(answered) or UNSET,
         errors=[report_error(one, done.id) for one in results if isinstance(one, ServiceError)] or UNSET,
-        meta=_meta(done.result),
+        meta=_meta(done),
     )
 
 
@@ -158,11 +160,15 @@ def _images(answered: Sequence[EmbeddedInput]) -> list[EmbedImage]:
     return [EmbedImage(width=one.width, height=one.height, format=one.format, bit_depth=24) for one in sent]
 
 
-def _meta(result: EmbedResult) -> EmbedMeta:
+def _meta(done: EmbeddedRequest) -> EmbedMeta:
+    result = done.result
     cut = [i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput) and one.prompt.truncated]
+    warnings = [f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else []
+    if done.model.looks_queries_up and done.body.input_type is None:
+        warnings.append(AS_DOCUMENTS)
     return EmbedMeta(
         billed_units=result.counts.billed_units(),
         tokens=EmbedTokens(input_tokens=result.counts.num_tokens),
         truncated_inputs=cut,
-        warnings=[f"the text of inputs {', '.join(map(str, cut))} was cut to fit"] if cut else UNSET,
+        warnings=warnings or UNSET,
     )

@@ -51,9 +51,7 @@ def model_cards(serving: Serving) -> list[ModelCard]:
 
 
 def _endpoints(model: ServedModel) -> list[CohereEndpoint]:
-    if model.profile.scoring is not None:
-        return ["rerank"]
-    return ["embed"] if model.is_sparse_only else ["embed", "rerank"]
+    return ["embed", "rerank"] if model.profile.scoring is None else ["rerank"]
 
 
 def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]) -> ModelCard:
@@ -77,6 +75,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         normalize=profile.normalize,
         dimensions=profile.dimensions,
         sparse_dimensions=model.sparse_dimensions,
+        looks_queries_up=model.looks_queries_up,
         max_vectors_per_input=profile.max_tokens if "multi" in model.outputs else 1,
         min_dimensions=profile.matryoshka[0] if profile.matryoshka else profile.min_dimensions,
         matryoshka_dimensions=list(profile.matryoshka) if profile.matryoshka else None,

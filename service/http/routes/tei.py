@@ -56,6 +56,7 @@ async def embed_sparse_tei(request: AnyRequest) -> ASGIApp:
     async with read_call(request, TeiSparseRequest) as call:
         online = call.serving.find(None, "sparse", "`/embed_sparse`")
         model = online.model
+        model.check_side(call.body.prompt_name, "prompt_name")  # an answer without room for a warning
         output = OutputSpec(dimensions=model.profile.dimensions, output_dtypes=(), normalize=False, is_sparse=True)
         job = _job(call.body, model, call.caller.tenant, output, online.reader.max_answer_bytes)
         result = await online.embedder.embed(job, call.caller)

@@ -20,6 +20,7 @@ class PackedBatch:
         visual_numbers: `[visual_tokens]`, int64, from 0: equal where two are the same token of the same image. None: no
             two are, as far as is known.
         num_hidden: of each request, how many tokens at its end no token attends to; empty where there are none.
+        looked_up: of each request, whether its tokens' own weights are its vector; empty where none are.
         wants_tokens: of each request, whether its tokens' vectors or weights are wanted; empty where none are.
     """
 
@@ -32,3 +33,4 @@ class PackedBatch:
     visual_numbers: torch.Tensor | None = None
     wants_tokens: Sequence[bool] = ()
     num_hidden: Sequence[int] = ()
+    looked_up: Sequence[bool] = ()

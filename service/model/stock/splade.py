@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from service.checkpoint.splade_files import SpladePooling, read_splade
+from service.checkpoint.sparse.splade_files import SpladePooling, read_splade
 from service.model.embedding_model import Probe
 from service.model.load import load_stock
 from service.model.packed.packed_attention import stock_attention
@@ -64,13 +64,18 @@ class VocabularyHead:
 
 
 class Splade(TextEncoder):
-    """An `EmbeddingModel` whose vector has a weight for each entry of the vocabulary, most of them zero."""
+    """An `EmbeddingModel` whose vector has a weight for each entry of the vocabulary, most of them zero.
+
+    Attributes:
+        whole: the masked language model.
+        how: its logits become weights.
+    """
 
     def __init__(self, whole: PreTrainedModel, how: SpladePooling) -> None:
         """Run encoder and head of `whole`, a masked language model of one of the classes in `LOGITS`."""
         super().__init__(cast(PreTrainedModel, whole.base_model), "cls", VocabularyHead(whole))
-        self._whole = cast(Any, whole)
-        self._how = how
+        self.whole = whole
+        self.how = how
 
     @classmethod
     def load(  # type: ignore[override]  # its class and its pooling are no choice
@@ -83,7 +88,7 @@ class Splade(TextEncoder):
     def _pooled(self, states: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
         """Weights, `[num_prompts, vocabulary]`."""
         most = CHUNK_BYTES if self.device.type == "cpu" else GPU_CHUNK_BYTES
-        return pool_logits(states, bounds.tolist(), self._head, self._head.hidden_size, self._how, most)
+        return pool_logits(states, bounds.tolist(), self._head, self._head.hidden_size, self.how, most)
 
     @torch.inference_mode()
     def stock_vector(self, probe: Probe) -> torch.Tensor:
@@ -91,9 +96,9 @@ class Splade(TextEncoder):
         ids = torch.tensor([[*probe.token_ids, *[self._pad_id] * NUM_PADS]], device=self.device)
         mask = (torch.arange(ids.shape[1], device=self.device) < len(probe.token_ids)).long()[None]
         with stock_attention("eager", self._config):
-            logits = self._whole(input_ids=ids, attention_mask=mask).logits
-        weights = weigh(logits[0, : len(probe.token_ids)].float(), self._how)
-        return weights.amax(0) if self._how.strategy == "max" else weights.sum(0)
+            logits = cast(Any, self.whole)(input_ids=ids, attention_mask=mask).logits
+        weights = weigh(logits[0, : len(probe.token_ids)].float(), self.how)
+        return weights.amax(0) if self.how.strategy == "max" else weights.sum(0)
 
 
 def pool_logits(

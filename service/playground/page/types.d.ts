@@ -15,7 +15,7 @@ export interface ModelCard {
   mixes_modalities: boolean;
   dtype: string;
   device: string;
-  /** What its scores are: `cosine`, `max_sim`, or a reranker's `sigmoid` or `logit`. */
+  /** What its scores are: `cosine`, `dot`, `max_sim`, or a reranker's `sigmoid` or `logit`. */
   scoring: string | null;
 }
 

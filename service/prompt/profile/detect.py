@@ -19,7 +19,7 @@ TYPES = {
     for name in family.model_types
 }
 """model_type of config.json to which models these are."""
-OF_TEXT = ("text_encoder", "hybrid", "colbert", "splade")
+OF_TEXT = ("text_encoder", "hybrid", "colbert", "splade", "splade_router")
 """Architectures whose modules behind the transformer are applied, or refused, as their profile is made."""
 WITH_ADAPTERS = ("late_vlm", "late_qwen3_vl")
 """Architectures that apply an adapter that came with its base."""

@@ -10,6 +10,7 @@ from service.checkpoint.sentence_files import Pooling, SentenceFiles, read_sente
 from service.prompt.profile.colbert_profile import with_sides
 from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import MULTI_VECTOR, SPLADE, Profile
+from service.prompt.profile.routed_profile import with_looked_up_queries
 from service.prompt.templates.plain_text import PlainText
 
 ROLES: Mapping[str, Sequence[str]] = {
@@ -85,7 +86,11 @@ def make_text_profile(
         layout=PlainText(found.prompts, found.default_prompt),
         lower_case=found.lower_case,
     )
-    return profile if found.colbert is None else with_sides(profile, files, found.colbert, max_positions)
+    if found.colbert is not None:
+        return with_sides(profile, files, found.colbert, max_positions)
+    if found.splade is not None and found.splade.router is not None:
+        return with_looked_up_queries(profile, found, found.splade.router)
+    return profile
 
 
 def text_family(

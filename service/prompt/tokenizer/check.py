@@ -30,7 +30,8 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
         name = tokenizer.id_to_token(token_id)
         if name is None or not set(specials).isdisjoint(tokenizer.encode(name).ids):
             raise UnsupportedModelError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
-    for instruction, text in product(profile.sides or (None,), _PROBES):
+    sides = [name for name, side in profile.sides.items() if not side.is_looked_up]  # these are text alone
+    for instruction, text in product(sides or (None,), _PROBES):
         probe = Conversation(instruction, profile.turns_about(text))
         rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
         rendered_ids = tokenizer.encode_rendered(rendered)

@@ -107,8 +107,25 @@ def test_tei_has_the_same_weights_as_pairs(server: LiveServer) -> None:
 
 def test_its_card_says_what_it_has(server: LiveServer, want: np.ndarray) -> None:
     card = server.http.get("/v1/models").json()["data"][0]
-    assert (card["outputs"], card["pooling"], card["scoring"]) == (["sparse"], "splade", "none")
-    assert (card["endpoints"], card["dimensions"]) == (["embed"], want.shape[1])
+    assert (card["outputs"], card["pooling"], card["scoring"]) == (["sparse"], "splade", "dot")
+    assert (card["endpoints"], card["dimensions"]) == (["embed", "rerank"], want.shape[1])
+    assert not card["looks_queries_up"]
+    assert "warnings" not in server.ask("/v2/embed", {"texts": ["a"]}).json()["meta"]
+
+
+def test_scores_are_dot_products_of_queries_and_documents(server: LiveServer, folder: Path) -> None:
+    encoder, documents = reference(folder), list(TEXTS[:6])
+    queries = encoder.encode_query(["a red bicycle", "?"])
+    want = encoder.similarity(queries, encoder.encode_document(documents)).numpy()
+    found = server.ask("/v1/rerank", {"query": "a red bicycle", "documents": documents}).json()["results"]
+    np.testing.assert_allclose([one["relevance_score"] for one in found], -np.sort(-want[0]), rtol=1e-5)
+    data = server.ask("/score", {"queries": ["a red bicycle", "?"], "documents": documents[:2]}).json()["data"]
+    np.testing.assert_allclose([one["score"] for one in data], np.diag(want), rtol=1e-5)
+
+
+def test_documents_that_would_take_too_much_are_refused(server: LiveServer) -> None:
+    error = refusal(server, "/v1/rerank", {"query": "a red bicycle", "documents": list(TEXTS)})
+    assert (error["code"], error["param"]) == ("too_many_inputs", "documents")
 
 
 @pytest.mark.parametrize("kind", ["float", "int8", "multi_float"])
@@ -124,8 +141,6 @@ def test_other_kinds_are_refused_by_name(server: LiveServer, kind: str) -> None:
         ("/v1/embeddings", {"input": "a"}),
         ("/v1/embed", {"texts": ["a"]}),
         ("/embed", {"inputs": "a"}),
-        ("/v1/rerank", {"query": "a", "documents": ["b"]}),
-        ("/score", {"text_1": "a", "text_2": "b"}),
     ],
 )
 def test_routes_for_dense_vectors_name_the_model_and_where_to_go(

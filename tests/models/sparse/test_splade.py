@@ -10,11 +10,9 @@ import torch
 from sentence_transformers import SparseEncoder
 
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
-from service.checkpoint.splade_files import SpladePooling
-from service.engine.scheduling.waiting import Waiting
+from service.checkpoint.sparse.splade_files import SpladePooling
 from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import ModelError
-from service.ipc.messages import OutputSpec
 from service.ipc.sparse_row import SPARSE, unpack_sparse
 from service.model.architectures import load_model
 from service.model.stock import splade as splade_module
@@ -22,33 +20,10 @@ from service.model.stock.splade import Splade, pool_logits, weigh
 from service.prompt.profile.detect import load_profile
 from tests.conftest import TOLERANCE
 from tests.models.sparse.checkpoints import FAMILIES, reference, splade
-from tests.models.text.served import ServedText
+from tests.models.sparse.served import Sparse
 from tests.models.text.texts import TEXTS
 
 HOWS = [(strategy, activation) for strategy in ("max", "sum") for activation in ("relu", "log1p_relu")]
-
-
-class Sparse(ServedText):
-    """One whose vectors are weights of the vocabulary's entries."""
-
-    def asked(self, texts: Sequence[str]) -> list[Waiting[torch.Tensor]]:
-        output = OutputSpec(dimensions=self.profile.dimensions, output_dtypes=(), normalize=False, is_sparse=True)
-        return self.waiting([(None, text) for text in texts], [output] * len(texts))
-
-    def rows(self, texts: Sequence[str]) -> list[bytes]:
-        """All texts in one packed batch."""
-        waiting = self.asked(texts)
-        rows = self.runner.finish(self.runner.embed(waiting), [one.request for one in waiting])
-        return [row[SPARSE] for row in rows if row is not None]
-
-    def dense(self, texts: Sequence[str]) -> np.ndarray:
-        found = np.zeros((len(texts), self.profile.dimensions), np.float32)
-        for one, row in zip(found, self.rows(texts), strict=True):
-            indices, values = unpack_sparse(row)
-            assert (np.diff(indices.astype(int)) > 0).all()
-            assert (values > 0).all()
-            one[indices] = values
-        return found
 
 
 def wanted(encoder: SparseEncoder, texts: Sequence[str]) -> np.ndarray:
@@ -156,7 +131,7 @@ def test_a_forward_that_is_off_is_found_at_start(made: Callable[..., Path]) -> N
     model = load_model("splade", folder, torch.device("cpu"), torch.float32, "cls")
     answers = known_answers(model)
     with torch.no_grad():
-        model._whole.cls.predictions.transform.dense.bias.add_(1.0)  # type: ignore[attr-defined]
+        model.whole.cls.predictions.transform.dense.bias.add_(1.0)  # type: ignore[attr-defined]
     with pytest.raises(ModelError, match="known-answer check"):
         check_forward(model, answers)
 

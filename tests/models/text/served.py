@@ -54,7 +54,14 @@ class ServedText:
         """A request for each, as the engine's scheduler has it."""
         return [
             Waiting(
-                Request(id=i, token_ids=one.token_ids, num_hidden=one.num_hidden, dropped=one.dropped, output=output),
+                Request(
+                    id=i,
+                    token_ids=one.token_ids,
+                    num_hidden=one.num_hidden,
+                    dropped=one.dropped,
+                    is_looked_up=one.is_looked_up,
+                    output=output,
+                ),
                 0.0,
                 [],
             )

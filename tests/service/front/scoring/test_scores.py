@@ -11,6 +11,8 @@ from service.front.scoring.cosine import dot, unit_vector
 from service.front.scoring.logit import activated, logit
 from service.front.scoring.max_sim import max_sim, token_vectors
 from service.front.scoring.scores import Scores
+from service.front.scoring.sparse_dot import entries, sparse_dot
+from service.ipc.sparse_row import pack_sparse
 from service.prompt.profile.profile import Scoring
 
 
@@ -40,6 +42,19 @@ def test_max_sim_is_the_sum_of_the_best_products(shape: tuple[int, int]) -> None
     query, document = (draw.standard_normal((num, 128)).astype("<f4") for num in shape)
     got = max_sim(token_vectors(query.tobytes(), 128), token_vectors(document.tobytes(), 128))
     assert got == pytest.approx((query.astype(float) @ document.astype(float).T).max(axis=1).sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize(("num_query", "num_document"), [(0, 5), (5, 0), (1, 40), (30, 30), (200, 1)])
+def test_a_sparse_product_is_that_of_the_vectors_with_their_zeros(num_query: int, num_document: int) -> None:
+    draw = np.random.default_rng(3)
+    whole = np.zeros((2, 300), np.float32)
+    rows = []
+    for vector, count in zip(whole, (num_query, num_document), strict=True):
+        indices = np.sort(draw.choice(300, count, replace=False))
+        vector[indices] = draw.random(count)
+        rows.append(pack_sparse(indices, vector[indices]))
+    got = sparse_dot(*map(entries, rows))
+    assert got == pytest.approx(float(whole[0].astype(float) @ whole[1].astype(float)), abs=1e-12)
 
 
 def test_the_best_come_first_and_equals_in_the_order_of_the_request() -> None:

@@ -1,0 +1,145 @@
+"""A sparse encoder of two sides: a Router whose queries are weighed by a table and whose documents are SPLADE's.
+
+OpenSearch's doc-only models have this form. The transformer lies beside `modules.json`, as released, or in a folder of
+its own, as sentence-transformers saves it; `beside` brings the latter into the first form. Imports no torch.
+
+Source: sentence-transformers 6.2 `Router`, `SparseStaticEmbedding`.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from service.checkpoint.errors import CheckpointError
+from service.checkpoint.linked_folder import linked_folder
+from service.checkpoint.sentence_modules import is_inside, read_list, read_object
+from service.checkpoint.weight_files import SINGLE, read_header
+
+ROUTER, CONFIG = "Router", "router_config.json"
+POOLING, TABLE = "SpladePooling", "SparseStaticEmbedding"
+TRANSFORMERS = ("Transformer", "MLMTransformer")
+KIND = re.compile(r"sentence_transformers\.[\w.]+\.(?P<kind>\w+)")
+"""Import paths of sentence-transformers' modules, now and before release 6."""
+SIDES: Mapping[str, tuple[str, ...]] = {"query": (TABLE,), "document": ("Transformer", POOLING)}
+SUPPORTED = f"the routes query, of {TABLE} alone, and document, of a Transformer and {POOLING}"
+WEIGHT = "weight"
+"""The table's tensor."""
+OF_TEXTS = ("model", "normalizer", "pre_tokenizer", "added_tokens")
+"""Parts of tokenizer.json that make tokens of a text without special ones around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """Where the modules of both sides are.
+
+    Attributes:
+        transformer: folder of the documents' transformer.
+        pooling: of their pooling.
+        queries: of the table.
+    """
+
+    transformer: Path
+    pooling: Path
+    queries: Path
+
+
+def read_router(folder: Path) -> Router | None:
+    """The modules of both sides; None where `modules.json` has no Router to SPLADE.
+
+    Raises:
+        CheckpointError: a file is damaged, the routes are others, or a module is not in the folder.
+    """
+    modules, path = folder / "modules.json", folder / CONFIG
+    if not modules.is_file() or not path.is_file():
+        return None
+    if [str(one.get("type")).rpartition(".")[2] for one in read_list(modules)] != [ROUTER]:
+        return None
+    config = read_object(path)
+    types, structure = config.get("types"), config.get("structure")
+    if not isinstance(types, dict) or not any(str(one).endswith(f".{POOLING}") for one in types.values()):
+        return None
+    if not isinstance(structure, dict):
+        raise CheckpointError(f"{path} has structure {structure!r}; an object of routes is needed")
+    _check_parameters(path, config.get("parameters"))
+    kinds = {side: tuple(_kind(types.get(one)) for one in _ids(route)) for side, route in structure.items()}
+    if kinds != dict(SIDES):
+        said = "; ".join(f"{side} of {', '.join(names) or 'nothing'}" for side, names in kinds.items())
+        raise CheckpointError(f"{path} has the routes {said}; supported: {SUPPORTED}")
+    if outside := [one for route in structure.values() for one in route if not is_inside(one)]:
+        raise CheckpointError(f"{path} has the module {outside[0]!r}, which is not a folder below it")
+    transformer, pooling = structure["document"]
+    own = folder / transformer if transformer and (folder / transformer).is_dir() else folder
+    return Router(own, folder / pooling, folder / structure["query"][0])
+
+
+def beside(folder: Path) -> Path:
+    """The checkpoint as one whose transformer lies beside `modules.json`; others as they are.
+
+    Raises:
+        CheckpointError: the router is not supported, or a folder of links cannot be written.
+    """
+    router = read_router(folder)
+    if router is None or router.transformer == folder:
+        return folder
+    return linked_folder(dict(_links(folder, router)), "routers")
+
+
+def read_table(router: Router, num_entries: int) -> int | None:
+    """Check the table against the vocabulary.
+
+    Returns:
+        The longest query, tokens; None: any.
+
+    Raises:
+        CheckpointError: it has another number of weights, is not read from safetensors, or tokens are made otherwise
+            than those of documents.
+    """
+    config, weights = read_object(router.queries / "config.json"), router.queries / SINGLE
+    if config.get("path") is not None or not weights.is_file():
+        raise CheckpointError(
+            f"{router.queries} has no {SINGLE}; supported: the table as sentence-transformers saves it, not {CONFIG} "
+            f"beside a JSON file of weights (path is {config.get('path')!r})"
+        )
+    shape = read_header(weights).get(WEIGHT, {}).get("shape")
+    if shape != [num_entries]:
+        raise CheckpointError(f"{weights} has {WEIGHT} of shape {shape}; the vocabulary has {num_entries} entries")
+    query, document = (read_object(place / "tokenizer.json") for place in (router.queries, router.transformer))
+    for part in OF_TEXTS:
+        if query.get(part) != document.get(part):
+            raise CheckpointError(
+                f"{router.queries / 'tokenizer.json'} has another {part} than {router.transformer / 'tokenizer.json'}; "
+                "supported: one tokenizer for queries and documents"
+            )
+    longest = read_object(router.queries / "tokenizer_config.json").get("model_max_length")
+    return int(longest) if isinstance(longest, int | float) and 1 <= longest < 1e9 else None
+
+
+def _check_parameters(path: Path, parameters: Any) -> None:
+    """Refuse routes that are chosen by anything else than a query's or a document's name."""
+    mappings = parameters.get("route_mappings") if isinstance(parameters, dict) else None
+    if mappings:
+        raise CheckpointError(f"{path} has route_mappings {json.dumps(mappings)}; supported: none")
+
+
+def _ids(route: object) -> list[str]:
+    return [one for one in route if isinstance(one, str)] if isinstance(route, list) else []
+
+
+def _kind(import_path: object) -> str:
+    found = KIND.fullmatch(str(import_path))
+    kind = str(import_path) if found is None else found["kind"]
+    return TRANSFORMERS[0] if kind in TRANSFORMERS else kind
+
+
+def _links(folder: Path, router: Router) -> Iterator[tuple[str, Path]]:
+    own = [path for pattern in ("*.json", "*.jinja") for path in folder.glob(pattern) if path.name != "config.json"]
+    of_transformer = [path for path in router.transformer.iterdir() if path.is_file()]
+    for path in (*own, *of_transformer):
+        yield path.name, path.resolve()
+    for place in (router.pooling, router.queries):
+        for path in place.iterdir():
+            if path.is_file():
+                yield f"{place.name}/{path.name}", path.resolve()
