@@ -31,6 +31,8 @@ class Options:
     image_field: str | None
     glob: str | None
     pages: PageContent
+    chunk_chars: int | None
+    chunk_overlap: int
     root: Path | None
     ledger: Path | None
     dead_letters: Path | None
@@ -108,6 +110,16 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
         choices=get_args(PageContent),
         default="image",
         help="what is embedded of a PDF's page: its image, its text layer, or both as one input (default image)",
+    )
+    group.add_argument(
+        "--chunk-chars", type=_positive, metavar="N", help="split texts into chunks of at most N characters"
+    )
+    group.add_argument(
+        "--chunk-overlap",
+        type=_natural,
+        default=0,
+        metavar="N",
+        help="characters at most that a chunk repeats of the one before (default 0)",
     )
     group.add_argument(
         "--root",

@@ -30,6 +30,7 @@ from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import parse_target
 from service.ingest.source_reader import SourceReader
 from service.ingest.sources import open_source
+from service.ingest.sources.chunks import Chunks
 from service.ingest.sources.pdf import PdfFiles, PdfPages
 from service.ingest.sources.record import Fields
 from service.ingest.vectors import DENSE_ALONE
@@ -80,9 +81,11 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, processe
     target = parse_target(options.to)
     sink = make_sink(target)
     _check_outputs(options, sink)
+    _check_chunks(options)
     fields = Fields(options.id_field, options.text_field, options.image_field)
     pages = PdfPages(processes, options.pages)
     source = open_source(options.source, fields, options.glob, pages, options.root)
+    texts = source if options.chunk_chars is None else Chunks(source, options.chunk_chars, options.chunk_overlap)
     pause = Pause(options.give_up_s, options.concurrency)
     async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
         agreed = await agree(client, options)
@@ -104,7 +107,7 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, processe
                 await writer.open(agreed.layout)
                 ledger.made_by(plan, target.identity, fingerprint)
                 sender = Sender(client, agreed.form, agreed.bounds, counts, processes)
-                async with _watched(source, options, counts, progress, pause) as reading:
+                async with _watched(texts, options, counts, progress, pause) as reading:
                     window = Window(options.window_bytes)
                     await Pipeline(reading, chooser, Batcher(agreed.bounds), sender, writer, window).run(
                         options.concurrency
@@ -122,6 +125,17 @@ def _check_outputs(options: Options, sink: Sink) -> None:
         raise CommandLineError(f"--outputs {asked}: {'; '.join(lacked)}")
     if options.raw and options.outputs != DENSE_ALONE:
         raise CommandLineError(f"--raw: expected --outputs dense alone, got {asked}; token vectors have length 1")
+
+
+def _check_chunks(options: Options) -> None:
+    """Refuse an overlap that no chunk could have.
+
+    Raises:
+        CommandLineError: it is as long as a chunk, or there are no chunks.
+    """
+    if options.chunk_overlap and options.chunk_overlap >= (options.chunk_chars or 0):
+        most = "--chunk-chars too" if options.chunk_chars is None else f"less than --chunk-chars {options.chunk_chars}"
+        raise CommandLineError(f"--chunk-overlap: got {options.chunk_overlap}, expected {most}")
 
 
 @asynccontextmanager
