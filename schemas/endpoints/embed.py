@@ -76,6 +76,16 @@ class EmbedRequest(Wire, frozen=True, kw_only=True):
             examples=[["float", "ubinary"]],
         ),
     ] = None
+    pool_factor: Annotated[
+        Annotated[float, Meta(ge=1)] | None,
+        Meta(
+            description="By how much the vectors of a document's tokens become fewer: vectors that are alike are "
+            "joined to their mean (token pooling), all but the first, so that some 1 / `pool_factor` are left, of "
+            "length 1. For documents of late-interaction models (`pooling` is `multi_vector`), up to 4,096 tokens "
+            "each; queries and other models are refused. Absent and 1 join none. Not part of Cohere's API.",
+            examples=[2],
+        ),
+    ] = None
     truncate: TruncateField = None
     on_error: Annotated[
         OnError | None,

@@ -73,6 +73,7 @@ class OutputSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Scale to unit length after cutting; False keeps the raw pooled vector."""
     is_sparse: bool = False  # the sparse vector too, whose length is known when it is there
     token_dtypes: tuple[NumberFormat, ...] = ()  # of token vectors beside the dense one
+    pool_factor: float = 1.0  # by which token vectors become fewer; above 1 their number is known when they are there
 
     @property
     def needs_tokens(self) -> bool:

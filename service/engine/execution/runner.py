@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from torch.nn.functional import normalize
 
 from cenote_kernels import finish
 from service.checkpoint.int8_range import Int8Range
 from service.engine.execution.hybrid_rows import hybrid_rows
 from service.engine.execution.image_numbers import ImageNumbers
 from service.engine.execution.sparse_vectors import dense_weights, sparse_rows
+from service.engine.execution.token_pooling import pool_tokens
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
 from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
@@ -205,7 +207,9 @@ class ModelRunner:
         if self._unused_ids is not None:
             counts = [self.num_vectors(one) for one in requests]
             return hybrid_rows(raw.to(self.device), requests, counts, self.hidden, self._unused_ids, self._ranges)
-        num_vectors = [self.num_vectors(one) for one in requests] if self._is_multi_vector else None
+        num_vectors = None
+        if self._is_multi_vector:
+            raw, num_vectors = self._token_pooled(raw, requests)
         rows = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
         return [
             None
@@ -213,6 +217,15 @@ class ModelRunner:
             else {dtype: one.contiguous().view(torch.uint8).numpy().tobytes() for dtype, one in row.items()}
             for row in rows
         ]
+
+    def _token_pooled(self, raw: torch.Tensor, requests: Sequence[Request]) -> tuple[torch.Tensor, list[int]]:
+        """The vectors of documents whose tokens are pooled, in place of their tokens', and how many each has."""
+        parts = list(torch.split(raw, [self.num_vectors(one) for one in requests]))
+        for place, request in enumerate(requests):
+            output, part = request.output, parts[place]
+            if isinstance(output, OutputSpec) and output.pool_factor > 1 and bool(part.isfinite().all()):
+                parts[place] = pool_tokens(normalize(part) if output.normalize else part, output.pool_factor)
+        return torch.cat(parts), [len(part) for part in parts]
 
     def to_keep(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[bytes | None]:
         """Raw vectors as the result cache has them; None for one that is not finite, or has no direction.

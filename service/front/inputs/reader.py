@@ -30,6 +30,7 @@ from service.front.inputs.sources import (
     groups,
     line_input,
 )
+from service.front.inputs.token_pooling import check_pooled
 from service.front.inputs.videos import is_file
 from service.front.job import Job, JobInput, PromptOptions
 from service.front.served_model import ServedModel
@@ -180,8 +181,10 @@ class InputReader:
             media.check_known(place for one in job.parts for place in one.media)  # all unknown names in one error
         queries = yield from read_queries(job, lambda one, index: self._conversation(job, one, media, index))
         prompts: list[Prompt | ServiceError] = []
+        is_pooled = isinstance(job.output, OutputSpec) and job.output.pool_factor > 1
         for group in groups(job.inputs):
-            for index, prompt in zip(group, self._texts(job, group), strict=True):
+            made = [None] * len(group) if is_pooled else self._texts(job, group)  # pooled ones are checked one by one
+            for index, prompt in zip(group, made, strict=True):
                 prompts.append(self._single(job, media, index, queries) if prompt is None else prompt)
             yield
         return prompts
@@ -224,7 +227,10 @@ class InputReader:
         conversation = self._conversation(job, one, media, index)
         if queries:
             conversation = pair(queries, conversation, index)
-        return self.model.builder.build(conversation, job.truncation, param=one.param, index=index)
+        prompt = self.model.builder.build(conversation, job.truncation, param=one.param, index=index)
+        if job.output.pool_factor > 1:
+            check_pooled(self.model, prompt, one.param, index)
+        return prompt
 
     def _conversation(self, job: Job, one: JobInput, media: MediaReader | None, index: int) -> Conversation:
         _check(job, one, media, index)

@@ -15,6 +15,7 @@ from schemas.endpoints.embed import EmbedImage, EmbedMeta, EmbedRequest, EmbedRe
 from schemas.endpoints.embed_vectors import EmbeddingType, EmbedVectors
 from schemas.parsing.rules import check_embed_request
 from service.errors import InputError, ServiceError
+from service.front.inputs.token_pooling import check_pooling
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.served_model import ServedModel
 from service.http.body import Call, read_call
@@ -71,6 +72,7 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     types = embedding_types(body.embedding_types, model)
     output = _output(body, types, model)
     named = model.instruction_of(body.input_type)  # which Cohere's clients always send: an instruction goes before it
+    check_pooling(model, body.pool_factor, named)
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, output, caller.tenant)
     result = await online.embedder.embed(job, caller)
     observe(result, call.context)
@@ -114,6 +116,7 @@ def _output(body: EmbedRequest, types: list[EmbeddingType], model: ServedModel) 
         token_dtypes=_formats(of_tokens),
         normalize=model.profile.normalize,
         is_sparse=any(map(_is_sparse, types)),
+        pool_factor=body.pool_factor or 1.0,
     )
 
 
