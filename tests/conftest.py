@@ -22,6 +22,10 @@ import pytest
 from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Before torch is imported. Workers share the cores, and libgomp's threads spin for one that has none.
+    os.environ["OMP_NUM_THREADS"] = "1"
+
 collect_ignore = ["clients"]
 """Run by `make clients`, each client's tests in an environment of their own."""
 
@@ -137,8 +141,8 @@ class LiveServer:
 
 
 def plain_environ() -> dict[str, str]:
-    """This environment without settings of the service."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("CENOTE_")}
+    """This environment without settings of the service, and without what is set above for this process alone."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("CENOTE_", "OMP_NUM_THREADS"))}
 
 
 def children_of(parent: int) -> list[int]:
