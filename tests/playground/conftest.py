@@ -23,8 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-images", action="store_true", help="take the screenshots in docs/images/ again")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for each file: Playwright's event loop runs in this thread for as long as it is open.
+
+    Whatever runs one of its own behind these tests would be told that there is one already.
+    """
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     assert program, "there is no chromium: install Debian's package, or name the program in CHROMIUM"
     with sync_playwright() as playwright:
@@ -36,7 +40,7 @@ def browser() -> Iterator[Browser]:
 Visitor = Callable[..., AbstractContextManager[Visit]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def visitor(browser: Browser) -> Visitor:
     """Opens the page of a server in a profile of its own; at the end nothing may have gone wrong behind the scenes."""
 
