@@ -22,7 +22,6 @@ from tests.ingest.test_command import ran
 from tests.ingest.test_ledger import PLAN
 from tests.models.hybrid.checkpoints import bge_m3
 from tests.models.late_interaction.checkpoints import colqwen2
-from tests.models.sparse.checkpoints import splade
 
 EVERY = "dense,sparse,multi"
 NUM_TEXTS = 60
@@ -156,17 +155,15 @@ def test_other_outputs_are_another_plan(m3: LiveServer, source: Path, tmp_path: 
 
 
 def test_a_kind_that_the_model_lacks_is_refused_with_those_that_it_has(
-    source: Path, tmp_path: Path, start_server: Callable[..., LiveServer]
+    source: Path, tmp_path: Path, sparse: LiveServer
 ) -> None:
-    server = start_server("--model", str(splade("bert", tmp_path / "splade-small"))).wait_until_ready()
     for asked, lacked in (((), "dense"), (("--outputs", EVERY), "dense and no multi")):
-        refused = Program(source, "--to", tmp_path / "no.jsonl", "--server", server.url, *asked).end(1)
+        refused = Program(source, "--to", tmp_path / "no.jsonl", "--server", sparse.url, *asked).end(1)
         assert f"has no {lacked}" in refused["why"]
         assert "its outputs are sparse" in refused["why"]
         assert not (tmp_path / "no.jsonl").exists()
-    end = Program(source, "--to", f"qdrant:{tmp_path / 'q'}#texts", "--server", server.url, "--outputs", "sparse").end()
+    end = Program(source, "--to", f"qdrant:{tmp_path / 'q'}#texts", "--server", sparse.url, "--outputs", "sparse").end()
     assert end["points"] == NUM_TEXTS
-    server.stop()
 
 
 @pytest.mark.parametrize(

@@ -56,20 +56,26 @@ class Heard:
         self.reference = Reference(folder)
 
 
+@pytest.fixture(scope="module")
+def unfused(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_checkpoint("unfused", tmp_path_factory.mktemp("clap") / "unfused")
+
+
+@pytest.fixture(scope="module")
+def clap(start_server: Callable[..., LiveServer], unfused: Path) -> LiveServer:
+    return start_server("--model", str(unfused), "--max-audio-s", "20").wait_until_ready()
+
+
 @pytest.fixture(scope="module", params=["fused", "unfused"])
 def heard(
     request: pytest.FixtureRequest,
     start_server: Callable[..., LiveServer],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Heard:
-    folder = make_checkpoint(request.param, tmp_path_factory.mktemp("clap") / request.param)
+    if request.param == "unfused":
+        return Heard(request.getfixturevalue("clap"), request.getfixturevalue("unfused"))
+    folder = make_checkpoint("fused", tmp_path_factory.mktemp("clap") / "fused")
     return Heard(start_server("--model", str(folder)).wait_until_ready(), folder)
-
-
-@pytest.fixture(scope="module")
-def clap(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
-    folder = make_checkpoint("unfused", tmp_path_factory.mktemp("clap") / "unfused")
-    return start_server("--model", str(folder), "--max-audio-s", "20").wait_until_ready()
 
 
 def test_audios_of_all_formats_have_the_references_vectors_on_both_routes(heard: Heard) -> None:

@@ -45,13 +45,6 @@ def keeping(start_server: Callable[..., LiveServer]) -> LiveServer:
 
 
 @pytest.fixture(scope="module")
-def forgetful(start_server: Callable[..., LiveServer]) -> LiveServer:
-    """Keeps nothing, and does not ask itself: its own question in a batch would change the last bits of an answer."""
-    flags = ("--model", str(CHECKPOINT), "--encoder-cache-bytes", "0", "--known-answer-s", "9999")
-    return start_server(*flags).wait_until_ready()
-
-
-@pytest.fixture(scope="module")
 def strict(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> LiveServer:
     """Has two tenants, and asks itself all the time."""
     keys = tmp_path_factory.mktemp("keys") / "keys.jsonl"
@@ -89,27 +82,29 @@ def data(server: LiveServer, body: dict[str, Any]) -> list[Any]:
 
 
 def test_a_prompt_that_comes_again_never_reaches_the_model_whatever_is_made_of_its_vector(
-    keeping: LiveServer, forgetful: LiveServer
+    keeping: LiveServer, bare_server: LiveServer
 ) -> None:
     asked = text()
     keeping.ask("/v1/embeddings", {"input": asked, "dimensions": 64})
     since = Since(keeping)
     for form in FORMS:
         body = {"input": asked, **form}
-        assert data(keeping, body) == data(forgetful, body)  # a vector by itself, computed and kept: the same bits
+        assert data(keeping, body) == data(bare_server, body)  # a vector by itself, computed and kept: the same bits
     kinds = ["float", "int8", "uint8", "binary", "ubinary", "base64"]
     body = {"texts": [asked], "embedding_types": kinds, "output_dimension": 64}
-    kept, fresh = (one.ask("/v2/embed", body).json()["embeddings"] for one in (keeping, forgetful))
+    kept, fresh = (one.ask("/v2/embed", body).json()["embeddings"] for one in (keeping, bare_server))
     assert kept == fresh
     assert since("batch_tokens_count") == 0
     assert since("result_cache_hits_total") == len(FORMS) + 1
     assert since("result_cache_misses_total") == 0
 
 
-def test_a_kept_prompt_needs_no_image_and_its_images_count_as_hits(keeping: LiveServer, forgetful: LiveServer) -> None:
+def test_a_kept_prompt_needs_no_image_and_its_images_count_as_hits(
+    keeping: LiveServer, bare_server: LiveServer
+) -> None:
     parts = [image_part(image(1)), text_part(text()), image_part(image(2))]
     body = {"inputs": [{"content": parts}]}
-    want = data(forgetful, body)
+    want = data(bare_server, body)
     assert data(keeping, body) == want
     since = Since(keeping)
     again = keeping.ask("/v1/embeddings", body | {"encoding_format": "base64"})
@@ -121,7 +116,7 @@ def test_a_kept_prompt_needs_no_image_and_its_images_count_as_hits(keeping: Live
     assert data(keeping, turned) != want  # the same images in another order are another prompt
 
 
-def test_one_list_with_repeated_texts_runs_each_once(keeping: LiveServer, forgetful: LiveServer) -> None:
+def test_one_list_with_repeated_texts_runs_each_once(keeping: LiveServer, bare_server: LiveServer) -> None:
     texts = [text() for _ in range(5)]
     num_tokens = keeping.ask("/tokenize", {"input": texts}).json()["count"]
     since = Since(keeping)
@@ -130,14 +125,14 @@ def test_one_list_with_repeated_texts_runs_each_once(keeping: LiveServer, forget
     assert since("batch_inputs_sum") == 5 * NUM_TWINS  # all of them were answered
     assert since("batch_tokens_sum") == num_tokens
     np.testing.assert_array_equal(vectors, np.tile(vectors[:5], (NUM_TWINS, 1)))
-    alone = np.concatenate([forgetful.vectors({"input": one}) for one in texts])
+    alone = np.concatenate([bare_server.vectors({"input": one}) for one in texts])
     np.testing.assert_allclose(vectors[:5], alone, rtol=0, atol=TOLERANCE)
 
 
-def test_many_who_ask_at_once_in_many_forms_each_get_their_own(server: LiveServer, forgetful: LiveServer) -> None:
+def test_many_who_ask_at_once_in_many_forms_each_get_their_own(server: LiveServer, bare_server: LiveServer) -> None:
     asked = [text() + " and so on" * 200 for _ in range(3)]
     bodies = [{"input": asked[i % 3], **FORMS[i % len(FORMS)]} for i in range(NUM_TWINS)]
-    want = [forgetful.ask("/v1/embeddings", body).json()["data"][0]["embedding"] for body in bodies]
+    want = [bare_server.ask("/v1/embeddings", body).json()["data"][0]["embedding"] for body in bodies]
     since = Since(server)
     with ThreadPoolExecutor(NUM_TWINS) as pool:
         answers = list(pool.map(lambda body: server.ask("/v1/embeddings", body).json(), bodies))
@@ -148,13 +143,13 @@ def test_many_who_ask_at_once_in_many_forms_each_get_their_own(server: LiveServe
     assert since("requests_deduplicated_total") >= NUM_TWINS // 2
 
 
-def test_the_cap_holds_and_what_was_pushed_out_is_computed_again(keeping: LiveServer, forgetful: LiveServer) -> None:
+def test_the_cap_holds_and_what_was_pushed_out_is_computed_again(keeping: LiveServer, bare_server: LiveServer) -> None:
     texts, since = [text() for _ in range(25)], Since(keeping)
     for _ in range(2):
         got = [keeping.vectors({"input": one})[0] for one in texts]
         assert keeping.metric("cenote_result_cache_bytes") == CAP_BYTES
         assert keeping.metric("cenote_result_cache_entries") == NUM_ENTRIES
-    np.testing.assert_array_equal(got, [forgetful.vectors({"input": one})[0] for one in texts])
+    np.testing.assert_array_equal(got, [bare_server.vectors({"input": one})[0] for one in texts])
     assert since("result_cache_hits_total") == 0  # asked in turn, the least recently used is always the next one
     assert since("result_cache_evictions_total") >= 40
 

@@ -181,15 +181,14 @@ def test_an_answer_that_is_too_large_is_refused_and_its_room_given_back(server: 
     assert server.metric("cenote_answer_bytes") == 0
 
 
-def test_a_dense_model_has_no_sparse_vectors(start_server: Callable[..., LiveServer]) -> None:
-    server = start_server().wait_until_ready()
-    error = refusal(server, "/v2/embed", {"texts": ["a"], "embedding_types": ["sparse"]})
+def test_a_dense_model_has_no_sparse_vectors(builtin: LiveServer) -> None:
+    error = refusal(builtin, "/v2/embed", {"texts": ["a"], "embedding_types": ["sparse"]})
     assert error["param"] == "embedding_types[0]"
     assert "got sparse; builtin gives one vector of an input, as any of float, int8" in error["message"]
-    answer = server.http.post("/embed_sparse", json={"inputs": "a"})
+    answer = builtin.http.post("/embed_sparse", json={"inputs": "a"})
     assert answer.status_code == 400
     assert "builtin gives no sparse vectors" in answer.text
-    assert server.http.get("/v1/models").json()["data"][0]["outputs"] == ["dense"]
+    assert builtin.http.get("/v1/models").json()["data"][0]["outputs"] == ["dense"]
 
 
 def test_the_page_writes_what_elasticsearch_takes(server: LiveServer) -> None:
