@@ -37,6 +37,13 @@ def filled_rows(num_rows: int) -> int:
     return -(-num_rows // step) * step
 
 
+def whole_rows(most: int) -> int:
+    """The largest number of rows, up to `most`, that there is code for; 1 where there is none."""
+    octave = 1 << most.bit_length() - 1
+    step = max(_LEAST_STEP, octave // _STEPS_OF_OCTAVE)
+    return max(1, most // step * step)
+
+
 def filled_blocks(num_rows: int) -> int:
     """The same for rows that go block by block: the last block is filled."""
     whole, rest = divmod(num_rows, PREPACKED_ROWS)

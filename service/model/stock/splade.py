@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from torch.nn.functional import pad
 from transformers import (
     AutoModelForMaskedLM,
     BertForMaskedLM,
@@ -22,13 +23,15 @@ from transformers import (
 
 from service.checkpoint.sparse.splade_files import SpladePooling, read_splade
 from service.model.embedding_model import Probe
+from service.model.linear.prepacked_linear import PrepackedModule, filled_rows, prepack_modules, whole_rows
 from service.model.load import load_stock
 from service.model.packed.packed_attention import stock_attention
 from service.model.stock.text_encoder import NUM_PADS, TextEncoder
 
 CHUNK_BYTES = 24 << 20
-"""Of logits at once on a CPU, below 32 MiB, from where the heap keeps none: 206 tokens of BERT's vocabulary."""
+"""Of logits at once on a CPU, below 32 MiB, from where the heap keeps none: 192 tokens of BERT's vocabulary."""
 GPU_CHUNK_BYTES = 256 << 20
+FLOAT_BYTES = 4
 
 Logits = Callable[[torch.Tensor], torch.Tensor]
 """Hidden states `[num_tokens, width]` to `[num_tokens, vocabulary]`."""
@@ -50,6 +53,7 @@ class VocabularyHead:
         hidden_size: entries of the vocabulary.
         num_parameters: that are not the encoder's too; the decoder's matrix is tied to its embeddings.
         logits: the stock head.
+        is_prepacked: its layers are oneDNN's, with code for some numbers of rows.
     """
 
     def __init__(self, whole: PreTrainedModel) -> None:
@@ -57,10 +61,14 @@ class VocabularyHead:
         self.hidden_size = int(cast(Any, whole.config).vocab_size)
         self.num_parameters = sum(one.numel() for one in whole.parameters() if id(one) not in shared)
         self.logits = LOGITS[type(whole)](whole)
+        self.is_prepacked = False
 
     def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
         """`[num_tokens, width]` to `[num_tokens, hidden_size]`, float32."""
-        return self.logits(vectors).float()
+        num_tokens = len(vectors)
+        if self.is_prepacked:
+            vectors = pad(vectors, (0, 0, 0, filled_rows(num_tokens) - num_tokens))
+        return self.logits(vectors)[:num_tokens].float()
 
 
 class Splade(TextEncoder):
@@ -73,7 +81,8 @@ class Splade(TextEncoder):
 
     def __init__(self, whole: PreTrainedModel, how: SpladePooling) -> None:
         """Run encoder and head of `whole`, a masked language model of one of the classes in `LOGITS`."""
-        super().__init__(cast(PreTrainedModel, whole.base_model), "cls", VocabularyHead(whole))
+        self._vocabulary = VocabularyHead(whole)
+        super().__init__(cast(PreTrainedModel, whole.base_model), "cls", self._vocabulary)
         self.whole = whole
         self.how = how
 
@@ -85,10 +94,23 @@ class Splade(TextEncoder):
         stock_class = cast(type[PreTrainedModel], AutoModelForMaskedLM)
         return cls(load_stock(stock_class, folder, device, dtype, attention=None), read_splade(folder))
 
+    def prepack(self) -> bool:
+        """See `TextEncoder.prepack`; the head's layers too, which cost as much as a small encoder."""
+        if not super().prepack():
+            return False
+        for name, child in list(self.whole.named_children()):
+            if type(child) is torch.nn.Linear:
+                setattr(self.whole, name, PrepackedModule(child))
+            elif child is not self.whole.base_model:
+                prepack_modules(child)
+        self._vocabulary.is_prepacked = True
+        return True
+
     def _pooled(self, states: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
         """Weights, `[num_prompts, vocabulary]`."""
         most = CHUNK_BYTES if self.device.type == "cpu" else GPU_CHUNK_BYTES
-        return pool_logits(states, bounds.tolist(), self._head, self._head.hidden_size, self.how, most)
+        num_at_once = whole_rows(max(1, most // (self.hidden_size * FLOAT_BYTES)))
+        return pool_logits(states, bounds.tolist(), self._head, self.hidden_size, self.how, num_at_once)
 
     @torch.inference_mode()
     def stock_vector(self, probe: Probe) -> torch.Tensor:
@@ -107,7 +129,7 @@ def pool_logits(
     logits: Logits,
     num_entries: int,
     how: SpladePooling,
-    max_bytes: int,
+    num_at_once: int,
 ) -> torch.Tensor:
     """Weights of each text, `[num_texts, num_entries]`, float32.
 
@@ -116,14 +138,13 @@ def pool_logits(
     Args:
         states: `[num_tokens, width]`, texts one behind the other.
         bounds: where they begin, and the end of the last.
-        max_bytes: of the logits that are there at once.
+        num_at_once: tokens whose logits are there at once.
     """
     pooled = states.new_zeros((len(bounds) - 1, num_entries), dtype=torch.float32)
-    step = max(1, max_bytes // (num_entries * pooled.element_size()))
     texts = list(pairwise(bounds))
     first = 0
-    for start in range(0, bounds[-1], step):
-        stop = min(start + step, bounds[-1])
+    for start in range(0, bounds[-1], num_at_once):
+        stop = min(start + num_at_once, bounds[-1])
         chunk = logits(states[start:stop])
         if how.strategy == "sum":
             chunk = weigh(chunk, how)

@@ -13,6 +13,7 @@ from service.model.linear.prepacked_linear import (
     can_prepack_decoder,
     filled_rows,
     prepack_modules,
+    whole_rows,
 )
 
 TOLERANCE = 5e-6
@@ -95,3 +96,6 @@ def test_rows_come_in_few_numbers_and_little_is_filling() -> None:
     assert max(number / num_rows for num_rows, number in filled.items() if num_rows > 8) <= 1.25
     assert len({number for num_rows, number in filled.items() if num_rows <= 1536}) == 34
     assert (filled[10], filled[33], filled[1500]) == (10, 40, 1536)
+    whole = {most: whole_rows(most) for most in range(2, 8193)}
+    assert all(number == max(one for one in filled.values() if one <= most) for most, number in whole.items())
+    assert whole_rows(1) == 1
