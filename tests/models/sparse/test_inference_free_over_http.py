@@ -27,7 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path, start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
-    server = start_server("--model", str(folder), "--result-cache-bytes", str(1 << 20)).wait_until_ready()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))  # links to its files are kept there
+        server = start_server("--model", str(folder), "--result-cache-bytes", str(1 << 20)).wait_until_ready()
     yield server
     server.stop()
 
