@@ -30,6 +30,7 @@ from service.http.routes.health import get_metrics, livez, readyz
 from service.http.routes.image_embeds import create_image_embeds
 from service.http.routes.models import get_model, list_models
 from service.http.routes.playground import get_playground, get_playground_file
+from service.http.routes.playground_pages import render_playground_pages
 from service.http.routes.rerank import rerank, rerank_v1, rerank_v2
 from service.http.routes.score import score
 from service.http.routes.tei import embed_sparse_tei, embed_tei, get_info
@@ -66,6 +67,7 @@ ROUTE_HANDLERS = [
     get_llms_txt,
     get_playground,
     get_playground_file,
+    render_playground_pages,
 ]
 
 

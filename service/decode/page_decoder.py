@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from service.decode.isolated import IsolatedDecoder
 from service.decode.messages import PageTask
 from service.media.error_location import ErrorLocation
-from service.media.page.page_file import UNREADABLE, PageInfo, PageItem
+from service.media.page.page_file import UNREADABLE, PageInfo, PageItem, Raster
 
 
 def has_pdfium() -> bool:
@@ -39,6 +39,20 @@ class PageDecoder(IsolatedDecoder):
         task = PageTask(encoded=encoded, page=page)
         end, _ = await self.run(task, 0, location, num_bytes=2 * len(encoded), cost=len(encoded))
         return end.page or location.refuse("media_undecodable", self.unreadable)
+
+    async def image(self, encoded: bytes, page: int, raster: Raster, location: ErrorLocation) -> NDArray[np.uint8]:
+        """Render a page, without a resize, to RGB [height, width, 3].
+
+        Args:
+            page: counted from 1.
+
+        Raises:
+            MediaError: `media_undecodable`.
+        """
+        size, num_bytes = raster.size, raster.num_render_bytes(encoded)
+        task = PageTask(encoded=encoded, page=page, scale=raster.scale, raster_size=size, size=size)
+        _, pixels = await self.run(task, size[0] * size[1] * 3, location, num_bytes=num_bytes, cost=num_bytes)
+        return pixels.reshape(*size, 3)
 
     async def pixels(self, item: PageItem) -> NDArray[np.uint8]:
         """Render a page at the model's size: `item.num_slot_bytes` bytes of RGB.

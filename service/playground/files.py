@@ -12,6 +12,9 @@ from importlib.resources.abc import Traversable
 PREFIX = "/playground/"
 """Path of the files that the page loads."""
 
+PAGES_PATH = f"{PREFIX}pages"
+"""Path where the page has the pages of a PDF rendered."""
+
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",

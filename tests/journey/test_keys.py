@@ -99,7 +99,7 @@ def test_a_refused_body_is_not_waited_for_and_the_connection_survives(locked: Li
 def test_only_the_probes_metrics_and_the_playground_are_open(locked: LiveServer) -> None:
     """Of everything in the document, everything that is not in it, and every method."""
     paths = build()["paths"]
-    inside = [path.replace("{model_id}", "builtin") for path in paths] + ["/playground/main.js"]
+    inside = [path.replace("{model_id}", "builtin") for path in paths] + ["/playground/main.js", "/playground/pages"]
     near = ["/livez/", "//livez", "/livez/x", "/livezz", "/health/../v1/models", "/%6civez/x", "/metrics.json", "/none"]
     near += ["/playground", "/playground/", "/playground/main.js/", "/playground/../v1/models", "/playground/files.py"]
     open_: set[str] = set()

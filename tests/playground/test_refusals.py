@@ -118,6 +118,9 @@ def test_a_text_model_is_offered_texts_alone(visitor: Visitor, start_server: Cal
             visit.until_the_model_is_there()
             assert not visit.page.is_visible("#images-part")
             assert not visit.page.is_visible("#texts-once")
+            visit.let_fall(("report.pdf", b"%PDF-"))
+            visit.page.wait_for_selector("#error:not([hidden])")
+            assert visit.page.inner_text("#error") == "all-MiniLM-L6-v2 takes no images, and no pages of PDFs."
             visit.type_texts("a red bicycle", "a bike that is red", "tax law")
             visit.embed()
             assert visit.page.inner_text("#facts p") == "No images were asked for."

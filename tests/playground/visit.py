@@ -61,8 +61,14 @@ class Visit:
     def drop(self, *files: tuple[str, bytes]) -> None:
         """Let files fall on the page, as from a desktop; returns when they are in the form."""
         before = self.page.locator("#items li").count()
-        self.page.evaluate(DROP, [(name, "image/png", base64.b64encode(data).decode()) for name, data in files])
+        self.let_fall(*files)
         self.page.wait_for_function(f"() => document.querySelectorAll('#items li').length === {before + len(files)}")
+
+    def let_fall(self, *files: tuple[str, bytes]) -> None:
+        """The same, and wait for nothing; names that end in `.pdf` are PDFs, and all others images."""
+        types = ["application/pdf" if name.endswith(".pdf") else "image/png" for name, _ in files]
+        encoded = [base64.b64encode(data).decode() for _, data in files]
+        self.page.evaluate(DROP, [(name, type_, one) for (name, _), type_, one in zip(files, types, encoded, strict=True)])
 
     def type_texts(self, *texts: str) -> None:
         """With the keyboard alone: Enter makes the next row."""

@@ -77,7 +77,7 @@ class Embedder:
         self._engine.check_open()
         hold = self._answers.hold(job.answer_bytes, caller.tenant)
         try:
-            async with self._place(len(job.inputs), caller) as place:
+            async with self.place(len(job.inputs), caller) as place:
                 began_s = time.perf_counter()
                 prompts, media = await self._prepare(job, place)
                 num_tokens = _num_tokens(prompts)
@@ -134,7 +134,7 @@ class Embedder:
             ServiceError: the queue is full, the engine has gone, or time is up.
         """
         self._engine.check_open()
-        async with self._place(len(prompts), caller) as place:
+        async with self.place(len(prompts), caller) as place:
             place.add_tokens(_num_tokens(prompts))
             return await self._engine.run(dict(enumerate(prompts)), output, caller, per_item=True)
 
@@ -144,7 +144,7 @@ class Embedder:
         Raises:
             ServiceError: an input is at fault, the queue is full, or time is up.
         """
-        async with self._place(len(job.inputs), caller) as place:
+        async with self.place(len(job.inputs), caller) as place:
             prompts, _ = await self._prepare(job, place)
             place.add_tokens(_num_tokens(prompts))
             return prompts
@@ -159,7 +159,7 @@ class Embedder:
         return await self._texts.run_steps(steps, num_chars)
 
     @asynccontextmanager
-    async def _place(self, num_inputs: int, caller: Caller) -> AsyncIterator[Place]:
+    async def place(self, num_inputs: int, caller: Caller) -> AsyncIterator[Place]:
         """A place in the queue until the deadline; the service's own limit holds for everybody.
 
         Raises:

@@ -21,7 +21,7 @@ from service.http.request_context import LINES, METHODS, PROBES, TENANT, Request
 from service.http.tenant_counts import TENANTS
 from service.openapi.routes import ROUTES as DOCUMENTED
 from service.openapi.statuses import CODES
-from service.playground.files import FILES, PREFIX
+from service.playground.files import FILES, PAGES_PATH, PREFIX
 from service.stages import Stages, open_stages
 
 logger = logging.getLogger("cenote.access")
@@ -38,7 +38,7 @@ is 128 KiB and at most a vector more."""
 OTHER = "other"
 MODEL_ROUTE = "/v1/models/{id}"
 PAGE_ROUTE = f"{PREFIX}{{file}}"
-ROUTES = frozenset({"/llms.txt", *(route.path for route in DOCUMENTED if "{" not in route.path)})
+ROUTES = frozenset({"/llms.txt", PAGES_PATH, *(route.path for route in DOCUMENTED if "{" not in route.path)})
 """Paths that may be label values; anything else counts as `other`, so that no client can make series."""
 
 STATUSES = frozenset({200, 304, CLIENT_CLOSED_REQUEST, *CODES})

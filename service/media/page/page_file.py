@@ -75,6 +75,11 @@ class Raster:
         scale = min(MAX_DPI / POINTS_PER_INCH, math.sqrt(max_pixels / (info.width_pt * info.height_pt)))
         return cls(scale, (math.ceil(info.height_pt * scale), math.ceil(info.width_pt * scale)))
 
+    def num_render_bytes(self, encoded: bytes) -> int:
+        """Memory that rendering takes."""
+        height, width = self.size
+        return height * width * BYTES_PER_PIXEL + 2 * len(encoded)
+
 
 @dataclass(frozen=True, slots=True)
 class PageItem:
@@ -138,8 +143,7 @@ class PageItem:
     @property
     def num_render_bytes(self) -> int:
         """Memory that rendering takes."""
-        height, width = self.raster.size
-        return height * width * BYTES_PER_PIXEL + 2 * len(self.file.encoded)
+        return self.raster.num_render_bytes(self.file.encoded)
 
     @property
     def num_slot_bytes(self) -> int:

@@ -2,7 +2,8 @@
 
 import { ApiError } from "./api.js";
 import { byId, element, thumbnail } from "./element.js";
-import { inputs, imageItem, textItem } from "./items.js";
+import { inputs, textItem } from "./items.js";
+import { pdfRow } from "./pdf_row.js";
 
 /**
  * @typedef {import("./types.js").Item} Item
@@ -17,7 +18,7 @@ const instructions = () => byId("instructions", HTMLUListElement);
 
 /** Draw the form as `inputs` has it. */
 export function drawForm() {
-  items().replaceChildren(...inputs.items.map(itemRow));
+  items().replaceChildren(...itemRows());
   instructions().replaceChildren(...inputs.instructions.map(instructionRow));
   byId("texts-once", HTMLInputElement).checked = inputs.textsOnce;
   byId("query", HTMLInputElement).value = inputs.query;
@@ -40,6 +41,27 @@ function rename(button, label) {
   button.ariaLabel = button.title = label;
 }
 
+/**
+ * @param {string} label
+ * @param {(item: Item) => boolean} isGone
+ */
+function removal(label, isGone) {
+  return removeButton(label, () => {
+    inputs.items = inputs.items.filter((item) => !isGone(item));
+    drawForm();
+    byId("add-text", HTMLButtonElement).focus();
+  });
+}
+
+/** One for each item, but one for all pages of a PDF. */
+function itemRows() {
+  const left = new Set(inputs.items.map((item) => item.page?.pdf));
+  return inputs.items.flatMap((item) => {
+    if (!item.page) return [itemRow(item)];
+    return left.delete(item.page.pdf) ? [pdfRow(item.page.pdf, removal)] : [];
+  });
+}
+
 /** @param {Item} item */
 function itemRow(item) {
   const isText = item.image === null;
@@ -55,11 +77,7 @@ function itemRow(item) {
   });
   field.value = item.text;
   const name = isText ? null : element("span", { class: "name", title: item.name }, item.name);
-  const remove = removeButton(`Remove ${isText ? `text “${item.text}”` : item.name}`, () => {
-    inputs.items = inputs.items.filter((other) => other !== item);
-    drawForm();
-    byId("add-text", HTMLButtonElement).focus();
-  });
+  const remove = removal(`Remove ${isText ? `text “${item.text}”` : item.name}`, (other) => other === item);
   const hasField = isText || card?.mixes_modalities;
   const middle = element("span", { class: "middle" }, name, hasField ? field : null);
   return element("li", { "data-item": item.id }, thumbnail(item), middle, remove);
@@ -119,14 +137,6 @@ function focusLast(list) {
   if (field instanceof HTMLInputElement) field.focus();
 }
 
-/** @param {Iterable<File>} files */
-async function addImages(files) {
-  const read = await Promise.all([...files].map((file) => imageItem(file, file.name)));
-  inputs.items = [...inputs.items.filter((item) => item.image !== null), ...read, ...inputs.items.filter((item) => item.image === null)];
-  drawForm();
-  byId("status", HTMLElement).textContent = `${read.length} ${read.length === 1 ? "image" : "images"} added.`;
-}
-
 /**
  * Offer what the models take, and nothing else.
  * @param {ModelCard | null} embedder
@@ -136,7 +146,6 @@ export function offer(embedder, reranker) {
   const plan = embedder ?? reranker;
   if (!plan) return;
   card = plan;
-  byId("images-part", HTMLElement).hidden = !plan.modalities.includes("image");
   byId("instructions-part", HTMLElement).hidden = !embedder?.takes_instructions;
   byId("embed", HTMLButtonElement).hidden = !embedder;
   byId("second-part", HTMLElement).hidden = byId("rank", HTMLButtonElement).hidden = !reranker;
@@ -150,7 +159,7 @@ export function offer(embedder, reranker) {
 }
 
 /**
- * Listen to the form's own buttons, to drops and to pastes.
+ * Listen to the form's own buttons.
  * @param {() => void} onQuery called when Enter is pressed in the query or its instruction
  */
 export function startForm(onQuery) {
@@ -161,38 +170,11 @@ export function startForm(onQuery) {
     });
     field.addEventListener("keydown", (event) => onEnter(event, onQuery));
   }
-  const files = byId("files", HTMLInputElement);
-  byId("add-images", HTMLButtonElement).addEventListener("click", () => files.click());
-  files.addEventListener("change", async () => {
-    await addImages(files.files ?? []);
-    files.value = "";
-  });
   byId("add-text", HTMLButtonElement).addEventListener("click", addText);
   byId("add-instruction", HTMLButtonElement).addEventListener("click", addInstruction);
   const once = byId("texts-once", HTMLInputElement);
   once.addEventListener("change", () => {
     inputs.textsOnce = once.checked;
-  });
-  startDrops();
-}
-
-function startDrops() {
-  const takes = () => card?.modalities.includes("image");
-  addEventListener("dragover", (event) => {
-    event.preventDefault();
-    document.body.classList.toggle("dragging", takes());
-  });
-  addEventListener("dragleave", (event) => {
-    if (event.relatedTarget === null) document.body.classList.remove("dragging");
-  });
-  addEventListener("drop", (event) => {
-    event.preventDefault();
-    document.body.classList.remove("dragging");
-    if (takes()) void addImages(event.dataTransfer?.files ?? []);
-  });
-  addEventListener("paste", (event) => {
-    const pasted = event.clipboardData?.files;
-    if (takes() && pasted?.length) void addImages(pasted);
   });
 }
 
@@ -226,7 +208,7 @@ export async function blameFor(asked, request) {
 
 /** Forget what was said at items. */
 export function forgive() {
-  for (const row of items().children) {
+  for (const row of items().querySelectorAll(".at-fault")) {
     row.classList.remove("at-fault");
     row.querySelector(".fault")?.remove();
   }

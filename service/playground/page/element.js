@@ -85,5 +85,5 @@ export function roomOf(place) {
 export function thumbnail(item) {
   return item.image === null
     ? element("span", { class: "thumb letter", "aria-hidden": "true" }, "T")
-    : element("img", { class: "thumb", src: item.image, alt: "" });
+    : element("img", { class: item.page ? "thumb page" : "thumb", src: item.image, alt: "" });
 }

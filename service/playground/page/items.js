@@ -1,6 +1,9 @@
 /** The inputs: images, texts and instructions. `compose` shows them. */
 
-/** @typedef {import("./types.js").Item} Item */
+/**
+ * @typedef {import("./types.js").Item} Item
+ * @typedef {import("./types.js").Pdf} Pdf
+ */
 
 /** The page's one set of inputs; `compose` edits it, `main` reads it. */
 export const inputs = {
@@ -36,10 +39,21 @@ export async function imageItem(file, name) {
 }
 
 /**
+ * @param {Pdf} pdf
+ * @param {number} number counted from 1
+ * @param {string} image PNG, base64
+ * @returns {Item}
+ */
+export function pageItem(pdf, number, image) {
+  const name = `page ${number} of ${pdf.name}`;
+  return { id: ++lastId, name, image: `data:image/png;base64,${image}`, text: "", page: { pdf, number } };
+}
+
+/**
  * @param {Blob} file
  * @returns {Promise<string>}
  */
-function base64(file) {
+export function base64(file) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result).replace(/^data:[^,]*,/, ""));

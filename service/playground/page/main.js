@@ -3,6 +3,7 @@
 import { ApiError, ask, useKey } from "./api.js";
 import { blameFor, drawForm, forgive, offer, startForm } from "./compose.js";
 import { byId, element } from "./element.js";
+import { offerFiles, startFiles } from "./files.js";
 import { inputs, readyItems } from "./items.js";
 import { chosenModels } from "./models.js";
 import { callOf, planAsks, rowsOf } from "./requests.js";
@@ -75,6 +76,7 @@ function showModels() {
   byId("model", HTMLElement).replaceChildren(...told.slice(1));
   byId("key-form", HTMLElement).hidden = true;
   offer(embedder, reranker);
+  offerFiles(embedder ?? reranker);
   if (!embedder) showRankingAlone();
   if (embedder?.pooling !== "multi_vector") return;
   fail("This model gives a vector for each token; the page shows models that give one for each item. Ask /v2/embed for multi_float.");
@@ -188,6 +190,7 @@ function onKeyForm(event) {
 
 startTheme();
 startForm(() => void rankAndLook());
+startFiles({ say, fail });
 byId("rank", HTMLButtonElement).addEventListener("click", () => void rankAndLook());
 byId("key-form", HTMLFormElement).addEventListener("submit", onKeyForm);
 byId("compose", HTMLFormElement).addEventListener("submit", (event) => {

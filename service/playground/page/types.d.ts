@@ -13,6 +13,8 @@ export interface ModelCard {
   takes_instructions: boolean;
   input_types: Record<string, string>;
   mixes_modalities: boolean;
+  /** Null where no pages of PDFs are taken. */
+  max_pdf_bytes: number | null;
   dtype: string;
   device: string;
   /** What its scores are: `cosine`, `dot`, `max_sim`, or a reranker's `sigmoid` or `logit`. */
@@ -32,6 +34,12 @@ export interface Ranked {
   results: Result[];
 }
 
+/** A PDF whose pages, or the first of them, are items. */
+export interface Pdf {
+  name: string;
+  numPages: number;
+}
+
 /** One thing to embed: an image, a text, or an image with a text beside it. */
 export interface Item {
   id: number;
@@ -39,6 +47,8 @@ export interface Item {
   /** A data URI; null for a text. */
   image: string | null;
   text: string;
+  /** Of a page of a PDF; `number` is counted from 1. */
+  page?: { pdf: Pdf; number: number };
 }
 
 /** One request: items under one instruction; null is the model's own. */

@@ -16,7 +16,7 @@ from service.openapi import build
 from service.openapi.route import Route
 from service.openapi.routes import ROUTES
 from service.openapi.statuses import CODES
-from service.playground.files import FILES
+from service.playground.files import FILES, PAGES_PATH
 from tests.conftest import ROOT, LiveServer
 
 DOCUMENT = build()
@@ -72,8 +72,8 @@ def send(server: LiveServer, route: Route, body: Any) -> httpx.Response:
 
 
 def test_the_apps_routes_are_the_documents() -> None:
-    """Except the files that the playground's page loads and the index for language models: no client calls them."""
-    others = {("GET", path) for path in (*FILES, "/llms.txt")}
+    """Except what the playground's page loads and asks, and the index for language models: no client calls them."""
+    others = {("GET", path) for path in (*FILES, "/llms.txt")} | {("POST", PAGES_PATH)}
     assert served() == {(route.method, route.path) for route in ROUTES} | others
 
 

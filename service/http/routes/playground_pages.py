@@ -1,0 +1,42 @@
+"""`POST /playground/pages`: pages of a PDF as images, for the playground alone, whose policy lets no renderer in.
+
+Key, body, queue, deadline, limits and errors are those of a request for the pages' vectors.
+"""
+
+import asyncio
+from typing import cast
+
+from litestar import MediaType, post
+from litestar.types import ASGIApp
+
+from schemas.endpoints.playground_pages import PlaygroundPagesRequest, PlaygroundPagesResponse
+from service.front.inputs.page_images import PageImages, page_images
+from service.http.body import read_call
+from service.http.request_context import AnyRequest
+from service.http.responses.answer import BodyParts, in_parts, reply
+from service.http.responses.vector_format import Base64String
+from service.playground.files import PAGES_PATH
+from service.stages import stage
+
+
+@post(PAGES_PATH, status_code=200)
+async def render_playground_pages(request: AnyRequest) -> ASGIApp:
+    """The first pages as images, at most as many as go into one request for their vectors."""
+    async with read_call(request, PlaygroundPagesRequest) as call:
+        serving, tenant = call.serving, call.caller.tenant
+        online = serving.find(call.body.model, "prompt")
+        max_bytes = serving.settings.max_body_bytes // 2  # in base64 they are a third longer
+        hold = serving.answers.hold(max_bytes * 4 // 3, tenant)
+        with stage("media"):
+            async with online.embedder.place(1, call.caller):
+                source = call.body.file.file_data
+                pages = await page_images(online.reader, source, "file.file_data", max_bytes=max_bytes)
+        with stage("write"):
+            parts = await asyncio.to_thread(_body, pages)
+        hold = serving.answers.settle(hold, sum(map(len, pages.images)), tenant)
+        return reply(serving.turns, parts, [], MediaType.JSON, hold)
+
+
+def _body(pages: PageImages) -> BodyParts:
+    images = [cast(str, Base64String(image)) for image in pages.images]
+    return in_parts(PlaygroundPagesResponse(num_pages=pages.num_pages, images=images))
