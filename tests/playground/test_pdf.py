@@ -64,7 +64,6 @@ def test_pages_are_shown_and_have_the_vectors_of_the_file(visit: Visit) -> None:
     heads = visit.page.locator("#heat tbody th").all_inner_texts()
     assert [f"page {i + 1} of report.pdf" in head for i, head in enumerate(heads[:3])] == [True] * 3
     assert violations(visit) == []
-    visit.page.screenshot(path="/work/tmp/h3-embed.png", full_page=True)
 
 
 def test_a_query_finds_the_page_that_shows_it(visit: Visit) -> None:
@@ -86,7 +85,6 @@ def test_a_page_is_looked_at_and_taken_away_by_the_keyboard(visit: Visit) -> Non
     dialog = visit.page.get_by_role("dialog", name="page 1 of report.pdf")
     expect(dialog).to_contain_text("rendered for the model: 128 × 128 pixels")
     assert violations(visit) == []
-    visit.page.screenshot(path="/work/tmp/h3-look.png")
     visit.page.keyboard.press("Escape")
     expect(visit.page.locator("dialog")).to_have_count(0)
     assert focused(visit) == "Look at page 1 of report.pdf"
@@ -101,7 +99,6 @@ def test_a_page_is_looked_at_and_taken_away_by_the_keyboard(visit: Visit) -> Non
 def test_of_a_long_file_the_first_pages_come_and_the_page_says_so(visit: Visit) -> None:
     let_in(visit, pdf(26), "The first 24 of 26 pages of report.pdf added.")
     assert visit.page.locator(".pages img").count() == 24
-    visit.page.screenshot(path="/work/tmp/h3-long.png")
     visit.page.set_viewport_size({"width": 390, "height": 844})
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
 
@@ -131,5 +128,7 @@ def test_a_server_without_the_extra_says_so_and_offers_images_alone(
         visit.until_the_model_is_there()
         assert visit.page.inner_text("#add-images") == "Add images"
         visit.let_fall(("report.pdf", REPORT))
-        expect(visit.page.locator("#error")).to_contain_text("report.pdf: this server cannot read PDFs without its extra")
+        expect(visit.page.locator("#error")).to_contain_text(
+            "report.pdf: this server cannot read PDFs without its extra"
+        )
         assert visit.page.locator("#items li").count() == 0

@@ -68,7 +68,9 @@ class Visit:
         """The same, and wait for nothing; names that end in `.pdf` are PDFs, and all others images."""
         types = ["application/pdf" if name.endswith(".pdf") else "image/png" for name, _ in files]
         encoded = [base64.b64encode(data).decode() for _, data in files]
-        self.page.evaluate(DROP, [(name, type_, one) for (name, _), type_, one in zip(files, types, encoded, strict=True)])
+        self.page.evaluate(
+            DROP, [(name, type_, one) for (name, _), type_, one in zip(files, types, encoded, strict=True)]
+        )
 
     def type_texts(self, *texts: str) -> None:
         """With the keyboard alone: Enter makes the next row."""
