@@ -1,0 +1,84 @@
+"""What each kind of vector finds in labelled searches: the table of docs/recipes/hybrid-search.md, as measured."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from qdrant_client import QdrantClient, models
+
+from tests.conftest import LiveServer
+from tests.ingest.program import Program
+from tests.models.hybrid.train import pairs
+from tests.recipe import RECIPES, TOLERANCE
+
+CHECKPOINT = Path(__file__).parents[1] / "models" / "hybrid" / "scenes"
+NUM_SHEETS, NUM_SEARCHES, NUM_FOUND, NUM_CANDIDATES = 600, 200, 10, 50
+SEED = 83
+
+Find = Callable[[list[float], models.SparseVector, list[list[float]]], list[models.ScoredPoint]]
+
+
+def test_both_kinds_together_find_more_than_either(start_server: Callable[..., LiveServer], tmp_path: Path) -> None:
+    searches, sheets = pairs(NUM_SHEETS, np.random.default_rng(SEED), held_out=True)
+    source = tmp_path / "sheets.jsonl"
+    source.write_text(
+        "".join(json.dumps({"id": i, "text": text}) + "\n" for i, text in enumerate(sheet.text for sheet in sheets))
+    )
+    server = start_server("--model", str(CHECKPOINT)).wait_until_ready()
+    to = ("--to", f"qdrant:{tmp_path / 'store'}#texts", "--server", server.url, "--outputs", "dense,sparse,multi")
+    assert Program(source, *to).end()["points"] == NUM_SHEETS
+    body = {"texts": [one.text for one in searches[:NUM_SEARCHES]], "input_type": "search_query"}
+    types = {"embedding_types": ["float", "sparse", "multi_float"]}
+    vectors = server.ask("/v2/embed", body | types).json()["embeddings"]
+    server.stop()
+    gains: dict[str, list[float]] = {}
+    store = QdrantClient(path=str(tmp_path / "store"))
+    for place, one in enumerate(searches[:NUM_SEARCHES]):
+        dense, sparse, tokens = (vectors[kind][place] for kind in ("float", "sparse", "multi_float"))
+        answers = np.array([one.holds(sheet) for sheet in sheets])
+        for way, find in ways(store).items():
+            found = [int((point.payload or {})["id"]) for point in find(dense, models.SparseVector(**sparse), tokens)]
+            gains.setdefault(way, []).append(ndcg(answers, found))
+    store.close()
+    means = {way: float(np.mean(values)) for way, values in gains.items()}
+    print(means)
+    assert means["dense and sparse"] > max(means["dense"], means["sparse"]) + TOLERANCE
+    assert means["dense and sparse, then tokens"] > means["dense and sparse"] + TOLERANCE
+    page = (RECIPES / "hybrid-search.md").read_text()
+    table = re.findall(r"^\| (dense.*|sparse) \| (0\.\d+) \|$", page, re.MULTILINE)
+    assert {way for way, _ in table} == set(means)
+    assert all(abs(means[way] - float(figure)) <= TOLERANCE for way, figure in table)
+
+
+def ways(store: QdrantClient) -> Mapping[str, Find]:
+    """Searches of the store: by one kind, by two joined as the page joins them, and these in the order of tokens."""
+
+    def search(query: object, using: str | None = None, prefetch: object = None) -> list[models.ScoredPoint]:
+        limit = {"limit": NUM_FOUND, "prefetch": prefetch}
+        return store.query_points("texts", query=query, using=using, **limit).points  # type: ignore[arg-type]
+
+    def first(dense: list[float], sparse: models.SparseVector) -> list[models.Prefetch]:
+        by_kind = {"dense": dense, "sparse": sparse}
+        return [models.Prefetch(query=one, using=kind, limit=NUM_CANDIDATES) for kind, one in by_kind.items()]
+
+    fusion = models.FusionQuery(fusion=models.Fusion.RRF)
+    return {
+        "dense": lambda dense, sparse, tokens: search(dense, "dense"),
+        "sparse": lambda dense, sparse, tokens: search(sparse, "sparse"),
+        "dense and sparse": lambda dense, sparse, tokens: search(fusion, None, first(dense, sparse)),
+        "dense and sparse, then tokens": lambda dense, sparse, tokens: search(
+            tokens, "multi", models.Prefetch(prefetch=first(dense, sparse), query=fusion, limit=NUM_CANDIDATES)
+        ),
+    }
+
+
+def ndcg(answers: np.ndarray, found: list[int]) -> float:
+    """nDCG@10 with gains of 0 and 1.
+
+    Source: Järvelin and Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques.
+    """
+    discounts = 1 / np.log2(np.arange(2, NUM_FOUND + 2))
+    best = discounts[: min(NUM_FOUND, int(answers.sum()))].sum()
+    return float((answers[found] * discounts[: len(found)]).sum() / best)
