@@ -23,6 +23,8 @@ from tests.ingest.test_ledger import PLAN
 from tests.models.hybrid.checkpoints import bge_m3
 from tests.models.late_interaction.checkpoints import colqwen2
 
+pytestmark = pytest.mark.slow  # runs that are killed and started again
+
 EVERY = "dense,sparse,multi"
 NUM_TEXTS = 60
 TEXT = "a door with {} rooms behind it, and {} more"

@@ -16,6 +16,9 @@ from service.settings import FIELDS
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, plain_environ
 
 
+pytestmark = pytest.mark.slow  # each starts a program, and several a server
+
+
 def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "service", *arguments]
     return subprocess.run(
