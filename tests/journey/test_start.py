@@ -15,7 +15,6 @@ from service.serve_arguments import GROUPS
 from service.settings import FIELDS
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, plain_environ
 
-
 pytestmark = pytest.mark.slow  # each starts a program, and several a server
 
 
