@@ -14,6 +14,9 @@ from tests.ingest.program import Program
 from tests.ingest.test_command import ran
 from tests.ingest.test_records import opened
 
+CHUNK_KEYS = {"of", "number", "num_chunks", "start", "end"}
+"""Of a chunk's place, as docs/ingest.md shows it."""
+
 DIAERESIS = "\N{LATIN SMALL LETTER I WITH DIAERESIS}"
 TEXT = "".join(
     f"Paragraph {number} has a sentence. And here is another one, of {number * 7} words; na{DIAERESIS}ve.\n\n"
@@ -21,9 +24,7 @@ TEXT = "".join(
 )
 
 
-def split(
-    folder: Path, *records: dict[str, object], num_chars: int = 200, overlap: int = 0
-) -> list[SourceItem | BadRecord]:
+def split(folder: Path, *records: dict[str, object], overlap: int = 0) -> list[SourceItem | BadRecord]:
     path = folder / "in.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return list(Chunks(opened(path), 200, overlap).items())
@@ -40,12 +41,9 @@ def test_chunks_are_where_they_say_and_leave_nothing_out(
         assert isinstance(item, SourceItem)
         assert item.text is not None
         place = item.metadata["chunk"]
-        assert (item.id, place["number"], place["of"], item.metadata["lang"]) == (
-            f"a#chunk={number}",
-            number,
-            "a",
-            "en",
-        )
+        assert set(place) == CHUNK_KEYS
+        assert (place["of"], place["number"]) == ("a", number)
+        assert (item.id, item.metadata["lang"]) == (f"a#chunk={number}", "en")
         assert place["num_chunks"] == len(items)
         assert TEXT[place["start"] : place["end"]] == item.text
         assert 0 < len(item.text) <= 200
