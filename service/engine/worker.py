@@ -38,7 +38,7 @@ from service.engine.shared_tiers.look_ups import LookUps
 from service.engine.shared_tiers.open import open_cache, open_codec, open_shared
 from service.engine.shared_tiers.shared import LookedUp
 from service.engine.startup.bfloat16_trial import say_if_faster, try_bfloat16
-from service.engine.startup.cpu_tuning import keep_core, keep_heap, use_huge_pages
+from service.engine.startup.cpu_tuning import keep_cores, keep_heap, use_huge_pages
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
 from service.errors import ModelError
@@ -98,7 +98,7 @@ def main() -> None:
         door = socket.socket(fileno=door_fd[0])
         threading.Thread(target=let_in, args=(door, inbox), daemon=True).start()
     if runner.device.type == "cpu":
-        keep_core(start.num_threads)  # last: threads that are started behind it would be bound, too
+        keep_cores(start.num_threads)  # last: threads that are started behind it would be bound, too
     loop.run()
 
 

@@ -1,8 +1,9 @@
-"""The engine's use of a CPU: freed memory is kept, weights lie on huge pages, and the main thread keeps its core."""
+"""The engine's use of a CPU: freed memory is kept, weights lie on huge pages, and threads keep their cores."""
 
 import ctypes
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -46,31 +47,58 @@ def keep_heap(environ: Mapping[str, str] = os.environ) -> bool:
     return all(has_set)
 
 
-def keep_core(num_threads: int, environ: Mapping[str, str] = os.environ) -> int | None:
-    """Bind the calling thread to one core, where two threads compute on two cores.
+def keep_cores(num_threads: int, environ: Mapping[str, str] = os.environ) -> list[int]:
+    """Bind the calling thread and the one that computes beside it to a core each, where two threads have two cores.
 
-    When a short query comes, the kernel may wake the main thread on the core that the front still runs on, put the
-    second thread behind one of them, and part them milliseconds later. A main thread that stays has the other put
-    beside it. With fewer threads than cores there is a free core to wake on; with more than two, libgomp ends and
-    starts threads between pieces of different width, and those would inherit the one core. Threads that are started
-    later inherit the binding; those that exist stay free.
+    When a short query comes, the kernel may wake the main thread on the core that the front still runs on, or the
+    second thread on the main thread's core. There it waits, while the main thread spins for it at the end of a product,
+    until the kernel parts them: 19 ms for a forward of 6, in one of four behind a pause. With fewer threads than cores
+    there is a free core to wake on; with more than two, libgomp ends and starts threads between pieces of different
+    width. Threads that the calling one starts later inherit its core; those that exist stay free.
 
     Returns:
-        The core, by the process's number, so that two engines seldom choose alike; None where nothing was bound.
+        The core of each, the calling thread's first: by the process's number, so that two engines seldom choose alike.
+        One where the runtime of torch's threads is not libgomp, and none where nothing was bound.
 
-    Source: sched(7), sched_setaffinity(2); libgomp's `gomp_team_start` for what it does with its threads.
+    Source: sched(7), sched_setaffinity(2); libgomp's `gomp_team_start` for what it does with its threads, and
+    `GOMP_parallel`, which is what a compiler calls for a parallel region.
     """
     if not hasattr(os, "sched_setaffinity") or any(name in environ for name in BINDING):
-        return None
+        return []
     cores = sorted(os.sched_getaffinity(0))
     if not len(cores) == num_threads == 2:
-        return None
-    core = cores[os.getpid() % 2]
+        return []
+    if os.getpid() % 2:
+        cores.reverse()
     try:
-        os.sched_setaffinity(0, {core})
+        os.sched_setaffinity(0, cores[:1])
     except OSError:  # a sandbox that does not allow it, or a core that has just been taken away
-        return None
-    return core
+        return []
+    return cores if _bind_team(cores) else cores[:1]
+
+
+def _bind_team(cores: Sequence[int]) -> bool:
+    """Bind each thread of the team that computes for the calling one to its core; whether libgomp keeps that team."""
+    if (path := _libgomp()) is None:
+        return False
+    libgomp, bound = ctypes.CDLL(path), list[int]()
+
+    def bind(_: object) -> None:
+        number = libgomp.omp_get_thread_num()
+        with suppress(OSError):
+            os.sched_setaffinity(0, cores[number : number + 1])
+            bound.append(number)
+
+    libgomp.GOMP_parallel(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind), None, len(cores), 0)
+    return sorted(bound) == list(range(len(cores)))
+
+
+def _libgomp() -> str | None:
+    """The file of the libgomp that torch computes with; other packages bring their own."""
+    maps = Path("/proc/self/maps")
+    files = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()
+    of_torch = (file for file in files if "libgomp" in Path(file).name and "torch" in Path(file).parent.as_posix())
+    return next(of_torch, None)
 
 
 def use_huge_pages() -> int:

@@ -42,8 +42,10 @@ GROUP_TOKENS = 4096
 PART_TOKENS = 1536
 """Tokens that go through all layers together on a CPU: no tensor has 32 MiB, from where the heap keeps none."""
 ONE_THREAD_PRODUCTS = 300_000_000
-"""Multiplications of a lone prompt up to which one thread runs it: 28 tokens of MiniLM. Two gain nothing behind a
-pause, and where the cores have other work they wait for each other at every product."""
+"""Multiplications of a lone prompt up to which one thread runs it instead of many: 28 tokens of MiniLM. Where the cores
+have other work, threads wait for each other at every product."""
+PAIR_THREADS = 2
+"""Threads that share it all the same: each keeps a core (`keep_cores`). More have not been measured."""
 MAX_PROBE_TOKENS = 1024
 """Longest prompt of the known-answer check: the stock side's scores grow with its square. Wider windows go unseen."""
 NUM_PADS = 3
@@ -174,7 +176,7 @@ class TextEncoder:
         num_tokens = len(batch.token_ids)
         bounds = torch.tensor([0, num_tokens], device=self.device)
         is_short = self._encoder is not None and self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
-        with one_thread() if is_short else nullcontext():
+        with one_thread() if is_short and torch.get_num_threads() > PAIR_THREADS else nullcontext():
             group = Group(0, 0, num_tokens, 1, num_tokens, batch.num_hidden[0] if batch.num_hidden else 0)
             states = self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))
             return self._pooled(states, bounds)

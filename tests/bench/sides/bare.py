@@ -14,7 +14,7 @@ import torch
 
 from service.engine.scheduling.short_long_queue import ShortLongQueue
 from service.engine.scheduling.waiting import Waiting
-from service.engine.startup.cpu_tuning import keep_core
+from service.engine.startup.cpu_tuning import keep_cores
 from service.engine.worker import load
 from service.front.engine_client.local_engine import start_message
 from service.ipc.messages import Media, PixelSlot, Request
@@ -54,7 +54,7 @@ class BareForward:
         self._end = 0
         start = start_message(self._settings, self._reader.model, num_threads)
         self._runner, self._engine, *_ = load(start, memoryview(self._pixels))
-        keep_core(num_threads)
+        keep_cores(num_threads)
         self._ready: dict[str, Ready] = {}
         self._num_steps = 0
 
