@@ -100,9 +100,11 @@ def _made(
         dtype: quantize(rows, dtype, *bounds).cpu() for dtype in output.output_dtypes
     }
     norms = torch.linalg.vector_norm(rows, dim=-1)
-    checks = [tensor.isfinite().all(-1) for tensor in (rows, *made.values()) if tensor.is_floating_point()]
-    if output.normalize:
-        checks.append((norms - 1).abs() <= NORM_TOLERANCE)
-    elif raw.shape[1] > 1:  # one number is a score, of which zero is as good as any
-        checks.append(norms > 0)
-    return made, torch.stack([check.cpu() for check in checks]).all(0).tolist()
+    others = [tensor for tensor in made.values() if tensor is not rows and tensor.is_floating_point()]
+    if output.normalize:  # of a row with NaN or infinity the length is NaN, too
+        checks = [(norms - 1).abs() <= NORM_TOLERANCE]
+    else:
+        others.append(rows)
+        checks = [norms > 0] if raw.shape[1] > 1 else []  # one number is a score, of which zero is as good as any
+    checks += [tensor.isfinite().all(-1) for tensor in others]
+    return made, [all(of_row) for of_row in zip(*(check.tolist() for check in checks), strict=True)]

@@ -38,6 +38,8 @@ def pool(hidden: torch.Tensor, cu_seqlens: torch.Tensor, mode: PoolingMode) -> t
         return hidden[cu_seqlens[1:] - 1].float()
     if mode == "cls":
         return hidden[cu_seqlens[:-1]].float()
+    if len(cu_seqlens) == 2:
+        return hidden.float().mean(0, keepdim=True)
     return torch.stack([segment.float().mean(0) for segment in torch.split(hidden, cu_seqlens.diff().tolist())])
 
 
