@@ -22,6 +22,9 @@ MIN_FPS = 0.001
 MAX_FPS = 1000
 """Highest frame rate of a video."""
 
+MAX_VIDEO_TIME_S = 360_000
+"""The latest time in a video, seconds: a hundred hours."""
+
 MAX_EMBEDDING_TYPES = 14
 """Number formats of one Cohere request: each that a model supports, once."""
 

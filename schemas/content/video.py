@@ -9,10 +9,14 @@ from msgspec import Meta
 
 from schemas.base import Wire
 from schemas.content.examples import EXAMPLE_IMAGE, EXAMPLE_VIDEO
-from schemas.limits import MAX_FPS, MAX_FRAMES, MAX_INT32, MIN_FPS
+from schemas.limits import MAX_FPS, MAX_FRAMES, MAX_INT32, MAX_VIDEO_TIME_S, MIN_FPS
 
 Fps = Annotated[float, Meta(ge=MIN_FPS, le=MAX_FPS)]
 """Frames per second."""
+
+
+Time = Annotated[float, Meta(ge=0, le=MAX_VIDEO_TIME_S)]
+"""A time in a video, seconds from its start."""
 
 
 class VideoFrame(Wire, frozen=True, kw_only=True):
@@ -26,6 +30,16 @@ class VideoFrame(Wire, frozen=True, kw_only=True):
             examples=[EXAMPLE_IMAGE],
         ),
     ]
+    time_s: Annotated[
+        Time | None,
+        Meta(
+            description="When the frame is seen, in seconds from the start of the file that it was taken from. All "
+            "frames of a video have a time, ascending, or none has. Frames with times are read as those of a "
+            "`video_url` file: these times stand in the prompt, and frames are resized once (those of a list without "
+            "times twice, as by the model's reference).",
+            examples=[12.48],
+        ),
+    ] = None
 
 
 class VideoFramesPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="video_frames"):
@@ -44,7 +58,7 @@ class VideoFramesPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="vi
         Fps | None,
         Meta(
             description="Frames per second of the list; the prompt's timestamps follow from it. Absent means what the "
-            "model's reference assumes: 2, however many frames were left out.",
+            "model's reference assumes: 2, however many frames were left out. Not beside `time_s`.",
             examples=[2.0],
         ),
     ] = None
@@ -93,5 +107,23 @@ class VideoUrlPart(Wire, frozen=True, kw_only=True, tag_field="type", tag="video
             description="Maximum number of frames to take. Absent means the model's own maximum (`max_video_frames` of "
             "`/v1/models`), which also bounds it.",
             examples=[16],
+        ),
+    ] = None
+    start_s: Annotated[
+        Time | None,
+        Meta(
+            description="Take frames of a part of the file that begins here, in seconds; `video_start` of the model's "
+            "reference. `fps` and `max_frames` hold for the part; the prompt's timestamps stay those of the whole "
+            "file. Absent means its start. Not for lists of frames.",
+            examples=[120.0],
+        ),
+    ] = None
+    end_s: Annotated[
+        Time | None,
+        Meta(
+            description="Where that part ends, in seconds, later than `start_s`; a frame at this very time belongs to "
+            "it. A time beyond the file's end is its end, and the part must hold two frames. `video_end` of the "
+            "model's reference. Absent means the file's end. Not for lists of frames.",
+            examples=[130.0],
         ),
     ] = None

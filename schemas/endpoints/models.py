@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from schemas.base import Answer
+from schemas.endpoints import model_videos as videos
 
 Pooling = Literal["last_token", "mean", "cls", "multi_vector", "splade"]
 """Pooling of the hidden states of all tokens into one vector; `multi_vector`: none, each token has its own;
@@ -233,22 +234,14 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[33200000],
         ),
     ]
-    max_video_frames: Annotated[
-        int | None,
-        Meta(
-            description="Most frames of one video that the model reads; null for models that take no video.",
-            examples=[64],
-        ),
-    ]
-    max_video_bytes: Annotated[
-        int | None,
-        Meta(
-            description="Largest video file, in bytes; null where files are not taken: the model takes no video, or "
-            "the server lacks its extra `video`. Lists of frames need neither.",
-            extra_json_schema={"format": "int64"},
-            examples=[67108864],
-        ),
-    ]
+    max_video_frames: videos.MaxVideoFrames
+    min_video_frames: videos.MinVideoFrames
+    video_fps: videos.VideoFps
+    min_video_frame_pixels: videos.MinVideoFramePixels
+    max_video_frame_pixels: videos.MaxVideoFramePixels
+    max_video_pixels: videos.MaxVideoPixels
+    video_size_factor: videos.VideoSizeFactor
+    max_video_bytes: videos.MaxVideoBytes
     max_pdf_bytes: Annotated[
         int | None,
         Meta(

@@ -14,6 +14,8 @@ import numpy as np
 
 from schemas.content.examples import EXAMPLE_WAV
 from service.decode import audio_reader, video_reader
+from service.decode.container_reader import UnreadableFileError
+from service.decode.lent_file import Lender, LentFile
 from service.decode.messages import AudioTask, DecodeEnd, VideoTask
 from service.decode.serve import serve
 from service.media.audio.audio_file import AudioRule
@@ -25,10 +27,12 @@ _SIDE = 64
 def main() -> None:
     """Decode until the front closes the socket."""
     av.logging.set_level(av.logging.PANIC)
+    lender = Lender()
+    files = Files(lender)
     if sys.argv[1] == "video":
-        serve(VideoTask, load_video_codecs, decode)
+        serve(VideoTask, load_video_codecs, files.decode, lender.attach)
     else:
-        serve(AudioTask, load_audio_codecs, decode)
+        serve(AudioTask, load_audio_codecs, files.decode)
 
 
 def load_video_codecs() -> None:
@@ -45,19 +49,39 @@ def load_audio_codecs() -> None:
     audio_reader.read_samples(encoded, "wav", AudioRule(rate_hz=48_000), 48_000)
 
 
-def decode(task: VideoTask | AudioTask) -> tuple[DecodeEnd, memoryview]:
-    """Container facts, or the frames or samples asked for; neither when the file cannot be read."""
-    try:
-        return _decode_video(task) if isinstance(task, VideoTask) else _decode_audio(task)
-    except Exception:  # noqa: BLE001  # FFmpeg has an error class for each of its codes, and Python's own come too
-        return DecodeEnd(num_bytes=0), memoryview(b"")
+class Files:
+    """Does tasks, and holds the video file that the last one said to keep."""
 
+    def __init__(self, lender: Lender) -> None:
+        self._lender = lender
+        self._kept: video_reader.OpenVideoFile | None = None
 
-def _decode_video(task: VideoTask) -> tuple[DecodeEnd, memoryview]:
-    if not task.frames:
-        return DecodeEnd(num_bytes=0, video=video_reader.read_info(task.encoded, task.container)), memoryview(b"")
-    frames = video_reader.read_frames(task.encoded, task.container, task.frames, task.size, max_pixels=task.max_pixels)
-    return DecodeEnd(num_bytes=frames.nbytes), frames.data.cast("B")
+    def decode(self, task: VideoTask | AudioTask) -> tuple[DecodeEnd, memoryview]:
+        """Container facts, or the frames or samples asked for; neither when the file cannot be read."""
+        try:
+            return self._decode_video(task) if isinstance(task, VideoTask) else _decode_audio(task)
+        except Exception:  # noqa: BLE001  # FFmpeg has an error class for each of its codes, and Python's own come too
+            return DecodeEnd(num_bytes=0), memoryview(b"")
+
+    def _decode_video(self, task: VideoTask) -> tuple[DecodeEnd, memoryview]:
+        file, self._kept = self._kept, None
+        if task.encoded or task.num_lent_bytes:
+            if file is not None:
+                file.close()
+            content = task.encoded or LentFile(self._lender, task.num_lent_bytes)
+            file = video_reader.OpenVideoFile(content, task.container)
+        if file is None:
+            raise UnreadableFileError
+        try:
+            frames = file.frames(task.frames, task.size, max_pixels=task.max_pixels) if task.frames else None
+        finally:
+            if task.keeps:
+                self._kept = file
+            else:
+                file.close()
+        if frames is None:
+            return DecodeEnd(num_bytes=0, video=file.info), memoryview(b"")
+        return DecodeEnd(num_bytes=frames.nbytes), frames.data.cast("B")
 
 
 def _decode_audio(task: AudioTask) -> tuple[DecodeEnd, memoryview]:

@@ -9,6 +9,7 @@ Source: RFC 8794 sections 5 and 6, RFC 9559 section 5; ISO/IEC 14496-12 section 
 """
 
 import io
+from typing import BinaryIO, Protocol
 
 import av
 from av.container import InputContainer
@@ -18,7 +19,7 @@ from service.media.container import Container
 _SEGMENT, _CLUSTER = 0x18538067, 0x1F43B675
 _OPENED = frozenset((_SEGMENT, _CLUSTER))
 """Elements that may have no length: their content is walked over as if it stood beside them."""
-_MAX_PARTS = 1 << 18
+_MAX_PARTS = 1 << 20
 """Most elements or boxes that are walked over: as many as a video may have packets."""
 _MAX_NUMBER_BYTES = 8
 _BOX_HEAD_BYTES, _LARGE_BOX_HEAD_BYTES = 8, 16
@@ -28,19 +29,33 @@ class UnreadableFileError(Exception):
     """The file is damaged, has no video or audio, or is not what it says."""
 
 
-def open_container(encoded: bytes, container: str) -> InputContainer:
+class LentContent(Protocol):
+    """A file that lies elsewhere: parts of it come when they are asked for."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, part: slice, /) -> bytes: ...
+    def stream(self) -> BinaryIO:
+        """The whole of it from the start, to read and seek in."""
+        ...
+
+
+Content = bytes | LentContent
+
+
+def open_container(content: Content, container: str) -> InputContainer:
     """Open a file as one container, named as FFmpeg does, and no other."""
-    opened = av.open(io.BytesIO(encoded), format=container, metadata_errors="ignore")
+    file = io.BytesIO(content) if isinstance(content, bytes) else content.stream()
+    opened = av.open(file, format=container, metadata_errors="ignore")
     assert isinstance(opened, InputContainer)  # it was opened for reading
     return opened
 
 
-def ends_inside(encoded: bytes, container: Container) -> bool:
+def ends_inside(encoded: Content, container: Container) -> bool:
     """Return whether the file's last element or box is incomplete."""
     return _webm_ends_inside(encoded) if container == "webm" else _mp4_ends_inside(encoded)
 
 
-def _webm_ends_inside(encoded: bytes) -> bool:
+def _webm_ends_inside(encoded: Content) -> bool:
     place = 0
     for _ in range(_MAX_PARTS):
         if place >= len(encoded):
@@ -58,18 +73,18 @@ def _webm_ends_inside(encoded: bytes) -> bool:
     return False
 
 
-def _number(encoded: bytes, place: int, *, keeps_mark: bool = False) -> tuple[int | None, int]:
+def _number(encoded: Content, place: int, *, keeps_mark: bool = False) -> tuple[int | None, int]:
     """Read an EBML number; returns it and its end, None for an unknown length or an invalid number."""
-    first = encoded[place] if place < len(encoded) else 0xFF
-    length = 9 - first.bit_length()
-    value = int.from_bytes(encoded[place : place + length], "big")
+    head = encoded[place : place + _MAX_NUMBER_BYTES]
+    length = 9 - (head[0] if head else 0xFF).bit_length()
+    value = int.from_bytes(head[:length], "big")
     bits = value & (1 << 7 * length) - 1
     if length > _MAX_NUMBER_BYTES or (bits == (1 << 7 * length) - 1 and not keeps_mark):
         return None, place + length
     return (value if keeps_mark else bits), place + length
 
 
-def _mp4_ends_inside(encoded: bytes) -> bool:
+def _mp4_ends_inside(encoded: Content) -> bool:
     """Only fragmented files are checked here: any other declares its number of packets."""
     place, has_fragments = 0, False
     for _ in range(_MAX_PARTS):

@@ -34,6 +34,11 @@ class VideoTask(msgspec.Struct, frozen=True, kw_only=True):
     """A video file to read; front to worker. Without frames it is asked what the container says."""
 
     encoded: bytes
+    """Empty for a file that is lent, or kept."""
+    num_lent_bytes: int = 0
+    """Size of a file that is lent: the worker asks for parts of it, by `DecodeEnd.wants`."""
+    keeps: bool = False
+    """Keep the file open for the next task, which may ask for other frames of it."""
     container: Container
     frames: tuple[int, ...] = ()
     """Numbers of the frames wanted, ascending, each once."""
@@ -90,9 +95,13 @@ class DecodeEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Likewise for audio."""
     page: PageInfo | None = None
     """Likewise for a page of a PDF."""
+    wants: tuple[int, int] | None = None
+    """The task has not ended: the worker waits for this part of the lent file, by its start and length."""
     num_stderr_bytes: int = 0
     """Bytes that codecs wrote to stderr meanwhile; they are counted only."""
 
 
+MAX_LENT_BYTES = 1 << 20
+"""Longest part of a lent file that is sent at once."""
 MAX_END_BYTES = 256
 """Longest frame that is taken from a worker."""

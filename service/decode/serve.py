@@ -30,7 +30,10 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def serve(
-    task_type: type[T], load_codecs: Callable[[], None], decode: Callable[[T], tuple[DecodeEnd, memoryview]]
+    task_type: type[T],
+    load_codecs: Callable[[], None],
+    decode: Callable[[T], tuple[DecodeEnd, memoryview]],
+    lend: Callable[[BlockingChannel[T]], None] = lambda _: None,
 ) -> None:
     """Load the codecs, give up all rights, report ready, then decode until the front closes the socket.
 
@@ -39,6 +42,7 @@ def serve(
     Args:
         load_codecs: opens the last files that this process will ever open.
         decode: gives the end of a task and its pixels, as many bytes as the end says.
+        lend: gets the channel, for tasks that ask for parts of a file while they are done.
     """
     for number in (
         signal.SIGINT,
@@ -52,6 +56,7 @@ def serve(
     confine(socket_fd, max_memory_bytes)
     sock = socket.socket(fileno=SOCKET_FD)
     channel = BlockingChannel(sock, task_type)
+    lend(channel)
     channel.send(DecodeEnd(num_bytes=0))
     while (task := channel.receive()) is not None:
         allow_cpu(cpu_s)

@@ -1,14 +1,15 @@
 """Video files by PyAV, the extra `video`: what a container says, and single frames of it. Runs in a worker's process.
 
-In: encoded bytes. Out: numbers, or RGB frames at the model's size. A frame's number is its place in the order of
-showing, as the packets' times give it; frames are found by the nearest keyframe before them. Rotation, edit lists'
+In: a file, whole or lent. Out: numbers, or RGB frames at the model's size. A frame's number is its place in the order
+of showing, as the packets' times give it; frames are found by the nearest keyframe before them. Rotation, edit lists'
 speed, pixel shapes that are not square and audio are passed over.
 
 Source: docs/notes/qwen3-vl-embedding.md; qwen-vl-utils 0.0.14.
 """
 
-from bisect import bisect_right
+from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,66 +20,97 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from schemas.limits import MAX_FPS, MIN_FPS
-from service.decode.container_reader import UnreadableFileError, ends_inside, open_container
+from service.decode.container_reader import Content, UnreadableFileError, ends_inside, open_container
 from service.media.container import Container
 from service.media.item import Size
 from service.media.resize.antialias import resize_antialiased
-from service.media.video.video_file import VideoInfo
-
-MAX_PACKETS = 1 << 18
-"""Frames of a file that are counted: over an hour at 60 a second."""
+from service.media.video.video_file import MAX_INDEXED_FRAMES, VideoInfo
 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """Times of a file's frames in the stream's own unit: all of them, and those where decoding can begin."""
+    """Times of a file's frames in the stream's own unit, ascending: all of them, and those where decoding can begin."""
 
-    times: Sequence[int]
-    keys: Sequence[int]
+    times: NDArray[np.int64]
+    keys: NDArray[np.int64]
+
+
+class OpenVideoFile:
+    """A file whose packets have been counted, and whose frames can be taken one task after another.
+
+    Attributes:
+        info: what the container says.
+    """
+
+    def __init__(self, content: Content, container: Container) -> None:
+        """Open a file; every packet is read, and none decoded.
+
+        Raises:
+            UnreadableFileError: it cannot be read.
+        """
+        if ends_inside(content, container):
+            raise UnreadableFileError
+        self._opened = open_container(content, container)
+        try:
+            self._stream = _video(self._opened)
+            self._index = _index(self._opened, self._stream)
+            context = self._stream.codec_context
+            self.info = VideoInfo(
+                width=context.width,
+                height=context.height,
+                num_frames=len(self._index.times),
+                fps=_fps(self._stream, self._index),
+            )
+        except BaseException:
+            self._opened.close()
+            raise
+
+    def frames(self, frames: Sequence[int], size: Size, *, max_pixels: int) -> NDArray[np.uint8]:
+        """Single frames, resized as the reference resizes those of a file: once, antialiased.
+
+        Args:
+            frames: their numbers, ascending.
+            size: height and width of the pixels wanted.
+            max_pixels: a larger frame is an error: the container said otherwise.
+
+        Returns:
+            RGB, uint8 [len(frames), height, width, 3].
+
+        Raises:
+            UnreadableFileError: it cannot be read, or has fewer frames.
+        """
+        times = self._index.times
+        if not 0 <= frames[0] <= frames[-1] < len(times):
+            raise UnreadableFileError
+        found = np.empty((len(frames), *size, 3), np.uint8)
+        wanted = [int(times[i]) for i in frames]
+        for place, frame in enumerate(_at(self._opened, self._stream, self._index, wanted)):
+            if frame.width * frame.height > max_pixels:
+                raise UnreadableFileError
+            found[place] = resize_antialiased(np.asarray(frame.to_ndarray(format="rgb24"), np.uint8), size)
+        return found
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._opened.close()
 
 
 def read_info(encoded: bytes, container: Container) -> VideoInfo:
-    """Read what the container says; every packet is read, and none decoded.
+    """What the container of a whole file says.
 
     Raises:
         UnreadableFileError: it cannot be read.
     """
-    if ends_inside(encoded, container):
-        raise UnreadableFileError
-    with open_container(encoded, container) as opened:
-        stream = _video(opened)
-        index, context = _index(opened, stream), stream.codec_context
-        return VideoInfo(
-            width=context.width, height=context.height, num_frames=len(index.times), fps=_fps(stream, index)
-        )
+    with closing(OpenVideoFile(encoded, container)) as file:
+        return file.info
 
 
 def read_frames(
     encoded: bytes, container: Container, frames: Sequence[int], size: Size, *, max_pixels: int
 ) -> NDArray[np.uint8]:
-    """Single frames, resized as the reference resizes those of a file: once, antialiased.
-
-    Args:
-        size: height and width of the pixels wanted.
-        max_pixels: a larger frame is an error: the container said otherwise.
-
-    Returns:
-        RGB, uint8 [len(frames), height, width, 3].
-
-    Raises:
-        UnreadableFileError: it cannot be read, or has fewer frames.
-    """
-    found = np.empty((len(frames), *size, 3), np.uint8)
-    with open_container(encoded, container) as opened:
-        stream = _video(opened)
-        index = _index(opened, stream)
-        if not 0 <= frames[0] <= frames[-1] < len(index.times):
-            raise UnreadableFileError
-        for place, frame in enumerate(_at(opened, stream, index, [index.times[i] for i in frames])):
-            if frame.width * frame.height > max_pixels:
-                raise UnreadableFileError
-            found[place] = resize_antialiased(np.asarray(frame.to_ndarray(format="rgb24"), np.uint8), size)
-    return found
+    """Frames of a whole file; see `OpenVideoFile.frames`."""
+    with closing(OpenVideoFile(encoded, container)) as file:
+        return file.frames(frames, size, max_pixels=max_pixels)
 
 
 def _video(opened: InputContainer) -> VideoStream:
@@ -93,26 +125,29 @@ def _video(opened: InputContainer) -> VideoStream:
 
 
 def _index(opened: InputContainer, stream: VideoStream) -> _Index:
-    times, keys, num_packets = set[int](), set[int](), 0
+    times, keys, num_packets = array("q"), array("q"), 0
     for packet in opened.demux(stream):
         if not packet.size:  # the end
             continue
         num_packets += 1
-        if packet.is_corrupt or num_packets > MAX_PACKETS:
+        if packet.is_corrupt:
             raise UnreadableFileError
         if packet.pts is not None and not packet.is_discard:
-            times.add(packet.pts)
+            times.append(packet.pts)
             if packet.is_keyframe:
-                keys.add(packet.pts)
-    if num_packets < stream.frames or not times:  # cut short: MP4 says how many there are
+                keys.append(packet.pts)
+        if num_packets > MAX_INDEXED_FRAMES:
+            break
+    is_cut = num_packets < min(stream.frames, MAX_INDEXED_FRAMES)  # MP4 says how many there are
+    if is_cut or not times:
         raise UnreadableFileError
-    return _Index(sorted(times), sorted(keys))
+    return _Index(np.unique(np.frombuffer(times, np.int64)), np.unique(np.frombuffer(keys, np.int64)))
 
 
 def _fps(stream: VideoStream, index: _Index) -> float:
     """The container's own average, or what the times come to."""
     said = stream.average_rate or Fraction(0)
-    span = (index.times[-1] - index.times[0]) * (stream.time_base or Fraction(0))
+    span = int(index.times[-1] - index.times[0]) * (stream.time_base or Fraction(0))
     fps = float(said) if MIN_FPS <= said <= MAX_FPS else float((len(index.times) - 1) / span) if span else 0.0
     if len(index.times) == 1:
         return fps or 1.0
@@ -138,5 +173,5 @@ def _at(opened: InputContainer, stream: VideoStream, index: _Index, times: Seque
 
 
 def _key_before(index: _Index, time: int) -> int:
-    place = bisect_right(index.keys, time)
-    return index.keys[place - 1] if place else index.times[0]
+    place = int(np.searchsorted(index.keys, time, side="right"))
+    return int(index.keys[place - 1] if place else index.times[0])

@@ -7,13 +7,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from typing import BinaryIO
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from service import metrics
-from service.decode.messages import MAX_END_BYTES, DecodeEnd
+from service.decode.messages import MAX_END_BYTES, MAX_LENT_BYTES, DecodeEnd
 from service.ipc.channel import frame
 from service.ipc.frames import PREFIX
 
@@ -72,10 +73,16 @@ class WorkerProcess:
             self._end(time.monotonic() + START_S)
             self._is_ready = True
 
-    def exchange(self, task: msgspec.Struct, num_bytes: int, deadline_s: float) -> tuple[DecodeEnd, NDArray[np.uint8]]:
+    def exchange(
+        self, task: msgspec.Struct, num_bytes: int, deadline_s: float, lent: BinaryIO | None = None
+    ) -> tuple[DecodeEnd, NDArray[np.uint8]]:
         """Have a task done, which gives `num_bytes` bytes; none where the file cannot be decoded.
 
+        Args:
+            lent: a file of which the process gets the parts that it asks for.
+
         Raises:
+            OSError: the lent file cannot be read.
             WorkerLostError: the process ended meanwhile.
             TimeoutError: it has not answered in time.
         """
@@ -85,7 +92,8 @@ class WorkerProcess:
             self._sock.sendall(frame(task))
         except (BrokenPipeError, ConnectionResetError):
             raise WorkerLostError from None
-        end = self._end(until_s)
+        while (end := self._end(until_s)).wants is not None:
+            self._lend(lent, *end.wants, until_s)
         metrics.DECODE_STDERR_BYTES.inc(end.num_stderr_bytes)
         if end.num_bytes not in (0, num_bytes):
             raise WorkerLostError
@@ -100,6 +108,16 @@ class WorkerProcess:
         self._process.kill()
         self._sock.close()
         threading.Thread(target=self._process.wait, daemon=True).start()  # giving back memory can take a while
+
+    def _lend(self, lent: BinaryIO | None, start: int, num_bytes: int, until_s: float) -> None:
+        if lent is None or not 0 <= start < 1 << 62 or not 0 < num_bytes <= MAX_LENT_BYTES:
+            raise WorkerLostError
+        content = os.pread(lent.fileno(), num_bytes, start)
+        self._sock.settimeout(max(0.001, until_s - time.monotonic()))
+        try:
+            self._sock.sendall(content.ljust(num_bytes, b"\0"))  # the file may have become shorter
+        except (BrokenPipeError, ConnectionResetError):
+            raise WorkerLostError from None
 
     def _end(self, until_s: float) -> DecodeEnd:
         prefix = bytearray(PREFIX.size)

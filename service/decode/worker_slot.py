@@ -43,6 +43,7 @@ class WorkerSlot:
 
         Raises:
             TimeoutError: it is overdue; its process has been killed.
+            OSError: a file that was lent to the process cannot be read.
             WorkerLostError: it ended its process, and that of the second try too.
             UnavailableError: its process was killed from outside, and that of the second try too.
             ModelError: processes end by themselves before they have started.
@@ -57,6 +58,9 @@ class WorkerSlot:
                 self._replace("lost")
             except TimeoutError:
                 self._replace("deadline")
+                raise
+            except OSError:
+                self._replace("lost")
                 raise
         if was_killed:
             raise _unavailable()

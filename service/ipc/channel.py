@@ -31,15 +31,16 @@ class BlockingChannel(Generic[T]):
 
     def receive(self) -> T | None:
         """The next message, or None when the other end has gone."""
-        prefix = self._read(PREFIX.size)
-        body = self._read(body_length(prefix)) if prefix else None
+        prefix = self.read(PREFIX.size)
+        body = self.read(body_length(prefix)) if prefix else None
         return None if body is None else self._decoder.decode(body)
 
     def send(self, message: msgspec.Struct) -> None:
         """Hand a message to the other end; raises OSError when it has gone."""
         self._sock.sendall(frame(message))
 
-    def _read(self, length: int) -> bytes | None:
+    def read(self, length: int) -> bytes | None:
+        """So many bytes without a frame, or None when the other end has gone."""
         buffer = bytearray(length)
         view = memoryview(buffer)
         while view:

@@ -38,7 +38,8 @@ BILLED = EmbedBilledUnits(input_tokens=3, image_tokens=4, images=1)
 NULLABLE = (
     *("min_pixels", "max_pixels", "image_embeds_width", "max_video_bytes", "max_video_frames", "max_pdf_bytes"),
     *("revision", "matryoshka_dimensions", "default_instruction", "audio_rate_hz", "max_audio_bytes", "max_audio_s"),
-    "sparse_dimensions",
+    *("sparse_dimensions", "min_video_frames", "video_fps", "min_video_frame_pixels", "max_video_frame_pixels"),
+    *("max_video_pixels", "video_size_factor"),
 )
 CARD = msgspec.convert(sample(ModelCard), ModelCard)
 TEXT_CARD = msgspec.structs.replace(CARD, **dict.fromkeys(NULLABLE))

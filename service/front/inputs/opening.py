@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from schemas.content.audio import InputAudioPart
 from schemas.content.file import FilePart
+from schemas.content.video import VideoUrlPart
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
@@ -23,6 +24,7 @@ from service.media.key import file_digest
 from service.media.page.page_file import OpenPage, PageInfo, check_head, check_page
 from service.media.source import SourceKind, read_source
 from service.media.video.video_file import OpenVideo, VideoInfo, VideoLimits, check_video, container_of
+from service.media.video.video_rule import frames_between
 
 T = TypeVar("T")
 
@@ -65,7 +67,9 @@ class VideoOpener:
         encoded, digest = await asyncio.to_thread(_read, media, place, self.limits.max_encoded_bytes, "video")
         container = container_of(encoded, location)
         info = await self._known.get(media.salt, digest, lambda: self.decoder.info(encoded, container, location))
-        check_video(info, self.limits, location)
+        assert isinstance(place.part, VideoUrlPart)  # the reader has chosen these
+        part = frames_between(info.num_frames, info.fps, place.part.start_s, place.part.end_s)
+        check_video(info, part, self.limits, location)
         return OpenVideo(encoded, container, info, digest)
 
 

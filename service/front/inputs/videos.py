@@ -14,10 +14,11 @@ from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opened_files import opened_file
 from service.front.inputs.placed_media import PlacedMedia, VideoPart
 from service.media.error_location import ErrorLocation
+from service.media.item import FRAMES_OF_PAIR
 from service.media.video.frame_list import open_frames
 from service.media.video.frame_pair import Video
-from service.media.video.video_file import OpenVideo, VideoFile, video_frame_pairs
-from service.media.video.video_rule import FPS_OF_LIST, VideoRule, pair_times
+from service.media.video.video_file import OpenVideo, VideoFile, VideoInfo, held, video_frame_pairs
+from service.media.video.video_rule import FPS_OF_LIST, VideoRule, frames_between, pair_times
 
 JPEG_LIST = "data:video/jpeg;base64,"
 """vLLM's form of a list of frames: what follows is the base64 of each, separated by commas."""
@@ -38,17 +39,22 @@ class FrameList:
         params: the path of each.
         urls: their sources.
         indices: their numbers in the list, ascending.
+        times: of each, in seconds, where the client has said so: these are frames of a file.
     """
 
     params: Sequence[str]
     urls: Sequence[str]
     indices: Sequence[int]
+    times: Sequence[float] | None = None
 
     def times_s(self, fps: float | None) -> tuple[float, ...]:
-        """Return the time of each pair at `fps` frames a second of the whole list.
+        """Return the time of each pair: by its frames' times, or at `fps` frames a second of the whole list.
 
         Without a rate the reference counts the frames that it took, as if they were all.
         """
+        if self.times is not None:
+            times = list(self.times)
+            return pair_times(times + times[-1:] * (len(times) % 2), 1.0)
         indices = list(range(len(self.indices))) if fps is None else list(self.indices)
         if len(indices) % 2:
             indices.append(indices[-1] + 1)
@@ -73,7 +79,10 @@ def read_video(reader: MediaReader, place: PlacedMedia) -> Video:
     listed = frame_list(place, rule)
     locations = [ErrorLocation(param, place.index) for param in listed.params]
     encoded = [reader.encoded(url, location) for url, location in zip(listed.urls, locations, strict=True)]
-    pairs = open_frames(encoded, locations, reader.limits, rule, options=reader.options, salt=reader.salt)
+    are_of_file = listed.times is not None
+    pairs = open_frames(
+        encoded, locations, reader.limits, rule, options=reader.options, salt=reader.salt, are_of_file=are_of_file
+    )
     return Video(pairs, listed.times_s(part.fps))
 
 
@@ -96,8 +105,14 @@ def frame_list(place: PlacedMedia, rule: VideoRule) -> FrameList:
     if isinstance(part, VideoFramesPart):
         indices = rule.sample_list(len(part.frames))
         params = [f"{place.param}.frames[{i}].url" for i in indices]
-        return FrameList(params, [part.frames[i].url for i in indices], indices)
+        times = _times(part, place)
+        taken = None if times is None else [times[i] for i in indices]
+        return FrameList(params, [part.frames[i].url for i in indices], indices, taken)
     assert isinstance(part, VideoUrlPart)  # there are no others
+    for name, given in (("start_s", part.start_s), ("end_s", part.end_s)):
+        if given is not None:
+            message = f"`{place.param}.{name}`: expected of a file alone; of a list send the frames that are wanted"
+            raise InputError("invalid_request", message, param=f"{place.param}.{name}", index=place.index)
     url = place.url
     num_frames = url.count(",")  # the first stands before them
     if num_frames > MAX_FRAMES:
@@ -113,13 +128,43 @@ def _of_file(reader: MediaReader, rule: VideoRule, place: PlacedMedia) -> Video:
     assert isinstance(part, VideoUrlPart)  # as above
     opened = opened_file(reader, place, OpenVideo, NO_CODECS)
     info = opened.info
-    indices = rule.sample_file(info.num_frames, info.fps, part.fps, part.max_frames)
+    indices = rule.sample_file(_frames_of(part, info, place), info.fps, part.fps, part.max_frames)
     size = rule.frame_size(info.height, info.width, len(indices), of_file=True)
     if 0 in size:
         shape = f"The video is {info.width} x {info.height} pixels"
         location.refuse("media_too_large", f"{shape}: so extreme a shape would leave it a side of 0.")
     video = VideoFile(opened, size, rule.patches, reader.salt)
     return Video(video_frame_pairs(video, indices, location), pair_times(indices, info.fps))
+
+
+def _frames_of(part: VideoUrlPart, info: VideoInfo, place: PlacedMedia) -> range:
+    """Numbers of the frames between `start_s` and `end_s`."""
+    start_s, end_s = part.start_s, part.end_s
+    frames = frames_between(info.num_frames, info.fps, start_s, end_s)
+    if len(frames) < FRAMES_OF_PAIR:
+        param = f"{place.param}.{'end_s' if start_s is None else 'start_s'}"
+        message = f"`{param}`: {held(info, start_s, end_s, len(frames))}"
+        raise InputError("invalid_request", message, param=param, index=place.index)
+    return frames
+
+
+def _times(part: VideoFramesPart, place: PlacedMedia) -> list[float] | None:
+    """The frames' times, if they have any."""
+    times = [frame.time_s for frame in part.frames if frame.time_s is not None]
+    if not times:
+        return None
+    param, message = f"{place.param}.frames", ""
+    if len(times) < len(part.frames):
+        number = next(i for i, frame in enumerate(part.frames) if frame.time_s is None)
+        param, message = f"{param}[{number}].time_s", "got no time, and other frames have one; all have, or none"
+    elif (late := next((i for i in range(1, len(times)) if times[i] < times[i - 1]), None)) is not None:
+        param = f"{param}[{late}].time_s"
+        message = f"got {times[late]:g} s after {times[late - 1]:g} s, expected times that ascend"
+    elif part.fps is not None:
+        param, message = f"{place.param}.fps", "got a rate beside the frames' own times; expected one of both"
+    if message:
+        raise InputError("invalid_request", f"`{param}`: {message}", param=param, index=place.index)
+    return times
 
 
 def _rule(reader: MediaReader, place: PlacedMedia) -> VideoRule:
@@ -129,5 +174,9 @@ def _rule(reader: MediaReader, place: PlacedMedia) -> VideoRule:
     if isinstance(part, VideoUrlPart) and part.max_frames is not None and part.max_frames > rule.max_frames:
         param = f"{place.param}.max_frames"
         message = f"`{param}`: got {part.max_frames}, expected 2 to {rule.max_frames}"
+        raise InputError("invalid_request", message, param=param, index=place.index)
+    if isinstance(part, VideoUrlPart) and part.end_s is not None and part.end_s <= (part.start_s or 0.0):
+        param = f"{place.param}.end_s"
+        message = f"`{param}`: got {part.end_s:g}, expected more than `start_s`, {part.start_s or 0.0:g}"
         raise InputError("invalid_request", message, param=param, index=place.index)
     return rule

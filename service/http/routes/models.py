@@ -58,7 +58,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
     """The plan that every request for `name`, which is one of `names`, follows."""
     settings = serving.settings
     model, reader = online.model, online.reader
-    profile, rule = model.profile, model.pixel_rule
+    profile, rule, video = model.profile, model.pixel_rule, reader.rules.video_rule
     return ModelCard(
         id=name,
         created=model.created_s,
@@ -97,8 +97,14 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         max_body_bytes=settings.max_body_bytes,
         max_image_bytes=settings.max_image_bytes,
         max_image_pixels=settings.max_image_pixels,
-        max_video_frames=reader.rules.video_rule.max_frames if reader.rules.video_rule else None,
-        max_video_bytes=settings.max_video_bytes if reader.rules.video_rule and reader.videos else None,
+        max_video_frames=video.max_frames if video else None,
+        min_video_frames=video.min_frames if video else None,
+        video_fps=video.fps if video else None,
+        min_video_frame_pixels=video.min_frame_pixels if video else None,
+        max_video_frame_pixels=video.max_frame_pixels if video else None,
+        max_video_pixels=video.total_file_pixels if video else None,
+        video_size_factor=video.size_factor if video else None,
+        max_video_bytes=settings.max_video_bytes if video and reader.videos else None,
         max_pdf_bytes=settings.max_pdf_bytes if reader.pages else None,
         audio_rate_hz=profile.audios.rule.rate_hz if profile.audios else None,
         max_audio_bytes=settings.max_audio_bytes if reader.audio else None,

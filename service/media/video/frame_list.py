@@ -4,6 +4,7 @@ In: encoded bytes. Out: `FramePair`s. Does not decode, and does not know which f
 """
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits, Header, read_header
@@ -24,8 +25,12 @@ def open_frames(
     *,
     options: ImageReadOptions = AS_REFERENCE,
     salt: bytes = b"",
+    are_of_file: bool = False,
 ) -> tuple[FramePair, ...]:
     """Check the frames' headers, choose their size and pair them; the last of an odd number is repeated.
+
+    Args:
+        are_of_file: frames that were taken out of a file: they have a file's sizes, and no resize before.
 
     Raises:
         MediaError: `media_too_large`, `media_undecodable`, or `invalid_request` for frames of different sizes.
@@ -36,11 +41,16 @@ def open_frames(
         read_header(one, limits, location, upright=options.upright)
         for one, location in zip(encoded, locations, strict=True)
     ]
-    first_size = rule.first.plan(*headers[0].upright_size, locations[0]).size
-    for header, location in zip(headers, locations, strict=True):
-        _check_alike(header, headers[0], first_size, rule, location)
+    first_sizes = [
+        header.upright_size if are_of_file else rule.first.plan(*header.upright_size, location).size
+        for header, location in zip(headers, locations, strict=True)
+    ]
+    first_size = first_sizes[0]
+    for header, other_size, location in zip(headers, first_sizes, locations, strict=True):
+        if other_size != first_size:
+            _refuse_other(header, headers[0], location)
     num_seen = len(encoded) + len(encoded) % 2
-    size = rule.frame_size(*first_size, num_seen)
+    size = rule.frame_size(*first_size, num_seen, of_file=are_of_file)
     if 0 in size:
         locations[0].refuse(
             "media_too_large",
@@ -83,11 +93,10 @@ def _frame(
     )
 
 
-def _check_alike(header: Header, first: Header, first_size: Size, rule: VideoRule, location: ErrorLocation) -> None:
+def _refuse_other(header: Header, first: Header, location: ErrorLocation) -> NoReturn:
     """The reference stacks frames after its first resize: sizes that come to the same there are alike."""
-    if rule.first.plan(*header.upright_size, location).size != first_size:
-        location.refuse(
-            "invalid_request",
-            f"The frame is {header.width} x {header.height} pixels, and the first one of its video is "
-            f"{first.width} x {first.height}; frames of one video have one size.",
-        )
+    location.refuse(
+        "invalid_request",
+        f"The frame is {header.width} x {header.height} pixels, and the first one of its video is "
+        f"{first.width} x {first.height}; frames of one video have one size.",
+    )

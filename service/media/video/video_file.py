@@ -15,6 +15,9 @@ from service.media.item import FRAMES_OF_PAIR, GridThw, Patches, SentAs, Size
 from service.media.key import pair_key, video_pair_digest
 from service.media.video.frame_pair import PairItem
 
+MAX_INDEXED_FRAMES = 1 << 20
+"""Frames of a file that are counted: almost five hours at 60 a second."""
+
 
 class VideoInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Facts that a container states about its video."""
@@ -22,7 +25,7 @@ class VideoInfo(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     num_frames: int
-    """Frames that are shown."""
+    """Frames that are shown; more than `MAX_INDEXED_FRAMES` were not counted to the end."""
     fps: float
     """Frames a second, on the average."""
 
@@ -41,6 +44,7 @@ class VideoLimits:
 
     max_encoded_bytes: int = 64 << 20
     max_duration_s: float = 600.0
+    """Longest video, or part of one, of which frames are taken."""
     max_pixels: int = 33_200_000
     """Largest area of one frame, as stored."""
 
@@ -120,8 +124,11 @@ def container_of(encoded: bytes, location: ErrorLocation) -> Container:
     return found or location.refuse("media_undecodable", "The video is none of the accepted formats: MP4, WebM.")
 
 
-def check_video(info: VideoInfo, limits: VideoLimits, location: ErrorLocation) -> None:
+def check_video(info: VideoInfo, part: range, limits: VideoLimits, location: ErrorLocation) -> None:
     """Refuse what is too large or too long, and what has fewer frames than a pair.
+
+    Args:
+        part: numbers of the frames that are asked for, of which some will be taken.
 
     Raises:
         MediaError: `media_too_large`, `media_undecodable`.
@@ -129,12 +136,24 @@ def check_video(info: VideoInfo, limits: VideoLimits, location: ErrorLocation) -
     shape = f"The video is {info.width} x {info.height} pixels"
     if info.width * info.height > limits.max_pixels:
         location.refuse("media_too_large", f"{shape}; at most {limits.max_pixels} in all are accepted.")
-    if info.duration_s > limits.max_duration_s:
-        message = f"The video is {info.duration_s:.1f} s long; at most {limits.max_duration_s:g} s are accepted."
+    if info.num_frames > MAX_INDEXED_FRAMES:
+        location.refuse("media_too_large", f"The video has more than {MAX_INDEXED_FRAMES} frames.")
+    if (seconds := len(part) / info.fps) > limits.max_duration_s:
+        longer = "The video is" if len(part) == info.num_frames else "The part of the video is"
+        message = f"{longer} {seconds:.1f} s long; at most {limits.max_duration_s:g} s are accepted."
         location.refuse("media_too_large", message)
     if info.num_frames < FRAMES_OF_PAIR:
         message = f"The video has {info.num_frames} frame; at least {FRAMES_OF_PAIR} are needed."
         location.refuse("media_undecodable", message)
+
+
+def held(info: VideoInfo, start_s: float | None, end_s: float | None, num_frames: int) -> str:
+    """Return the error of a part of a video that is no pair of frames."""
+    between = f"{start_s or 0.0:g} to {info.duration_s if end_s is None else end_s:g} s"
+    return (
+        f"got {between}, which hold {num_frames} of the video's frames; at least {FRAMES_OF_PAIR} are needed, and it "
+        f"has {info.num_frames} in {info.duration_s:g} s"
+    )
 
 
 def video_frame_pairs(video: VideoFile, indices: Sequence[int], location: ErrorLocation) -> tuple[VideoFramePair, ...]:

@@ -5,6 +5,7 @@ In: how many frames there are, and their size. Out: indices, a size, times. Read
 Source: docs/notes/qwen3-vl-embedding.md; qwen-vl-utils 0.0.14, `fetch_video` and `smart_nframes`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,6 +53,11 @@ class VideoRule:
     first: PixelRule = FIRST_RESIZE
     """The resize of a list's frames before that."""
 
+    @property
+    def size_factor(self) -> int:
+        """Pixels along one side of a visual token, of which sides are multiples."""
+        return self.patches.patch_size * (self.patches.merge_size or 1)
+
     def frame_size(self, height: int, width: int, num_frames: int, *, of_file: bool = False) -> Size:
         """The size at which each frame is seen.
 
@@ -60,11 +66,10 @@ class VideoRule:
         Returns:
             Height and width, whole visual tokens; an extreme shape may leave a side of 0.
         """
-        factor = self.patches.patch_size * (self.patches.merge_size or 1)
         total = self.total_file_pixels if of_file else self.total_pixels
         share = min(self.max_frame_pixels, total / num_frames * FRAMES_OF_PAIR)
         max_pixels = min(max(share, int(self.min_frame_pixels * 1.05)), self.max_frame_pixels)
-        return fit_area(height, width, factor, self.min_frame_pixels, max_pixels)
+        return fit_area(height, width, self.size_factor, self.min_frame_pixels, max_pixels)
 
     def sample_list(self, num_frames: int, max_frames: int | None = None) -> list[int]:
         """Choose the frames of a list: all, or as many as allowed at equal steps from first to last, cut to int.
@@ -78,21 +83,42 @@ class VideoRule:
             return list(range(num_frames))
         return [int(i) for i in np.linspace(0, num_frames - 1, most)]
 
-    def sample_file(self, num_frames: int, file_fps: float, fps: float | None, max_frames: int | None) -> list[int]:
-        """Choose the frames of a file: ``n = duration · fps`` in its bounds, even, at equal steps, rounded.
+    def sample_file(
+        self, frames: range, file_fps: float, fps: float | None = None, max_frames: int | None = None
+    ) -> list[int]:
+        """Choose frames of a part of a file: ``n = duration · fps`` in its bounds, even, at equal steps, rounded.
 
         Args:
-            num_frames: of the whole file, at least 2.
+            frames: numbers of all frames of the part, at least 2, as `frames_between` gives them.
             fps: frames to take of each second; None takes the family's.
             max_frames: a lower limit than the family's; None takes the family's. At least 2.
 
         Returns:
-            Indices, ascending, an even number of them and at least two.
+            Numbers in the file, ascending, an even number of them and at least two.
         """
-        most = min(self.max_frames, max_frames or self.max_frames, num_frames)
-        wanted = num_frames / file_fps * (fps or self.fps)
+        most = min(self.max_frames, max_frames or self.max_frames, len(frames))
+        wanted = len(frames) / file_fps * (fps or self.fps)
         num_taken = int(min(max(wanted, self.min_frames), most)) // FRAMES_OF_PAIR * FRAMES_OF_PAIR
-        return [round(i) for i in np.linspace(0, num_frames - 1, max(num_taken, FRAMES_OF_PAIR)).tolist()]
+        taken = np.linspace(frames[0], frames[-1], max(num_taken, FRAMES_OF_PAIR))
+        return [round(i) for i in taken.tolist()]
+
+
+def frames_between(num_frames: int, fps: float, start_s: float | None, end_s: float | None) -> range:
+    """Numbers of a file's frames between two times, ``ceil(start · fps)`` to ``floor(end · fps)``, both included.
+
+    Times beyond the end are the end's; the range is empty where no frame lies between them.
+
+    Args:
+        num_frames: of the whole file.
+        start_s: seconds from the file's start; None is the start.
+        end_s: likewise; None is the end.
+
+    Source: qwen-vl-utils 0.0.14, `calculate_video_frame_range`.
+    """
+    duration_s = num_frames / fps
+    first = 0 if start_s is None else math.ceil(min(start_s, duration_s) * fps)
+    last = num_frames - 1 if end_s is None else min(math.floor(min(end_s, duration_s) * fps), num_frames - 1)
+    return range(first, max(first, last + 1))
 
 
 def pair_times(indices: Sequence[float], fps: float) -> tuple[float, ...]:

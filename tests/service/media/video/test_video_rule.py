@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from service.media.video.video_rule import VideoRule, pair_times
+from service.media.video.video_rule import VideoRule, frames_between, pair_times
 
 RULE = VideoRule()
 
@@ -46,12 +46,45 @@ def test_a_list_of_65_leaves_out_the_last_but_one() -> None:
 def test_frames_of_a_file(
     num_frames: int, file_fps: float, fps: float | None, max_frames: int | None, num_taken: int
 ) -> None:
-    taken = RULE.sample_file(num_frames, file_fps, fps, max_frames)
+    taken = RULE.sample_file(range(num_frames), file_fps, fps, max_frames)
     assert len(taken) == num_taken
     assert taken == sorted(taken)
     assert (taken[0], taken[-1]) == (0, num_frames - 1)
     steps = [b - a for a, b in pairwise(taken)]
     assert max(steps) - min(steps) <= 1
+
+
+@pytest.mark.parametrize(
+    ("num_frames", "fps", "start_s", "end_s", "first", "last"),
+    [
+        (300, 30.0, None, None, 0, 299),
+        (300, 30.0, 2.0, 4.0, 60, 120),  # both ends belong to it
+        (300, 30.0, 2.01, 4.01, 61, 120),  # the frames between, none before or after
+        (300, 30.0, 2.0, None, 60, 299),
+        (300, 30.0, None, 4.0, 0, 120),
+        (300, 30.0, 9.0, 1000.0, 270, 299),
+        (300, 29.97, 1.0, 2.0, 30, 59),
+        (300, 30.0, 9.96, 20.0, 299, 299),  # one frame: the caller refuses it, as the reference does
+    ],
+)
+def test_frames_between_two_times(
+    num_frames: int, fps: float, start_s: float | None, end_s: float | None, first: int, last: int
+) -> None:
+    found = frames_between(num_frames, fps, start_s, end_s)
+    assert (found[0], found[-1]) == (first, last)
+
+
+@pytest.mark.parametrize(("start_s", "end_s"), [(10.0, 11.0), (11.0, 12.0), (3.01, 3.02), (5.0, 4.0)])
+def test_no_frames_lie_beyond_the_end_or_between_two_frames(start_s: float, end_s: float) -> None:
+    assert not frames_between(300, 30.0, start_s, end_s)
+
+
+def test_a_part_is_sampled_as_a_file_of_its_length_at_its_own_place() -> None:
+    part = frames_between(30_000, 30.0, 100.0, 110.0)
+    taken = RULE.sample_file(part, 30.0)
+    assert len(taken) == 10  # of 301 frames
+    assert (taken[0], taken[-1]) == (3000, 3300)
+    assert [i - 3000 for i in taken] == RULE.sample_file(range(301), 30.0)
 
 
 @pytest.mark.parametrize(
