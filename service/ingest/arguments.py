@@ -9,6 +9,9 @@ from service.ingest.pages.page_image import PageContent
 from service.ingest.sinks.target import KINDS
 from service.ingest.vectors import DENSE_ALONE, VECTOR_KINDS, VectorKind
 
+MIN_SEGMENT_S, MAX_SEGMENT_S = 0.1, 86_400.0
+"""Of `--segment-s`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -31,6 +34,7 @@ class Options:
     image_field: str | None
     glob: str | None
     pages: PageContent
+    segment_s: float | None
     chunk_chars: int | None
     chunk_overlap: int
     root: Path | None
@@ -52,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         metavar="SOURCE",
         nargs="+",
-        help="folder of images and PDFs, .pdf files, .jsonl, .csv, .tsv or .parquet file, or - for JSONL on stdin",
+        help="folder of images, PDFs and videos; such files; .jsonl, .csv, .tsv or .parquet file; - for JSONL on stdin",
     )
     parser.add_argument("--to", required=True, metavar="SINK", help=f"destination: {', '.join(KINDS.values())}")
     _add_server(parser.add_argument_group("the server"))
@@ -103,13 +107,19 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--text-field", metavar="NAME", help="field of the text (default text)")
     group.add_argument("--image-field", metavar="NAME", help="field of the image: path, URL, data URI (default image)")
     group.add_argument(
-        "--glob", metavar="PATTERN", help="files of a folder, matched from the right (default: images and PDFs)"
+        "--glob", metavar="PATTERN", help="files of a folder, matched from the right (default: images, PDFs, videos)"
     )
     group.add_argument(
         "--pages",
         choices=get_args(PageContent),
         default="image",
         help="what is embedded of a PDF's page: its image, its text layer, or both as one input (default image)",
+    )
+    group.add_argument(
+        "--segment-s",
+        type=_seconds,
+        metavar="S",
+        help="split videos into segments of S seconds (default: a video is one item)",
     )
     group.add_argument(
         "--chunk-chars", type=_positive, metavar="N", help="split texts into chunks of at most N characters"
@@ -166,6 +176,13 @@ def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"got {value}, expected 1 or more")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = round(float(text), 3)
+    if not MIN_SEGMENT_S <= value <= MAX_SEGMENT_S:
+        raise argparse.ArgumentTypeError(f"got {text}, expected {MIN_SEGMENT_S:g} to {MAX_SEGMENT_S:g}")
     return value
 
 

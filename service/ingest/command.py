@@ -22,18 +22,22 @@ from service.ingest.pipeline import Pipeline, report_progress
 from service.ingest.progress import Progress, RunCounts, make_progress
 from service.ingest.sending.batching import Batcher, Window
 from service.ingest.sending.client import Client, RefusedError
-from service.ingest.sending.handshake import agree, check_probe, probe_vector
+from service.ingest.sending.handshake import Agreed, agree, check_probe, probe_vector
 from service.ingest.sending.images import NO_IMAGES
 from service.ingest.sending.sending import Sender
 from service.ingest.sinks import make_sink
 from service.ingest.sinks.sink import Sink
 from service.ingest.sinks.target import parse_target
 from service.ingest.source_reader import SourceReader
-from service.ingest.sources import open_source
+from service.ingest.sources import file_kinds, open_source
 from service.ingest.sources.chunks import Chunks
-from service.ingest.sources.pdf import PdfFiles, PdfPages
+from service.ingest.sources.files import NamedFiles
+from service.ingest.sources.folder import Folder
+from service.ingest.sources.pdf import PdfPages
 from service.ingest.sources.record import Fields
+from service.ingest.sources.video import VideoSegments
 from service.ingest.vectors import DENSE_ALONE
+from service.ingest.videos.video_process import VideoProcesses
 
 DONE, STOPPED, WRONG_COMMAND, DEAD_LETTERS, TOO_MANY = 0, 1, 2, 3, 4
 """Exit codes: all vectors are in the sink; the run stopped early; the command line is wrong (argparse's own code, and
@@ -56,8 +60,8 @@ def ingest(options: Options) -> int:
     code, why = DONE, ""
     try:
         progress = make_progress(counts, json=options.json)
-        with closing(PdfProcesses()) as processes:
-            asyncio.run(_run(options, counts, progress, processes))
+        with closing(PdfProcesses()) as pdfs, closing(VideoProcesses()) as videos:
+            asyncio.run(_run(options, counts, progress, pdfs, videos))
     except TooManyFailuresError as error:
         code, why = TOO_MANY, str(error)
     except CommandLineError as error:
@@ -77,21 +81,22 @@ def ingest(options: Options) -> int:
     return code
 
 
-async def _run(options: Options, counts: RunCounts, progress: Progress, processes: PdfProcesses) -> None:
+async def _run(
+    options: Options, counts: RunCounts, progress: Progress, pdfs: PdfProcesses, videos: VideoProcesses
+) -> None:
     target = parse_target(options.to)
     sink = make_sink(target)
     _check_outputs(options, sink)
     _check_chunks(options)
     fields = Fields(options.id_field, options.text_field, options.image_field)
-    pages = PdfPages(processes, options.pages)
-    source = open_source(options.source, fields, options.glob, pages, options.root)
+    kinds = file_kinds(PdfPages(pdfs, options.pages), VideoSegments(videos, options.segment_s))
+    source = open_source(options.source, fields, options.glob, kinds, options.root)
     texts = source if options.chunk_chars is None else Chunks(source, options.chunk_chars, options.chunk_overlap)
     pause = Pause(options.give_up_s, options.concurrency)
     async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
         agreed = await agree(client, options)
         plan, fingerprint = agreed.plan, agreed.fingerprint
-        if plan.max_pixels is None and plan.pages != "text" and isinstance(source, PdfFiles):
-            raise IngestError(f"--pages {plan.pages}: {NO_IMAGES}")
+        _check_taken(options, source, agreed)
         with closing(Ledger(options.ledger or Path(f"{target.beside}.ledger"))) as ledger:
             ledger.agree(plan, target.identity, fingerprint)
             probe = await probe_vector(client, agreed)
@@ -106,7 +111,7 @@ async def _run(options: Options, counts: RunCounts, progress: Progress, processe
             async with Writer(sink, ledger, dead, chooser, counts, options.max_errors) as writer:
                 await writer.open(agreed.layout)
                 ledger.made_by(plan, target.identity, fingerprint)
-                sender = Sender(client, agreed.form, agreed.bounds, counts, processes)
+                sender = Sender(client, agreed.form, agreed.bounds, counts, pdfs, videos)
                 async with _watched(texts, options, counts, progress, pause) as reading:
                     window = Window(options.window_bytes)
                     await Pipeline(reading, chooser, Batcher(agreed.bounds), sender, writer, window).run(
@@ -136,6 +141,23 @@ def _check_chunks(options: Options) -> None:
     if options.chunk_overlap and options.chunk_overlap >= (options.chunk_chars or 0):
         most = "--chunk-chars too" if options.chunk_chars is None else f"less than --chunk-chars {options.chunk_chars}"
         raise CommandLineError(f"--chunk-overlap: got {options.chunk_overlap}, expected {most}")
+
+
+def _check_taken(options: Options, source: OpenSource, agreed: Agreed) -> None:
+    """Refuse files of which the model could take nothing.
+
+    Raises:
+        IngestError: it takes no images, or no videos.
+    """
+    takes_pages = agreed.plan.max_pixels is not None or agreed.plan.pages == "text"
+    if not isinstance(source, NamedFiles):
+        if options.segment_s is not None and isinstance(source, Folder) and agreed.bounds.video_rule is None:
+            raise IngestError(f"--segment-s: {agreed.bounds.no_videos}")
+        return
+    if not takes_pages and source.has(PdfPages):
+        raise IngestError(f"--pages {agreed.plan.pages}: {NO_IMAGES}")
+    if agreed.bounds.video_rule is None and source.has(VideoSegments):
+        raise IngestError(f"SOURCE: {agreed.bounds.no_videos}")
 
 
 @asynccontextmanager

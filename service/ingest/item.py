@@ -9,6 +9,7 @@ from uuid import UUID
 from service.ingest.errors import FailureReason
 from service.ingest.pages.page_image import PageImage
 from service.ingest.vectors import Vectors
+from service.ingest.videos.video_segment import VideoSegment
 
 Metadata = dict[str, Any]
 """Other fields of an item, stored with its vectors; plain JSON values."""
@@ -22,13 +23,13 @@ VERSION_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """One thing to embed: a text, an image, or both.
+    """One thing to embed: a text, an image, or both, or a video.
 
     Attributes:
         id: unique within the source; identifies the item in sink and ledger.
         version: changes with the content: `VERSION_BYTES` of a digest, or a file's size.
         num_bytes: approximate size in memory and in a request.
-        stamp: modification time of the file that holds the image; empty without a file.
+        stamp: modification time of the file that holds image or video; empty without a file.
     """
 
     id: str
@@ -38,6 +39,7 @@ class SourceItem:
     image: ImageInput | None = None
     metadata: Metadata = field(default_factory=dict)
     stamp: bytes = b""
+    video: VideoSegment | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ POINTS = UUID("7b1f2a0c-5f0e-5c51-9d38-0a4f6f2b9e11")
 """Namespace of point ids. Must never change, or runs could not be resumed."""
 
 
-LEFT_OUT = {"outputs": list(DENSE_ALONE), "pages": "image", "chunk_chars": None, "chunk_overlap": 0}
+LEFT_OUT = {"outputs": list(DENSE_ALONE), "pages": "image", "chunk_chars": None, "chunk_overlap": 0, "segment_s": None}
 """Fields that a plan's JSON lacks, with their defaults."""
 
 
@@ -38,6 +38,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     pages: PageContent = "image"
     chunk_chars: int | None = None
     chunk_overlap: int = 0
+    segment_s: float | None = None
 
     def point_id(self, item: str, instruction: str | None) -> UUID:
         """UUIDv5 of item, instruction and plan: the same in every run, so that writing a point again replaces it."""
@@ -72,6 +73,7 @@ def make_plan(card: dict[str, Any], options: Options) -> Plan:
         pages=options.pages,
         chunk_chars=options.chunk_chars,
         chunk_overlap=options.chunk_overlap,
+        segment_s=options.segment_s,
     )
 
 

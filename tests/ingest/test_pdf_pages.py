@@ -102,8 +102,8 @@ def test_pages_of_a_file_that_became_another_are_refused(builtin: LiveServer, tm
 @pytest.mark.parametrize(
     ("sources", "words"),
     [
-        (("a.pdf", "in.jsonl"), "expected one, or .pdf files alone"),
-        (("a.pdf", "."), "expected one, or .pdf files alone"),
+        (("a.pdf", "in.jsonl"), "expected one, or PDFs and videos alone"),
+        (("a.pdf", "."), "expected one, or PDFs and videos alone"),
         (("a.pdf", "nowhere.pdf"), "SOURCE nowhere.pdf: no such file"),
     ],
 )

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from service.ingest.errors import FileError
+from service.ingest.file_processes import NUM_PROCESSES
 from service.ingest.item import SourceItem
 from service.ingest.pages import pdf_process
-from service.ingest.pages.page_image import PageImage, PdfFile
+from service.ingest.pages.page_image import PageImage
 from service.ingest.pages.pdf_process import PdfProcess
-from service.ingest.pages.pdf_processes import NUM_PROCESSES, PdfProcesses
+from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.sending.images import ImageLoader
-from service.ingest.sources.pdf import PdfPages, find
+from service.ingest.source_file import SourceFile, find
+from service.ingest.sources.pdf import PdfPages
 from tests.conftest import children_of
 from tests.pdf_file import boundless, endless, pdf, raw
 
@@ -28,7 +30,7 @@ def process() -> Iterator[PdfProcess]:
         yield process
 
 
-def written(folder: Path, content: bytes, name: str = "a.pdf") -> PdfFile:
+def written(folder: Path, content: bytes, name: str = "a.pdf") -> SourceFile:
     (folder / name).write_bytes(content)
     return find(folder / name, name)
 

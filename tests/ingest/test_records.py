@@ -15,12 +15,14 @@ from service.ingest.errors import FileError, IngestError
 from service.ingest.item import BadRecord, OpenSource, SourceItem
 from service.ingest.pages.pdf_processes import PdfProcesses
 from service.ingest.sending.images import ImageLoader
-from service.ingest.sources import open_source
+from service.ingest.sources import file_kinds, open_source
 from service.ingest.sources.pdf import PdfPages
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import JsonLines
+from service.ingest.sources.video import VideoSegments
+from service.ingest.videos.video_process import VideoProcesses
 
-PROCESSES = PdfProcesses()
+KINDS = file_kinds(PdfPages(PdfProcesses(), "image"), VideoSegments(VideoProcesses(), None))
 
 
 def opened(
@@ -29,7 +31,7 @@ def opened(
     pattern: str | None = None,
     root: Path | None = None,
 ) -> OpenSource:
-    return open_source([str(path) for path in paths], fields, pattern, PdfPages(PROCESSES, "image"), root)
+    return open_source([str(path) for path in paths], fields, pattern, KINDS, root)
 
 
 def items(path: Path, fields: Fields = Fields(), pattern: str | None = None) -> list[SourceItem | BadRecord]:  # noqa: B008
@@ -119,7 +121,7 @@ def test_a_pipe_named_like_an_image_is_an_error_and_not_waited_for(tmp_path: Pat
     assert isinstance(listed, BadRecord)
     late = SourceItem("late", b"", 0, image=tmp_path / "pipe.png")  # it was a file when it was listed
     with pytest.raises(FileError, match="not a regular file"):
-        ImageLoader(100, None, PROCESSES).load(late)
+        ImageLoader(100, None, PdfProcesses()).load(late)
 
 
 @pytest.mark.parametrize("way", ["../secret.png", "{outside}/secret.png", "link.png", "folder/secret.png"])

@@ -1,6 +1,7 @@
 """Batches of asks: all instructions of an item in one batch, within the server's limits and a limit in memory."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,9 +9,12 @@ from pathlib import Path
 from service.ingest.item import Ask, SourceItem
 from service.ingest.pages.page_image import PageImage
 from service.ingest.sending.sending import Bounds
+from service.ingest.videos.video_segment import VideoSegment
 
 ASK_BYTES = 256
 """Size of an ask in a body besides text, image and instruction."""
+FRAME_PIXEL_BYTES = 2
+"""Of a video's frame in PNG; drawings and slides take a tenth of it."""
 PAGE_PIXEL_BYTES = 1
 """Of a rendered page in PNG: letters take a tenth of it, photographs up to 3."""
 
@@ -37,7 +41,7 @@ class Batcher:
     def add(self, asks: Sequence[Ask]) -> AskBatch | None:
         """Add the asks of one item; returns the previous batch if they did not fit into it."""
         num_bytes = sum(_num_bytes(ask) + self._bounds.token_vectors.of(ask) for ask in asks)
-        num_bytes += _image_bytes(asks[0].item, self._bounds)
+        num_bytes += _image_bytes(asks[0].item, self._bounds) + _video_bytes(asks[0].item.video, self._bounds)
         batch = self._batch
         is_full = (
             len(batch.asks) + len(asks) > self._bounds.num_inputs
@@ -77,6 +81,14 @@ class Window:
 
 def _num_bytes(ask: Ask) -> int:
     return len((ask.item.text or "").encode(errors="replace")) + len(ask.instruction or "") + ASK_BYTES
+
+
+def _video_bytes(video: VideoSegment | None, bounds: Bounds) -> int:
+    """Size of all frames in base64; they are not decoded yet."""
+    sampled = video.sample(bounds.video_rule) if video is not None and bounds.video_rule is not None else None
+    if sampled is None:
+        return 0
+    return len(sampled.numbers) * math.prod(sampled.size) * FRAME_PIXEL_BYTES * 4 // 3
 
 
 def _image_bytes(item: SourceItem, bounds: Bounds) -> int:

@@ -1,7 +1,8 @@
 """Requests to `/v1/embeddings`: each ask is a conversation with its own instruction.
 
 An image is sent once, with a uuid made from its content; further instructions for the same image refer to the uuid. So
-the image is read, sent, decoded and encoded once.
+the image is read, sent, decoded and encoded once. Frames of a video have no uuid: they are sent for each instruction,
+and encoded once.
 """
 
 from collections import Counter
@@ -16,6 +17,8 @@ from service.ingest.item import Ask
 from service.ingest.plan import Plan
 from service.ingest.sending.answers import Answer, CacheCounts, ItemError, read_components
 from service.ingest.sending.images import LoadedImage
+from service.ingest.sending.media import LoadedMedia, by_instruction, frames_part
+from service.ingest.sending.videos import LoadedFrames
 from service.ingest.vectors import Vectors
 
 
@@ -56,17 +59,21 @@ class Conversations:
         } | ({"truncate_prompt_tokens": -1} if plan.truncate else {})
 
     def requests(self, asks: Sequence[Ask]) -> Sequence[Sequence[Ask]]:
-        """One request, whatever the instructions."""
-        return [asks]
+        """One request, whatever the instructions; of videos one for each, since each holds all frames."""
+        return by_instruction(asks) if any(ask.item.video is not None for ask in asks) else [asks]
 
-    def body(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage]) -> bytes:
+    def body(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia]) -> bytes:
         """A conversation for each ask."""
-        uses = Counter(image.name for ask in asks if (image := images.get(ask.item.id)))
+        uses = Counter(one.name for ask in asks if isinstance(one := media.get(ask.item.id), LoadedImage))
         sent: set[str] = set()
         conversations = []
         for ask in asks:
-            image = images.get(ask.item.id)
-            parts = [] if image is None else [_part(image, sent, is_shared=uses[image.name] > 1)]
+            parts: list[dict[str, Any]] = []
+            match media.get(ask.item.id):
+                case LoadedFrames() as frames:
+                    parts.append(frames_part(frames))
+                case LoadedImage() as image:
+                    parts.append(_part(image, sent, is_shared=uses[image.name] > 1))
             if ask.item.text is not None:
                 parts.append({"type": "text", "text": ask.item.text})
             system = [] if ask.instruction is None else [{"role": "system", "content": ask.instruction}]

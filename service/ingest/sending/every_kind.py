@@ -12,7 +12,8 @@ from service.ingest.errors import IngestError
 from service.ingest.item import Ask
 from service.ingest.plan import Plan
 from service.ingest.sending.answers import Answer, CacheCounts, ItemError, read_components
-from service.ingest.sending.images import LoadedImage
+from service.ingest.sending.media import LoadedMedia, by_instruction, frames_part
+from service.ingest.sending.videos import LoadedFrames
 from service.ingest.vectors import SparseVector, VectorKind, Vectors
 
 TYPES: Mapping[VectorKind, str] = {"dense": "base64", "sparse": "sparse", "multi": "multi_base64"}
@@ -60,15 +61,12 @@ class EveryKind:
 
     def requests(self, asks: Sequence[Ask]) -> Sequence[Sequence[Ask]]:
         """One request for each instruction; the server keeps an image's features from one to the next."""
-        by_instruction: dict[str | None, list[Ask]] = {}
-        for ask in asks:
-            by_instruction.setdefault(ask.instruction, []).append(ask)
-        return list(by_instruction.values())
+        return by_instruction(asks)
 
-    def body(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage]) -> bytes:
+    def body(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia]) -> bytes:
         """An item of parts for each ask; all of them have one instruction."""
         settings = self._settings | ({} if asks[0].instruction is None else {"instruction": asks[0].instruction})
-        return orjson.dumps(settings | {"inputs": [_input(ask, images.get(ask.item.id)) for ask in asks]})
+        return orjson.dumps(settings | {"inputs": [_input(ask, media.get(ask.item.id)) for ask in asks]})
 
     def read(self, body: bytes, headers: Mapping[str, str], num_inputs: int) -> Answer:
         """Read vectors, errors and cache counts.
@@ -105,10 +103,12 @@ class EveryKind:
         return SparseVector(np.array(found.indices, "<u4"), np.array(found.values, "<f4"))
 
 
-def _input(ask: Ask, image: LoadedImage | None) -> dict[str, Any]:
+def _input(ask: Ask, media: LoadedMedia | None) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
-    if image is not None:
-        parts.append({"type": "image_url", "image_url": {"url": image.url}})
+    if isinstance(media, LoadedFrames):
+        parts.append(frames_part(media))
+    elif media is not None:
+        parts.append({"type": "image_url", "image_url": {"url": media.url}})
     if ask.item.text is not None:
         parts.append({"type": "text", "text": ask.item.text})
     return {"content": parts}

@@ -12,7 +12,7 @@ from service.ingest.plan import Plan
 from service.ingest.sending.answers import Answer
 from service.ingest.sending.conversations import Conversations
 from service.ingest.sending.every_kind import EveryKind
-from service.ingest.sending.images import LoadedImage
+from service.ingest.sending.media import LoadedMedia
 from service.ingest.vectors import DENSE_ALONE
 
 
@@ -29,8 +29,8 @@ class RequestForm(Protocol):
         """The asks of each request that a batch needs."""
         ...
 
-    def body(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage]) -> bytes:
-        """The request for `asks`, in order, with images by the item's id; asks of one image are adjacent."""
+    def body(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia]) -> bytes:
+        """The request for `asks`, in order, with media by the item's id; asks of one image are adjacent."""
         ...
 
     def read(self, body: bytes, headers: Mapping[str, str], num_inputs: int) -> Answer:

@@ -14,6 +14,8 @@ from service.ingest.sending.client import Client
 from service.ingest.sending.form import RequestForm, form_of
 from service.ingest.sending.sending import Bounds, TokenVectorSize
 from service.ingest.vectors import Layout
+from service.media.item import Patches
+from service.media.video.video_rule import VideoRule
 
 BODY_SLACK_BYTES = 64 << 10
 """Margin between the estimated size of a batch and the server's limit."""
@@ -100,5 +102,25 @@ def _bounds(card: dict[str, Any], plan: Plan, options: Options) -> Bounds:
         num_bytes=max(1, min(options.batch_bytes, card["max_body_bytes"] - BODY_SLACK_BYTES)),
         image_bytes=card["max_image_bytes"],
         max_pixels=card["max_pixels"],
+        video_rule=video_rule(card),
+        no_videos=f"the model {card['root']} takes {' and '.join(card['modalities'])}, no video"
+        if card.get("max_video_frames") is None
+        else "the server does not say how it samples videos: it is of an older version",
+        body_bytes=card["max_body_bytes"] - BODY_SLACK_BYTES,
         token_vectors=token_vectors,
+    )
+
+
+def video_rule(card: dict[str, Any]) -> VideoRule | None:
+    """How a model's server samples videos; None where it takes none, or is too old to say."""
+    if card.get("video_fps") is None:
+        return None
+    return VideoRule(
+        max_frames=card["max_video_frames"],
+        min_frames=card["min_video_frames"],
+        fps=card["video_fps"],
+        patches=Patches(card["video_size_factor"], 1),
+        total_file_pixels=card["max_video_pixels"],
+        min_frame_pixels=card["min_video_frame_pixels"],
+        max_frame_pixels=card["max_video_frame_pixels"],
     )

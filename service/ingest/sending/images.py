@@ -6,16 +6,18 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from service.ingest.errors import FailureReason, FileError
 from service.ingest.item import SourceItem
 from service.ingest.pages.page_image import PageImage
 from service.ingest.pages.pdf_processes import PdfProcesses
-from service.ingest.sending.version import open_regular
+from service.ingest.source_file import open_regular
 
 PNG_LEVEL = 1
-"""Of zlib: a page is sent once, mostly to the same machine."""
+"""Of zlib: a page or frame is sent once, mostly to the same machine."""
 NO_IMAGES = "the model takes no images; --pages text embeds the text of PDFs"
 
 
@@ -78,9 +80,7 @@ class ImageLoader:
             raise FileError(FailureReason("unsupported_modality", NO_IMAGES))
         with self.processes.process(page.file) as process:
             pixels, digest = process.render(page, self.max_pixels), process.digest
-        png = io.BytesIO()
-        Image.fromarray(pixels).save(png, "PNG", compress_level=PNG_LEVEL)
-        loaded = self._loaded(png.getvalue())
+        loaded = self._loaded(png(pixels))
         return LoadedImage(loaded.url, loaded.name, digest)
 
     def _read(self, path: Path) -> bytes:
@@ -97,6 +97,13 @@ class ImageLoader:
     def _too_large(self, num_bytes: int) -> FileError:
         message = f"the image has {num_bytes} bytes; the server takes at most {self.max_bytes}"
         return FileError(FailureReason("media_too_large", message))
+
+
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """RGB [height, width, 3] as a file, exactly."""
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", compress_level=PNG_LEVEL)
+    return file.getvalue()
 
 
 def _name(digest: bytes) -> str:

@@ -14,9 +14,13 @@ from service.ingest.progress import RunCounts
 from service.ingest.sending.answers import Answer, ItemError
 from service.ingest.sending.client import Client, RefusedError, TooLargeError
 from service.ingest.sending.form import RequestForm
-from service.ingest.sending.images import ImageLoader, LoadedImage
+from service.ingest.sending.images import ImageLoader
+from service.ingest.sending.media import LoadedMedia
 from service.ingest.sending.version import version_of
+from service.ingest.sending.videos import VideoLoader
 from service.ingest.vectors import Vectors
+from service.ingest.videos.video_process import VideoProcesses
+from service.media.video.video_rule import VideoRule
 
 Outcome = Point | FailedAsk
 
@@ -62,6 +66,7 @@ class TokenVectorSize:
         """Bytes of an ask's token vectors."""
         num_tokens = len((ask.item.text or "").encode(errors="replace")) // BYTES_PER_TOKEN
         num_tokens += self.image_tokens if ask.item.image is not None else 0
+        num_tokens += self.max_tokens if ask.item.video is not None else 0
         return min(num_tokens, self.max_tokens) * self.token_bytes
 
 
@@ -74,6 +79,9 @@ class Bounds:
         num_bytes: maximum bytes of a body; shrinks when the server refuses a body as too large.
         image_bytes: maximum bytes of an encoded image.
         max_pixels: that the model sees of an image; None of one that takes none.
+        video_rule: which frames of a video the model sees; None of one that takes none.
+        no_videos: why it takes none.
+        body_bytes: of the largest body that the server takes.
         token_vectors: what those of an ask will take in the answer.
     """
 
@@ -81,6 +89,9 @@ class Bounds:
     num_bytes: int
     image_bytes: int
     max_pixels: int | None
+    video_rule: VideoRule | None
+    no_videos: str
+    body_bytes: int
     token_vectors: TokenVectorSize
 
     def shrink(self, refused_bytes: int) -> None:
@@ -92,13 +103,20 @@ class Sender:
     """Sends batches to one server, any number at a time."""
 
     def __init__(
-        self, client: Client, form: RequestForm, bounds: Bounds, counts: RunCounts, processes: PdfProcesses
+        self,
+        client: Client,
+        form: RequestForm,
+        bounds: Bounds,
+        counts: RunCounts,
+        pdfs: PdfProcesses,
+        videos: VideoProcesses,
     ) -> None:
         self._client = client
         self._form = form
         self._bounds = bounds
         self._counts = counts
-        self._loader = ImageLoader(bounds.image_bytes, bounds.max_pixels, processes)
+        self._images = ImageLoader(bounds.image_bytes, bounds.max_pixels, pdfs)
+        self._videos = VideoLoader(bounds.video_rule, bounds.no_videos, bounds.body_bytes, videos)
 
     async def embed(self, asks: Sequence[Ask]) -> list[Outcome]:
         """The outcome of each ask, in any order.
@@ -106,48 +124,48 @@ class Sender:
         Raises:
             IngestError: the server answers nothing.
         """
-        images, failures = await asyncio.to_thread(self._load, asks)
+        media, failures = await asyncio.to_thread(self._load, asks)
         failed = {failure.ask.item.id for failure in failures}
         outcomes: list[Outcome] = [*failures]
         for request in self._form.requests([ask for ask in asks if ask.item.id not in failed]):
-            outcomes += await self._request(request, images)
+            outcomes += await self._request(request, media)
         return outcomes
 
-    def _load(self, asks: Sequence[Ask]) -> tuple[dict[str, LoadedImage], list[FailedAsk]]:
-        images: dict[str, LoadedImage] = {}
+    def _load(self, asks: Sequence[Ask]) -> tuple[dict[str, LoadedMedia], list[FailedAsk]]:
+        media: dict[str, LoadedMedia] = {}
         reasons: dict[str, FailureReason] = {}
         for item in {ask.item.id: ask.item for ask in asks}.values():
             try:
-                image = self._loader.load(item)
+                loaded = self._images.load(item) if item.video is None else self._videos.load(item.video)
             except FileError as error:
                 reasons[item.id] = error.reason
                 continue
-            if image is not None:
-                images[item.id] = image
-        return images, [FailedAsk(ask, reasons[ask.item.id]) for ask in asks if ask.item.id in reasons]
+            if loaded is not None:
+                media[item.id] = loaded
+        return media, [FailedAsk(ask, reasons[ask.item.id]) for ask in asks if ask.item.id in reasons]
 
-    async def _request(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage], attempt: int = 0) -> list[Outcome]:
+    async def _request(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia], attempt: int = 0) -> list[Outcome]:
         if not asks:
             return []
-        body = await asyncio.to_thread(self._form.body, asks, images)
+        body = await asyncio.to_thread(self._form.body, asks, media)
         try:
             response = await self._client.embed(body)
         except TooLargeError as refused:
             self._bounds.shrink(len(body))
-            return await self._halve(asks, images, refused.error)
+            return await self._halve(asks, media, refused.error)
         except RefusedError as refused:
-            return await self._set_apart(asks, images, refused.error)
+            return await self._set_apart(asks, media, refused.error)
         answer = await asyncio.to_thread(self._form.read, response.content, response.headers, len(asks))
         self._counts.hits += answer.cache.hits
         self._counts.misses += answer.cache.misses
-        outcomes, again = self._read(asks, answer, images, is_last=attempt + 1 >= MAX_ITEM_ATTEMPTS)
+        outcomes, again = self._read(asks, answer, media, is_last=attempt + 1 >= MAX_ITEM_ATTEMPTS)
         if again:
             await asyncio.sleep(ITEM_WAIT_S * 2**attempt)
             await self._client.until_healthy()
-        return [*outcomes, *await self._request(again, images, attempt + 1)]
+        return [*outcomes, *await self._request(again, media, attempt + 1)]
 
     def _read(
-        self, asks: Sequence[Ask], answer: Answer, images: Mapping[str, LoadedImage], *, is_last: bool
+        self, asks: Sequence[Ask], answer: Answer, media: Mapping[str, LoadedMedia], *, is_last: bool
     ) -> tuple[list[Outcome], list[Ask]]:
         """Outcomes, and asks to retry."""
         outcomes: list[Outcome] = []
@@ -155,8 +173,8 @@ class Sender:
         broken = _broken_images(asks, answer)
         for ask, entry in zip(asks, answer.entries, strict=True):
             if isinstance(entry, Vectors):
-                image = images.get(ask.item.id)
-                outcomes.append(Point(ask, entry, version_of(ask.item, image.file_digest if image else b"")))
+                loaded = media.get(ask.item.id)
+                outcomes.append(Point(ask, entry, version_of(ask.item, loaded.file_digest if loaded else b"")))
                 continue
             reason = broken.get(ask.item.id, entry.reason) if entry.code == "cache_miss" else entry.reason
             if reason.code in PASSING_CODES and not is_last:
@@ -166,19 +184,19 @@ class Sender:
         return outcomes, again
 
     async def _set_apart(
-        self, asks: Sequence[Ask], images: Mapping[str, LoadedImage], error: ItemError
+        self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia], error: ItemError
     ) -> list[Outcome]:
         """Fail the input that the error names, and send the others again."""
         if error.index is None or not 0 <= error.index < len(asks):
-            return await self._halve(asks, images, error)
+            return await self._halve(asks, media, error)
         rest = [*asks[: error.index], *asks[error.index + 1 :]]
-        return [FailedAsk(asks[error.index], error.reason), *await self._request(rest, images)]
+        return [FailedAsk(asks[error.index], error.reason), *await self._request(rest, media)]
 
-    async def _halve(self, asks: Sequence[Ask], images: Mapping[str, LoadedImage], error: ItemError) -> list[Outcome]:
+    async def _halve(self, asks: Sequence[Ask], media: Mapping[str, LoadedMedia], error: ItemError) -> list[Outcome]:
         if len(asks) == 1:
             return [FailedAsk(asks[0], error.reason)]
         middle = _middle(asks)
-        return [*await self._request(asks[:middle], images), *await self._request(asks[middle:], images)]
+        return [*await self._request(asks[:middle], media), *await self._request(asks[middle:], media)]
 
 
 def _broken_images(asks: Sequence[Ask], answer: Answer) -> dict[str, FailureReason]:

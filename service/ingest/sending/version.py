@@ -1,32 +1,25 @@
 """Detects items whose content has changed since their points were made.
 
-A point's version in the ledger is the item's version, followed for an image of a file by the file's modification time
-and the digest of its content. A file is read again only if path and size are the same and the time differs: a copy of
+A point's version in the ledger is the item's version, followed for what came from a file by its modification time and
+the digest of its content. A file is read again only if path and size are the same and the time differs: a copy of
 a folder has other times, and an edit may keep the size. Ledgers of older versions have the first part only.
 """
 
 import hashlib
-import os
-import stat
 from collections.abc import Iterable
 from functools import lru_cache
-from io import BufferedReader
 from pathlib import Path
 
 from service.ingest.item import VERSION_BYTES, SourceItem
 from service.ingest.pages.page_image import PageImage
+from service.ingest.source_file import STAMP_BYTES, open_regular
+from service.ingest.videos.video_segment import VideoSegment
 
-STAMP_BYTES = 8
 DIGEST_BYTES = 16
 
 
-def stamp_of(found: os.stat_result) -> bytes:
-    """A file's modification time, as bytes."""
-    return found.st_mtime_ns.to_bytes(STAMP_BYTES, "big", signed=True)
-
-
 def version_of(item: SourceItem, file_digest: bytes) -> bytes:
-    """Version of an item's point for the ledger; `file_digest` is the SHA-256 of the file that its image came from."""
+    """Version of an item's point for the ledger; `file_digest` is the SHA-256 of the file that it came from."""
     if not item.stamp or not file_digest:
         return item.version
     return item.version + item.stamp + file_digest[:DIGEST_BYTES]
@@ -40,30 +33,14 @@ def is_other(item: SourceItem, versions: Iterable[bytes]) -> bool | None:
 
 def is_other_content(item: SourceItem, versions: Iterable[bytes]) -> bool:
     """The same by the file's content; False for a file that cannot be read. Blocks."""
-    image = item.image
-    assert isinstance(image, Path | PageImage)  # nothing else has a stamp
+    media = item.image or item.video
+    assert isinstance(media, Path | PageImage | VideoSegment)  # nothing else has a stamp
     try:
-        digest = _file_digest(image if isinstance(image, Path) else image.file.path, item.stamp)
+        digest = _file_digest(media if isinstance(media, Path) else media.file.path, item.stamp)
     except OSError:
         return False
     start = VERSION_BYTES + STAMP_BYTES
     return any(_is_other(item, version) is None and version[start:] != digest for version in versions)
-
-
-def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file; a pipe would block, and a device may be endless.
-
-    Raises:
-        OSError: it cannot be opened, or is not a regular file.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    raise OSError(0, NOT_REGULAR)
-
-
-NOT_REGULAR = "not a regular file"
 
 
 def _is_other(item: SourceItem, version: bytes) -> bool | None:

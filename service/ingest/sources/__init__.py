@@ -4,26 +4,32 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from service.decode.page_decoder import has_pdfium
-from service.ingest.errors import CommandLineError, not_installed
+from service.ingest.errors import CommandLineError
 from service.ingest.item import OpenSource
+from service.ingest.sources.files import FileItems, Kinds, NamedFiles, kind_of
 from service.ingest.sources.folder import Folder
 from service.ingest.sources.parquet import ParquetRows
-from service.ingest.sources.pdf import SUFFIX, PdfFiles, PdfPages
+from service.ingest.sources.pdf import SUFFIX as PDF
 from service.ingest.sources.record import Fields, ImageFolder
 from service.ingest.sources.rows import CsvRows, JsonLines
+from service.ingest.sources.video import SUFFIXES as VIDEOS
+
+
+def file_kinds(pages: FileItems, videos: FileItems) -> Kinds:
+    """Who reads PDFs and videos."""
+    return {PDF: pages, **dict.fromkeys(VIDEOS, videos)}
 
 
 def open_source(
-    where: Sequence[str], fields: Fields, pattern: str | None, pages: PdfPages, root: Path | None = None
+    where: Sequence[str], fields: Fields, pattern: str | None, kinds: Kinds, root: Path | None = None
 ) -> OpenSource:
     """Open SOURCE.
 
     Args:
         where: one folder, `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.parquet` file, folder of Parquet files, or `-` for
-            JSONL on stdin; or `.pdf` files, one or more.
-        pattern: of a folder's files; None takes every image and PDF.
-        pages: reads PDFs.
+            JSONL on stdin; or PDFs and videos, one or more.
+        pattern: of a folder's files; None takes every image, PDF and video.
+        kinds: read PDFs and videos.
         root: folder that must contain the files that records name; None is the source's folder.
 
     Raises:
@@ -32,17 +38,19 @@ def open_source(
     for one in where:
         if one != "-" and not Path(one).exists():
             raise CommandLineError(f"SOURCE {one}: no such file or folder")
-    if all(Path(one).is_file() and Path(one).suffix.lower() == SUFFIX for one in where):
-        if not has_pdfium():
-            raise CommandLineError(f"SOURCE {where[0]}: {not_installed('pypdfium2', 'pdf')}")
-        return PdfFiles([Path(one) for one in where], pages)
-    if len(where) > 1:
-        other = next(one for one in where if not one.lower().endswith(SUFFIX))
-        raise CommandLineError(f"SOURCE {other}: got {len(where)} sources, expected one, or .pdf files alone")
-    return _open_one(where[0], fields, pattern, pages, root)
+    readers = {one: kind_of(Path(one), kinds) if Path(one).is_file() else None for one in where}
+    other = next((one for one, reader in readers.items() if reader is None), None)
+    if other is not None and len(where) > 1:
+        raise CommandLineError(f"SOURCE {other}: got {len(where)} sources, expected one, or PDFs and videos alone")
+    if other is not None:
+        return _open_one(other, fields, pattern, kinds, root)
+    for one, reader in readers.items():
+        if reader is not None and reader.missing is not None:
+            raise CommandLineError(f"SOURCE {one}: {reader.missing}")
+    return NamedFiles([Path(one) for one in where], kinds)
 
 
-def _open_one(where: str, fields: Fields, pattern: str | None, pages: PdfPages, root: Path | None) -> OpenSource:
+def _open_one(where: str, fields: Fields, pattern: str | None, kinds: Kinds, root: Path | None) -> OpenSource:
     if where == "-":
         return JsonLines(None, fields, ImageFolder(Path(), root or Path()), sys.stdin.buffer)
     path = Path(where)
@@ -50,7 +58,7 @@ def _open_one(where: str, fields: Fields, pattern: str | None, pages: PdfPages, 
     images = ImageFolder(base, root or base)
     if path.is_dir():
         parts = sorted(path.glob("*.parquet"))
-        return ParquetRows(parts, images, fields) if parts and pattern is None else Folder(path, pattern, pages)
+        return ParquetRows(parts, images, fields) if parts and pattern is None else Folder(path, pattern, kinds)
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
             return JsonLines(path, fields, images)
@@ -60,5 +68,5 @@ def _open_one(where: str, fields: Fields, pattern: str | None, pages: PdfPages, 
             return ParquetRows([path], images, fields)
         case suffix:
             raise CommandLineError(
-                f"SOURCE {where}: got {suffix or 'no suffix'}, expected .jsonl, .csv, .tsv, .parquet or .pdf"
+                f"SOURCE {where}: got {suffix or 'no suffix'}, expected .jsonl, .csv, .tsv, .parquet, a PDF or a video"
             )

@@ -1,4 +1,7 @@
-"""A folder of images and PDFs: each image, and each page of a PDF, is an item whose id is its path below the folder."""
+"""A folder of images, PDFs and videos: each image is an item whose id is its path below the folder.
+
+The ids of a PDF's pages and of a video's segments begin with that path.
+"""
 
 import os
 import stat
@@ -7,21 +10,21 @@ from pathlib import Path
 
 from service.ingest.errors import FailureReason
 from service.ingest.item import VERSION_BYTES, BadRecord, SourceItem
-from service.ingest.sending.version import NOT_REGULAR, stamp_of
-from service.ingest.sources.pdf import SUFFIX, PdfPages
+from service.ingest.source_file import NOT_REGULAR, stamp_of
+from service.ingest.sources.files import Kinds, count, kind_of
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".jpe", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"})
-"""Suffixes taken without `--glob`, beside PDFs; case-insensitive. No image is opened here."""
+"""Suffixes taken without `--glob`, beside PDFs and videos; case-insensitive. No image is opened here."""
 
 
 class Folder:
     """Files below a folder, in the order of their names, folder by folder."""
 
-    def __init__(self, root: Path, pattern: str | None, pages: PdfPages) -> None:
-        """Take files that match `pattern` (`Path.match`, from the right); None takes images and PDFs by suffix."""
+    def __init__(self, root: Path, pattern: str | None, kinds: Kinds) -> None:
+        """Take files that match `pattern` (`Path.match`, from the right); None takes images and `kinds` by suffix."""
         self._root = root
         self._pattern = pattern
-        self._pages = pages
+        self._kinds = kinds
 
     def items(self) -> Iterator[SourceItem | BadRecord]:
         """Yield an item for each file, with the names of one folder in memory at a time."""
@@ -31,8 +34,8 @@ class Folder:
                 shown = name.encode(errors="backslashreplace").decode()
                 yield BadRecord(shown, FailureReason("unreadable_file", f"{shown}: the name is not UTF-8"))
                 continue
-            if _is_pdf(path):
-                yield from self._pages.items(path, name)
+            if (reader := kind_of(path, self._kinds)) is not None:
+                yield from reader.items(path, name)
                 continue
             try:
                 found = path.stat()
@@ -52,10 +55,10 @@ class Folder:
             )
 
     def count(self) -> int:
-        """Number of images, and approximately of pages."""
+        """Number of images, and approximately of pages and segments."""
         paths = list(self._paths())
-        pdfs = [path for path in paths if _is_pdf(path)]
-        return len(paths) - len(pdfs) + self._pages.count(pdfs)
+        files = [path for path in paths if kind_of(path, self._kinds) is not None]
+        return len(paths) - len(files) + count(files, self._kinds)
 
     def _paths(self) -> Iterator[Path]:
         for folder, subfolders, names in os.walk(self._root):
@@ -64,11 +67,9 @@ class Folder:
             yield from (path for path in paths if self._is_wanted(path))
 
     def _is_wanted(self, path: Path) -> bool:
-        return path.suffix.lower() in IMAGES | {SUFFIX} if self._pattern is None else path.match(self._pattern)
-
-
-def _is_pdf(path: Path) -> bool:
-    return path.suffix.lower() == SUFFIX
+        return (
+            path.suffix.lower() in IMAGES | self._kinds.keys() if self._pattern is None else path.match(self._pattern)
+        )
 
 
 def _is_text(name: str) -> bool:

@@ -1,15 +1,14 @@
 """Pages of PDF files: each is an item `PATH#page=N`, whose metadata are path, page, number of pages and text layer."""
 
 import hashlib
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from service.ingest.errors import FailureReason, FileError
 from service.ingest.item import VERSION_BYTES, BadRecord, Metadata, SourceItem
-from service.ingest.pages.page_image import PageContent, PageImage, PdfFile
+from service.ingest.pages.page_image import PageContent, PageImage
 from service.ingest.pages.pdf_processes import PdfProcesses
-from service.ingest.sending.version import NOT_REGULAR, stamp_of
+from service.ingest.source_file import SourceFile, find
 
 SUFFIX = ".pdf"
 MAX_PAGES = 100_000
@@ -25,6 +24,11 @@ class PdfPages:
     def __init__(self, processes: PdfProcesses, content: PageContent) -> None:
         self._processes = processes
         self._content = content
+
+    @property
+    def missing(self) -> str | None:
+        """The message that says how to install what is missing, if anything is."""
+        return self._processes.missing
 
     def items(self, path: Path, name: str) -> Iterator[SourceItem | BadRecord]:
         """Yield the pages of a file; one that cannot be opened is one bad record, and so is each damaged page."""
@@ -56,7 +60,7 @@ class PdfPages:
                 num_pages += 1  # a dead letter
         return num_pages + num_pages * rest_bytes // max(1, counted_bytes)
 
-    def _num_pages(self, file: PdfFile) -> int:
+    def _num_pages(self, file: SourceFile) -> int:
         with self._processes.process(file) as process:
             num_pages = process.num_pages(file)
         if num_pages > MAX_PAGES:
@@ -64,7 +68,7 @@ class PdfPages:
             raise FileError(FailureReason("media_too_large", message))
         return num_pages
 
-    def _item(self, file: PdfFile, page: int, num_pages: int, id_: str) -> SourceItem:
+    def _item(self, file: SourceFile, page: int, num_pages: int, id_: str) -> SourceItem:
         with self._processes.process(file) as process:
             read = process.read(file, page)
         metadata: Metadata = {"path": file.name, "page": page, "num_pages": num_pages}
@@ -79,35 +83,3 @@ class PdfPages:
         if self._content == "fused":
             return SourceItem(id_, version, num_bytes, read.text or None, image, metadata, file.stamp)
         return SourceItem(id_, version, num_bytes, None, image, metadata | {"text": read.text}, file.stamp)
-
-
-class PdfFiles:
-    """Files that were named one by one; the id of a page begins with the path as it was written."""
-
-    def __init__(self, paths: Sequence[Path], pages: PdfPages) -> None:
-        self._paths = paths
-        self._pages = pages
-
-    def items(self) -> Iterator[SourceItem | BadRecord]:
-        """Yield the pages of all files, in their order."""
-        for path in self._paths:
-            yield from self._pages.items(path, path.as_posix())
-
-    def count(self) -> int:
-        """Approximate number of pages."""
-        return self._pages.count(self._paths)
-
-
-def find(path: Path, name: str) -> PdfFile:
-    """A file as it is now.
-
-    Raises:
-        FileError: there is none, or it is not a regular file.
-    """
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise FileError(FailureReason("unreadable_file", f"{name}: {error.strerror}")) from None
-    if not stat.S_ISREG(found.st_mode):
-        raise FileError(FailureReason("unreadable_file", f"{name}: {NOT_REGULAR}"))
-    return PdfFile(path, name, stamp_of(found), found.st_size)

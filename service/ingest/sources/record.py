@@ -16,7 +16,7 @@ import msgspec
 
 from service.ingest.errors import FailureReason
 from service.ingest.item import VERSION_BYTES, BadRecord, ImageInput, SourceItem
-from service.ingest.sending.version import stamp_of
+from service.ingest.source_file import stamp_of
 
 FIELDS = {"id": "id", "text": "text", "image": "image"}
 """Default field names."""

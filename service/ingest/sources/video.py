@@ -1,0 +1,84 @@
+"""Video files: each is an item, or each segment of it is, whose metadata say where it lies in the file."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from service.ingest.errors import FailureReason, FileError
+from service.ingest.item import VERSION_BYTES, BadRecord, Metadata, SourceItem
+from service.ingest.source_file import SourceFile, find
+from service.ingest.videos.video_process import VideoProcesses
+from service.ingest.videos.video_segment import OpenedVideo, VideoSegment, count_segments, segments
+from service.media.item import FRAMES_OF_PAIR
+from service.media.video.video_file import held
+
+SUFFIXES = (".mp4", ".m4v", ".webm", ".mov", ".mkv", ".avi")
+"""Taken for videos; what is neither MP4 nor WebM is a dead letter that says so."""
+COUNTED_BYTES = 1 << 30
+"""Of the files whose segments are counted before they are read; the others are estimated by their size."""
+MAX_KNOWN = 1024
+"""Files that need not be opened again to count their segments."""
+
+
+class VideoSegments:
+    """Reads files one after the other, segment by segment."""
+
+    def __init__(self, processes: VideoProcesses, segment_s: float | None) -> None:
+        """Make items of segments of `segment_s` each, or of whole files for None."""
+        self._processes = processes
+        self._segment_s = segment_s
+        self._known: OrderedDict[SourceFile, OpenedVideo] = OrderedDict()
+
+    @property
+    def missing(self) -> str | None:
+        """The message that says how to install what is missing, if anything is."""
+        return self._processes.missing
+
+    def items(self, path: Path, name: str) -> Iterator[SourceItem | BadRecord]:
+        """Yield the segments of a file; one that cannot be opened is one bad record."""
+        try:
+            video = self._opened(find(path, name))
+        except FileError as error:
+            yield BadRecord(name, error.reason)
+            return
+        for segment in segments(video, self._segment_s):
+            yield self._item(segment)
+
+    def count(self, paths: Sequence[Path]) -> int:
+        """Number of segments, extrapolated by size beyond `COUNTED_BYTES`."""
+        if self._segment_s is None:
+            return len(paths)
+        num_segments = counted_bytes = rest_bytes = 0
+        for path in paths:
+            try:
+                file = find(path, path.as_posix())
+                if counted_bytes + file.num_bytes > COUNTED_BYTES:
+                    rest_bytes += file.num_bytes
+                    continue
+                counted_bytes += file.num_bytes
+                num_segments += count_segments(self._opened(file).info, self._segment_s)
+            except FileError:
+                num_segments += 1  # a dead letter
+        return num_segments + num_segments * rest_bytes // max(1, counted_bytes)
+
+    def _opened(self, file: SourceFile) -> OpenedVideo:
+        video = self._known.get(file)
+        if video is None:
+            with self._processes.process(file) as process:
+                video = process.opened(file)
+            self._known[file] = video
+            while len(self._known) > MAX_KNOWN:
+                self._known.popitem(last=False)
+        return video
+
+    def _item(self, segment: VideoSegment) -> SourceItem | BadRecord:
+        file, info = segment.file, segment.video.info
+        if len(segment.frames) < FRAMES_OF_PAIR:
+            words = held(info, segment.start_s, segment.end_s, len(segment.frames))
+            return BadRecord(segment.name, FailureReason("invalid_record", f"{segment.name}: {words}"))
+        metadata: Metadata = {"path": file.name, "duration_s": round(info.duration_s, 3)}
+        if self._segment_s is not None:
+            metadata |= {"start_s": segment.start_s, "end_s": segment.end_s}
+            metadata |= {"segment": segment.number, "num_segments": segment.num_segments}
+        version = file.num_bytes.to_bytes(VERSION_BYTES, "big")
+        return SourceItem(segment.name, version, 0, metadata=metadata, stamp=file.stamp, video=segment)

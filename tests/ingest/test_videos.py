@@ -1,0 +1,234 @@
+"""Videos through `cenote ingest`: every segment once, with the vector of the server's own part, every failure named."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from PIL import Image
+
+from service.ingest.errors import CommandLineError
+from tests.conftest import TOLERANCE, LiveServer
+from tests.ingest.program import Program, dead_letters
+from tests.ingest.test_pdf_pages import points
+from tests.ingest.test_records import opened
+from tests.journey.test_encoder_cache import Encodes
+from tests.journey.test_minilm import FOLDER
+from tests.video_file import video, video_part
+
+LARGE = (448, 576)
+"""Frames that the model sees smaller: they are shrunk before they are sent."""
+FILES = {
+    "a/long.mp4": video(125, fps=5, size=(96, 128)),  # 25 s: 10, 10 and 5
+    "a/short.webm": video(30, fps=10, codec="libvpx-vp9", container="webm", size=(96, 160)),  # 3 s
+    "large.m4v": video(42, fps=4, size=LARGE),  # 10.5 s: half a second more is no segment of its own
+}
+SEGMENTS = {
+    "a/long.mp4": [(0, 10), (10, 20), (20, 25)],
+    "a/short.webm": [(0, 3)],
+    "large.m4v": [(0, 10.5)],
+}
+
+
+def noise(num_frames: int, fps: int) -> bytes:
+    """Frames that no codec of images makes small."""
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="mp4") as file:
+        stream = file.add_stream("mpeg4", rate=fps)
+        stream.height, stream.width, stream.pix_fmt = 128, 128, "yuv420p"
+        for seed in range(num_frames):
+            pixels = np.random.default_rng(seed).integers(0, 256, (128, 128, 3), dtype=np.uint8)
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        file.mux(stream.encode(None))
+    return buffer.getvalue()
+
+
+def sound() -> bytes:
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="mp4") as file:
+        stream = file.add_stream("aac", rate=48_000)
+        silence = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
+        silence.sample_rate = 48_000
+        file.mux(stream.encode(silence))
+        file.mux(stream.encode(None))
+    return buffer.getvalue()
+
+
+BROKEN = {
+    "cut.mp4": (FILES["a/long.mp4"][:2000], "damaged"),
+    "other.avi": (b"RIFF" + bytes(100), "MP4, WebM"),
+    "silent.mp4": (sound(), "holds no video"),
+    "still.mp4": (video(1), "1 frame"),
+}
+
+
+def fill(folder: Path) -> list[str]:
+    for name, content in (FILES | {name: content for name, (content, _) in BROKEN.items()}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return [f"{name}#t={start:g},{end:g}" for name, times in SEGMENTS.items() for start, end in times]
+
+
+def part_of(name: str, **times: Any) -> dict[str, Any]:
+    return video_part(FILES[name], "webm" if name.endswith("webm") else "mp4", **times)
+
+
+def there(server: LiveServer, *parts: dict[str, Any], **fields: Any) -> np.ndarray:
+    return server.vectors({"inputs": [{"content": [part]} for part in parts], **fields})
+
+
+def test_a_folder_gives_every_segment_once_with_its_vector_and_every_failure_its_name(
+    builtin: LiveServer, tmp_path: Path
+) -> None:
+    ids, sink = fill(tmp_path / "in"), tmp_path / "out.jsonl"
+    arguments = (tmp_path / "in", "--to", sink, "--server", builtin.url, "--segment-s", "10")
+    end = Program(*arguments).end(3)
+    assert (end["points"], end["failed"], end["total"]) == (len(ids), len(BROKEN), len(ids) + len(BROKEN))
+    found = points(sink)
+    assert set(found) == set(ids)
+    for name, times in SEGMENTS.items():
+        segments = [found[f"{name}#t={start:g},{end:g}"] for start, end in times]
+        parts = [part_of(name, start_s=start, end_s=end) for start, end in times]
+        np.testing.assert_allclose(
+            np.array([one["vector"] for one in segments]), there(builtin, *parts), rtol=0, atol=TOLERANCE
+        )
+        for number, (one, (start, end_s)) in enumerate(zip(segments, times, strict=True), start=1):
+            assert one["metadata"] == {
+                "path": name,
+                "duration_s": times[-1][1],
+                "start_s": start,
+                "end_s": end_s,
+                "segment": number,
+                "num_segments": len(times),
+            }
+            assert one["text"] is None
+    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    assert {name: line["code"] for name, line in letters.items()} == dict.fromkeys(BROKEN, "media_undecodable")
+    assert all(words in letters[name]["message"] for name, (_, words) in BROKEN.items())
+    again = Program(*arguments).end(3)
+    assert (again["points"], again["already"], again["failed"]) == (0, len(ids), len(BROKEN))
+    other = Program(*arguments[:-1], "5").end(1)
+    assert "segment_s was 10.0 and is 5.0" in other["why"]
+
+
+def test_without_segments_a_video_is_one_item_among_images(builtin: LiveServer, tmp_path: Path) -> None:
+    fill(tmp_path / "in")
+    Image.new("RGB", (64, 64), "red").save(tmp_path / "in" / "a" / "red.png")
+    sink = tmp_path / "out.jsonl"
+    end = Program(tmp_path / "in", "--to", sink, "--server", builtin.url).end(3)
+    assert (end["points"], end["failed"]) == (len(FILES) + 1, len(BROKEN))
+    found = points(sink)
+    assert set(found) == {*FILES, "a/red.png"}
+    here = np.array([found[name]["vector"] for name in FILES])
+    np.testing.assert_allclose(here, there(builtin, *map(part_of, FILES)), rtol=0, atol=TOLERANCE)
+    assert found["a/long.mp4"]["metadata"] == {"path": "a/long.mp4", "duration_s": 25.0}
+
+
+def test_several_instructions_of_a_segment_are_encoded_once(builtin: LiveServer, tmp_path: Path) -> None:
+    file, sink = tmp_path / "clip.mp4", tmp_path / "out.jsonl"
+    file.write_bytes(video(40, fps=4, size=(128, 96), codec="mpeg4"))
+    encodes, instructions = Encodes(builtin), ["Represent the colors.", "Represent the shapes."]
+    asked = [flag for one in instructions for flag in ("--instruction", one)]
+    arguments = (file, "--to", sink, "--server", builtin.url, "--segment-s", "5", *asked)
+    assert Program(*arguments).end()["points"] == 4
+    assert encodes() == 4  # two segments of four frames
+    lines = [json.loads(line) for line in sink.read_text().splitlines()]
+    for instruction in instructions:
+        part = video_part(file.read_bytes(), start_s=5, end_s=10)
+        (line,) = [one for one in lines if (one["id"], one["instruction"]) == (f"{file}#t=5,10", instruction)]
+        expected = there(builtin, part, instruction=instruction)
+        np.testing.assert_allclose([line["vector"]], expected, rtol=0, atol=TOLERANCE)
+    assert encodes() == 4  # the same pairs, sent as a file
+
+
+def test_a_video_that_became_another_is_refused(builtin: LiveServer, tmp_path: Path) -> None:
+    file, sink = tmp_path / "clip.mp4", tmp_path / "out.jsonl"
+    arguments = (file, "--to", sink, "--server", builtin.url, "--segment-s", "2")
+    content = FILES["a/short.webm"]
+    file.write_bytes(content)
+    assert Program(*arguments).end()["points"] == 2
+    file.touch()
+    assert Program(*arguments).end()["already"] == 2
+    changed = bytearray(content)
+    place = len(changed) - 40
+    changed[place] ^= 1
+    file.write_bytes(bytes(changed))
+    end = Program(*arguments).end(3)
+    assert (end["points"], end["failed"]) == (0, 2)
+    codes = {line["code"] for line in dead_letters(tmp_path / "out.jsonl.dead.jsonl").values()}
+    assert codes == {"content_changed"}
+
+
+def test_a_file_damaged_in_the_middle_loses_those_segments_alone(builtin: LiveServer, tmp_path: Path) -> None:
+    encoded = bytearray(video(120, fps=4, size=(96, 96), codec="libx264"))
+    middle = slice(len(encoded) // 3, len(encoded) // 2)
+    encoded[middle] = bytes(middle.stop - middle.start)
+    file, sink = tmp_path / "clip.mp4", tmp_path / "out.jsonl"
+    file.write_bytes(bytes(encoded))
+    end = Program(file, "--to", sink, "--server", builtin.url, "--segment-s", "3").end(3)
+    assert end["points"] + end["failed"] == 10
+    assert end["points"] >= 2
+    letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
+    assert {one["code"] for one in letters.values()} == {"media_undecodable"}
+    assert all("#t=" in name for name in letters)
+
+
+def test_frames_that_no_request_could_hold_say_what_helps(
+    start_server: Callable[..., LiveServer], tmp_path: Path
+) -> None:
+    small = start_server("--model", "builtin", "--max-body-bytes", "120000").wait_until_ready()
+    file, sink = tmp_path / "noise.mp4", tmp_path / "out.jsonl"
+    file.write_bytes(noise(80, 4))
+    to = ("--to", sink, "--server", small.url)
+    assert Program(file, *to).end(3)["failed"] == 1
+    (letter,) = dead_letters(tmp_path / "out.jsonl.dead.jsonl").values()
+    assert letter["code"] == "media_too_large"
+    assert "--segment-s" in letter["message"]
+    small.stop()
+
+
+def test_a_model_without_videos_is_told_before_work_or_of_each_file_of_a_folder(
+    start_server: Callable[..., LiveServer], tmp_path: Path
+) -> None:
+    server = start_server("--model", str(FOLDER)).wait_until_ready()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.webm").write_bytes(FILES["a/short.webm"])
+    to = ("--to", tmp_path / "out.jsonl", "--server", server.url)
+    for source, flags in (("in/a.webm", ()), ("in", ("--segment-s", "5"))):
+        assert "takes text, no video" in Program(tmp_path / source, *to, *flags).end(1)["why"]
+        assert not (tmp_path / "out.jsonl").exists()
+    assert Program(tmp_path / "in", *to).end(3)["failed"] == 1
+    (letter,) = dead_letters(tmp_path / "out.jsonl.dead.jsonl").values()
+    assert (letter["id"], letter["code"]) == ("a.webm", "unsupported_modality")
+    assert "takes text, no video" in letter["message"]
+    server.stop()
+
+
+@pytest.mark.parametrize(
+    ("sources", "words"),
+    [
+        (("a.mp4", "in.jsonl"), "expected one, or PDFs and videos alone"),
+        (("a.mp4", "."), "expected one, or PDFs and videos alone"),
+        (("a.mp4", "nowhere.mp4"), "SOURCE nowhere.mp4: no such file"),
+    ],
+)
+def test_several_sources_are_files_that_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.mp4").touch()
+    Path("in.jsonl").touch()
+    with pytest.raises(CommandLineError, match=words):
+        opened(*sources)
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "1e9", "ten"])
+def test_a_segment_has_a_length(tmp_path: Path, given: str) -> None:
+    (tmp_path / "a.mp4").touch()
+    run = Program(tmp_path / "a.mp4", "--to", tmp_path / "out.jsonl", f"--segment-s={given}")
+    assert run.process.wait(60) == 2
+    assert "--segment-s" in run.stderr()
