@@ -5,9 +5,9 @@ Rules that join fields are in `schemas.parsing.rules`.
 
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from schemas.base import Answer, Wire
+from schemas.base import Answer, Count, Wire
 from schemas.content.messages import MessageOrConversation
 from schemas.content.parts import ImageBackground
 from schemas.fields import (
@@ -85,6 +85,18 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
             examples=["query"],
         ),
     ] = None
+    late_chunking: Annotated[
+        bool | None,
+        Meta(
+            description="Whether the strings of `input` are consecutive chunks of one text (Jina's field). The model "
+            "reads the text as a whole, and each chunk's vector is the mean of its own tokens, which have seen the rest. "
+            "Nothing is put between chunks: cut them from the text with their blanks. A text over the model's limit goes "
+            "through it in windows of whole chunks, later ones behind up to 256 tokens of context. For models that pool "
+            "by the mean (`late_chunking` of `/v1/models`) and texts in `input`; not with `on_error: per_item`. Absent "
+            "means false.",
+            examples=[False],
+        ),
+    ] = None
     dimensions: DimensionsField = None
     encoding_format: Annotated[
         EncodingFormat | None,
@@ -157,6 +169,18 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
     ] = None
 
 
+class ChunkPlace(Answer, frozen=True, kw_only=True):
+    """Where a chunk lies in the text that the chunks of a request with `late_chunking` are."""
+
+    start: Annotated[
+        Count, Meta(description="Its first character, in Unicode code points from the text's start.", examples=[0])
+    ]
+    end: Annotated[Count, Meta(description="The character behind its last.", examples=[48])]
+    num_tokens: Annotated[
+        Count, Meta(description="Its tokens, without those that the model puts around a text.", examples=[11])
+    ]
+
+
 class EmbeddingData(Answer, frozen=True, kw_only=True):
     """One vector."""
 
@@ -173,6 +197,9 @@ class EmbeddingData(Answer, frozen=True, kw_only=True):
         ),
     ]
     truncated: Annotated[bool, Meta(description="Whether text of this item was cut off to fit.", examples=[False])]
+    span: Annotated[
+        ChunkPlace | UnsetType, Meta(description="The chunk's place in the text. Only with `late_chunking`.")
+    ] = UNSET
     error: ItemErrorField = UNSET
 
 

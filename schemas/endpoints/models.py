@@ -97,6 +97,13 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=["last_token"],
         ),
     ]
+    late_chunking: Annotated[
+        bool,
+        Meta(
+            description="Whether `/v1/embeddings` takes `late_chunking`: of dense models that pool by the mean.",
+            examples=[False],
+        ),
+    ]
     normalize: Annotated[bool, Meta(description="Whether vectors have length 1.", examples=[True])]
     dimensions: Annotated[
         int,

@@ -71,7 +71,10 @@ class TokenizeResponse(Answer, frozen=True, kw_only=True):
             examples=[["a", " red"]],
         ),
     ]
-    data: Annotated[list[TokenizeData], Meta(description="One entry for each input, in order.")]
+    data: Annotated[
+        list[TokenizeData],
+        Meta(description="One entry for each input, in order; with `late_chunking` one for each window of the text."),
+    ]
 
 
 class DetokenizeRequest(Wire, frozen=True, kw_only=True):

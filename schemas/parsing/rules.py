@@ -50,6 +50,8 @@ def check_embedding_request(request: EmbeddingRequest, *, accepts_token_arrays: 
         )
     if isinstance(request.input, list):
         _check_input_list(request.input, request, accepts_token_arrays)
+    if request.late_chunking:
+        _check_late_chunking(request)
     if request.continue_final_message:
         _check_template_flags(request)
     if request.truncate is not None or request.truncation is not None:  # one of every two that contradict
@@ -182,6 +184,22 @@ def _check_one_truncation(request: EmbeddingRequest) -> None:
     if len(given) > 1:
         message = f"expected one way to shorten texts, got `{given[0]}` and `{given[1]}`"
         raise RuleError("conflicting_input", message, param=given[1])
+
+
+def _check_late_chunking(request: EmbeddingRequest) -> None:
+    if request.input is None:
+        got = "`messages`" if request.messages is not None else "`inputs`"
+        message = f"`late_chunking`: expected `input` beside it, with the chunks of one text, got {got}"
+        raise RuleError("conflicting_input", message, param="late_chunking")
+    if token_arrays(request.input):
+        message = "`late_chunking`: expected strings in `input`, the chunks of one text, got token ids"
+        raise RuleError("conflicting_input", message, param="late_chunking")
+    if request.on_error == "per_item":
+        message = (
+            "`on_error`: got `per_item` with `late_chunking`; chunks are read together, and none has a vector without "
+            "the others: send `fail`"
+        )
+        raise RuleError("conflicting_input", message, param="on_error")
 
 
 def _check_template_flags(request: EmbeddingRequest) -> None:

@@ -12,7 +12,7 @@ from service.front.inputs.placed_media import PlacedMedia
 from service.front.tenant import Tenant
 from service.front.usage import InputCounts
 from service.ipc.messages import Output, OutputSpec, Row, Vector
-from service.prompt.prompt import Prompt
+from service.prompt.prompt import ChunkSpan, Prompt
 from service.prompt.token_array import TokenArray
 from service.prompt.truncation import Truncation
 
@@ -75,6 +75,7 @@ class Job:
             window counts them.
         token_bytes: bytes of the answer for each token of the prompts; 0 where each input has one vector.
         max_answer_bytes: most bytes of the answer, where they follow from the tokens.
+        late_chunking: the inputs are the chunks of one text; prompts are its windows, and each input has its vector.
     """
 
     inputs: Sequence[JobInput]
@@ -87,6 +88,7 @@ class Job:
     answer_bytes: int = 0
     token_bytes: int = 0
     max_answer_bytes: int = 0
+    late_chunking: bool = False
 
     @property
     def parts(self) -> Sequence[JobInput]:
@@ -138,17 +140,33 @@ class Job:
         return num_bytes
 
     def name_input(self, error: ServiceError) -> None:
-        """Give an error that knows its input the input's path too: the engine has none of the request's words."""
+        """Give an error that knows its input the input's path too: the engine has none of the request's words.
+
+        With late chunking it knows a window, and is about the text.
+        """
         if error.param is None and error.index is not None:
-            error.param = self.inputs[error.index].param
+            if self.late_chunking:
+                error.param, error.index = self.inputs[0].param.partition("[")[0], None
+            else:
+                error.param = self.inputs[error.index].param
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedInput:
-    """An input that has its vector."""
+    """An input that has its vector.
+
+    Attributes:
+        span: with late chunking the input's part of the prompt; else None.
+    """
 
     prompt: Prompt
     vector: Vector
+    span: ChunkSpan | None = None
+
+    @property
+    def truncated(self) -> bool:
+        """Whether its text was cut to fit."""
+        return self.prompt.truncated if self.span is None else self.span.truncated
 
 
 InputResult = EmbeddedInput | ServiceError
@@ -162,6 +180,7 @@ class EmbedResult:
     Attributes:
         inputs: what became of each, in order.
         media_ms: preparing prompts and pixels, wall clock.
+        windows: with late chunking what ran for the inputs, and is counted in their place; else None.
         embedded: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
             these.
         counts: what they cost.
@@ -173,6 +192,7 @@ class EmbedResult:
 
     inputs: Sequence[InputResult]
     media_ms: float
+    windows: Sequence[EmbeddedInput] | None = None
     hold: Hold | None = field(default=None, init=False)
     embedded: list[EmbeddedInput] = field(default_factory=list, init=False)
     counts: InputCounts = field(default_factory=InputCounts, init=False)
@@ -183,7 +203,7 @@ class EmbedResult:
     def __post_init__(self) -> None:
         """Sum up once for headers, body and metrics."""
         self.embedded = [one for one in self.inputs if isinstance(one, EmbeddedInput)]
-        for one in self.embedded:
+        for one in self.embedded if self.windows is None else self.windows:
             self.counts.add(one.prompt, one.vector)
         vectors = [one.vector for one in self.embedded]
         self.queue_ms = max([vector.queue_ms for vector in vectors], default=0.0)

@@ -200,6 +200,20 @@ class ServedModel:
             )
             raise InputError("invalid_request", message, param="instruction")
 
+    def check_late_chunking(self) -> None:
+        """Refuse late chunking for a model whose vectors are no means of their tokens.
+
+        Raises:
+            InputError: it does not offer it.
+        """
+        if not self.profile.offers_late_chunking:
+            message = (
+                f"`late_chunking`: got true; {self.name} pools by `{self.profile.pooling}` and has `outputs` "
+                f"{', '.join(self.outputs)}. It is for models with `dense` alone that pool by `mean`: `/v1/models` "
+                "names them by `late_chunking`"
+            )
+            raise InputError("invalid_request", message, param="late_chunking")
+
     def check_dimensions(self, dimensions: int | None, param: str) -> int:
         """The length of the answer's vectors; the native length when nothing was asked for.
 

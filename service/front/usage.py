@@ -1,7 +1,8 @@
 """The cost of a request, counted once over its answered inputs, for answers, the log line and metrics.
 
 Every answered input counts with all tokens of its prompt, whether it was computed or kept, and however often the
-request repeats it; an input that failed counts nothing but `num_inputs`.
+request repeats it; an input that failed counts nothing but `num_inputs`. With late chunking each window counts once,
+with the tokens that it repeats of the one before.
 """
 
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class InputCounts:
         self.num_cached_tokens += num_tokens if vector.is_cached else 0
         self.num_hits += vector.num_hits
         self.num_misses += vector.num_misses
-        self.num_truncated += prompt.truncated
+        self.num_truncated += sum(one.truncated for one in prompt.spans) if prompt.spans else prompt.truncated
         for placeholder in prompt.placeholders:
             kind = placeholder.item.kind
             if kind == "audio":

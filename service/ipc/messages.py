@@ -98,7 +98,7 @@ Output = OutputSpec | FeaturesSpec
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt, one vector; or one image, its features."""
+    """One prompt and its vector, or its vectors; or one image, its features."""
 
     id: int
     """Unique as long as the front lives; modulo the number of fronts it is the front's index."""
@@ -107,6 +107,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     num_hidden: int = 0  # tokens at the end that no token attends to
     dropped: tuple[int, ...] = ()  # places of tokens without a vector, where each token has one
     is_looked_up: bool = False  # its vector is made of its tokens' own weights; the model does not run
+    spans: tuple[tuple[int, int], ...] = ()  # places of tokens that have a vector together; empty: all have one
     output: Output
     tenant: str = ""  # with whom the engine is shared fairly; empty without a key
     party: int = 0  # the request over HTTP that it is of: a tenant's share its part
@@ -125,12 +126,13 @@ encode = msgspec.msgpack.Encoder().encode
 def prompt_digest(request: Request, *, salt: str = "") -> bytes:
     """32 bytes, the same for two requests exactly when the model would do the same for both.
 
-    Tokens count, those that are hidden, dropped or looked up, keys, places and grids of media in order, and whether a
-    dense vector, more, or features are asked for; id, slots and output format do not. `salt` keeps tenants apart.
+    Tokens count, those that are hidden, dropped, looked up or pooled together, keys, places and grids of media in
+    order, and whether a dense vector, more, or features are asked for; id, slots and output format do not. `salt` keeps
+    tenants apart.
     """
     media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
     asked = request.output.needs_tokens if isinstance(request.output, OutputSpec) else None
-    of_side = (request.num_hidden, request.dropped, request.is_looked_up)
+    of_side = (request.num_hidden, request.dropped, request.is_looked_up, request.spans)
     return hashlib.blake2b(encode((salt, asked, request.token_ids, of_side, media)), digest_size=32).digest()
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from service.errors import InputError, ModelError
 from service.prompt.conversation import Conversation
+from service.prompt.late_chunking import LateChunks
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
@@ -125,8 +126,8 @@ class PromptBuilder:
             What `build` returns of each, at less cost; None where that has to be asked: it raises an error, or is about
             to cut more than the text's own tokens.
         """
-        frame = self._frame(like)
-        if frame is None:
+        is_one_by_one = self._strict or len(like.instruction or "") > MAX_REPEATED_CHARS
+        if is_one_by_one or (frame := self._frame(like)) is None:
             return [None] * len(texts)
         of_text = self._profile.side(like)
         limit, side = min(truncation.max_tokens, self._most_tokens(of_text)), truncation.side
@@ -135,6 +136,19 @@ class PromptBuilder:
         found = self._tokenizer.encode_each([frame.header + text for text in texts] if frame.header else texts)
         prompts = [self._framed(frame, token_ids, limit, side) for token_ids in found]
         return [_sided(one, of_text) if one is not None else None for one in prompts]
+
+    def late_chunks(self, like: Conversation, truncation: Truncation, params: Sequence[str]) -> LateChunks:
+        """What makes prompts of the chunks of one text, for models that offer late chunking.
+
+        Args:
+            like: instruction and flags; without turns.
+            truncation: of each prompt.
+            params: the path of each chunk.
+        """
+        frame = self._make_frame(like)
+        assert frame is not None  # the profile offers late chunking
+        check_special = self._refuse_media_tokens if self._strict else None
+        return LateChunks(frame, self._tokenizer, truncation, self._profile.max_tokens, params, check_special)
 
     def _has_ends(self, conversation: Conversation, side: TextSide | None) -> bool:
         """Whether the tokenizer's own tokens stand around a text."""
@@ -161,9 +175,7 @@ class PromptBuilder:
         return Prompt(whole, (), truncated=num_excess > 0) if whole else None
 
     def _make_frame(self, like: Conversation) -> TextFrame | None:
-        """The tokens around each text; None where prompts are built one by one."""
-        if self._strict or len(like.instruction or "") > MAX_REPEATED_CHARS:
-            return None
+        """The tokens around each text; None where they depend on it."""
         pieces = None if like.continue_final_message else frame_pieces(self._profile.layout, like)
         if pieces is None:
             return None

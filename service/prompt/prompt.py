@@ -1,6 +1,7 @@
 """What the engine is given of one input: token ids and where its images stand. Data only."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from service.media.item import MediaItem
 
@@ -22,6 +23,22 @@ class Placeholder:
     item: MediaItem
 
 
+class ChunkSpan(NamedTuple):
+    """The tokens of a prompt whose mean is the vector of one chunk of a text.
+
+    Attributes:
+        first: the first of them.
+        stop: behind the last.
+        num_tokens: of the chunk itself: what the model wants around a text may be among those above.
+        truncated: whether the chunk was cut to fit.
+    """
+
+    first: int
+    stop: int
+    num_tokens: int
+    truncated: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """One input as tokens.
@@ -33,6 +50,7 @@ class Prompt:
         num_hidden: tokens at the end that no token attends to: a query's filling in late interaction.
         dropped: places of tokens whose vectors are not given, ascending, where each token has one.
         is_looked_up: its vector is made of its tokens' own weights, and the model does not run.
+        spans: with late chunking the chunks that have a vector of it, ascending; else empty.
     """
 
     token_ids: list[int]
@@ -41,6 +59,14 @@ class Prompt:
     num_hidden: int = 0
     dropped: tuple[int, ...] = ()
     is_looked_up: bool = False
+    spans: tuple[ChunkSpan, ...] = ()
+
+    @property
+    def pooled(self) -> tuple[tuple[int, int], ...]:
+        """The places of tokens that have a vector together; empty where all of them have one, as a lone chunk's do."""
+        if len(self.spans) == 1 and self.spans[0][:2] == (0, len(self.token_ids)):
+            return ()
+        return tuple((span.first, span.stop) for span in self.spans)
 
     @property
     def num_image_tokens(self) -> int:

@@ -6,6 +6,7 @@ Knows the `EmbeddingModel` protocol and no family. `worker.load` binds the model
 
 import gc
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 import torch
@@ -160,6 +161,7 @@ class ModelRunner:
             wants_tokens=[self._wants_tokens(waiting.request) for waiting in batch],
             num_hidden=[waiting.request.num_hidden for waiting in batch],
             looked_up=[waiting.request.is_looked_up for waiting in batch],
+            spans=[waiting.request.spans for waiting in batch],
         )
         return self._given(self._model.embed(packed), batch)
 
@@ -182,10 +184,10 @@ class ModelRunner:
         return self._num_reused - before
 
     def num_vectors(self, request: Request) -> int:
-        """How many raw vectors a request's prompt has: one, or one for each token whose vector is given."""
+        """How many raw vectors a request's prompt has: one, one for each span, or for each token that is given."""
         if self._is_multi_vector or self._wants_tokens(request):
             return len(request.token_ids) - len(request.dropped)
-        return 1
+        return len(request.spans) or 1
 
     def _wants_tokens(self, request: Request) -> bool:
         output = request.output
@@ -204,19 +206,22 @@ class ModelRunner:
         outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]  # all of them
         if self._is_sparse and all(output.is_sparse for output in outputs):
             return [None if row is None else {SPARSE: row} for row in sparse_rows(raw)]
+        counts = [self.num_vectors(one) for one in requests]
         if self._unused_ids is not None:
-            counts = [self.num_vectors(one) for one in requests]
             return hybrid_rows(raw.to(self.device), requests, counts, self.hidden, self._unused_ids, self._ranges)
         num_vectors = None
         if self._is_multi_vector:
             raw, num_vectors = self._token_pooled(raw, requests)
-        rows = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
-        return [
+        else:
+            outputs = [output for output, count in zip(outputs, counts, strict=True) for _ in range(count)]
+        made = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
+        rows: list[dict[str, bytes] | None] = [
             None
             if row is None
             else {dtype: one.contiguous().view(torch.uint8).numpy().tobytes() for dtype, one in row.items()}
-            for row in rows
+            for row in made
         ]
+        return rows if len(rows) == len(requests) else _joined(rows, counts)
 
     def _token_pooled(self, raw: torch.Tensor, requests: Sequence[Request]) -> tuple[torch.Tensor, list[int]]:
         """The vectors of documents whose tokens are pooled, in place of their tokens', and how many each has."""
@@ -230,7 +235,8 @@ class ModelRunner:
     def to_keep(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[bytes | None]:
         """Raw vectors as the result cache has them; None for one that is not finite, or has no direction.
 
-        None too where a prompt has several. Of a model that scores, the vector is one number, and zero is a score.
+        None too where each token of a prompt has one. Of a model that scores, the vector is one number, and zero is a
+        score.
         """
         if self._is_sparse:
             return sparse_rows(raw)
@@ -242,13 +248,15 @@ class ModelRunner:
             ]
         norms = torch.linalg.vector_norm(raw, dim=-1)
         is_valid = (norms.isfinite() & ((norms > 0) | (self.hidden == 1))).tolist()
-        return [row.tobytes() if valid else None for row, valid in zip(raw.cpu().numpy(), is_valid, strict=True)]
+        bounds = pairwise([0, *accumulate(self.num_vectors(one) for one in requests)])
+        rows = raw.cpu().numpy()
+        return [rows[start:stop].tobytes() if all(is_valid[start:stop]) else None for start, stop in bounds]
 
     def kept(self, vectors: Sequence[bytes]) -> torch.Tensor:
         """What `to_keep` gave as `finish` takes it."""
         if self._is_sparse:
             return dense_weights(vectors, self.hidden)
-        return torch.frombuffer(bytearray().join(vectors), dtype=torch.float32).view(len(vectors), self.hidden)
+        return torch.frombuffer(bytearray().join(vectors), dtype=torch.float32).view(-1, self.hidden)
 
     def _tensor(self, values: Sequence[float]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32, device=self.device)
@@ -270,3 +278,13 @@ class ModelRunner:
         pads = np.where(np.isin(token_ids, list(self._pads)), token_ids, NO_PAD)
         if (expected != NO_PAD).sum() != num_visual or not np.array_equal(expected, pads):
             raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
+
+
+def _joined(rows: Sequence[dict[str, bytes] | None], counts: Sequence[int]) -> list[dict[str, bytes] | None]:
+    """Rows of vectors as rows of requests that have so many each; None where one of them is not valid."""
+    answers: list[dict[str, bytes] | None] = []
+    for start, stop in pairwise([0, *accumulate(counts)]):
+        valid = [row for row in rows[start:stop] if row is not None]
+        whole = {name: b"".join(row[name] for row in valid) for name in valid[0]} if valid else None
+        answers.append(whole if len(valid) == stop - start else None)
+    return answers

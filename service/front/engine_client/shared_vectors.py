@@ -75,7 +75,8 @@ class SharedVectors:
         numbers = (ready.model_digest, ready.device.partition(":")[0])
         media = [(place.item.digest, place.offset, place.length, place.grid_thw) for place in prompt.placeholders]
         asked = (output.dimensions, output.output_dtypes, output.normalize, output.is_sparse, output.token_dtypes)
-        parts = (self._model_part, numbers, caller.tenant.salt, prompt.token_ids, prompt.is_looked_up, media, asked)
+        pooled = (prompt.is_looked_up, prompt.pooled)
+        parts = (self._model_part, numbers, caller.tenant.salt, prompt.token_ids, pooled, media, asked)
         return hashlib.sha256(encode(parts)).digest()
 
 

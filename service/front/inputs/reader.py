@@ -71,8 +71,11 @@ class InputReader:
         """The job of a `/v1/embeddings` request.
 
         Raises:
-            InputError: an instruction or a truncation that the model does not take.
+            InputError: an instruction or a truncation that the model does not take, or late chunking.
         """
+        late_chunking = bool(request.late_chunking)
+        if late_chunking:
+            self.model.check_late_chunking()
         inputs = embedding_inputs(request, self._options(request))
         return Job(
             inputs=inputs,
@@ -82,6 +85,7 @@ class InputReader:
             background=request.image_background,
             per_item=request.on_error == "per_item",
             answer_bytes=len(inputs) * output.vector_bytes,
+            late_chunking=late_chunking,
         )
 
     def embed_job(self, request: EmbedRequest, instruction: str | None, output: OutputSpec, tenant: Tenant) -> Job:
@@ -172,11 +176,13 @@ class InputReader:
     def prompts(self, job: Job, media: MediaReader | None) -> Steps[list[Prompt | ServiceError]]:
         """The prompts of a job; of a `per_item` job an error stands in the place of its input.
 
-        A step is an input, or several short texts, which cost less together.
+        A step is an input, or several short texts, which cost less together. With late chunking a prompt is a window.
 
         Raises:
             InputError: with the input's index and path, unless the job is `per_item`.
         """
+        if job.late_chunking:
+            return (yield from self._windows(job))
         if media is not None and not job.per_item:
             media.check_known(place for one in job.parts for place in one.media)  # all unknown names in one error
         queries = yield from read_queries(job, lambda one, index: self._conversation(job, one, media, index))
@@ -188,6 +194,16 @@ class InputReader:
                 prompts.append(self._single(job, media, index, queries) if prompt is None else prompt)
             yield
         return prompts
+
+    def _windows(self, job: Job) -> Steps[list[Prompt | ServiceError]]:
+        """The prompts of chunks of one text."""
+        texts = [one.source for one in job.inputs if isinstance(one.source, str)]  # all of them
+        params = [one.param for one in job.inputs]
+        chunks = self.model.builder.late_chunks(conversation_of(job.inputs[0].options), job.truncation, params)
+        for group in groups(job.inputs):
+            chunks.add(texts[group.start : group.stop])
+            yield
+        return list(chunks.prompts())
 
     def _texts(self, job: Job, group: range) -> Sequence[Prompt | None]:
         """The prompts of plain texts that are made together; None for each that is left to `_prompt`."""

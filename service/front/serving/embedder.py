@@ -17,6 +17,7 @@ from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.reader import InputReader
 from service.front.inputs.sources import is_short, num_chars
 from service.front.job import EmbeddedInput, EmbedResult, Job
+from service.front.late_chunks import by_chunk
 from service.front.tenant import Caller
 from service.ipc.messages import Output
 from service.prompt.prompt import Prompt
@@ -63,7 +64,7 @@ class Embedder:
         self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
 
     async def embed(self, job: Job, caller: Caller) -> EmbedResult:
-        """One vector for each prompt of the job; all, or an error that names the input.
+        """One vector for each input of the job; all, or an error that names the input.
 
         A `per_item` job raises only for what concerns all of its inputs.
 
@@ -91,6 +92,8 @@ class Embedder:
                     hold = self._answers.hold(job.answer_bytes + num_bytes, caller.tenant)
                 prepare_ms = (time.perf_counter() - began_s) * 1e3
                 result = await self._engine.run(dict(enumerate(prompts)), job.output, caller, per_item=job.per_item)
+                if job.late_chunking:
+                    result = by_chunk(result)
                 if job.is_sparse:
                     num_bytes = job.check_rows(one.vector.rows for one in result.embedded)
                     hold = self._answers.settle(hold, num_bytes, caller.tenant)

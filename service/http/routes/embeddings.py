@@ -1,12 +1,15 @@
 """`POST /v1/embeddings`."""
 
 import time
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import cast
 
 from litestar import post
 from litestar.types import ASGIApp
+from msgspec import UNSET
 
-from schemas.endpoints.embeddings import Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
+from schemas.endpoints.embeddings import ChunkPlace, Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
 from schemas.parsing.rules import check_embedding_request
 from service.errors import ServiceError
 from service.front.job import EmbedResult
@@ -38,7 +41,7 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
             return raw_answer(serving.turns, result, online.fingerprint, vector_format, output.dimensions)
         return await answer(
             serving.turns,
-            lambda: embedding_response(call.context.id, name, result, vector_format),
+            lambda: embedding_response(call.context.id, name, result, vector_format, chunk_places(body, result)),
             result,
             online.fingerprint,
             VARY,
@@ -58,15 +61,36 @@ def output_spec(body: EmbeddingRequest, vector_format: VectorFormat, model: Serv
     )
 
 
-def embedding_response(id_: str, name: str, result: EmbedResult, vector_format: VectorFormat) -> EmbeddingResponse:
-    """The answer in OpenAI's form; `name` is the model's as the request gave it."""
+def chunk_places(body: EmbeddingRequest, result: EmbedResult) -> list[ChunkPlace]:
+    """The place of each chunk with late chunking; else none."""
+    if not body.late_chunking:
+        return []
+    texts = [body.input] if isinstance(body.input, str) else [one for one in body.input or [] if isinstance(one, str)]
+    bounds = pairwise([0, *accumulate(map(len, texts))])
+    spans = [one.span for one in result.embedded if one.span is not None]  # all have one
+    return [
+        ChunkPlace(start=start, end=end, num_tokens=span.num_tokens)
+        for (start, end), span in zip(bounds, spans, strict=True)
+    ]
+
+
+def embedding_response(
+    id_: str, name: str, result: EmbedResult, vector_format: VectorFormat, places: Sequence[ChunkPlace] = ()
+) -> EmbeddingResponse:
+    """The answer in OpenAI's form.
+
+    Args:
+        name: the model's as the request gave it.
+        places: of the inputs, where they are chunks of one text.
+    """
     data = []
     for index, one in enumerate(result.inputs):
         if isinstance(one, ServiceError):
             entry = EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
         else:
             embedding = cast(Embedding, vector_format.json(one.vector.rows[vector_format.dtype]))
-            entry = EmbeddingData(index=index, embedding=embedding, truncated=one.prompt.truncated)
+            span = places[index] if places else UNSET
+            entry = EmbeddingData(index=index, embedding=embedding, truncated=one.truncated, span=span)
         data.append(entry)
     usage = result.counts.usage(len(result.inputs))
     return EmbeddingResponse(id=f"embd-{id_}", created=int(time.time()), model=name, data=data, usage=usage)

@@ -72,6 +72,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         scoring=model.score_kind,
         outputs=list(model.outputs),
         pooling=profile.pooling,
+        late_chunking=profile.offers_late_chunking,
         normalize=profile.normalize,
         dimensions=profile.dimensions,
         sparse_dimensions=model.sparse_dimensions,

@@ -56,8 +56,9 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
         with_strs = body.return_token_strs or False
         output = OutputSpec(dimensions=online.model.profile.dimensions)  # unused: no vector is made
         job = online.reader.embedding_job(as_embedding_request(body), output, tenant)
-        # A token has a byte of text at least; images and all that is cut have many more bytes than tokens.
-        max_tokens = min(call.num_bytes, len(job.inputs) * online.model.profile.max_tokens)
+        # A token has a byte of text at least; images and all that is cut have many more bytes than tokens. Windows of
+        # late chunking repeat less than as much again.
+        max_tokens = min(call.num_bytes * (1 + job.late_chunking), len(job.inputs) * online.model.profile.max_tokens)
         hold = serving.answers.hold(max_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), tenant)
         try:
             prepared = await online.embedder.prepare(job, call.caller)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import torch
 
@@ -22,6 +23,8 @@ class PackedBatch:
         num_hidden: of each request, how many tokens at its end no token attends to; empty where there are none.
         looked_up: of each request, whether its tokens' own weights are its vector; empty where none are.
         wants_tokens: of each request, whether its tokens' vectors or weights are wanted; empty where none are.
+        spans: of each request, the places of tokens that have a vector together, ascending; empty where all have one.
+            Empty where they do in all requests.
     """
 
     token_ids: torch.Tensor
@@ -34,3 +37,20 @@ class PackedBatch:
     wants_tokens: Sequence[bool] = ()
     num_hidden: Sequence[int] = ()
     looked_up: Sequence[bool] = ()
+    spans: Sequence[Sequence[tuple[int, int]]] = ()
+
+    def vector_spans(self, whole: Sequence[tuple[int, int]] | None = None) -> list[tuple[int, int]]:
+        """Of each vector the tokens of the batch that it is pooled from: first, and behind the last.
+
+        Args:
+            whole: of each request that has one vector; None: all of its tokens.
+        """
+        bounds = list(pairwise([0, *accumulate(self.segment_lengths)]))
+        whole = whole or bounds
+        if not self.spans:
+            return list(whole)
+        return [
+            span
+            for (start, _), one, own in zip(bounds, whole, self.spans, strict=True)
+            for span in [(start + first, start + stop) for first, stop in own] or [one]
+        ]

@@ -103,7 +103,8 @@ class StockVlm:
         states = self._states(batch, plan)
         first = np.concatenate([[0], np.cumsum(lengths)])
         visual = np.split(batch.visual_index.numpy(), np.searchsorted(batch.visual_index.numpy(), first[1:-1]))
-        spans = [self._span(*one) for one in zip(first[:-1].tolist(), first[1:].tolist(), visual, strict=True)]
+        whole = [self._span(*one) for one in zip(first[:-1].tolist(), first[1:].tolist(), visual, strict=True)]
+        spans = batch.vector_spans(whole)
         rows = np.concatenate([plan.row[start:stop] for start, stop in spans])
         bounds = torch.tensor([0, *np.cumsum([stop - start for start, stop in spans])], device=self.device)
         return pool(states[torch.from_numpy(rows).to(self.device)], bounds, self._pooling)

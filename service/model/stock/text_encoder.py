@@ -151,6 +151,8 @@ class TextEncoder:
         if self.is_packed and len(lengths) == 1:
             return self._embed_alone(batch)
         states, plan = self._ordered(batch)
+        if any(batch.spans):
+            return self._pooled_by_spans(states, plan.row, batch.vector_spans())
         bounds = torch.tensor([0, *np.cumsum([lengths[i] for i in plan.order])], device=self.device)
         order = torch.from_numpy(np.argsort(plan.order)).to(self.device)
         return self._pooled(states, bounds)[order]
@@ -179,7 +181,17 @@ class TextEncoder:
         with one_thread() if is_short and torch.get_num_threads() > PAIR_THREADS else nullcontext():
             group = Group(0, 0, num_tokens, 1, num_tokens, batch.num_hidden[0] if batch.num_hidden else 0)
             states = self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))
+            if any(batch.spans):
+                return self._pooled_by_spans(states, np.arange(num_tokens), batch.vector_spans())
             return self._pooled(states, bounds)
+
+    def _pooled_by_spans(
+        self, states: torch.Tensor, row: NDArray[np.int64], spans: Sequence[tuple[int, int]]
+    ) -> torch.Tensor:
+        """Raw vectors, `[num_spans, hidden_size]`, of the tokens from first to behind the last; `row` finds each."""
+        rows = np.concatenate([row[start:stop] for start, stop in spans])
+        bounds = torch.tensor([0, *np.cumsum([stop - start for start, stop in spans])], device=self.device)
+        return self._pooled(states[torch.from_numpy(rows).to(self.device)], bounds)
 
     def _pooled(self, states: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
         """Raw vectors, `[num_prompts, hidden_size]`, of prompts whose states lie one behind the other."""

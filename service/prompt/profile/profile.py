@@ -164,6 +164,12 @@ class Profile:
         by_pooling: Mapping[Pooling, OutputKind] = {MULTI_VECTOR: "multi", SPLADE: "sparse"}
         return (by_pooling.get(self.pooling, "dense"), *self.token_heads)
 
+    @property
+    def offers_late_chunking(self) -> bool:
+        """Whether chunks of a text may each have a vector of one forward: of dense models that pool by the mean."""
+        is_dense = self.scoring is None and not self.token_heads and not self.sides
+        return is_dense and self.pooling == "mean" and bool(getattr(self.layout, "is_uniform", False))
+
     def side(self, conversation: Conversation) -> TextSide | None:
         """How a conversation is read that `layout` takes, in late interaction over texts."""
         return self.sides.get(conversation.instruction or DOCUMENT)

@@ -65,10 +65,11 @@ class Served:
         return self.builder.build(Conversation(instruction, (turn,)), Truncation(self.profile.max_tokens))
 
     def vectors(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """One row for each prompt, all of them in one batch."""
+        """One row for each prompt, or for each chunk of one, all of them in one batch."""
         waiting = [self._waiting(index, prompt) for index, prompt in enumerate(prompts)]
         rows = self.runner.finish(self.runner.embed(waiting), [one.request for one in waiting])
-        return np.stack([np.frombuffer(row["float32"], np.float32) for row in rows if row is not None])
+        made = np.concatenate([np.frombuffer(row["float32"], np.float32) for row in rows if row is not None])
+        return made.reshape(-1, self.profile.dimensions)
 
     def difference(self, script: Script, *cases: Case) -> float:
         """How far the largest of all numbers is from the script's, the cases in one batch."""
@@ -83,7 +84,8 @@ class Served:
             media.append(one)
             features.append(self.runner.encode(one, slot))
         output = OutputSpec(dimensions=self.profile.dimensions)
-        return Waiting(Request(id=id_, token_ids=prompt.token_ids, media=tuple(media), output=output), 0.0, features)
+        request = Request(id=id_, token_ids=prompt.token_ids, media=tuple(media), spans=prompt.pooled, output=output)
+        return Waiting(request, 0.0, features)
 
     def _filled(self, item: object) -> PixelSlot:
         assert isinstance(item, ImageFile)

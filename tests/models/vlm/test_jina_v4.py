@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from service.engine.startup.self_check import check_forward
 from service.errors import InputError
 from service.model.stock.stock_vlm import StockVlm
+from service.prompt.conversation import Conversation
+from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE
 from tests.models.vlm.checkpoints import qwen2_5_vl
 from tests.models.vlm.images import CLEAR, EXACT, LARGE, SLIVER, SMALL, TALL, WIDE
@@ -50,6 +54,21 @@ def test_a_vector_is_the_models_own(served: Served, script: JinaScript, name: st
 def test_a_batch_of_all_cases_gives_what_each_gives_alone(served: Served, script: JinaScript) -> None:
     cases = [case for name, case in CASES.items() if "limit" not in name]
     assert served.difference(script, *cases) <= TOLERANCE
+
+
+def test_chunks_of_a_text_have_the_means_of_their_tokens_beside_an_image(served: Served, script: JinaScript) -> None:
+    chunks, prefix = ["A lighthouse on a cliff.", " It was built in 1822", " and stands above the sea."], "Passage: "
+    made = served.builder.late_chunks(Conversation(prefix, ()), Truncation(512), ["input"] * len(chunks))
+    made.add(chunks)
+    (window,) = made.prompts()
+    ids, states = script.states(prefix + "".join(chunks), [], plain_positions=False)
+    assert window.token_ids == ids.tolist()
+    spans = [states[first:stop].mean(0) for first, stop in window.pooled]
+    want = torch.nn.functional.normalize(torch.stack(spans), dim=1).numpy()
+    image = CASES["image"]
+    found = served.vectors([served.prompt(*image), window, served.prompt(*CASES["text"])])
+    assert np.abs(found[1:4] - want).max() <= TOLERANCE
+    assert np.abs(found[[0, 4]] - np.stack([script(*image), script(*CASES["text"])])).max() <= TOLERANCE
 
 
 def test_the_mean_of_the_whole_prompt_would_be_another_vector(served: Served, script: JinaScript) -> None:

@@ -44,6 +44,7 @@ def test_what_does_not_decide_the_vector_does_not_count(changes: dict[str, Any])
         {"media": (IMAGE,)},
         {"media": (OTHER, IMAGE)},
         {"output": FeaturesSpec(dtype="float32")},
+        {"spans": ((0, 2), (2, 15))},
         with_image(key=b"l" * 32),
         with_image(key=b"k" * 31),
         with_image(offset=3),
@@ -55,6 +56,11 @@ def test_what_does_not_decide_the_vector_does_not_count(changes: dict[str, Any])
 )
 def test_whatever_decides_the_vector_counts(changes: dict[str, Any]) -> None:
     assert prompt_digest(msgspec.structs.replace(REQUEST, **changes)) != prompt_digest(REQUEST)
+
+
+def test_the_borders_of_chunks_count() -> None:
+    spans = [((0, 2), (2, 15)), ((0, 3), (3, 15)), ((0, 2),), ((2, 15),), ()]
+    assert len({prompt_digest(msgspec.structs.replace(REQUEST, spans=one)) for one in spans}) == len(spans)
 
 
 def test_salts_keep_apart_whatever_they_are_made_of() -> None:

@@ -1,0 +1,231 @@
+"""Windows over the chunks of one text: which chunks go together, what stands around them, and what is refused."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from service.errors import InputError
+from service.prompt.build import PromptBuilder
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.late_chunking import CONTEXT_TOKENS, Window, plan_windows
+from service.prompt.profile.detect import load_profile
+from service.prompt.prompt import ChunkSpan, Prompt
+from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from service.prompt.truncation import Side, Truncation
+from tests.models.text.checkpoints import RECIPES, make_checkpoint
+from tests.models.text.texts import SENTENCES, TEXTS
+
+MEAN = sorted(name for name, recipe in RECIPES.items() if recipe.pooling == "mean")
+WORDS = ("A natural pool", " in the limestone.", " The quick brown fox", " jumps over", " the lazy dog.")
+
+
+class Family:
+    """The front's half of a family's checkpoint."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.folder = make_checkpoint(name, folder)
+        self.profile = load_profile(self.folder)
+        self.tokenizer = PromptTokenizer(self.folder, lower_case=self.profile.lower_case)
+        self.builder = PromptBuilder(self.profile, self.tokenizer)
+
+    def windows(
+        self,
+        chunks: Sequence[str],
+        limit: int = 512,
+        side: Side | None = None,
+        *,
+        instruction: str | None = None,
+        builder: PromptBuilder | None = None,
+    ) -> list[Prompt]:
+        truncation = Truncation(limit, side)
+        params = [f"input[{i}]" for i in range(len(chunks))]
+        made = (builder or self.builder).late_chunks(Conversation(instruction, ()), truncation, params)
+        for chunk in chunks:
+            made.add([chunk])
+        return made.prompts()
+
+    def whole(self, text: str, limit: int = 512, side: Side | None = None, instruction: str | None = None) -> Prompt:
+        truncation = Truncation(limit, side)
+        return self.builder.build(Conversation(instruction, (Turn("user", (), text),)), truncation)
+
+
+@pytest.fixture(scope="module", params=MEAN)
+def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Family:
+    return Family(request.param, tmp_path_factory.mktemp(request.param) / "checkpoint")
+
+
+@pytest.fixture(scope="module")
+def xlm_roberta(tmp_path_factory: pytest.TempPathFactory) -> Family:
+    return Family("xlm_roberta", tmp_path_factory.mktemp("late") / "checkpoint")
+
+
+@pytest.fixture(scope="module")
+def roberta(tmp_path_factory: pytest.TempPathFactory) -> Family:
+    return Family("roberta", tmp_path_factory.mktemp("late") / "checkpoint")
+
+
+def test_windows_take_as_many_chunks_as_fit_behind_the_last_tokens_before_them() -> None:
+    assert plan_windows([3, 4, 3], 10) == [Window(0, 3, 0)]
+    assert plan_windows([3, 4, 4], 10) == [Window(0, 2, 0), Window(2, 3, 5)]
+    assert plan_windows([9, 2, 2, 2], 10) == [Window(0, 1, 0), Window(1, 3, 5), Window(3, 4, 5)]
+    assert plan_windows([2, 10, 8], 10) == [Window(0, 1, 0), Window(1, 2, 0), Window(2, 3, 2)]
+    assert plan_windows([600, 300, 50], 1000) == [Window(0, 3, 0)]
+    assert plan_windows([600, 500, 50], 1000) == [Window(0, 1, 0), Window(1, 3, CONTEXT_TOKENS)]
+
+
+def test_each_chunk_is_in_one_window_and_no_window_is_too_long() -> None:
+    source = random.Random(3)
+    for _ in range(500):
+        room = source.randint(1, 700)
+        lengths = [source.randint(1, room) for _ in range(source.randint(1, 30))]
+        windows = plan_windows(lengths, room)
+        assert [i for one in windows for i in range(one.first, one.stop)] == list(range(len(lengths)))
+        for before, one in zip([None, *windows], windows, strict=False):
+            num_tokens = one.num_context + sum(lengths[one.first : one.stop])
+            assert num_tokens <= room
+            assert 0 <= one.num_context <= min(CONTEXT_TOKENS, room // 2, sum(lengths[: one.first]))
+            assert before is None or before.stop == one.first
+            if one.stop < len(lengths):
+                assert num_tokens + lengths[one.stop] > room, "and another chunk would not have fitted"
+
+
+@pytest.mark.parametrize("text", ["", "  ", *TEXTS])
+def test_a_lone_chunk_is_the_ordinary_prompt(family: Family, text: str) -> None:
+    asked: list[tuple[int, Side | None]] = [(512, None), (14, "left"), (14, "right")]
+    for limit, side in asked:
+        (window,) = family.windows([text], limit, side)
+        whole = family.whole(text, limit, side)
+        assert (window.token_ids, window.truncated, window.pooled) == (whole.token_ids, whole.truncated, ())
+
+
+def test_prompts_of_the_checkpoint_stand_once_in_front(family: Family) -> None:
+    for instruction in family.profile.input_types.values():
+        (lone,) = family.windows(["a lone chunk"], instruction=instruction)
+        assert lone.token_ids == family.whole("a lone chunk", instruction=instruction).token_ids
+        (window,) = family.windows(WORDS, instruction=instruction)
+        assert window.token_ids == family.whole("".join(WORDS), instruction=instruction).token_ids
+
+
+def test_slices_at_word_borders_give_the_tokens_of_the_whole_text(family: Family) -> None:
+    """With their blanks in front, as the words of a text have them: WordPiece, Unigram and byte-pair tokens alike."""
+    for text in (*SENTENCES[:5], " ".join(SENTENCES[:5])):
+        places = [i for i, character in enumerate(text) if character == " " and text[i - 1] != " "]
+        chunks = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
+        (window,) = family.windows(chunks)
+        assert window.token_ids == family.whole(text).token_ids
+        assert len(window.spans) == len(chunks)
+
+
+def test_spans_cover_all_tokens_of_a_lone_window_and_none_twice(family: Family) -> None:
+    (window,) = family.windows(WORDS)
+    places = [place for span in window.spans for place in range(span.first, span.stop)]
+    assert places == list(range(len(window.token_ids)))
+    alone = [len(family.tokenizer.encode(chunk).ids) for chunk in WORDS]
+    assert [span.num_tokens for span in window.spans[1:]] == alone[1:]
+    assert window.pooled == tuple(span[:2] for span in window.spans)
+
+
+@pytest.mark.parametrize("name", ["xlm_roberta", "roberta"])
+def test_a_later_window_repeats_the_prefix_and_the_last_tokens_before_it(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    family: Family = request.getfixturevalue(name)
+    chunks = [SENTENCES[0], *(f" {sentence}" for sentence in SENTENCES[1:5])]
+    prefix, limit = "passage: ", 70
+    windows = family.windows(chunks, limit, instruction=prefix)
+    assert len(windows) > 2
+    (whole,) = family.windows(chunks, instruction=prefix)
+    tail = list(family.tokenizer.tail_token_ids)
+    around = whole.token_ids[: -len(tail) - sum(span.num_tokens for span in whole.spans)]
+    assert around == family.whole("", instruction=prefix).token_ids[: len(around)]
+    text = whole.token_ids[len(around) : -len(tail)]
+    room = limit - len(around) - len(tail)
+    begun = 0
+    for number, window in enumerate(windows):
+        assert len(window.token_ids) <= limit
+        assert window.token_ids[: len(around)] == around
+        assert window.token_ids[-len(tail) :] == tail
+        own = sum(span.num_tokens for span in window.spans)
+        num_context = len(window.token_ids) - len(around) - len(tail) - own
+        assert num_context == min(CONTEXT_TOKENS, room // 2, room - window.spans[0].num_tokens, begun)
+        assert window.token_ids[len(around) : -len(tail)] == text[begun - num_context : begun + own]
+        first = 0 if number == 0 else len(around) + num_context
+        last = len(window.token_ids) if number == len(windows) - 1 else len(window.token_ids) - len(tail)
+        assert (window.spans[0].first, window.spans[-1].stop) == (first, last)
+        begun += own
+    assert begun == len(text)
+
+
+def test_a_prefix_whose_last_blank_is_the_first_words_is_read_with_that_word(roberta: Family) -> None:
+    around = [*roberta.tokenizer.head_token_ids, *roberta.tokenizer.encode("query:").ids]
+    (window,) = roberta.windows(["the quick", " fox"], instruction="query: ")
+    assert window.token_ids[len(around) :][:1] == roberta.tokenizer.encode(" the").ids[:1]
+    assert window.spans[0].num_tokens == len(roberta.tokenizer.encode(" the quick").ids)
+
+
+@pytest.mark.parametrize("chunks", [["", "b"], ["a", ""], ["a", "", "b"], ["a", " \n", "b"]])
+def test_a_chunk_without_tokens_is_refused_by_its_place(
+    chunks: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    distilbert = Family("distilbert", tmp_path_factory.mktemp("distilbert") / "checkpoint")
+    with pytest.raises(InputError) as caught:
+        distilbert.windows(chunks)
+    place = next(i for i, chunk in enumerate(chunks) if not chunk.strip())
+    assert (caught.value.code, caught.value.param, caught.value.index) == ("empty_input", f"input[{place}]", place)
+    assert "has no tokens" in caught.value.message
+
+
+def test_a_chunk_that_is_longer_than_a_window_is_refused_by_its_place_or_cut(xlm_roberta: Family) -> None:
+    chunks = ["short", " and a chunk that is longer than sixteen tokens of this tokenizer by far", " short"]
+    with pytest.raises(InputError) as caught:
+        xlm_roberta.windows(chunks, 16)
+    assert (caught.value.code, caught.value.index) == ("context_length_exceeded", 1)
+    assert caught.value.param == "input[1]"
+    whole = xlm_roberta.tokenizer.encode(chunks[1]).ids
+    cut: list[tuple[Side, list[int]]] = [("right", whole[:14]), ("left", whole[-14:])]
+    for side, kept in cut:
+        windows = xlm_roberta.windows(chunks, 16, side)
+        long = next(one for one in windows if one.truncated)
+        assert long.token_ids[1:-1] == kept
+        assert [span.truncated for one in windows for span in one.spans] == [False, True, False]
+
+
+@pytest.mark.parametrize("size", [100_000, 10_000_000])
+def test_a_huge_chunk_is_refused_without_being_tokenized(xlm_roberta: Family, size: int) -> None:
+    with pytest.raises(InputError) as caught:
+        xlm_roberta.windows(["a", "word " * (size // 5)])
+    assert (caught.value.code, caught.value.index) == ("context_length_exceeded", 1)
+
+
+@pytest.mark.parametrize("side", [None, "right", "left"])
+def test_a_prefix_that_fills_the_window_is_refused(xlm_roberta: Family, side: Side | None) -> None:
+    with pytest.raises(InputError) as caught:
+        xlm_roberta.windows(["a", " b"], 16, side, instruction="a long instruction that fills the window: ")
+    assert (caught.value.code, caught.value.index) == ("context_length_exceeded", 0)
+
+
+def test_special_tokens_of_a_client_are_characters_unless_the_reference_is_followed(xlm_roberta: Family) -> None:
+    strict = PromptBuilder(xlm_roberta.profile, xlm_roberta.tokenizer, strict_reference=True)
+    plain, parsed = (xlm_roberta.windows(["a", " </s> b"], builder=one)[0] for one in (xlm_roberta.builder, strict))
+    (end,) = xlm_roberta.tokenizer.tail_token_ids
+    assert (plain.token_ids.count(end), parsed.token_ids.count(end)) == (1, 2)
+
+
+def test_a_long_instruction_is_a_prefix_too(xlm_roberta: Family) -> None:
+    instruction = "word " * 60
+    (window,) = xlm_roberta.windows(["a", " b"], instruction=instruction)
+    assert window.token_ids == xlm_roberta.whole("a b", instruction=instruction).token_ids
+
+
+def test_only_means_have_late_chunking(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("profiles")
+    found = {name: load_profile(make_checkpoint(name, folder / name)).offers_late_chunking for name in sorted(RECIPES)}
+    assert {name for name, offers in found.items() if offers} == set(MEAN)
+
+
+def test_a_prompt_without_chunks_is_pooled_as_a_whole() -> None:
+    assert Prompt([1, 2, 3], (), truncated=False).pooled == ()
+    one = Prompt([1, 2, 3], (), truncated=False, spans=(ChunkSpan(1, 3, 2, False),))
+    assert one.pooled == ((1, 3),)
