@@ -61,7 +61,8 @@ mean with `similarity_fn_name: meanmaxsim`. Refused by name: other modules and k
         """`instruction` (or a system message) is the prefix itself, put in front as it stands, like `prompt=` of
 sentence-transformers. `input_type` picks the checkpoint's own: `search_query` (or `query`) its `query` prompt,
 `search_document` (or `document`, `passage`) its `document`, `passage` or `corpus`. An `instruction` takes its place.
-Where query prompts name a task (Qwen3-Embedding), an instruction is that task. The result cache keeps vectors.""",
+Where query prompts name a task (Qwen3-Embedding), an instruction is that task. The result cache keeps vectors. Models
+that pool by the mean offer [late chunking](api.md#late-chunking), jina-embeddings-v4 too.""",
     ),
     "sparse": (
         "Sparse encoders",

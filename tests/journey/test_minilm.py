@@ -9,6 +9,9 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from tests.conftest import TOLERANCE, LiveServer, image, image_part
+from tests.models.text.articles import ARTICLES
+from tests.models.text.articles import QUESTIONS as ASKED
+from tests.models.text.late_chunking import late_vectors
 from tests.models.text.library import QUESTIONS, SENTENCES, SUBJECTS
 from tests.models.text.texts import TEXTS
 
@@ -60,6 +63,27 @@ def test_each_question_finds_sentences_that_answer_it(minilm: LiveServer) -> Non
     questions = embed_v2(minilm, QUESTIONS, input_type="search_query")
     best = (questions @ sentences.T).argmax(1)
     assert [SUBJECTS[place] for place in best] == list(dict.fromkeys(SUBJECTS))
+
+
+def ndcg(questions: np.ndarray, sentences: np.ndarray) -> float:
+    """nDCG@10 of the one sentence that answers each question."""
+    wanted = [sum(map(len, ARTICLES[:article])) + place for _, article, place in ASKED]
+    scores = questions @ sentences.T
+    ranks = (scores > scores[np.arange(len(wanted)), wanted][:, None]).sum(1)
+    return float(np.where(ranks < 10, 1 / np.log2(ranks + 2), 0).mean())
+
+
+def test_late_chunks_are_found_by_what_only_their_text_names(
+    minilm: LiveServer, reference: SentenceTransformer
+) -> None:
+    texts = [minilm.vectors({"input": list(article), "late_chunking": True}) for article in ARTICLES]
+    for ours, article in zip(texts, ARTICLES, strict=True):
+        assert np.abs(ours - late_vectors(reference, article)).max() <= TOLERANCE
+    questions = minilm.vectors({"input": [question for question, _, _ in ASKED]})
+    late = ndcg(questions, np.concatenate(texts))
+    alone = ndcg(questions, minilm.vectors({"input": [sentence for article in ARTICLES for sentence in article]}))
+    assert late > 0.8
+    assert late > alone + 0.1
 
 
 def test_a_long_text_is_cut_as_the_reference_cuts_it(minilm: LiveServer, reference: SentenceTransformer) -> None:

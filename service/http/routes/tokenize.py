@@ -57,8 +57,9 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
         output = OutputSpec(dimensions=online.model.profile.dimensions)  # unused: no vector is made
         job = online.reader.embedding_job(as_embedding_request(body), output, tenant)
         # A token has a byte of text at least; images and all that is cut have many more bytes than tokens. Windows of
-        # late chunking repeat less than as much again.
-        max_tokens = min(call.num_bytes * (1 + job.late_chunking), len(job.inputs) * online.model.profile.max_tokens)
+        # late chunking repeat less than twice as much.
+        num_repeats = 3 if job.late_chunking else 1
+        max_tokens = min(call.num_bytes * num_repeats, len(job.inputs) * online.model.profile.max_tokens)
         hold = serving.answers.hold(max_tokens * (TOKEN_BYTES + STR_BYTES * with_strs), tenant)
         try:
             prepared = await online.embedder.prepare(job, call.caller)

@@ -81,6 +81,7 @@ def test_each_chunk_is_in_one_window_and_no_window_is_too_long() -> None:
         room = source.randint(1, 700)
         lengths = [source.randint(1, room) for _ in range(source.randint(1, 30))]
         windows = plan_windows(lengths, room)
+        assert sum(one.num_context for one in windows) <= 2 * sum(lengths) + room // 2, "two windows fill half a window"
         assert [i for one in windows for i in range(one.first, one.stop)] == list(range(len(lengths)))
         for before, one in zip([None, *windows], windows, strict=False):
             num_tokens = one.num_context + sum(lengths[one.first : one.stop])
