@@ -3,17 +3,28 @@
 import io
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import av
+import msgspec
 import numpy as np
+import pyarrow.parquet
 import pytest
 from PIL import Image
 
 from service.ingest.errors import CommandLineError
+from service.ingest.item import Ask, SourceItem
+from service.ingest.sending.every_kind import EveryKind
+from service.ingest.sending.handshake import video_rule
+from service.ingest.sending.videos import VideoLoader
+from service.ingest.sources.video import VideoSegments
+from service.ingest.vectors import Vectors, floats
+from service.ingest.videos.video_process import VideoProcesses
 from tests.conftest import TOLERANCE, LiveServer
 from tests.ingest.program import Program, dead_letters
+from tests.ingest.test_ledger import PLAN
 from tests.ingest.test_pdf_pages import points
 from tests.ingest.test_records import opened
 from tests.journey.test_encoder_cache import Encodes
@@ -206,6 +217,39 @@ def test_a_model_without_videos_is_told_before_work_or_of_each_file_of_a_folder(
     assert (letter["id"], letter["code"]) == ("a.webm", "unsupported_modality")
     assert "takes text, no video" in letter["message"]
     server.stop()
+
+
+def test_a_video_in_requests_of_every_kind_of_vector_is_the_same(builtin: LiveServer, tmp_path: Path) -> None:
+    """No model that takes video has other kinds than dense yet, so the form is asked without a run."""
+    (tmp_path / "a.webm").write_bytes(FILES["a/short.webm"])
+    card = builtin.http.get("/v1/models/builtin").json()
+    plan = msgspec.structs.replace(PLAN, dimensions=card["dimensions"])
+    form = EveryKind(card["id"], plan)
+    with closing(VideoProcesses()) as processes:
+        (item,) = VideoSegments(processes, None).items(tmp_path / "a.webm", "a.webm")
+        assert isinstance(item, SourceItem)
+        assert item.video is not None
+        frames = VideoLoader(video_rule(card), "", 1 << 25, processes).load(item.video)
+    asks = [Ask(item, "Represent the colors.", plan.point_id("a.webm", None))]
+    answer = builtin.http.post(
+        form.path, content=form.body(asks, {"a.webm": frames}), headers={"content-type": "application/json"}
+    )
+    (found,) = form.read(answer.content, answer.headers, 1).entries
+    assert isinstance(found, Vectors)
+    expected = there(builtin, part_of("a/short.webm"), instruction="Represent the colors.")
+    np.testing.assert_allclose([floats(found.dense)], expected, rtol=0, atol=TOLERANCE)
+
+
+def test_rows_of_parquet_say_where_a_segment_lies(builtin: LiveServer, tmp_path: Path) -> None:
+    file, sink = tmp_path / "clip.webm", tmp_path / "out.parquet"
+    file.write_bytes(FILES["a/short.webm"])
+    Program(file, "--to", sink, "--server", builtin.url, "--segment-s", "1.5").end()
+    rows = pyarrow.parquet.read_table(sink).to_pylist()
+    places = {row["id"]: json.loads(row["metadata"]) for row in rows}
+    assert {name: (one["start_s"], one["end_s"]) for name, one in places.items()} == {
+        f"{file}#t=0,1.5": (0.0, 1.5),
+        f"{file}#t=1.5,3": (1.5, 3.0),
+    }
 
 
 @pytest.mark.parametrize(
