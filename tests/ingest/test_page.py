@@ -12,7 +12,10 @@ from service.ingest.sources.record import MAX_DEPTH
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/ingest.md").read_text()
-SERVE = {"--device", "--model", "--revision", "--uuid-store-bytes"}
+SERVE = {
+    *("--device", "--model", "--revision", "--uuid-store-bytes"),
+    *("--max-body-bytes", "--max-video-bytes", "--max-video-s"),
+}
 """Flags of `cenote serve` that the page names."""
 
 
