@@ -70,7 +70,11 @@ class Stage:
     @cached_property
     def bare(self) -> RemoteSide:
         """The product's forward without the service."""
-        return self._worker("bare", sys.executable)
+        return self.bare_of(self.checkpoint)
+
+    def bare_of(self, checkpoint: Path) -> RemoteSide:
+        """The same on another checkpoint."""
+        return self._worker("bare", sys.executable, checkpoint=checkpoint)
 
     @cached_property
     def stock(self) -> RemoteSide:
@@ -97,12 +101,15 @@ class Stage:
         while self._started:
             self._started.pop().close()
 
-    def _worker(self, name: str, python: str, *more: str) -> RemoteSide:
-        command = [python, "-m", f"tests.bench.sides.{name}", str(self.checkpoint), str(self.num_threads), *more]
+    def _worker(self, name: str, python: str, *more: str, checkpoint: Path | None = None) -> RemoteSide:
+        folder = checkpoint or self.checkpoint
+        command = [python, "-m", f"tests.bench.sides.{name}", str(folder), str(self.num_threads), *more]
         paths = os.pathsep.join([str(ROOT), str(ROOT / "kernels")]) if python == sys.executable else str(ROOT)
         threads = {"OMP_NUM_THREADS": str(self.num_threads), "TOKENIZERS_PARALLELISM": "false"}
         environ = plain_environ() | threads | {"PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"}
-        return self._keep(RemoteSide(command, ROOT, environ, self.folder / f"{'-'.join([name, *more])}.log"))
+        return self._keep(
+            RemoteSide(command, ROOT, environ, self.folder / f"{'-'.join([name, folder.name, *more])}.log")
+        )
 
     def _keep(self, side: S) -> S:
         self._started.append(side)

@@ -17,6 +17,7 @@ from tests.bench.parts import (
     rerank,
     short,
     small_tower,
+    splade,
     text,
     tokens,
     tower,
@@ -29,6 +30,6 @@ PARTS: dict[str, Part] = {
     module.PART.name: module.PART
     for module in (
         text, short, prefixes, rerank, instructions, tower, small_tower, tokens, distinct, unique_images, traffic,
-        answers, cpu, fronts, minilm, peer, peer_score, batch_size, concurrency, image_size, hit_rate,
+        answers, cpu, fronts, minilm, splade, peer, peer_score, batch_size, concurrency, image_size, hit_rate,
     )
 }  # fmt: skip

@@ -119,7 +119,7 @@ class BareForward:
             finished = self._runner.finish(self._runner.embed(batch), [waiting.request for waiting in batch])
             for waiting, row in zip(batch, finished, strict=True):
                 assert row is not None, "a vector is not finite"
-                rows[waiting.request.id] = row["float32"]
+                (rows[waiting.request.id],) = row.values()
         return [rows[request.id] for request in group]
 
 
