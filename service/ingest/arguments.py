@@ -37,6 +37,7 @@ class Options:
     segment_s: float | None
     chunk_chars: int | None
     chunk_overlap: int
+    late_chunking: bool
     root: Path | None
     ledger: Path | None
     dead_letters: Path | None
@@ -130,6 +131,11 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
         default=0,
         metavar="N",
         help="characters at most that a chunk repeats of the one before (default 0)",
+    )
+    group.add_argument(
+        "--late-chunking",
+        action="store_true",
+        help="the chunks of a text are read together, so that each knows the others (models that pool by the mean)",
     )
     group.add_argument(
         "--root",

@@ -91,7 +91,9 @@ async def _run(
     fields = Fields(options.id_field, options.text_field, options.image_field)
     kinds = file_kinds(PdfPages(pdfs, options.pages), VideoSegments(videos, options.segment_s))
     source = open_source(options.source, fields, options.glob, kinds, options.root)
-    texts = source if options.chunk_chars is None else Chunks(source, options.chunk_chars, options.chunk_overlap)
+    texts = source
+    if options.chunk_chars is not None:
+        texts = Chunks(source, options.chunk_chars, options.chunk_overlap, late_chunking=options.late_chunking)
     pause = Pause(options.give_up_s, options.concurrency)
     async with _server(options) as url, Client(url, _api_key(options), pause, options.concurrency) as client:
         agreed = await agree(client, options)
@@ -133,11 +135,19 @@ def _check_outputs(options: Options, sink: Sink) -> None:
 
 
 def _check_chunks(options: Options) -> None:
-    """Refuse an overlap that no chunk could have.
+    """Refuse an overlap that no chunk could have, and late chunking of what it is not for.
 
     Raises:
-        CommandLineError: it is as long as a chunk, or there are no chunks.
+        CommandLineError: an overlap is as long as a chunk, or there are no chunks; what late chunking has no place for.
     """
+    if options.late_chunking and options.chunk_chars is None:
+        raise CommandLineError("--late-chunking: expected --chunk-chars too, got none")
+    if options.late_chunking and options.chunk_overlap:
+        raise CommandLineError(
+            f"--chunk-overlap: got {options.chunk_overlap} with --late-chunking; there each chunk knows the one before"
+        )
+    if options.late_chunking and options.outputs != DENSE_ALONE:
+        raise CommandLineError(f"--late-chunking: expected --outputs dense alone, got {','.join(options.outputs)}")
     if options.chunk_overlap and options.chunk_overlap >= (options.chunk_chars or 0):
         most = "--chunk-chars too" if options.chunk_chars is None else f"less than --chunk-chars {options.chunk_chars}"
         raise CommandLineError(f"--chunk-overlap: got {options.chunk_overlap}, expected {most}")

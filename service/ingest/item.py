@@ -22,6 +22,21 @@ VERSION_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
+class LateChunk:
+    """A chunk whose vector is made from a text as a whole, by late chunking.
+
+    Attributes:
+        chunks: all chunks that are read together, with the blanks before them; the same object for each of them.
+        index: of this one.
+        number: of this one in the text, from 1.
+    """
+
+    chunks: tuple[str, ...]
+    index: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class SourceItem:
     """One thing to embed: a text, an image, or both, or a video.
 
@@ -30,6 +45,7 @@ class SourceItem:
         version: changes with the content: `VERSION_BYTES` of a digest, or a file's size.
         num_bytes: approximate size in memory and in a request.
         stamp: modification time of the file that holds image or video; empty without a file.
+        late: of a chunk under `--late-chunking`.
     """
 
     id: str
@@ -40,6 +56,7 @@ class SourceItem:
     metadata: Metadata = field(default_factory=dict)
     stamp: bytes = b""
     video: VideoSegment | None = None
+    late: LateChunk | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,14 @@ POINTS = UUID("7b1f2a0c-5f0e-5c51-9d38-0a4f6f2b9e11")
 """Namespace of point ids. Must never change, or runs could not be resumed."""
 
 
-LEFT_OUT = {"outputs": list(DENSE_ALONE), "pages": "image", "chunk_chars": None, "chunk_overlap": 0, "segment_s": None}
+LEFT_OUT = {
+    "outputs": list(DENSE_ALONE),
+    "pages": "image",
+    "chunk_chars": None,
+    "chunk_overlap": 0,
+    "late_chunking": False,
+    "segment_s": None,
+}
 """Fields that a plan's JSON lacks, with their defaults."""
 
 
@@ -38,6 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     pages: PageContent = "image"
     chunk_chars: int | None = None
     chunk_overlap: int = 0
+    late_chunking: bool = False
     segment_s: float | None = None
 
     def point_id(self, item: str, instruction: str | None) -> UUID:
@@ -49,7 +57,7 @@ def make_plan(card: dict[str, Any], options: Options) -> Plan:
     """The plan for a model's entry of `/v1/models`; without `--dimensions` it has the model's own length.
 
     Raises:
-        IngestError: the model lacks a kind of vector.
+        IngestError: the model lacks a kind of vector, or late chunking.
     """
     outputs = options.outputs
     offered = card.get("outputs", ["dense"])  # servers of older versions have no others
@@ -57,6 +65,11 @@ def make_plan(card: dict[str, Any], options: Options) -> Plan:
         raise IngestError(
             f"--outputs {','.join(outputs)}: the model {card['root']} has no {' and no '.join(lacked)} vectors; its "
             f"outputs are {','.join(offered)}"
+        )
+    if options.late_chunking and not card.get("late_chunking"):
+        raise IngestError(
+            f"--late-chunking: the model {card['root']} pools by {card['pooling']} and does not offer it; it is for "
+            "dense models that pool by mean"
         )
     return Plan(
         model=card["root"],
@@ -73,6 +86,7 @@ def make_plan(card: dict[str, Any], options: Options) -> Plan:
         pages=options.pages,
         chunk_chars=options.chunk_chars,
         chunk_overlap=options.chunk_overlap,
+        late_chunking=options.late_chunking,
         segment_s=options.segment_s,
     )
 

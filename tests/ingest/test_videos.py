@@ -234,7 +234,7 @@ def test_a_video_in_requests_of_every_kind_of_vector_is_the_same(builtin: LiveSe
     answer = builtin.http.post(
         form.path, content=form.body(asks, {"a.webm": frames}), headers={"content-type": "application/json"}
     )
-    (found,) = form.read(answer.content, answer.headers, 1).entries
+    (found,) = form.read(answer.content, answer.headers, asks).entries
     assert isinstance(found, Vectors)
     expected = there(builtin, part_of("a/short.webm"), instruction="Represent the colors.")
     np.testing.assert_allclose([floats(found.dense)], expected, rtol=0, atol=TOLERANCE)

@@ -39,7 +39,10 @@ class Batcher:
         self._batch = AskBatch()
 
     def add(self, asks: Sequence[Ask]) -> AskBatch | None:
-        """Add the asks of one item; returns the previous batch if they did not fit into it."""
+        """Add the asks of one item; returns the previous batch if they did not fit into it.
+
+        Chunks that are read together stay together.
+        """
         num_bytes = sum(_num_bytes(ask) + self._bounds.token_vectors.of(ask) for ask in asks)
         num_bytes += _image_bytes(asks[0].item, self._bounds) + _video_bytes(asks[0].item.video, self._bounds)
         batch = self._batch
@@ -47,10 +50,15 @@ class Batcher:
             len(batch.asks) + len(asks) > self._bounds.num_inputs
             or batch.num_bytes + num_bytes > self._bounds.num_bytes
         )
-        full = self.flush() if is_full else None
+        full = self.flush() if is_full and not self._continues(asks[0]) else None
         self._batch.asks.extend(asks)
         self._batch.num_bytes += num_bytes
         return full
+
+    def _continues(self, ask: Ask) -> bool:
+        """Whether it is of the text that the batch ends with, by late chunking."""
+        late, last = ask.item.late, self._batch.asks[-1].item.late if self._batch.asks else None
+        return late is not None and last is not None and late.chunks is last.chunks
 
     def flush(self) -> AskBatch | None:
         """The current batch, or None if it is empty."""

@@ -55,7 +55,6 @@ class Conversations:
             "dimensions": plan.dimensions,
             "normalize": plan.normalize,
             "encoding_format": "base64",
-            "on_error": "per_item",
         } | ({"truncate_prompt_tokens": -1} if plan.truncate else {})
 
     def requests(self, asks: Sequence[Ask]) -> Sequence[Sequence[Ask]]:
@@ -78,14 +77,17 @@ class Conversations:
                 parts.append({"type": "text", "text": ask.item.text})
             system = [] if ask.instruction is None else [{"role": "system", "content": ask.instruction}]
             conversations.append([*system, {"role": "user", "content": parts}])
-        return orjson.dumps(self._settings | {"messages": conversations})
+        return orjson.dumps(self._settings | {"on_error": "per_item", "messages": conversations})
 
-    def read(self, body: bytes, headers: Mapping[str, str], num_inputs: int) -> Answer:
+    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> Answer:
         """Read vectors, errors and cache counts.
 
         Raises:
-            IngestError: it is no answer to `num_inputs` inputs.
+            IngestError: it is no answer to so many inputs.
         """
+        return self._answer(body, len(asks))
+
+    def _answer(self, body: bytes, num_inputs: int) -> Answer:
         try:
             answer = msgspec.json.decode(body, type=_Answer)
         except msgspec.DecodeError as error:

@@ -68,12 +68,13 @@ class EveryKind:
         settings = self._settings | ({} if asks[0].instruction is None else {"instruction": asks[0].instruction})
         return orjson.dumps(settings | {"inputs": [_input(ask, media.get(ask.item.id)) for ask in asks]})
 
-    def read(self, body: bytes, headers: Mapping[str, str], num_inputs: int) -> Answer:
+    def read(self, body: bytes, headers: Mapping[str, str], asks: Sequence[Ask]) -> Answer:
         """Read vectors, errors and cache counts.
 
         Raises:
-            IngestError: it is no answer to `num_inputs` inputs.
+            IngestError: it is no answer to so many inputs.
         """
+        num_inputs = len(asks)
         try:
             answer = msgspec.json.decode(body, type=_Answer)
         except msgspec.DecodeError as error:

@@ -67,7 +67,7 @@ async def probe_vector(client: Client, agreed: Agreed) -> bytes:
     ask = Ask(SourceItem("probe", b"", 0, TEXT), None, agreed.plan.point_id("probe", None))
     body = agreed.form.body([ask], {})
     response = await client.embed(body)
-    (entry,) = agreed.form.read(response.content, response.headers, 1).entries
+    (entry,) = agreed.form.read(response.content, response.headers, [ask]).entries
     if isinstance(entry, ItemError):
         raise IngestError(f"the server refuses a text: {entry.code}: {entry.message}")
     client.known_good = body

@@ -15,6 +15,7 @@ from service.ingest.sending.answers import Answer, ItemError
 from service.ingest.sending.client import Client, RefusedError, TooLargeError
 from service.ingest.sending.form import RequestForm
 from service.ingest.sending.images import ImageLoader
+from service.ingest.sending.late_chunks import late_failures
 from service.ingest.sending.media import LoadedMedia
 from service.ingest.sending.version import version_of
 from service.ingest.sending.videos import VideoLoader
@@ -150,12 +151,14 @@ class Sender:
         body = await asyncio.to_thread(self._form.body, asks, media)
         try:
             response = await self._client.embed(body)
-        except TooLargeError as refused:
+        except RefusedError as refused:
+            if asks[0].item.late is not None:
+                return [*late_failures(asks, refused.error)]
+            if not isinstance(refused, TooLargeError):
+                return await self._set_apart(asks, media, refused.error)
             self._bounds.shrink(len(body))
             return await self._halve(asks, media, refused.error)
-        except RefusedError as refused:
-            return await self._set_apart(asks, media, refused.error)
-        answer = await asyncio.to_thread(self._form.read, response.content, response.headers, len(asks))
+        answer = await asyncio.to_thread(self._form.read, response.content, response.headers, asks)
         self._counts.hits += answer.cache.hits
         self._counts.misses += answer.cache.misses
         outcomes, again = self._read(asks, answer, media, is_last=attempt + 1 >= MAX_ITEM_ATTEMPTS)
