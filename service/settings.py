@@ -151,7 +151,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_video_bytes: Annotated[Positive, _about("largest video file; for URLs `max_image_bytes` applies too")] = (
         64 << 20
     )
-    max_video_s: Annotated[PositiveSeconds, _about("longest video, in seconds of playing time")] = 600.0
+    max_video_s: Annotated[PositiveSeconds, _about("longest video, or part of one that is asked for, in seconds")] = (
+        600.0
+    )
     video_timeout_s: Annotated[PositiveSeconds, _about("time limit of decoding a video file")] = 20.0
     max_audio_bytes: Annotated[Positive, _about("largest audio file; for URLs `max_image_bytes` applies too")] = (
         64 << 20
