@@ -89,11 +89,11 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
         bool | None,
         Meta(
             description="Whether the strings of `input` are consecutive chunks of one text (Jina's field). The model "
-            "reads the text as a whole, and each chunk's vector is the mean of its own tokens, which have seen the rest. "
-            "Nothing is put between chunks: cut them from the text with their blanks. A text over the model's limit goes "
-            "through it in windows of whole chunks, later ones behind up to 256 tokens of context. For models that pool "
-            "by the mean (`late_chunking` of `/v1/models`) and texts in `input`; not with `on_error: per_item`. Absent "
-            "means false.",
+            "reads the text as a whole, and each chunk's vector is the mean of its own tokens, which have seen the "
+            "rest. Nothing is put between chunks: cut them from the text with their blanks. A text over the model's "
+            "limit goes through it in windows of whole chunks, later ones behind up to 256 tokens of context. For "
+            "models that pool by the mean (`late_chunking` of `/v1/models`) and texts in `input`; not with `on_error: "
+            "per_item`. Absent means false.",
             examples=[False],
         ),
     ] = None
