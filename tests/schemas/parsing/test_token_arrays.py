@@ -38,6 +38,8 @@ def test_accepted_ids_become_one_prompt_or_one_each(items: object, arrays: list[
         ({"input": [1], "instruction": "Find."}, "conflicting_input", "instruction", None),
         ({"input": [[1]], "add_special_tokens": True}, "conflicting_input", "add_special_tokens", None),
         ({"input": [[1]], "add_generation_prompt": True}, "conflicting_input", "add_generation_prompt", None),
+        ({"input": [1, 2], "late_chunking": True}, "conflicting_input", "late_chunking", None),
+        ({"input": [[1], [2]], "late_chunking": True}, "conflicting_input", "late_chunking", None),
     ],
 )
 def test_what_contradicts_ids_is_refused(body: dict, code: str, param: str, index: int | None) -> None:
@@ -48,6 +50,7 @@ def test_what_contradicts_ids_is_refused(body: dict, code: str, param: str, inde
 
 def test_flags_that_add_nothing_agree_with_ids() -> None:
     check(input=[1], add_special_tokens=False, add_generation_prompt=False, truncate_prompt_tokens=5)
+    check(input=[1], late_chunking=False)
 
 
 @pytest.mark.parametrize("accepts", [False, True])
