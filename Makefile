@@ -117,7 +117,7 @@ ray: $(RAY)/.installed ## two embedders on Ray Serve and a Ray Data job, on this
 
 .PHONY: clean
 clean: ## remove the virtual environments, those of the clients and of the bench
-	rm -rf $(VENV) .clients .sdks .scoreboard .bench .deploy .ingest .ray
+	rm -rf $(VENV) .clients .sdks .scoreboard .bench .deploy .ingest .ray .gpu
 
 ##@ Generate
 
@@ -184,8 +184,17 @@ sabotage: $(VENV)/.test ## break a copy of the product in every listed way; the 
 	$(BIN)/python -m tests.scoreboard --sabotage $(ARGS)
 
 .PHONY: check-gpu
-check-gpu: $(VENV)/.test ## check and time the CUDA kernels and the model on a GPU (eight minutes); says why not without one
-	$(BIN)/python -m tests.gpu --write docs/gpu.md $(ARGS)
+GPU    := .gpu
+WHEELS ?=
+$(GPU)/site/.installed: $(WHEELS)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-index --no-deps --upgrade --target $(GPU)/site $(WHEELS)/*.whl
+	@touch $@
+check-gpu: $(if $(WHEELS),$(GPU)/site/.installed,$(VENV)/.test) ## check and time kernels, model and server on a GPU (eight minutes); says why not without one
+	$(if $(WHEELS),PYTHONPATH=$(CURDIR):$(CURDIR)/kernels:$(CURDIR)/$(GPU)/site $(PYTHON),$(BIN)/python) -m tests.gpu --write docs/gpu.md $(ARGS)
+
+.PHONY: gpu-wheels
+gpu-wheels: $(VENV)/.serve ## what check-gpu needs where there is torch and no network: there make check-gpu PYTHON=python3 WHEELS=.gpu/wheels
+	$(BIN)/python -m tests.gpu.wheels $(GPU)/wheels
 
 ##@ Nightly and large
 

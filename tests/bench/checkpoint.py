@@ -22,6 +22,8 @@ from tests.conftest import ROOT
 RERANKER = ROOT / "tests" / "models" / "reranker" / "oracle" / "checkpoint"
 SEED: Final = 20261121
 HEAD_DIM: Final = 64
+"""Where a size does not say."""
+TOWER_2B: Final = {"depth": 24, "hidden_size": 1024, "intermediate_size": 4096, "num_heads": 16}
 SIZES: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "small": {
         "text": {"hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 12, "num_attention_heads": 8},
@@ -33,11 +35,19 @@ SIZES: Final[dict[str, dict[str, dict[str, Any]]]] = {
     },
     "tower-2b": {
         "text": {"hidden_size": 2048, "intermediate_size": 1536, "num_hidden_layers": 3, "num_attention_heads": 16},
-        "vision": {"depth": 24, "hidden_size": 1024, "intermediate_size": 4096, "num_heads": 16},
+        "vision": TOWER_2B,
     },
-}
+    "2b": {
+        "text": {
+            "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 28, "num_attention_heads": 16,
+            "head_dim": 128,
+        },
+        "vision": TOWER_2B,
+    },
+}  # fmt: skip
 """Language halves of 38 and 180 million parameters, towers of 14 and 38 million; groups of two queries a key. The last
-has the vision tower of Qwen3-VL-Embedding-2B, block for block, and hardly any language half."""
+but one has the vision tower of Qwen3-VL-Embedding-2B, block for block, and hardly any language half; the last, which
+wants a GPU, has both, with another vocabulary."""
 
 
 def minilm() -> Path:
@@ -108,8 +118,10 @@ def _written(folder: Path, size: str, source: Path, config: Qwen3VLConfig) -> Pa
 
 def _config(size: str, config: dict[str, Any]) -> Qwen3VLConfig:
     text, vision = SIZES[size]["text"], SIZES[size]["vision"]
-    rope = config["text_config"]["rope_parameters"] | {"mrope_section": [12, 10, 10]}
-    heads = {"num_key_value_heads": text["num_attention_heads"] // 2, "head_dim": HEAD_DIM, "rope_parameters": rope}
+    head_dim = text.get("head_dim", HEAD_DIM)
+    sections = [part * head_dim // HEAD_DIM for part in (12, 10, 10)]
+    rope = config["text_config"]["rope_parameters"] | {"mrope_section": sections}
+    heads = {"num_key_value_heads": text["num_attention_heads"] // 2, "head_dim": head_dim, "rope_parameters": rope}
     taps = [vision["depth"] * level // 4 for level in (1, 2, 3)]
     places = {"num_position_embeddings": 2304, "deepstack_visual_indexes": taps, "out_hidden_size": text["hidden_size"]}
     config["text_config"] |= text | heads
@@ -120,7 +132,8 @@ def _config(size: str, config: dict[str, Any]) -> Qwen3VLConfig:
 def _write(folder: Path, config: Qwen3VLConfig, source: Path) -> None:
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.safetensors", "cenote_*", "training.json"))
     torch.manual_seed(SEED)
-    model = Qwen3VLForConditionalGeneration(config)
+    with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+        model = Qwen3VLForConditionalGeneration(config)
     _spread_weights(model)
     model.to(torch.bfloat16).save_pretrained(folder)
     written = json.loads((folder / "config.json").read_text())

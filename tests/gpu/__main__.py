@@ -1,7 +1,9 @@
-"""`make check-gpu`: builds every kernel, checks each against its reference, and times all, in one call.
+"""`make check-gpu`: builds every kernel, checks each against its reference, and times kernels, model and server.
 
-Without a GPU it prints the same table with "not measured", says why, and ends with 0. `--dry-run` runs the whole
-program on a CPU with tiny sizes, the kernels compiled by g++: it proves the program, and its figures mean nothing.
+Each row is printed and written as it is measured. `--only` runs some parts; the page keeps what earlier calls on the
+same card with the same versions have measured. Without a GPU it prints the same table with "not measured", says why,
+and ends with 0. `--dry-run` runs the whole program on a CPU with tiny sizes, the kernels compiled by g++: it proves the
+program, and its figures mean nothing.
 """
 
 import argparse
@@ -15,7 +17,8 @@ from pathlib import Path
 import torch
 
 from cenote_kernels import kernels_run_on
-from tests.gpu import ceilings, kernels, model, report, resize_sweep
+from tests.gpu import ceilings, images, kernels, model, report, resize_sweep, served
+from tests.gpu.page import NOT_MEASURED, Page
 from tests.gpu.row import Row
 from tests.gpu.stage import Stage
 from tests.kernels.on_cpu import OnCpu
@@ -23,15 +26,16 @@ from tests.kernels.on_cpu import OnCpu
 BUDGET_S = 450.0
 """No part begins after that; the call as a whole stays under eight minutes."""
 
-NOT_MEASURED = "Not measured"
-
 Part = tuple[str, Sequence[str], Callable[[Stage], Iterator[Row]]]
 PARTS: tuple[Part, ...] = (
     ("ceilings", ceilings.NAMES, ceilings.measure),
     ("kernels", kernels.NAMES, kernels.measure),
     ("model", model.NAMES, model.measure),
+    ("images", images.NAMES, images.measure),
+    ("served", served.NAMES, served.measure),
     ("resize", resize_sweep.NAMES, resize_sweep.measure),
 )
+NAMES = tuple(name for _, names, _ in PARTS for name in names)
 
 
 def main() -> int:
@@ -47,11 +51,14 @@ def main() -> int:
     if stage:
         stage.seconds_left = lambda: BUDGET_S - (time.monotonic() - began)
     wanted = {"ceilings", *options.only.split(",")} if options.only else {name for name, *_ in PARTS}
-    rows = [row for part in PARTS if part[0] in wanted for row in _run(part, stage)]
-    found, seconds = report.facts(), time.monotonic() - began
-    if options.write and not options.dry_run:
-        _write(options.write, rows, found, said, seconds)
-    print(f"{report.table(rows)}\n\n{said} {seconds:.0f} s")
+    keeps_page = options.write is not None and not options.dry_run
+    page = Page(options.write, NAMES, said, lambda: time.monotonic() - began) if keeps_page else None
+    rows: list[Row] = []
+    for row in (row for part in PARTS if part[0] in wanted for row in _run(part, stage)):
+        rows.append(row)
+        if page is not None:
+            page.put(row)
+    print(f"{report.table(rows)}\n\n{said} {time.monotonic() - began:.0f} s")
     wrong = [row for row in rows if row.holds is False and (options.strict or row.share is None)]
     return int(bool(wrong) and not options.dry_run) or int(any(row.measured.startswith("failed") for row in rows))
 
@@ -65,15 +72,6 @@ def _stage(is_dry: bool) -> tuple[Stage | None, str]:
     if not kernels_run_on(device):
         return None, f"{NOT_MEASURED}: the kernels do not run on this card; the line above says why."
     return Stage(device), f"Measured on {torch.cuda.get_device_name(device)}."
-
-
-def _write(place: Path, rows: Sequence[Row], found: dict[str, str], said: str, seconds: float) -> None:
-    """The page and its JSON; a page without figures never takes the place of one with figures."""
-    if said.startswith(NOT_MEASURED) and place.exists() and NOT_MEASURED not in place.read_text():
-        print(f"{place} holds figures of a GPU and stays as it is.")
-        return
-    place.write_text(report.page(rows, found, said, seconds))
-    place.with_suffix(".json").write_text(report.as_json(rows, found))
 
 
 def _run(part: Part, stage: Stage | None) -> Iterator[Row]:

@@ -10,6 +10,9 @@ import pytest
 import torch
 
 from tests.conftest import ROOT
+from tests.gpu import kernels, wheels
+from tests.gpu.page import Page
+from tests.gpu.row import Row
 from tests.kernels.on_cpu import COMPILER
 
 pytestmark = [
@@ -44,9 +47,28 @@ def test_without_a_gpu_the_table_says_so_and_a_measured_one_is_left_alone(tmp_pa
     assert place.read_text() == "figures of a card"
 
 
+def test_a_page_holds_each_row_once_it_is_there_and_keeps_those_of_the_same_card(tmp_path: Path) -> None:
+    place = tmp_path / "gpu.md"
+    first = Page(place, ["copy", "product"], "Measured on a card.", lambda: 1.0)
+    first.put(Row("copy", "3 TB/s"))
+    assert rows_of(place.read_text())["copy"][0] == "3 TB/s"  # while the run goes on
+    first.put(Row("part model", "failed: RuntimeError", holds=False))
+    second = Page(place, ["copy", "product"], "Measured on a card.", lambda: 2.0)
+    second.put(Row("copy"))
+    second.put(Row("product", "700 TFLOP/s"))
+    assert {name: cells[0] for name, cells in rows_of(place.read_text()).items()} == {
+        "copy": "3 TB/s", "product": "700 TFLOP/s",
+    }  # fmt: skip
+    beside = place.with_suffix(".json")
+    beside.write_text(beside.read_text().replace('"torch": "', '"torch": "1.'))
+    third = Page(place, ["copy", "product"], "Measured on a card.", lambda: 3.0)
+    third.put(Row("product", "800 TFLOP/s"))
+    assert [cells[0] for cells in rows_of(place.read_text()).values()] == ["not measured", "800 TFLOP/s"]
+
+
 @pytest.mark.skipif(COMPILER is None, reason="no g++ on this machine")
 def test_the_program_runs_dry_and_every_result_that_a_cpu_can_see_is_right() -> None:
-    done = check_gpu("--dry-run", "--only", "kernels,model,resize")
+    done = check_gpu("--dry-run")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = rows_of(done.stdout[done.stdout.index("| what") :])
     verdicts = {name: cells[-1].strip() for name, cells in rows.items()}
@@ -54,6 +76,14 @@ def test_the_program_runs_dry_and_every_result_that_a_cpu_can_see_is_right() -> 
     assert len(right) == 6
     assert {verdicts[name] for name in right} == {"holds"}
     assert not any("misses" in verdict for verdict in verdicts.values())
+    assert [name for name, cells in rows.items() if cells[0] == "not measured"] == [kernels.BUILD]  # that is NVRTC's
+
+
+def test_what_is_carried_along_is_all_but_what_an_image_with_torch_has() -> None:
+    carried = wheels.wanted()
+    assert any(line.startswith("msgspec") for line in carried)
+    assert any(line.startswith("pillow") for line in carried)  # the resize has the bytes of this version
+    assert not any(line.startswith(("torch", "transformers", "numpy", "cuda")) for line in carried)
 
 
 def test_the_committed_page_is_one_that_the_check_wrote() -> None:

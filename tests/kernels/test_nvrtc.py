@@ -1,4 +1,4 @@
-"""Compiling and keeping: every kernel for three architectures, and a cache that trusts nothing it did not write."""
+"""Compiling and keeping: every kernel for four architectures, and a cache that trusts nothing it did not write."""
 
 import builtins
 import logging
@@ -31,7 +31,7 @@ MISSING = nvrtc_missing()
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING or "NVRTC is here")
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_89", "sm_90", "sm_100"])
 @pytest.mark.parametrize("name", nvrtc.SOURCES)
 def test_every_kernel_compiles_without_a_gpu(name: str, arch: str, cache: Path) -> None:
     made = nvrtc.cubin(name, arch)
