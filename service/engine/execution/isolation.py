@@ -14,7 +14,8 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.announcements import Announcer
-from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request, prompt_digest
+from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request
+from service.ipc.prompt_digest import prompt_digest
 from service.ipc.sparse_row import ENTRY_BYTES, MULTI_ROW, SPARSE
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Generic, TypeVar
 
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.messages import OutputSpec, prompt_digest
+from service.ipc.messages import OutputSpec
+from service.ipc.prompt_digest import prompt_digest
 from service.ipc.reports import ResultReport
 
 T = TypeVar("T")

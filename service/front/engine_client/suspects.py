@@ -7,7 +7,8 @@ until the breaker opens. Bounded; an answer clears a suspect.
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from service.ipc.messages import Request, prompt_digest
+from service.ipc.messages import Request
+from service.ipc.prompt_digest import prompt_digest
 
 MAX_STRIKES = 3
 """Ends of an engine that a content may see: the first in company, the others alone."""

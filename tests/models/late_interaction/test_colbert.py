@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from service.engine.scheduling.waiting import Waiting
-from service.ipc.messages import OutputSpec, Request, prompt_digest
+from service.ipc.messages import OutputSpec, Request
+from service.ipc.prompt_digest import prompt_digest
 from service.prompt.conversation import Conversation
 from service.prompt.truncation import Truncation
 from tests.conftest import TOLERANCE

@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save_file
 
 from service.checkpoint.errors import CheckpointError
 from service.checkpoint.hub import find_checkpoint
-from service.ipc.messages import OutputSpec, Request, prompt_digest
+from service.ipc.messages import OutputSpec, Request
+from service.ipc.prompt_digest import prompt_digest
 from service.model.stock.routed_splade import RoutedSplade
 from service.prompt.profile.detect import load_profile
 from tests.conftest import TOLERANCE

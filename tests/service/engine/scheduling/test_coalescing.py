@@ -11,7 +11,8 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.result_cache import ResultCache
 from service.engine.scheduling.scheduler import Scheduler
 from service.engine.scheduling.waiting import EncodeStep, FeaturesStep, ForwardStep, Waiting
-from service.ipc.messages import FeaturesSpec, Media, OutputSpec, Request, prompt_digest
+from service.ipc.messages import FeaturesSpec, Media, OutputSpec, Request
+from service.ipc.prompt_digest import prompt_digest
 from tests.builders import engine_request, media
 
 VECTOR = b"raw vector"

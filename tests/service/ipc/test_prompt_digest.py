@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request, prompt_digest
+from service.ipc.messages import FeaturesSpec, Media, OutputSpec, PixelSlot, Request
+from service.ipc.prompt_digest import prompt_digest
 
 IMAGE = Media(key=b"k" * 32, grid_thw=(1, 4, 6), offset=2, num_tokens=6, slot=PixelSlot(64, 9))
 OTHER = msgspec.structs.replace(IMAGE, key=b"o" * 32, offset=9)

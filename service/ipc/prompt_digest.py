@@ -1,0 +1,23 @@
+"""The digest of a prompt: what the result cache, coalescing and the quarantine know it by."""
+
+import hashlib
+
+import msgspec
+
+from service.ipc.messages import OutputSpec, Request
+
+encode = msgspec.msgpack.Encoder().encode
+"""Three times faster than an array of the numbers, and no two values have the same bytes: each says its length."""
+
+
+def prompt_digest(request: Request, *, salt: str = "") -> bytes:
+    """32 bytes, the same for two requests exactly when the model would do the same for both.
+
+    Tokens count, those that are hidden, dropped, looked up or pooled together, keys, places and grids of media in
+    order, and whether a dense vector, more, or features are asked for; id, slots and output format do not. `salt` keeps
+    tenants apart.
+    """
+    media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
+    asked = request.output.needs_tokens if isinstance(request.output, OutputSpec) else None
+    of_side = (request.num_hidden, request.dropped, request.is_looked_up, request.spans)
+    return hashlib.blake2b(encode((salt, asked, request.token_ids, of_side, media)), digest_size=32).digest()
