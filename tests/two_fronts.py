@@ -1,18 +1,23 @@
-"""What tests of servers with two fronts share: when both are ready, and clients of which each has half."""
+"""What tests of servers with two fronts share: when both are ready, what they hold, clients of which each has half."""
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
-from tests.conftest import LiveServer
+from tests.conftest import LiveServer, children_of, command_of
 
 WAIT_S = 60
 MANY = 8
 """Connections that are open at once: each front has half of them."""
-ENDED_S = 0.3
-"""In which the server has heard that the connections of the last test have ended."""
+ENDED_S = 0.1
+"""In which the main process has heard from a front that connections have ended."""
+ESTABLISHED = "01"
+"""A connection's state in `/proc/net/tcp`; proc(5)."""
 
 
 def until(happened: Callable[[], Any], what: str) -> None:
@@ -21,6 +26,33 @@ def until(happened: Callable[[], Any], what: str) -> None:
     while not happened():
         assert time.monotonic() < deadline_s, f"never came: {what}"
         time.sleep(0.05)
+
+
+def fronts_of(server: LiveServer) -> list[int]:
+    """Their process ids."""
+    return [pid for pid in children_of(server.process.pid) if "front_worker" in command_of(pid)]
+
+
+def num_connections(server: LiveServer) -> list[int]:
+    """How many connections of clients each front holds, in the order of `fronts_of`."""
+    port = f":{urlsplit(server.url).port:04X}"
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    sockets = {f"socket:[{line[9]}]" for line in lines if line[1].endswith(port) and line[3] == ESTABLISHED}
+    return [_num_open(pid, sockets) for pid in fronts_of(server)]
+
+
+def _num_open(pid: int, sockets: set[str]) -> int:
+    num = 0
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # it has been closed since
+            num += str(file.readlink()) in sockets
+    return num
+
+
+def wait_for_ends(server: LiveServer) -> None:
+    """Return once the connections of the last test have ended; the server's own client keeps one."""
+    until(lambda: sum(num_connections(server)) <= 1, "the end of the last test's connections")
+    time.sleep(ENDED_S)
 
 
 def is_ready(server: LiveServer) -> bool:
@@ -36,7 +68,7 @@ def all_are_ready(server: LiveServer) -> bool:
 
 def open_clients(server: LiveServer) -> Iterator[list[httpx.Client]]:
     """Clients with a connection each, kept open."""
-    time.sleep(ENDED_S)
+    wait_for_ends(server)
     opened = [httpx.Client(base_url=server.url, timeout=WAIT_S) for _ in range(MANY)]
     for one in opened:
         assert one.get("/livez").status_code == 200

@@ -22,10 +22,10 @@ VideoFps = Annotated[
     ),
 ]
 MinVideoFramePixels = Annotated[
-    int | None, Meta(description="A frame with fewer pixels is enlarged; null as above.", examples=[131072])
+    int | None, Meta(description="A frame with fewer pixels is enlarged; null as above.", examples=[16384])
 ]
 MaxVideoFramePixels = Annotated[
-    int | None, Meta(description="A frame with more pixels is shrunk; null as above.", examples=[786432])
+    int | None, Meta(description="A frame with more pixels is shrunk; null as above.", examples=[16384])
 ]
 MaxVideoPixels = Annotated[
     int | None,

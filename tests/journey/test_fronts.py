@@ -17,13 +17,9 @@ from service.processes.front_process import LATE_S
 from tests.conftest import CHECKPOINT, LiveServer, children_of, command_of, image, image_part, text_part
 from tests.faults.server import faulty_environ, slowed
 from tests.faults.troubled import KILLER_TOKENS
-from tests.two_fronts import MANY, WAIT_S, all_are_ready, open_clients, until
+from tests.two_fronts import MANY, WAIT_S, all_are_ready, fronts_of, open_clients, until, wait_for_ends
 
 NUM_FRONTS = 2
-
-
-def fronts_of(server: LiveServer) -> list[int]:
-    return [pid for pid in children_of(server.process.pid) if "front_worker" in command_of(pid)]
 
 
 @pytest.fixture
@@ -111,6 +107,7 @@ def test_the_queue_is_bounded_for_all_fronts_together(clients: list[httpx.Client
 
 
 def test_a_front_that_dies_takes_its_own_connections_along(two: LiveServer) -> None:
+    wait_for_ends(two)
     address = two.url.removeprefix("http://")
     opened = [http.client.HTTPConnection(address, timeout=WAIT_S) for _ in range(MANY)]
     for one in opened:

@@ -80,8 +80,9 @@ BODIES = list(bodies())
 REFUSALS = {
     **dict.fromkeys(("InputAudioPart", "InputAudio", "AudioUrlPart", "AudioUrl"), '"unsupported_modality"'),
     "CohereEmbedRequest.pool_factor": "it is for documents of late-interaction models",
+    **dict.fromkeys(("VideoUrlPart.start_s", "VideoUrlPart.end_s"), "expected of a file alone"),
 }
-"""What the model says of types and fields that it has nothing for."""
+"""What is said of types and fields that the model has nothing for, or the example's video, a list of frames."""
 
 
 def refusals(server: LiveServer, route: Route, alternatives: list[Any], refusal: str | None) -> list[str]:
