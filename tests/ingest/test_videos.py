@@ -75,6 +75,8 @@ BROKEN = {
     "silent.mp4": (sound(), "holds no video"),
     "still.mp4": (video(1), "1 frame"),
 }
+SEGMENT_KEYS = {"path", "duration_s", "start_s", "end_s", "segment", "num_segments"}
+"""Of a segment's metadata, as the page of ingest shows them."""
 
 
 def fill(folder: Path) -> list[str]:
@@ -116,6 +118,7 @@ def test_a_folder_gives_every_segment_once_with_its_vector_and_every_failure_its
                 "segment": number,
                 "num_segments": len(times),
             }
+            assert set(one["metadata"]) == SEGMENT_KEYS
             assert one["text"] is None
     letters = dead_letters(tmp_path / "out.jsonl.dead.jsonl")
     assert {name: line["code"] for name, line in letters.items()} == dict.fromkeys(BROKEN, "media_undecodable")

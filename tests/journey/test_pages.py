@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import CHECKPOINT, ROOT, LiveServer, image, plain_environ
 from tests.ingest.test_chunks import CHUNK_KEYS
+from tests.ingest.test_videos import SEGMENT_KEYS
 from tests.recipe import ADDRESS
 
 pytestmark = pytest.mark.slow
@@ -140,7 +141,8 @@ STAGES = ("body_ms", "decode_ms", "prepare_ms", "media_ms", "engine_ms", "write_
 
 def test_a_folder_is_ingested_and_its_dead_letters_are_as_on_the_page(tmp_path: Path) -> None:
     (block,) = blocks("docs/ingest.md", "sh")
-    chunk, dead_letter, progress = (json.loads(block) for block in blocks("docs/ingest.md", "json"))
+    segment, chunk, dead_letter, progress = (json.loads(block) for block in blocks("docs/ingest.md", "json"))
+    assert set(segment) == SEGMENT_KEYS
     assert set(chunk) == CHUNK_KEYS
     install, gallery, ingest = block.split("\n", 2)
     assert "pip install -e '.[qdrant]'" in install
