@@ -174,7 +174,7 @@ class TextEncoder:
         return self._grouped(token_ids, plan), plan
 
     def _embed_alone(self, batch: PackedBatch) -> torch.Tensor:
-        """The same for one prompt, which needs no order; a short one's products are too small for several threads."""
+        """The same for one prompt, which needs no order; a short one's products are too small for many threads."""
         num_tokens = len(batch.token_ids)
         bounds = torch.tensor([0, num_tokens], device=self.device)
         is_short = self._encoder is not None and self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
