@@ -49,3 +49,15 @@ def decoded(encoded: bytes, container: str = "mp4") -> list[np.ndarray]:
 def video_part(encoded: bytes, kind: str = "mp4", **fields: Any) -> dict[str, Any]:
     url = data_uri(encoded, kind).replace("data:image/", "data:video/", 1)
     return {"type": "video_url", "video_url": {"url": url}, **fields}
+
+
+def soundtrack() -> bytes:
+    """An MP4 file without a video: a moment of silence."""
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="mp4") as file:
+        stream = file.add_stream("aac", rate=48_000)
+        silence = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
+        silence.sample_rate = 48_000
+        file.mux(stream.encode(silence))
+        file.mux(stream.encode(None))
+    return buffer.getvalue()

@@ -54,13 +54,13 @@ def measure(stage: Stage) -> Iterator[Row]:
         for shape in SHAPES:
             checkpoint = write_encoder(folder / shape, shape, is_tiny=stage.is_dry)
             for num_fronts in FRONTS:
-                yield from _loads(stage, clients, checkpoint, shape, num_fronts)
+                yield from _loads(stage, clients, checkpoint, folder / f"{shape}-{num_fronts}.log", shape, num_fronts)
         checkpoint = CHECKPOINT if stage.is_dry else random_checkpoint("2b", folder)
-        yield from _queries(stage, clients, checkpoint)
+        yield from _queries(stage, clients, checkpoint, folder / "queries.log")
 
 
-def _loads(stage: Stage, clients: Clients, checkpoint: Path, shape: str, num_fronts: int) -> Iterator[Row]:
-    server = _serve(stage, checkpoint, "--fronts", str(stage.size(num_fronts, 1)))
+def _loads(stage: Stage, clients: Clients, checkpoint: Path, log: Path, shape: str, num_fronts: int) -> Iterator[Row]:
+    server = _serve(stage, checkpoint, log, "--fronts", str(stage.size(num_fronts, 1)))
     try:
         texts = TextMaker(checkpoint)
         for load in LOADS:
@@ -74,9 +74,9 @@ def _loads(stage: Stage, clients: Clients, checkpoint: Path, shape: str, num_fro
         server.stop()
 
 
-def _queries(stage: Stage, clients: Clients, checkpoint: Path) -> Iterator[Row]:
+def _queries(stage: Stage, clients: Clients, checkpoint: Path, log: Path) -> Iterator[Row]:
     """At one, the forward's own time is the header's, so the rest is what the service adds."""
-    server = _serve(stage, checkpoint)
+    server = _serve(stage, checkpoint, log)
     try:
         texts = TextMaker(checkpoint)
         for at_once in AT_ONCE:
@@ -101,10 +101,9 @@ def _inference_s(server: LiveServer, texts: Sequence[str]) -> float:
     return statistics.median(float(one) / 1e3 for one in found)
 
 
-def _serve(stage: Stage, checkpoint: Path, *flags: str) -> LiveServer:
+def _serve(stage: Stage, checkpoint: Path, log: Path, *flags: str) -> LiveServer:
     device = "cuda" if stage.device.type == "cuda" else "cpu"
     model = "builtin" if checkpoint == CHECKPOINT else str(checkpoint)
-    log = Path(tempfile.mkdtemp()) / "server.log"
     dtype = "float32" if stage.is_dry else "bfloat16"
     return LiveServer(log, "--model", model, "--device", device, "--dtype", dtype, *flags).wait_until_ready()
 

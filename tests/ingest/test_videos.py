@@ -29,7 +29,7 @@ from tests.ingest.test_pdf_pages import points
 from tests.ingest.test_records import opened
 from tests.journey.test_encoder_cache import Encodes
 from tests.journey.test_minilm import FOLDER
-from tests.video_file import video, video_part
+from tests.video_file import soundtrack, video, video_part
 
 LARGE = (448, 576)
 """Frames that the model sees smaller: they are shrunk before they are sent."""
@@ -58,21 +58,10 @@ def noise(num_frames: int, fps: int) -> bytes:
     return buffer.getvalue()
 
 
-def sound() -> bytes:
-    buffer = io.BytesIO()
-    with av.open(buffer, "w", format="mp4") as file:
-        stream = file.add_stream("aac", rate=48_000)
-        silence = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
-        silence.sample_rate = 48_000
-        file.mux(stream.encode(silence))
-        file.mux(stream.encode(None))
-    return buffer.getvalue()
-
-
 BROKEN = {
     "cut.mp4": (FILES["a/long.mp4"][:2000], "damaged"),
     "other.avi": (b"RIFF" + bytes(100), "MP4, WebM"),
-    "silent.mp4": (sound(), "holds no video"),
+    "silent.mp4": (soundtrack(), "holds no video"),
     "still.mp4": (video(1), "1 frame"),
 }
 SEGMENT_KEYS = {"path", "duration_s", "start_s", "end_s", "segment", "num_segments"}
