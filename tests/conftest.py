@@ -90,6 +90,10 @@ class LiveServer:
         self.url = found[1] if found else ""
         return bool(self.url)
 
+    def log_lines(self) -> list[str]:
+        """Lines of the log. The last one is left out while it is being written: a reader can meet half of a write."""
+        return self.log.read_text().rpartition("\n")[0].splitlines()
+
     def status(self, path: str) -> int:
         """Status of a GET; 0 when nobody answers."""
         try:

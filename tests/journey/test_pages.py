@@ -127,7 +127,7 @@ def test_the_access_log_has_the_fields_of_its_page(start_server: Callable[..., L
             headers={"x-request-id": sample["request_id"]},
         )
     server.stop()
-    lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in server.log_lines() if line.startswith("{")]
     requests = [line for line in lines if line["logger"] == sample["logger"] and line["level"] == "info"]
     assert list(requests[-1]) == list(sample)
     stages = [value for name, value in sample.items() if name in STAGES]

@@ -194,7 +194,7 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file_and_loading_is_
     assert server.http.get("/health").json() == {"status": "ok", "detail": None}
     refused = server.http.post("/v1/embeddings", json={"input": "word " * 300})
     assert "222" in refused.json()["error"]["message"]
-    assert all(json.loads(line)["level"] for line in server.log.read_text().splitlines())
+    assert all(json.loads(line)["level"] for line in server.log_lines())
 
     assert server.stop() == 0
 

@@ -215,14 +215,19 @@ def test_lines_in_tiny_chunks_are_read_and_tiny_chunks_without_lines_are_not(str
 
 
 def test_a_client_that_hangs_up_leaves_nothing_under_way(streaming: Streaming) -> None:
+    def told() -> list[str]:
+        return [row for row in streaming.server.log_lines() if '"lines":' in row]
+
+    num_told = len(told())
     with slowed(streaming.faults, 0.5), streaming.open() as client:
         client.send(*({"input": f"left {i}"} for i in range(2000)))
         streaming.wait_until(lambda: streaming.server.metric("cenote_queue_inputs") > 64)
     streaming.wait_until(lambda: streaming.server.metric("cenote_streams") == 0)
     streaming.wait_until(lambda: streaming.server.metric("cenote_queue_inputs") == 0)
     assert streaming.server.metric("cenote_queue_bytes") == 0
-    told = [json.loads(row) for row in streaming.server.log.read_text().splitlines() if '"lines":' in row][-1]
-    assert (told["route"], told["complete"], told["answered"] < 2000) == ("/v1/embeddings/stream", False, True)
+    streaming.wait_until(lambda: len(told()) > num_told)
+    line = json.loads(told()[-1])
+    assert (line["route"], line["complete"], line["answered"] < 2000) == ("/v1/embeddings/stream", False, True)
 
 
 def send_until_it_stalls(client: StreamClient, piece: bytes) -> int:

@@ -14,7 +14,7 @@ def line_of(server: LiveServer, id_: str) -> dict[str, Any]:
     """The log line of a request, as soon as it is there."""
     deadline_s = time.monotonic() + 10
     while time.monotonic() < deadline_s:
-        for line in server.log.read_text().splitlines():
+        for line in server.log_lines():
             if (found := json.loads(line)).get("request_id") == id_ and "route" in found:
                 return dict(found)
         time.sleep(0.02)

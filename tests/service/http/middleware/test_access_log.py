@@ -63,7 +63,7 @@ def test_a_bad_request_id_is_replaced(logged: LiveServer, nasty: str) -> None:
     sent = b"GET /v1/models HTTP/1.1\r\nhost: a\r\nx-request-id: " + nasty.encode() + b"\r\n\r\n"
     assert say(logged, sent).status in (0, 200, 400, 431)
     assert nasty[:200] not in logged.log.read_text()
-    assert all(isinstance(json.loads(line), dict) for line in logged.log.read_text().splitlines())
+    assert all(isinstance(json.loads(line), dict) for line in logged.log_lines())
 
 
 @pytest.mark.parametrize("nasty", NASTY)
