@@ -9,7 +9,9 @@ ARGS   ?=
 help: ## list the targets
 	@awk -F':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(VENV)/.serve: pyproject.toml
+NATIVE := kernels/build_native.py $(wildcard kernels/cenote_kernels/cpu/*.c)
+
+$(VENV)/.serve: pyproject.toml $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@

@@ -1,4 +1,4 @@
-"""The part of Cenote that runs on the device: each op has one `OpSpec`, and a torch reference that is the fallback."""
+"""Each op on the device has one `OpSpec`, and a torch reference that is the fallback; kernels for processors: `cpu`."""
 
 from cenote_kernels.availability import kernels_run_on
 from cenote_kernels.epilogue import epilogue, finish

@@ -27,7 +27,7 @@ _LIBRARY: Final = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
 @cache
 def find_gemm() -> Gemm | None:
     """The product, tried on known numbers; None where this machine or this torch has none."""
-    if not _has_tiles():
+    if not has_tiles():
         return None
     try:
         gemm = _bind(ctypes.CDLL(str(_LIBRARY)))
@@ -36,7 +36,8 @@ def find_gemm() -> Gemm | None:
     return gemm if _is_right(gemm) else None
 
 
-def _has_tiles() -> bool:
+def has_tiles() -> bool:
+    """Whether the processor multiplies tiles of bfloat16 (AMX)."""
     return "amx_bf16" in processor_words()
 
 

@@ -1,20 +1,20 @@
 """Attention over packed prompts, without padding and without a mask: prompts of one length in one call.
 
 In: queries, keys, values of all places in attention's order (`service.model.packed.segments`). Out: their mixtures.
-Knows neither rows that are shared nor layers. On CUDA, in half precision, it is one call (`varlen_attention.py`); in
-bfloat16 on some processors long prompts go one by one (`product_attention.py`). Where prompts stand behind a beginning
-that has been computed, `cascade.py` attends to both.
-A window is exact and costs its own width: queries go in blocks, each with the keys that it attends to.
+Knows neither rows that are shared nor layers. It is one call on CUDA in half precision (`varlen_attention.py`), and on
+processors with AVX-512 (`native_attention.py`). Elsewhere it is torch's, group by group: a window is exact and costs
+its own width, since queries go in blocks, each with the keys that it attends to, and where prompts stand behind a
+beginning that has been computed, `cascade.py` attends to both.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch.nn.functional import pad, scaled_dot_product_attention
+from torch.nn.functional import scaled_dot_product_attention
 
-from service.model.packed import cascade, product_attention, varlen_attention
-from service.model.packed.cascade import KeysValues
+from cenote_kernels.cpu.attention import KeysValues
+from service.model.packed import cascade, native_attention, varlen_attention
 from service.model.packed.segments import Beginning, Group
 
 BLOCK_TOKENS = 256
@@ -79,30 +79,24 @@ def attend(
         prefix: of tokens in front of every prompt, which each attends to; on a CPU, and causal.
         beginnings: of prompts whose rests are in `groups`; likewise.
     """
-    longest = groups[-1].num_tokens
-    is_product = prefix is not None and len(prefix[0]) <= longest and _by_products(len(prefix[0]) + longest, query)
-    if beginnings or (prefix is not None and not is_product):
+    if native_attention.takes(query.shape[-1], query.dtype, query.device):
+        every, sides = (tuple(groups), tuple(beginnings)), window.sides()
+        return native_attention.attend(query, key, value, every[0], scaling, out, sides, prefix, every[1])
+    if beginnings or prefix is not None:
         out[groups[-1].stop :].zero_()
         return cascade.attend(query, key, value, groups, beginnings, scaling, out, prefix)
     hides = any(group.num_hidden for group in groups)
-    if prefix is None and not hides and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
+    if not hides and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return out.copy_(varlen_attention.attend(query, key, value, _lengths(groups), scaling, window.sides()))
     if query.is_cuda:
         key, value = _repeat_heads(query, key, value)
     out[groups[-1].stop :].zero_()
     for group in groups:
-        if prefix is None and window == CAUSAL and _by_products(group.num_tokens, query):
-            for start in range(group.start, group.stop, group.num_tokens):
-                rows = slice(start, start + group.num_tokens)
-                product_attention.attend(query[rows], key[rows], value[rows], scaling, out[rows])
-            continue
         q, k, v = (_prompts(tensor, group) for tensor in (query, key, value))
         if group.num_hidden:
             k, v = k[:, :, : group.num_keys], v[:, :, : group.num_keys]
         is_grouped = q.shape[1] != k.shape[1]
-        if prefix is not None:
-            mixed = _behind(prefix, q, k, v, scaling)
-        elif window.window is None or group.num_tokens <= window.window:
+        if window.window is None or group.num_tokens <= window.window:
             mixed = scaled_dot_product_attention(
                 q, k, v, is_causal=window.is_causal, scale=scaling, enable_gqa=is_grouped
             )
@@ -110,25 +104,6 @@ def attend(
             mixed = _in_blocks(q, k, v, scaling, window)
         _prompts(out, group).copy_(mixed)
     return out
-
-
-def _by_products(num_tokens: int, query: torch.Tensor) -> bool:
-    return product_attention.takes(num_tokens, query.dtype, query.device)
-
-
-def _behind(prefix: KeysValues, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scaling: float) -> torch.Tensor:
-    """The same where each prompt has a beginning that was computed before.
-
-    The prompt goes whole, with queries for the beginning that nobody asks for: products are so much faster.
-    """
-    keys, values = (_put_before(part, own) for part, own in zip(prefix, (k, v), strict=True))
-    num_before = len(prefix[0])
-    queries = pad(q, (0, 0, num_before, 0))
-    queries, keys, values = (tensor.transpose(1, 2) for tensor in (queries, keys, values))
-    mixed = queries.new_empty(queries.shape)
-    for each in zip(queries, keys, values, mixed, strict=True):
-        product_attention.attend(*each[:3], scaling, each[3])
-    return mixed[:, num_before:].transpose(1, 2)
 
 
 def _put_before(prefix: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
@@ -181,6 +156,9 @@ def attend_last(
     Returns:
         `[num_segments, heads, head_dim]`.
     """
+    if native_attention.takes(query.shape[-1], query.dtype, query.device):
+        every = tuple(groups), tuple(beginnings)
+        return native_attention.attend_last(query, key, value, every[0], scaling, prefix, every[1])
     if prefix is None and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return varlen_attention.attend_last(query, key, value, _lengths(groups), scaling)
     mixed = []
@@ -195,6 +173,23 @@ def attend_last(
             k, v = _put_before(prefix[0], k), _put_before(prefix[1], v)
         mixed.append(scaled_dot_product_attention(q, k, v, scale=scaling).flatten(1, 2))
     return torch.cat(mixed)
+
+
+def attend_whole(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """``softmax(Q Kᵀ / √head_dim) V`` of one prompt or image, every query with every key.
+
+    Args:
+        query: `[num_queries, heads, head_dim]`.
+        key: `[num_keys, heads, head_dim]`.
+        value: `[num_keys, heads, head_dim]`.
+
+    Returns:
+        `[num_queries, heads, head_dim]`.
+    """
+    if native_attention.takes(query.shape[-1], query.dtype, query.device):
+        return native_attention.attend_whole(query, key, value)
+    q, k, v = (tensor.transpose(0, 1)[None] for tensor in (query, key, value))
+    return scaled_dot_product_attention(q, k, v)[0].transpose(0, 1)
 
 
 def _lengths(groups: Sequence[Group]) -> tuple[int, ...]:

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 
 import torch
 
+from cenote_kernels.cpu.attention import KeysValues
 from service.model.packed.segments import Beginning, Group
-
-KeysValues = tuple[torch.Tensor, torch.Tensor]
-"""Each `[num_tokens, kv_heads, head_dim]`."""
 
 
 def attend(

@@ -18,8 +18,8 @@ from typing import TypeVar
 import numpy as np
 import torch
 
+from cenote_kernels.cpu.attention import KeysValues
 from service.model.packed.beginnings import Index
-from service.model.packed.cascade import KeysValues
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import num_common
 

@@ -12,6 +12,7 @@ from torch.nn import functional
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Qwen3VLVisionPatchMerger
 
 from service.model.linear.linear import MakeProduct, fuse
+from service.model.packed.attention import attend_whole
 from service.model.qwen3_vl.decoder_layer import rotate
 from service.model.qwen3_vl.tower_tables import GridTables
 
@@ -67,7 +68,7 @@ class TowerBlock:
         for rows in chunks:
             self._project(states[rows], tables, rows, space)
         query, key, value = space.query_key_value
-        attended = functional.scaled_dot_product_attention(query, key, value)[0].transpose(0, 1)
+        attended = attend_whole(*(one[0].transpose(0, 1) for one in (query, key, value)))
         for rows in chunks:
             chunk = states[rows]
             self._out.add(attended[rows].flatten(1), chunk)

@@ -12,6 +12,7 @@ from service.model.packed.beginnings import worth_apart
 from service.model.packed.segments import Segments, plan_segments
 from tests.service.model.packed.exact import exact
 
+pytestmark = pytest.mark.usefixtures("attention_of_cpu")
 HEADS, KV_HEADS, HEAD_DIM = 4, 2, 16
 SCALING = 3 * HEAD_DIM**-0.5
 """Scores as large as those of trained models."""

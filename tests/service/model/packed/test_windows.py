@@ -6,6 +6,7 @@ import torch
 from service.model.packed.attention import BLOCK_TOKENS, AttentionWindow, attend
 from service.model.packed.segments import Group
 
+pytestmark = pytest.mark.usefixtures("attention_of_cpu")
 HEADS, KV_HEADS, HEAD_DIM, SCALING = 4, 2, 16, 0.2
 
 

@@ -1,0 +1,366 @@
+/* Attention on x86 processors with AVX-512, compiled once for float32 and once for bfloat16 (-DBFLOAT16).
+ *
+ * out = softmax(scaling * Q K^T + mask) V, six queries at a time: their scores and weights stay in the first cache while
+ * keys and values stream from the second, and a running maximum and sum make blocks of keys one softmax. No matrix of
+ * scores is ever made.
+ *
+ * A word is what one lane multiplies: one float32, or two neighbouring bfloat16 (vdpbf16ps). Products are
+ * c[rows][columns] += a[rows][words] . b[words][columns], so keys are packed as [head_dim in words][keys] and values as
+ * [keys in words][head_dim], once for all queries. Sums are float32 either way; weights of bfloat16 are rounded to it.
+ *
+ * Source: Dao 2023 (FlashAttention-2, arXiv 2307.08691); Cephes' `exp2f` for the polynomial; Intel's Intrinsics Guide.
+ */
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+
+#if BFLOAT16
+#define NAME(name) cenote_##name##_bfloat16
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+typedef uint16_t number;
+enum { WORD_NUMBERS = 2 };
+#else
+#define NAME(name) cenote_##name##_float32
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+typedef float number;
+enum { WORD_NUMBERS = 1 };
+#endif
+#define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum {
+    LANES = 16,
+    TILE_ROWS = 6,     /* 24 of 32 registers are sums */
+    TILE_VECTORS = 4,
+    BLOCK_KEYS = 512,
+    ITEM_ROWS = 48,    /* queries that a thread takes at a time */
+    MAX_HEAD_DIM = 256,
+    MAX_PARTS = 3,
+};
+
+typedef void (*parallel_region)(void (*body)(void *), void *data, unsigned num_threads, unsigned flags);
+
+/* A mirror of `_Source` and `_Arguments` in attention.py. Strides are in numbers: from token to token, head to head. */
+typedef struct {
+    const number *keys, *values;
+    int64_t key_strides[2], value_strides[2];
+} Source;
+
+typedef struct {
+    const number *query;
+    number *out;
+    int64_t query_strides[2], out_strides[2];
+    Source sources[2];
+    int64_t num_heads, num_kv_heads, head_dim;
+    int64_t left, right;             /* keys that a query sees beside its own place; -1: all */
+    int64_t num_segments;            /* of keys: source, first token, number of tokens, first packed place */
+    const int64_t (*segments)[4];
+    int64_t num_queries;             /* runs of queries: first token, number of tokens, parts */
+    const int64_t (*queries)[2 + MAX_PARTS];
+    int64_t num_places;              /* packed places of a head */
+    uint32_t *packed_keys, *packed_values;
+    int64_t num_threads;
+    parallel_region parallel;
+    float scaling;
+} Arguments;
+
+typedef struct {
+    const Arguments *arguments;
+    int64_t num_items, next;
+} Work;
+
+INLINE int64_t round_up(int64_t number_, int64_t step) { return (number_ + step - 1) / step * step; }
+INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* ---- products ---- */
+
+INLINE __m512 multiply_add(__m512 sum, __m512i a, __m512i b) {
+#if BFLOAT16
+    return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
+#else
+    return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), sum);
+#endif
+}
+
+/* c[rows][16 * vectors] = (adds: +=) a[rows][words] . b[words][width]; strides in words */
+INLINE void multiply_tile(const int rows, const int vectors, const uint32_t *a, int64_t a_stride, const uint32_t *b,
+                          int64_t width, int64_t words, float *c, int64_t c_stride, int adds) {
+    __m512 sums[TILE_ROWS][TILE_VECTORS];
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < vectors; j++)
+            sums[i][j] = adds ? _mm512_loadu_ps(c + i * c_stride + j * LANES) : _mm512_setzero_ps();
+    for (int64_t word = 0; word < words; word++) {
+        __m512i right[TILE_VECTORS];
+#pragma GCC unroll 4
+        for (int j = 0; j < vectors; j++) right[j] = _mm512_loadu_si512(b + word * width + j * LANES);
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++) {
+            const __m512i left = _mm512_set1_epi32((int32_t)a[i * a_stride + word]);
+#pragma GCC unroll 4
+            for (int j = 0; j < vectors; j++) sums[i][j] = multiply_add(sums[i][j], left, right[j]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < vectors; j++) _mm512_storeu_ps(c + i * c_stride + j * LANES, sums[i][j]);
+}
+
+INLINE void multiply_rows(const int rows, const uint32_t *a, int64_t a_stride, const uint32_t *b, int64_t width,
+                          int64_t columns, int64_t words, float *c, int64_t c_stride, int adds) {
+    int64_t j = 0;
+    for (; j + TILE_VECTORS * LANES <= columns; j += TILE_VECTORS * LANES)
+        multiply_tile(rows, 4, a, a_stride, b + j, width, words, c + j, c_stride, adds);
+    switch ((columns - j) / LANES) {
+        case 3: multiply_tile(rows, 3, a, a_stride, b + j, width, words, c + j, c_stride, adds); break;
+        case 2: multiply_tile(rows, 2, a, a_stride, b + j, width, words, c + j, c_stride, adds); break;
+        case 1: multiply_tile(rows, 1, a, a_stride, b + j, width, words, c + j, c_stride, adds); break;
+    }
+}
+
+/* The same for any number of rows up to TILE_ROWS; `columns` is a multiple of LANES. */
+TARGET static void multiply(int rows, const void *a_, int64_t a_stride, const uint32_t *b, int64_t width,
+                            int64_t columns, int64_t words, float *c, int64_t c_stride, int adds) {
+    const uint32_t *a = a_;
+    switch (rows) {
+        case 6: multiply_rows(6, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
+        case 5: multiply_rows(5, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
+        case 4: multiply_rows(4, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
+        case 3: multiply_rows(3, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
+        case 2: multiply_rows(2, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
+        case 1: multiply_rows(1, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
+    }
+}
+
+/* ---- softmax ---- */
+
+/* 2^x for x <= 0, within 2e-7 of it; NaN stays NaN. */
+INLINE __m512 exp2_of(__m512 x) {
+    x = _mm512_max_ps(_mm512_set1_ps(-126.0f), x);
+    const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m512 f = _mm512_sub_ps(x, whole);
+    __m512 y = _mm512_set1_ps(1.535336188319500e-4f);
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(1.339887440266574e-3f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(9.618437357674640e-3f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(5.550332471162809e-2f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(2.402264791363012e-1f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(6.931472028550421e-1f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(1.0f));
+    return _mm512_scalef_ps(y, whole);
+}
+
+INLINE void store(number *to, __m512 x, __mmask16 in) {
+#if BFLOAT16
+    _mm256_mask_storeu_epi16(to, in, (__m256i)_mm512_cvtneps_pbh(x));
+#else
+    _mm512_mask_storeu_ps(to, in, x);
+#endif
+}
+
+/* Scores of one query to weights, of which those outside of [low, high) are 0; `num` is a multiple of LANES.
+ * Returns the factor of what was summed up before this block. */
+INLINE float soften(float *scores, int64_t low, int64_t high, int64_t num, float factor, number *weights,
+                    float *highest, float *sum) {
+    const __m512 lowest = _mm512_set1_ps(-INFINITY);
+    for (int64_t k = 0; k < low; k++) scores[k] = -INFINITY;
+    for (int64_t k = high; k < num; k++) scores[k] = -INFINITY;
+    __m512 top = lowest;
+    for (int64_t k = 0; k < num; k += LANES) top = _mm512_max_ps(top, _mm512_loadu_ps(scores + k));
+    const float before = *highest, now = fmaxf(before, _mm512_reduce_max_ps(top) * factor);
+    const __m512 f = _mm512_set1_ps(factor), shift = _mm512_set1_ps(-now);
+    __m512 total = _mm512_setzero_ps();
+    for (int64_t k = 0; k < num; k += LANES) {
+        const __m512 score = _mm512_loadu_ps(scores + k);
+        const __mmask16 is_seen = _mm512_cmp_ps_mask(score, lowest, _CMP_NEQ_UQ);
+        const __m512 weight = _mm512_maskz_mov_ps(is_seen, exp2_of(_mm512_fmadd_ps(score, f, shift)));
+        total = _mm512_add_ps(total, weight);
+        store(weights + k, weight, 0xffff);
+    }
+    const float kept = before == -INFINITY ? 0.0f : exp2f(before - now);
+    *highest = now;
+    *sum = *sum * kept + _mm512_reduce_add_ps(total);
+    return kept;
+}
+
+/* ---- packing ---- */
+
+INLINE __mmask16 lanes_up_to(int64_t num) { return num >= LANES ? 0xffff : num <= 0 ? 0 : (__mmask16)((1u << num) - 1); }
+
+/* `[tokens][head_dim]` to `[words of head_dim][width]` */
+TARGET static void pack_keys(const number *keys, int64_t stride, int64_t num, int64_t words, int64_t width,
+                             uint32_t *packed) {
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i tokens = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int32_t)stride));
+    for (int64_t token = 0; token < width; token += LANES) {
+        const __mmask16 in = lanes_up_to(num - token);
+        const number *from = keys + token * stride;
+        for (int64_t word = 0; word < words; word++, from += WORD_NUMBERS)
+            _mm512_storeu_si512(packed + word * width + token,
+                                _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), in, tokens, from, sizeof(number)));
+    }
+}
+
+/* `[tokens][head_dim]` to `[words of tokens][width]`, where `width` is head_dim, rounded up */
+TARGET static void pack_values(const number *values, int64_t stride, int64_t num, int64_t head_dim, int64_t width,
+                               uint32_t *packed) {
+    for (int64_t token = 0; token < round_up(num, LANES); token += WORD_NUMBERS, packed += width) {
+        const number *from = values + token * stride;
+        for (int64_t d = 0; d < width; d += LANES) {
+            const __mmask16 in = lanes_up_to(head_dim - d);
+#if BFLOAT16
+            const __m256i even = _mm256_maskz_loadu_epi16(token < num ? in : 0, from + d);
+            const __m256i odd = _mm256_maskz_loadu_epi16(token + 1 < num ? in : 0, from + stride + d);
+            const __m512i words = _mm512_or_si512(_mm512_cvtepu16_epi32(even),
+                                                  _mm512_slli_epi32(_mm512_cvtepu16_epi32(odd), 16));
+#else
+            const __m512i words = _mm512_maskz_loadu_epi32(token < num ? in : 0, from + d);
+#endif
+            _mm512_storeu_si512(packed + d, words);
+        }
+    }
+}
+
+INLINE int64_t key_words(const Arguments *a) { return a->head_dim / WORD_NUMBERS; }
+INLINE uint32_t *keys_of(const Arguments *a, int64_t segment, int64_t kv_head) {
+    return a->packed_keys + (kv_head * a->num_places + a->segments[segment][3]) * key_words(a);
+}
+INLINE uint32_t *values_of(const Arguments *a, int64_t segment, int64_t kv_head) {
+    const int64_t place = kv_head * a->num_places + a->segments[segment][3];
+    return a->packed_values + place / WORD_NUMBERS * round_up(a->head_dim, LANES);
+}
+
+TARGET static void pack_some(void *data) {
+    Work *work = data;
+    const Arguments *a = work->arguments;
+    for (int64_t item; (item = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < work->num_items;) {
+        const int64_t segment = item / a->num_kv_heads, head = item % a->num_kv_heads;
+        const int64_t *of = a->segments[segment], first = of[1], num = of[2];
+        const Source *source = a->sources + of[0];
+        pack_keys(source->keys + first * source->key_strides[0] + head * source->key_strides[1],
+                  source->key_strides[0], num, key_words(a), round_up(num, LANES), keys_of(a, segment, head));
+        pack_values(source->values + first * source->value_strides[0] + head * source->value_strides[1],
+                    source->value_strides[0], num, a->head_dim, round_up(a->head_dim, LANES),
+                    values_of(a, segment, head));
+    }
+}
+
+/* ---- attention ---- */
+
+/* What a few queries have seen so far. */
+typedef struct {
+    float mixed[TILE_ROWS * MAX_HEAD_DIM] __attribute__((aligned(64)));
+    float highest[TILE_ROWS], sums[TILE_ROWS];
+    int is_begun;
+} Mixture;
+
+/* One block of keys. The query at row i sees [lows[i], highs[i]) of it. */
+INLINE void add_block(const Arguments *a, Mixture *mixture, int rows, const number *query, const uint32_t *keys,
+                      const uint32_t *values, int64_t width, int64_t num, const int64_t *lows, const int64_t *highs) {
+    const int64_t dim = round_up(a->head_dim, LANES), columns = round_up(num, LANES);
+    float scores[TILE_ROWS * BLOCK_KEYS] __attribute__((aligned(64)));
+    number weights[TILE_ROWS * BLOCK_KEYS] __attribute__((aligned(64)));
+    multiply(rows, query, a->query_strides[0] / WORD_NUMBERS, keys, width, columns, key_words(a), scores, BLOCK_KEYS,
+             0);
+    for (int i = 0; i < rows; i++) {
+        const float kept = soften(scores + i * BLOCK_KEYS, lows[i], highs[i], columns, a->scaling * 1.44269504f,
+                                  weights + i * BLOCK_KEYS, mixture->highest + i, mixture->sums + i);
+        for (int64_t d = 0; mixture->is_begun && d < dim; d += LANES) {
+            float *at = mixture->mixed + i * MAX_HEAD_DIM + d;
+            _mm512_store_ps(at, _mm512_mul_ps(_mm512_load_ps(at), _mm512_set1_ps(kept)));
+        }
+    }
+    multiply(rows, weights, BLOCK_KEYS / WORD_NUMBERS, values, dim, dim, columns / WORD_NUMBERS, mixture->mixed,
+             MAX_HEAD_DIM, mixture->is_begun);
+    mixture->is_begun = 1;
+}
+
+/* One segment of keys: all of it where `is_own` is 0, else what the window leaves; the last query stands at the last
+ * key. */
+INLINE void add_segment(const Arguments *a, Mixture *mixture, int rows, const number *query, int64_t segment,
+                        int64_t kv_head, int is_own, int64_t place) {
+    const int64_t num = a->segments[segment][2], width = round_up(num, LANES);
+    const int64_t left = is_own ? a->left : -1, right = is_own ? a->right : -1;
+    const int64_t start = left < 0 ? 0 : at_least(0, place - left) / LANES * LANES;
+    const int64_t stop = right < 0 ? num : at_most(num, place + rows + right);
+    const uint32_t *keys = keys_of(a, segment, kv_head), *values = values_of(a, segment, kv_head);
+    for (int64_t block = start; block < stop; block += BLOCK_KEYS) {
+        const int64_t size = at_most(BLOCK_KEYS, stop - block);
+        int64_t lows[TILE_ROWS], highs[TILE_ROWS];
+        for (int i = 0; i < rows; i++) {
+            lows[i] = left < 0 ? 0 : at_most(size, at_least(0, place + i - left - block));
+            highs[i] = right < 0 ? size : at_least(lows[i], at_most(size, place + i + right + 1 - block));
+        }
+        add_block(a, mixture, rows, query, keys + block, values + block / WORD_NUMBERS * round_up(a->head_dim, LANES),
+                  width, size, lows, highs);
+    }
+}
+
+TARGET static void attend_rows(const Arguments *a, int64_t run, int64_t head, int64_t row, int rows) {
+    const int64_t *of = a->queries[run], token = of[0] + row, *parts = of + 2;
+    const int64_t kv_head = head / (a->num_heads / a->num_kv_heads);
+    const number *query = a->query + token * a->query_strides[0] + head * a->query_strides[1];
+    Mixture mixture;
+    mixture.is_begun = 0;
+    for (int i = 0; i < rows; i++) mixture.highest[i] = -INFINITY, mixture.sums[i] = 0.0f;
+    for (int part = 0; part < MAX_PARTS; part++) {
+        if (parts[part] < 0) continue;
+        const int is_own = part == MAX_PARTS - 1;
+        const int64_t place = row + (is_own && a->right >= 0 ? at_least(0, a->segments[parts[part]][2] - of[1]) : 0);
+        add_segment(a, &mixture, rows, query, parts[part], kv_head, is_own, place);
+    }
+    number *out = a->out + token * a->out_strides[0] + head * a->out_strides[1];
+    for (int i = 0; i < rows; i++, out += a->out_strides[0]) {
+        const int sees_none = !mixture.is_begun || mixture.sums[i] == 0.0f;
+        const __m512 share = _mm512_set1_ps(1.0f / mixture.sums[i]);
+        for (int64_t d = 0; d < a->head_dim; d += LANES) {
+            const __m512 mixed = _mm512_mul_ps(_mm512_load_ps(mixture.mixed + i * MAX_HEAD_DIM + d), share);
+            store(out + d, sees_none ? _mm512_setzero_ps() : mixed, lanes_up_to(a->head_dim - d));
+        }
+    }
+}
+
+INLINE int64_t items_of(const Arguments *a, int64_t run) {
+    return (a->queries[run][1] + ITEM_ROWS - 1) / ITEM_ROWS * a->num_heads;
+}
+
+/* An item is a stripe of queries of one head; a run's last stripe comes first, since it sees the most keys. */
+TARGET static void attend_some(void *data) {
+    Work *work = data;
+    const Arguments *a = work->arguments;
+    int64_t first = 0, run = 0;
+    for (int64_t item; (item = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < work->num_items;) {
+        while (item >= first + items_of(a, run)) first += items_of(a, run++);
+        const int64_t stripe = (items_of(a, run) - 1 - (item - first)) / a->num_heads;
+        const int64_t stop = at_most((stripe + 1) * ITEM_ROWS, a->queries[run][1]);
+        for (int64_t row = stripe * ITEM_ROWS; row < stop; row += TILE_ROWS)
+            attend_rows(a, run, item % a->num_heads, row, (int)at_most(TILE_ROWS, stop - row));
+    }
+}
+
+static void share_out(const Arguments *a, void (*body)(void *), int64_t num_items) {
+    Work work = {a, num_items, 0};
+    if (a->num_threads > 1)
+        a->parallel(body, &work, (unsigned)a->num_threads, 0);
+    else
+        body(&work);
+}
+
+/* ---- what attention.py calls ---- */
+
+int NAME(can_attend)(void) {
+    __builtin_cpu_init();
+#if BFLOAT16
+    if (!__builtin_cpu_supports("avx512bf16")) return 0;
+#endif
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+TARGET void NAME(attend)(const Arguments *a) {
+    int64_t num_items = 0;
+    for (int64_t run = 0; run < a->num_queries; run++) num_items += items_of(a, run);
+    share_out(a, pack_some, a->num_segments * a->num_kv_heads);
+    share_out(a, attend_some, num_items);
+}

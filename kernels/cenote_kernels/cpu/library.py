@@ -1,0 +1,56 @@
+"""The compiled kernels of this folder, and the threads that they run on: torch's own.
+
+Nothing is compiled here. A package that was built without a C compiler, or for another processor, has no library, and
+callers do without; so do those whose library is older than the sources beside it.
+"""
+
+import ctypes
+import hashlib
+import logging
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).parent
+FILE: Final = FOLDER / "_native.so"
+
+logger = logging.getLogger("cenote.kernels")
+
+
+def source_digest(folder: Path = FOLDER) -> str:
+    """SHA-256 of the sources, by which a library says what it was made of."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.c")))).hexdigest()
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The library, or None where there is none that belongs to the sources."""
+    try:
+        found = ctypes.CDLL(str(FILE))
+        digest = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(found, "cenote_source_digest")))
+    except (OSError, ValueError):  # none, or not one that this machine can load
+        return None
+    if digest.decode() == source_digest():
+        return found
+    logger.warning("kernels: those for the processor are older than their source; install the package again")
+    return None
+
+
+@cache
+def libgomp() -> ctypes.CDLL | None:
+    """The libgomp that torch computes with, once torch is loaded; other packages bring their own."""
+    maps = Path("/proc/self/maps")
+    files = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()
+    of_torch = (file for file in files if "libgomp" in Path(file).name and "torch" in Path(file).parent.as_posix())
+    path = next(of_torch, None)
+    return None if path is None else ctypes.CDLL(path)
+
+
+@cache
+def parallel_region() -> int:
+    """Address of `GOMP_parallel`, which runs a function on several of torch's threads; 0 where there is none.
+
+    Source: libgomp, `parallel.c`: what a compiler calls for `#pragma omp parallel`.
+    """
+    runtime = libgomp()
+    return 0 if runtime is None else ctypes.cast(runtime.GOMP_parallel, ctypes.c_void_p).value or 0

@@ -1,0 +1,14 @@
+"""Attention of a CPU in both ways: by our kernel where it runs, and by torch."""
+
+import pytest
+import torch
+
+from service.model.packed import native_attention
+
+
+@pytest.fixture(params=["kernel", "torch"])
+def attention_of_cpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "torch":
+        monkeypatch.setattr(native_attention, "takes", lambda *_: False)
+    elif not native_attention.takes(16, torch.float32, torch.device("cpu")):
+        pytest.skip("no kernel for this processor")
