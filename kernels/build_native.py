@@ -50,7 +50,7 @@ def compile_library(library: Path) -> None:
     """
     compiler = shlex.split(os.environ.get("CC", "cc"))
     sources = sorted(FOLDER.glob("*.c"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(FOLDER.glob("*.[ch]")))).hexdigest()
     with tempfile.TemporaryDirectory() as folder:
         said = Path(folder) / "digest.c"
         said.write_text(f'const char cenote_source_digest[] = "{digest}";\n')

@@ -10,25 +10,15 @@
  *
  * Source: Dao 2023 (FlashAttention-2, arXiv 2307.08691); Cephes' `exp2f` for the polynomial; Intel's Intrinsics Guide.
  */
-#include <immintrin.h>
-#include <math.h>
-#include <stdint.h>
+#include "lanes.h"
 
 #if BFLOAT16
-#define NAME(name) cenote_##name##_bfloat16
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
-typedef uint16_t number;
 enum { WORD_NUMBERS = 2 };
 #else
-#define NAME(name) cenote_##name##_float32
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-typedef float number;
 enum { WORD_NUMBERS = 1 };
 #endif
-#define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    LANES = 16,
     TILE_ROWS = 6,     /* 24 of 32 registers are sums */
     TILE_VECTORS = 4,
     BLOCK_KEYS = 512,
@@ -36,8 +26,6 @@ enum {
     MAX_HEAD_DIM = 256,
     MAX_PARTS = 3,
 };
-
-typedef void (*parallel_region)(void (*body)(void *), void *data, unsigned num_threads, unsigned flags);
 
 /* A mirror of `_Source` and `_Arguments` in attention.py. Strides are in numbers: from token to token, head to head. */
 typedef struct {
@@ -62,15 +50,6 @@ typedef struct {
     parallel_region parallel;
     float scaling;
 } Arguments;
-
-typedef struct {
-    const Arguments *arguments;
-    int64_t num_items, next;
-} Work;
-
-INLINE int64_t round_up(int64_t number_, int64_t step) { return (number_ + step - 1) / step * step; }
-INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* ---- products ---- */
 
@@ -151,14 +130,6 @@ INLINE __m512 exp2_of(__m512 x) {
     return _mm512_scalef_ps(y, whole);
 }
 
-INLINE void store(number *to, __m512 x, __mmask16 in) {
-#if BFLOAT16
-    _mm256_mask_storeu_epi16(to, in, (__m256i)_mm512_cvtneps_pbh(x));
-#else
-    _mm512_mask_storeu_ps(to, in, x);
-#endif
-}
-
 /* Scores of one query to weights, of which those outside of [low, high) are 0; `num` is a multiple of LANES.
  * Returns the factor of what was summed up before this block. */
 INLINE float soften(float *scores, int64_t low, int64_t high, int64_t num, float factor, number *weights,
@@ -185,8 +156,6 @@ INLINE float soften(float *scores, int64_t low, int64_t high, int64_t num, float
 }
 
 /* ---- packing ---- */
-
-INLINE __mmask16 lanes_up_to(int64_t num) { return num >= LANES ? 0xffff : num <= 0 ? 0 : (__mmask16)((1u << num) - 1); }
 
 /* `[tokens][head_dim]` to `[words of head_dim][width]` */
 TARGET static void pack_keys(const number *keys, int64_t stride, int64_t num, int64_t words, int64_t width,
@@ -234,7 +203,7 @@ INLINE uint32_t *values_of(const Arguments *a, int64_t segment, int64_t kv_head)
 TARGET static void pack_some(void *data) {
     Work *work = data;
     const Arguments *a = work->arguments;
-    for (int64_t item; (item = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < work->num_items;) {
+    for (int64_t item; (item = next_item(work)) < work->num_items;) {
         const int64_t segment = item / a->num_kv_heads, head = item % a->num_kv_heads;
         const int64_t *of = a->segments[segment], first = of[1], num = of[2];
         const Source *source = a->sources + of[0];
@@ -330,7 +299,7 @@ TARGET static void attend_some(void *data) {
     Work *work = data;
     const Arguments *a = work->arguments;
     int64_t first = 0, run = 0;
-    for (int64_t item; (item = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED)) < work->num_items;) {
+    for (int64_t item; (item = next_item(work)) < work->num_items;) {
         while (item >= first + items_of(a, run)) first += items_of(a, run++);
         const int64_t stripe = (items_of(a, run) - 1 - (item - first)) / a->num_heads;
         const int64_t stop = at_most((stripe + 1) * ITEM_ROWS, a->queries[run][1]);
@@ -339,17 +308,9 @@ TARGET static void attend_some(void *data) {
     }
 }
 
-static void share_out(const Arguments *a, void (*body)(void *), int64_t num_items) {
-    Work work = {a, num_items, 0};
-    if (a->num_threads > 1)
-        a->parallel(body, &work, (unsigned)a->num_threads, 0);
-    else
-        body(&work);
-}
-
 /* ---- what attention.py calls ---- */
 
-int NAME(can_attend)(void) {
+int NAME(can_run)(void) {
     __builtin_cpu_init();
 #if BFLOAT16
     if (!__builtin_cpu_supports("avx512bf16")) return 0;
@@ -361,6 +322,6 @@ int NAME(can_attend)(void) {
 TARGET void NAME(attend)(const Arguments *a) {
     int64_t num_items = 0;
     for (int64_t run = 0; run < a->num_queries; run++) num_items += items_of(a, run);
-    share_out(a, pack_some, a->num_segments * a->num_kv_heads);
-    share_out(a, attend_some, num_items);
+    share_out(pack_some, a, a->num_segments * a->num_kv_heads, a->num_threads, a->parallel);
+    share_out(attend_some, a, num_items, a->num_threads, a->parallel);
 }

@@ -7,19 +7,16 @@ several prompts begin with stands once. Segments come from two sources, such as 
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cenote_kernels.cpu.library import library, parallel_region
+from cenote_kernels.cpu.library import kernel, num_threads, parallel_region, runs_on
 
 LANES = 16
 MAX_PARTS = 3
 MAX_HEAD_DIM = 256
-ALONE_PRODUCTS = 1 << 19
-"""Multiplications up to which the calling thread does all: to wake another one takes as long."""
 
 KeysValues = tuple[torch.Tensor, torch.Tensor]
 """Each `[num_tokens, kv_heads, head_dim]`."""
@@ -119,16 +116,9 @@ class _Arguments(ctypes.Structure):
     )
 
 
-@cache
 def takes(head_dim: int, dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether there is a kernel for queries `[..., head_dim]`: float32 or bfloat16 on a processor with AVX-512."""
-    native, name = library(), _NAMES.get(dtype)
-    if native is None or name is None or device.type != "cpu":
-        return False
-    return head_dim <= MAX_HEAD_DIM and head_dim % 2 == 0 and bool(getattr(native, f"cenote_can_attend_{name}")())
-
-
-_NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
+    """Whether there is a kernel for queries `[..., head_dim]`."""
+    return head_dim <= MAX_HEAD_DIM and head_dim % 2 == 0 and runs_on(dtype, device)
 
 
 def attention(
@@ -149,14 +139,10 @@ def attention(
         sides: keys that a query sees before and behind its place in its own segment, -1 for all.
         out: like `query`, written where there are queries of the plan.
     """
-    native = library()
-    assert native is not None, "ask `takes` first"
     num_heads, num_kv_heads, head_dim = query.shape[1], sources[0][0].shape[1], query.shape[2]
     numbers = num_kv_heads * plan.num_places
     packed_keys = query.new_empty(numbers * head_dim)
     packed_values = query.new_empty(numbers * (-(-head_dim // LANES) * LANES))
-    parallel = parallel_region()
-    is_small = plan.num_pairs * num_heads * head_dim <= ALONE_PRODUCTS
     described = [_Source(k.data_ptr(), v.data_ptr(), k.stride()[:2], v.stride()[:2]) for k, v in sources]
     arguments = _Arguments(
         query.data_ptr(),
@@ -175,11 +161,11 @@ def attention(
         plan.num_places,
         packed_keys.data_ptr(),
         packed_values.data_ptr(),
-        1 if is_small or not parallel else torch.get_num_threads(),
-        parallel,
+        num_threads(plan.num_pairs * num_heads * head_dim),
+        parallel_region(),
         scaling,
     )
-    getattr(native, f"cenote_attend_{_NAMES[query.dtype]}")(ctypes.byref(arguments))
+    kernel("attend", query.dtype)(ctypes.byref(arguments))
     return out
 
 

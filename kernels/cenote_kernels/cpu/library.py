@@ -9,7 +9,9 @@ import hashlib
 import logging
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import torch
 
 FOLDER: Final = Path(__file__).parent
 FILE: Final = FOLDER / "_native.so"
@@ -19,7 +21,7 @@ logger = logging.getLogger("cenote.kernels")
 
 def source_digest(folder: Path = FOLDER) -> str:
     """SHA-256 of the sources, by which a library says what it was made of."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.c")))).hexdigest()
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))).hexdigest()
 
 
 @cache
@@ -36,6 +38,26 @@ def library() -> ctypes.CDLL | None:
     return None
 
 
+ALONE_OPERATIONS: Final = 1 << 19
+FORMATS: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
+"""Number formats that every kernel is compiled for, as its name has them."""
+
+
+@cache
+def runs_on(dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether kernels of this format run: on a processor with AVX-512, for bfloat16 with its instructions for that."""
+    native = library()
+    if native is None or dtype not in FORMATS or device.type != "cpu":
+        return False
+    return bool(getattr(native, f"cenote_can_run_{FORMATS[dtype]}")())
+
+
+@cache
+def kernel(name: str, dtype: torch.dtype) -> Any:
+    """A function of the library; ask `runs_on` first."""
+    return getattr(library(), f"cenote_{name}_{FORMATS[dtype]}")
+
+
 @cache
 def libgomp() -> ctypes.CDLL | None:
     """The libgomp that torch computes with, once torch is loaded; other packages bring their own."""
@@ -44,6 +66,11 @@ def libgomp() -> ctypes.CDLL | None:
     of_torch = (file for file in files if "libgomp" in Path(file).name and "torch" in Path(file).parent.as_posix())
     path = next(of_torch, None)
     return None if path is None else ctypes.CDLL(path)
+
+
+def num_threads(num_operations: int) -> int:
+    """Threads for so many multiplications: to wake another one takes as long as `ALONE_OPERATIONS` of them."""
+    return 1 if num_operations <= ALONE_OPERATIONS or not parallel_region() else torch.get_num_threads()
 
 
 @cache

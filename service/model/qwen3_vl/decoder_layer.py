@@ -11,6 +11,7 @@ import torch
 from transformers.models.qwen3.modeling_qwen3 import Qwen3DecoderLayer
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
+from cenote_kernels.cpu.rows import rms_norm, turn_heads
 from service.model.linear.linear import Gated, GatedProduct, MakeProduct, Product, fuse
 from service.model.linear.prepacked_linear import PREPACKED_ROWS, PrepackedGated, PrepackedLinear
 
@@ -21,7 +22,7 @@ StockLayer = Qwen3VLTextDecoderLayer | Qwen3DecoderLayer
 """Of the same modules under the same names."""
 
 Angles = tuple[torch.Tensor, torch.Tensor]
-"""Cosine and sine of the rotation, each `[rows, 1, head_dim / 2]`."""
+"""Cosine and sine of the rotation, each `[rows, 1, head_dim / 2]`; on a CPU float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class HeadProjection:
 
     Attributes:
         product: gives the heads, side by side.
-        norms: `[normed heads, head_dim]`, weights of the norms of queries and keys.
+        norms: `[normed heads, head_dim]`, float32, weights of the norms of queries and keys.
     """
 
     product: Product
@@ -62,13 +63,12 @@ class DecoderLayer:
         self._gated: GatedProduct = PrepackedGated(gate_up) if self._is_prepacked else Gated(make(gate_up))
         self._down = make(fuse([layer.mlp.down_proj]))
         before, after = layer.input_layernorm, layer.post_attention_layernorm
-        self._attention_norm = (before.weight.detach(), before.variance_epsilon)
-        self._mlp_norm = (after.weight.detach(), after.variance_epsilon)
+        self._attention_norm = (before.weight.detach().float(), before.variance_epsilon)
+        self._mlp_norm = (after.weight.detach().float(), after.variance_epsilon)
         q_norm, k_norm = attention.q_norm, attention.k_norm
         self._head_epsilon = q_norm.variance_epsilon
-        norms = torch.cat(
-            [q_norm.weight.detach().expand(self.num_heads, -1), k_norm.weight.detach().expand(self.num_kv_heads, -1)]
-        )
+        weights = (q_norm.weight.expand(self.num_heads, -1), k_norm.weight.expand(self.num_kv_heads, -1))
+        norms = torch.cat(weights).detach().float()
         qkv = fuse([attention.q_proj, attention.k_proj, attention.v_proj])
         self.all_heads = HeadProjection(make(qkv), norms)
         if is_last:
@@ -87,8 +87,7 @@ class DecoderLayer:
             block = states[rows]
             heads.product.write(rms_norm(block, *self._attention_norm, memory[: len(block)]), out[rows])
             turned = by_head[rows, : len(heads.norms)]
-            normed = rms_norm(turned, heads.norms, self._head_epsilon, turned.new_empty(turned.shape))
-            rotate(normed, angles[0][rows], angles[1][rows], turned)
+            turn_heads(turned, angles[0][rows], angles[1][rows], turned, (heads.norms, self._head_epsilon))
         return by_head
 
     def finish(self, states: torch.Tensor, mixed: torch.Tensor) -> None:
@@ -101,44 +100,6 @@ class DecoderLayer:
             self._out.add(mixed[rows], block)
             normed = rms_norm(block, *self._mlp_norm, memory[: len(block)])
             self._down.add(self._gated.multiply(normed), block)
-
-
-def rms_norm(x: torch.Tensor, weight: torch.Tensor, epsilon: float, out: torch.Tensor) -> torch.Tensor:
-    """``out = weight · x / sqrt(mean(x²) + epsilon)`` over the last axis; in float32, rounded before the weight.
-
-    Args:
-        x: any shape, any float dtype.
-        weight: broadcasts against `x`.
-        out: as `x`, written; not the same memory where the dtype is float32.
-
-    Source: transformers `Qwen3VLTextRMSNorm`; Zhang and Sennrich 2019 (arXiv 1910.07467).
-    """
-    exact = x.float()
-    factor = torch.linalg.vector_norm(exact, dim=-1, keepdim=True)
-    factor.square_().div_(x.shape[-1]).add_(epsilon).rsqrt_()
-    if x.dtype == torch.float32:
-        torch.mul(x, factor, out=out)
-    else:
-        out.copy_(exact.mul_(factor))
-    return out.mul_(weight)
-
-
-def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    """Turn each pair (x_i, x_{i + head_dim / 2}) by its angle.
-
-    Args:
-        x: `[..., head_dim]`.
-        cos: `[..., head_dim / 2]`, broadcasts against a half of `x`.
-        sin: likewise.
-        out: as `x`, written; other memory.
-
-    Source: transformers `apply_rotary_pos_emb` and `apply_rotary_pos_emb_vision` of Qwen3-VL; Su et al. 2021
-    (arXiv 2104.09864).
-    """
-    (first, second), (to_first, to_second) = x.chunk(2, dim=-1), out.chunk(2, dim=-1)
-    torch.mul(first, cos, out=to_first).addcmul_(second, sin, value=-1)
-    torch.mul(second, cos, out=to_second).addcmul_(first, sin)
-    return out
 
 
 def _blocks(num_rows: int, *, is_prepacked: bool) -> list[slice]:

@@ -14,13 +14,14 @@ from torch.nn import functional
 from transformers import Qwen3Model, Qwen3VLModel
 
 from cenote_kernels import scatter
+from cenote_kernels.cpu.rows import rms_norm
 from service.model.linear.linear import MakeProduct, as_it_is, give_back
 from service.model.linear.prepacked_linear import PrepackedLinear, filled_blocks
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import NO_USE, LayerPrefixes, PrefixCache, without
 from service.model.packed.segments import Beginning, Group, plan_segments
-from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, StockLayer, rms_norm
+from service.model.qwen3_vl.decoder_layer import Angles, DecoderLayer, StockLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class LanguageModel:
             if self._is_prepacked:
                 give_back(layer)
         self.layers: Sequence[DecoderLayer] = made
-        self._norm = stock.norm
+        self._norm = (stock.norm.weight.detach().float(), stock.norm.variance_epsilon)
         self._rotary = stock.rotary_emb
 
     def in_bfloat16(self, layers: Sequence[DecoderLayer]) -> "LanguageModel":
@@ -128,8 +129,10 @@ class LanguageModel:
         )
         positions = batch.position_ids[:, tokens].to(self.device)
         counted = positions[1:].unsqueeze(1) if len(positions) > 1 else positions  # M-RoPE's three, or the only one
+        angle_dtype = torch.float32 if self.device.type == "cpu" else self._dtype
         cos, sin = (  # the stock module holds each angle twice
-            table[0, :, None, : table.shape[-1] // 2].contiguous() for table in self._rotary(states, counted)
+            table[0, :, None, : table.shape[-1] // 2].to(angle_dtype).contiguous()
+            for table in self._rotary(states, counted)
         )
         prefixes = LayerPrefixes(use, torch.as_tensor(segments.row[: use.num_to_keep], device=self.device))
         last = None
@@ -148,7 +151,7 @@ class LanguageModel:
             prefixes.keep_in(self.prefixes)
         if last is not None:
             states = states[last]
-        normed = rms_norm(states, self._norm.weight, self._norm.variance_epsilon, torch.empty_like(states))
+        normed = rms_norm(states, *self._norm, torch.empty_like(states))
         order = np.argsort(segments.order) if last_only else segments.row
         return normed[torch.as_tensor(order, device=self.device)]
 

@@ -11,9 +11,9 @@ import torch
 from torch.nn import functional
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Qwen3VLVisionPatchMerger
 
+from cenote_kernels.cpu.rows import turn_heads
 from service.model.linear.linear import MakeProduct, fuse
 from service.model.packed.attention import attend_whole
-from service.model.qwen3_vl.decoder_layer import rotate
 from service.model.qwen3_vl.tower_tables import GridTables
 
 CHUNK_ROWS = 2048
@@ -79,13 +79,10 @@ class TowerBlock:
     def _project(self, states: torch.Tensor, tables: GridTables, rows: slice, space: Workspace) -> None:
         """Queries, keys and values of some rows, the first two turned in float32, to where attention reads them."""
         projected = self._qkv.write(self._norms[0](states), space.projected[: len(states)])
-        heads = projected.view(len(states), 3, self._num_heads, -1).permute(1, 2, 0, 3)
-        into = space.query_key_value[:, 0, :, rows]
-        is_exact = into.dtype == torch.float32
-        turned = into[:2] if is_exact else torch.empty_like(into[:2], dtype=torch.float32)
-        rotate(heads[:2].float(), tables.cos[rows], tables.sin[rows], turned)
-        if not is_exact:
-            into[:2].copy_(turned)
+        heads = projected.view(len(states), 3, self._num_heads, -1).unbind(1)
+        into = [one[0, :, rows].transpose(0, 1) for one in space.query_key_value]
+        for number in range(2):
+            turn_heads(heads[number], tables.cos[rows, None], tables.sin[rows, None], into[number], None)
         into[2].copy_(heads[2])
 
 

@@ -1,0 +1,62 @@
+/* Numbers, lanes and threads that all kernels share. Every source is compiled for float32 and for bfloat16. */
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+
+#if BFLOAT16
+#define NAME(name) cenote_##name##_bfloat16
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+typedef uint16_t number;
+#else
+#define NAME(name) cenote_##name##_float32
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+typedef float number;
+#endif
+#define INLINE static inline __attribute__((always_inline, unused)) TARGET
+
+enum { LANES = 16 };
+
+INLINE int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
+
+INLINE __mmask16 lanes_up_to(int64_t num) {
+    return num >= LANES ? 0xffff : num <= 0 ? 0 : (__mmask16)((1u << num) - 1);
+}
+
+/* Lanes that are not in the mask are 0, and stay as they are in memory. */
+INLINE __m512 load(const number *from, __mmask16 in) {
+#if BFLOAT16
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(in, from)), 16));
+#else
+    return _mm512_maskz_loadu_ps(in, from);
+#endif
+}
+
+INLINE void store(number *to, __m512 x, __mmask16 in) {
+#if BFLOAT16
+    _mm256_mask_storeu_epi16(to, in, (__m256i)_mm512_cvtneps_pbh(x));
+#else
+    _mm512_mask_storeu_ps(to, in, x);
+#endif
+}
+
+/* libgomp's `GOMP_parallel` */
+typedef void (*parallel_region)(void (*body)(void *), void *data, unsigned num_threads, unsigned flags);
+
+/* Items 0 to num_items, each for the thread that comes next. */
+typedef struct {
+    const void *arguments;
+    int64_t num_items, next;
+} Work;
+
+INLINE int64_t next_item(Work *work) { return __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED); }
+
+INLINE void share_out(void (*body)(void *), const void *arguments, int64_t num_items, int64_t num_threads,
+                      parallel_region parallel) {
+    Work work = {arguments, num_items, 0};
+    if (num_threads > 1)
+        parallel(body, &work, (unsigned)num_threads, 0);
+    else
+        body(&work);
+}

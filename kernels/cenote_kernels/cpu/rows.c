@@ -1,0 +1,102 @@
+/* What stands between a decoder's products, in one pass over its rows: root-mean-square norms, and turning heads.
+ *
+ * Everything is computed in float32 and rounded once. Source: Zhang and Sennrich 2019 (arXiv 1910.07467); Su et al. 2021
+ * (arXiv 2104.09864).
+ */
+#include "lanes.h"
+
+enum { ITEM_NUMBERS = 1 << 14 };
+
+/* A mirror of `_Norm` in rows.py. Strides are in numbers, from row to row. */
+typedef struct {
+    const number *x;
+    number *out;
+    const float *weight; /* [width] */
+    int64_t num_rows, width, x_stride, out_stride;
+    int64_t num_threads;
+    parallel_region parallel;
+    float epsilon;
+} Norm;
+
+/* A mirror of `_Turn` in rows.py. Strides are from row to row and from head to head. */
+typedef struct {
+    const number *x;
+    number *out;
+    const float *weight;    /* [heads][head_dim], or none: then heads are not normed */
+    const float *cos, *sin; /* [rows][head_dim / 2] */
+    int64_t num_rows, num_heads, head_dim;
+    int64_t x_strides[2], out_strides[2];
+    int64_t num_threads;
+    parallel_region parallel;
+    float epsilon;
+} Turn;
+
+INLINE float rms_factor(const number *x, int64_t width, float epsilon) {
+    __m512 squares = _mm512_setzero_ps();
+    for (int64_t i = 0; i < width; i += LANES) {
+        const __m512 value = load(x + i, lanes_up_to(width - i));
+        squares = _mm512_fmadd_ps(value, value, squares);
+    }
+    return 1.0f / sqrtf(_mm512_reduce_add_ps(squares) / (float)width + epsilon);
+}
+
+TARGET static void norm_some(void *data) {
+    Work *work = data;
+    const Norm *a = work->arguments;
+    const int64_t num_of_item = at_least(1, ITEM_NUMBERS / a->width);
+    for (int64_t item; (item = next_item(work)) < work->num_items;) {
+        for (int64_t row = item * num_of_item; row < at_most((item + 1) * num_of_item, a->num_rows); row++) {
+            const number *x = a->x + row * a->x_stride;
+            number *out = a->out + row * a->out_stride;
+            const __m512 factor = _mm512_set1_ps(rms_factor(x, a->width, a->epsilon));
+            for (int64_t i = 0; i < a->width; i += LANES) {
+                const __mmask16 in = lanes_up_to(a->width - i);
+                const __m512 weight = _mm512_maskz_loadu_ps(in, a->weight + i);
+                store(out + i, _mm512_mul_ps(_mm512_mul_ps(load(x + i, in), factor), weight), in);
+            }
+        }
+    }
+}
+
+INLINE void turn_head(const Turn *a, const number *x, number *out, const float *weight, const float *cos,
+                      const float *sin) {
+    const int64_t half = a->head_dim / 2;
+    const __m512 factor = _mm512_set1_ps(weight ? rms_factor(x, a->head_dim, a->epsilon) : 1.0f);
+    for (int64_t i = 0; i < half; i += LANES) {
+        const __mmask16 in = lanes_up_to(half - i);
+        __m512 first = load(x + i, in), second = load(x + half + i, in);
+        if (weight) {
+            first = _mm512_mul_ps(_mm512_mul_ps(first, factor), _mm512_maskz_loadu_ps(in, weight + i));
+            second = _mm512_mul_ps(_mm512_mul_ps(second, factor), _mm512_maskz_loadu_ps(in, weight + half + i));
+        }
+        const __m512 c = _mm512_maskz_loadu_ps(in, cos + i), s = _mm512_maskz_loadu_ps(in, sin + i);
+        store(out + i, _mm512_fnmadd_ps(second, s, _mm512_mul_ps(first, c)), in);
+        store(out + half + i, _mm512_fmadd_ps(first, s, _mm512_mul_ps(second, c)), in);
+    }
+}
+
+INLINE int64_t turned_rows_of_item(const Turn *a) { return at_least(1, ITEM_NUMBERS / (a->num_heads * a->head_dim)); }
+
+TARGET static void turn_some(void *data) {
+    Work *work = data;
+    const Turn *a = work->arguments;
+    const int64_t num_of_item = turned_rows_of_item(a), half = a->head_dim / 2;
+    for (int64_t item; (item = next_item(work)) < work->num_items;) {
+        for (int64_t row = item * num_of_item; row < at_most((item + 1) * num_of_item, a->num_rows); row++) {
+            for (int64_t head = 0; head < a->num_heads; head++)
+                turn_head(a, a->x + row * a->x_strides[0] + head * a->x_strides[1],
+                          a->out + row * a->out_strides[0] + head * a->out_strides[1],
+                          a->weight ? a->weight + head * a->head_dim : 0, a->cos + row * half, a->sin + row * half);
+        }
+    }
+}
+
+TARGET void NAME(rms_norm)(const Norm *a) {
+    const int64_t num_of_item = at_least(1, ITEM_NUMBERS / a->width);
+    share_out(norm_some, a, (a->num_rows + num_of_item - 1) / num_of_item, a->num_threads, a->parallel);
+}
+
+TARGET void NAME(turn_heads)(const Turn *a) {
+    const int64_t num_of_item = turned_rows_of_item(a);
+    share_out(turn_some, a, (a->num_rows + num_of_item - 1) / num_of_item, a->num_threads, a->parallel);
+}
