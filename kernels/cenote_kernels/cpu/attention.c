@@ -8,7 +8,7 @@
  * c[rows][columns] += a[rows][words] . b[words][columns], so keys are packed as [head_dim in words][keys] and values as
  * [keys in words][head_dim], once for all queries. Sums are float32 either way; weights of bfloat16 are rounded to it.
  *
- * Source: Dao 2023 (FlashAttention-2, arXiv 2307.08691); Cephes' `exp2f` for the polynomial; Intel's Intrinsics Guide.
+ * Source: Dao 2023 (FlashAttention-2, arXiv 2307.08691); Intel's Intrinsics Guide.
  */
 #include "lanes.h"
 
@@ -114,21 +114,6 @@ TARGET static void multiply(int rows, const void *a_, int64_t a_stride, const ui
 }
 
 /* ---- softmax ---- */
-
-/* 2^x for x <= 0, within 2e-7 of it; NaN stays NaN. */
-INLINE __m512 exp2_of(__m512 x) {
-    x = _mm512_max_ps(_mm512_set1_ps(-126.0f), x);
-    const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    const __m512 f = _mm512_sub_ps(x, whole);
-    __m512 y = _mm512_set1_ps(1.535336188319500e-4f);
-    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(1.339887440266574e-3f));
-    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(9.618437357674640e-3f));
-    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(5.550332471162809e-2f));
-    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(2.402264791363012e-1f));
-    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(6.931472028550421e-1f));
-    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(1.0f));
-    return _mm512_scalef_ps(y, whole);
-}
 
 /* Scores of one query to weights, of which those outside of [low, high) are 0; `num` is a multiple of LANES.
  * Returns the factor of what was summed up before this block. */

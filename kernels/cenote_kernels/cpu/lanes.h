@@ -41,6 +41,21 @@ INLINE void store(number *to, __m512 x, __mmask16 in) {
 #endif
 }
 
+/* 2^x for x <= 0, within 2e-7 of it; NaN stays NaN. The polynomial is that of Cephes' `exp2f`. */
+INLINE __m512 exp2_of(__m512 x) {
+    x = _mm512_max_ps(_mm512_set1_ps(-126.0f), x);
+    const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m512 f = _mm512_sub_ps(x, whole);
+    __m512 y = _mm512_set1_ps(1.535336188319500e-4f);
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(1.339887440266574e-3f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(9.618437357674640e-3f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(5.550332471162809e-2f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(2.402264791363012e-1f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(6.931472028550421e-1f));
+    y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(1.0f));
+    return _mm512_scalef_ps(y, whole);
+}
+
 /* libgomp's `GOMP_parallel` */
 typedef void (*parallel_region)(void (*body)(void *), void *data, unsigned num_threads, unsigned flags);
 

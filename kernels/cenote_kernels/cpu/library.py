@@ -81,3 +81,16 @@ def parallel_region() -> int:
     """
     runtime = libgomp()
     return 0 if runtime is None else ctypes.cast(runtime.GOMP_parallel, ctypes.c_void_p).value or 0
+
+
+@cache
+def team_functions() -> tuple[int, int]:
+    """Addresses of `omp_get_thread_num` and `omp_get_num_threads`, for code inside a parallel region; 0 likewise."""
+    runtime = libgomp()
+    if runtime is None:
+        return 0, 0
+    number, size = (
+        ctypes.cast(one, ctypes.c_void_p).value or 0
+        for one in (runtime.omp_get_thread_num, runtime.omp_get_num_threads)
+    )
+    return number, size

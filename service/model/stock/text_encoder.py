@@ -177,7 +177,8 @@ class TextEncoder:
         """The same for one prompt, which needs no order; a short one's products are too small for many threads."""
         num_tokens = len(batch.token_ids)
         bounds = torch.tensor([0, num_tokens], device=self.device)
-        is_short = self._encoder is not None and self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
+        is_short = self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
+        is_short = is_short and self._encoder is not None and not self._encoder.is_one_call(num_tokens)
         with one_thread() if is_short and torch.get_num_threads() > PAIR_THREADS else nullcontext():
             group = Group(0, 0, num_tokens, 1, num_tokens, batch.num_hidden[0] if batch.num_hidden else 0)
             states = self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))

@@ -1,0 +1,217 @@
+/* BERT's layers for one prompt of few tokens, in one call: a lone short query reads every weight once, and the calls
+ * around its products cost as much as they do.
+ *
+ * Threads share each product by its outputs and meet at a barrier behind it; a layer norm's rows are so few that each
+ * thread computes all of them for itself. Weights are packed as [outputs / 32][inputs][32], so that a thread streams
+ * through its own from the first to the last, and up to 14 rows are multiplied by what is read.
+ *
+ * Source: Devlin et al. 2018 (arXiv 1810.04805); Abramowitz and Stegun 1964, 7.1.26, for the error function (1.5e-7).
+ */
+#include "lanes.h"
+
+#if !BFLOAT16
+#include <sched.h>
+
+enum { TILE_ROWS = 14, BLOCK = 2 * LANES, MAX_TOKENS = 64, SPINS = 1 << 14 };
+
+/* A mirror of `_Layer` in encoder.py. */
+typedef struct {
+    const float *query_key_value, *query_key_value_bias, *out, *out_bias, *attention_norm, *attention_norm_bias;
+    const float *widen, *widen_bias, *narrow, *narrow_bias, *output_norm, *output_norm_bias;
+    float attention_epsilon, output_epsilon;
+} Layer;
+
+/* A mirror of `_Forward` in encoder.py. */
+typedef struct {
+    const float *words, *positions, *norm, *norm_bias;
+    const Layer *layers;
+    int64_t num_layers, width, intermediate, num_heads;
+    const int64_t *token_ids, *places;
+    float *out, *memory; /* [num_tokens][width]; [num_tokens][5 * width + intermediate + 2 * threads * width] */
+    int64_t num_tokens, num_keys, num_threads;
+    parallel_region parallel;
+    int (*thread_number)(void), (*team_size)(void);
+    float epsilon;
+} Forward;
+
+typedef struct {
+    const Forward *forward;
+    int num_waiting, round;
+} Team;
+
+INLINE void meet(Team *team, int size) {
+    const int round = __atomic_load_n(&team->round, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&team->num_waiting, 1, __ATOMIC_ACQ_REL) == size) {
+        __atomic_store_n(&team->num_waiting, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&team->round, round + 1, __ATOMIC_RELEASE);
+        return;
+    }
+    for (int spin = 0; __atomic_load_n(&team->round, __ATOMIC_ACQUIRE) == round; spin++) {
+        _mm_pause();
+        if (spin >= SPINS) sched_yield();
+    }
+}
+
+/* gelu(x) = x / 2 * (1 + erf(x / sqrt 2)) */
+INLINE __m512 gelu(__m512 x) {
+    const __m512 z = _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678f)), one = _mm512_set1_ps(1.0f);
+    const __m512 t = _mm512_div_ps(one, _mm512_fmadd_ps(z, _mm512_set1_ps(0.3275911f), one));
+    __m512 y = _mm512_set1_ps(1.061405429f);
+    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(-1.453152027f));
+    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(1.421413741f));
+    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(-0.284496736f));
+    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(0.254829592f));
+    const __m512 tail = exp2_of(_mm512_mul_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(-1.44269504f)));
+    const __m512 erf = _mm512_fnmadd_ps(_mm512_mul_ps(y, t), tail, one);
+    const __mmask16 is_negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
+    const __m512 signed_erf = _mm512_mask_sub_ps(erf, is_negative, _mm512_setzero_ps(), erf);
+    return _mm512_mul_ps(_mm512_mul_ps(x, _mm512_set1_ps(0.5f)), _mm512_add_ps(signed_erf, one));
+}
+
+typedef struct {
+    const float *x, *weight, *bias, *residual;
+    float *out;
+    int64_t num_rows, inputs, outputs;
+    int is_gelu;
+} Product;
+
+/* 32 outputs of a few rows */
+INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t block) {
+    const float *x = p->x + row * p->inputs, *weight = p->weight + block * BLOCK * p->inputs;
+    __m512 sums[TILE_ROWS][2];
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+        sums[i][0] = _mm512_loadu_ps(p->bias + block * BLOCK), sums[i][1] = _mm512_loadu_ps(p->bias + block * BLOCK + LANES);
+    for (int64_t k = 0; k < p->inputs; k++) {
+        const __m512 low = _mm512_loadu_ps(weight + k * BLOCK), high = _mm512_loadu_ps(weight + k * BLOCK + LANES);
+        _mm_prefetch((const char *)(weight + k * BLOCK + 1024), _MM_HINT_T0);
+        _mm_prefetch((const char *)(weight + k * BLOCK + 1024 + LANES), _MM_HINT_T0);
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++) {
+            const __m512 left = _mm512_set1_ps(x[i * p->inputs + k]);
+            sums[i][0] = _mm512_fmadd_ps(left, low, sums[i][0]);
+            sums[i][1] = _mm512_fmadd_ps(left, high, sums[i][1]);
+        }
+    }
+    for (int i = 0; i < rows; i++)
+        for (int half = 0; half < 2; half++) {
+            const int64_t at = (row + i) * p->outputs + block * BLOCK + half * LANES;
+            __m512 y = sums[i][half];
+            if (p->is_gelu) y = gelu(y);
+            if (p->residual) y = _mm512_add_ps(y, _mm512_loadu_ps(p->residual + at));
+            _mm512_storeu_ps(p->out + at, y);
+        }
+}
+
+/* out = x W^T + b, then GELU or plus a residual: the part of one thread */
+TARGET static void multiply(const Product *p, int thread, int size) {
+    const int64_t num_blocks = p->outputs / BLOCK, first = num_blocks * thread / size;
+    const int64_t num_tiles = (p->num_rows + TILE_ROWS - 1) / TILE_ROWS;
+    for (int64_t block = first; block < num_blocks * (thread + 1) / size; block++)
+        for (int64_t tile = 0; tile < num_tiles; tile++) {
+            const int64_t row = p->num_rows * tile / num_tiles;
+            switch (p->num_rows * (tile + 1) / num_tiles - row) {
+#define ROWS(n) case n: multiply_tile(n, p, row, block); break;
+                ROWS(1) ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6) ROWS(7)
+                ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12) ROWS(13) ROWS(14)
+#undef ROWS
+            }
+        }
+}
+
+TARGET static void layer_norm(const float *x, int64_t num_rows, int64_t width, const float *weight, const float *bias,
+                              float epsilon, float *out) {
+    for (int64_t row = 0; row < num_rows; row++, x += width, out += width) {
+        __m512 sum = _mm512_setzero_ps(), squares = _mm512_setzero_ps();
+        for (int64_t i = 0; i < width; i += LANES) sum = _mm512_add_ps(sum, _mm512_loadu_ps(x + i));
+        const __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / (float)width);
+        for (int64_t i = 0; i < width; i += LANES) {
+            const __m512 apart = _mm512_sub_ps(_mm512_loadu_ps(x + i), mean);
+            squares = _mm512_fmadd_ps(apart, apart, squares);
+        }
+        const __m512 factor = _mm512_set1_ps(1.0f / sqrtf(_mm512_reduce_add_ps(squares) / (float)width + epsilon));
+        for (int64_t i = 0; i < width; i += LANES) {
+            const __m512 apart = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(x + i), mean), factor);
+            _mm512_storeu_ps(out + i, _mm512_fmadd_ps(apart, _mm512_loadu_ps(weight + i), _mm512_loadu_ps(bias + i)));
+        }
+    }
+}
+
+/* Attention of one head over heads [tokens][3 * width]: queries, keys, values. */
+TARGET static void attend(const Forward *f, const float *heads, int64_t head, float *mixed) {
+    const int64_t dim = f->width / f->num_heads, stride = 3 * f->width, used = round_up(f->num_keys, LANES);
+    const float factor = 1.44269504f / sqrtf((float)dim), *query = heads + head * dim;
+    float weights[MAX_TOKENS] __attribute__((aligned(64)));
+    for (int64_t i = 0; i < f->num_tokens; i++, query += stride) {
+        const float *key = heads + f->width + head * dim, *value = key + f->width;
+        float highest = -INFINITY;
+        for (int64_t j = 0; j < f->num_keys; j++, key += stride) {
+            __m512 sum = _mm512_setzero_ps();
+            for (int64_t d = 0; d < dim; d += LANES)
+                sum = _mm512_fmadd_ps(_mm512_loadu_ps(query + d), _mm512_loadu_ps(key + d), sum);
+            weights[j] = _mm512_reduce_add_ps(sum) * factor;
+            highest = fmaxf(highest, weights[j]);
+        }
+        for (int64_t j = f->num_keys; j < used; j++) weights[j] = -INFINITY;
+        __m512 total = _mm512_setzero_ps();
+        for (int64_t j = 0; j < used; j += LANES) {
+            const __m512 weight = exp2_of(_mm512_sub_ps(_mm512_load_ps(weights + j), _mm512_set1_ps(highest)));
+            const __m512 seen = _mm512_maskz_mov_ps(lanes_up_to(f->num_keys - j), weight);
+            total = _mm512_add_ps(total, seen);
+            _mm512_store_ps(weights + j, seen);
+        }
+        const __m512 share = _mm512_set1_ps(1.0f / _mm512_reduce_add_ps(total));
+        for (int64_t d = 0; d < dim; d += LANES) {
+            __m512 sum = _mm512_setzero_ps();
+            for (int64_t j = 0; j < f->num_keys; j++)
+                sum = _mm512_fmadd_ps(_mm512_set1_ps(weights[j]), _mm512_loadu_ps(value + j * stride + d), sum);
+            _mm512_storeu_ps(mixed + i * f->width + head * dim + d, _mm512_mul_ps(sum, share));
+        }
+    }
+}
+
+TARGET static void run_layers(void *data) {
+    Team *team = data;
+    const Forward *f = team->forward;
+    const int size = f->num_threads > 1 ? f->team_size() : 1, thread = size > 1 ? f->thread_number() : 0;
+    const int64_t rows = f->num_tokens, width = f->width, num = rows * width;
+    float *heads = f->memory, *mixed = heads + 3 * num, *sums = mixed + num, *wide = sums + num;
+    float *states = wide + rows * f->intermediate + thread * 2 * num, *between = states + num;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t i = 0; i < width; i += LANES) {
+            const __m512 word = _mm512_loadu_ps(f->words + f->token_ids[row] * width + i);
+            const __m512 place = _mm512_loadu_ps(f->positions + f->places[row] * width + i);
+            _mm512_storeu_ps(between + row * width + i, _mm512_add_ps(word, place));
+        }
+    layer_norm(between, rows, width, f->norm, f->norm_bias, f->epsilon, states);
+    for (const Layer *layer = f->layers; layer < f->layers + f->num_layers; layer++) {
+        multiply(&(Product){states, layer->query_key_value, layer->query_key_value_bias, 0, heads, rows, width,
+                            3 * width, 0}, thread, size);
+        meet(team, size);
+        for (int64_t head = f->num_heads * thread / size; head < f->num_heads * (thread + 1) / size; head++)
+            attend(f, heads, head, mixed);
+        meet(team, size);
+        multiply(&(Product){mixed, layer->out, layer->out_bias, states, sums, rows, width, width, 0}, thread, size);
+        meet(team, size);
+        layer_norm(sums, rows, width, layer->attention_norm, layer->attention_norm_bias, layer->attention_epsilon,
+                   between);
+        multiply(&(Product){between, layer->widen, layer->widen_bias, 0, wide, rows, width, f->intermediate, 1},
+                 thread, size);
+        meet(team, size);
+        multiply(&(Product){wide, layer->narrow, layer->narrow_bias, between, sums, rows, f->intermediate, width, 0},
+                 thread, size);
+        meet(team, size);
+        layer_norm(sums, rows, width, layer->output_norm, layer->output_norm_bias, layer->output_epsilon, states);
+    }
+    if (thread == 0)
+        for (int64_t i = 0; i < num; i += LANES) _mm512_storeu_ps(f->out + i, _mm512_loadu_ps(states + i));
+}
+
+TARGET void cenote_encoder_float32(const Forward *forward) {
+    Team team = {forward, 0, 0};
+    if (forward->num_threads > 1)
+        forward->parallel(run_layers, &team, (unsigned)forward->num_threads, 0);
+    else
+        run_layers(&team);
+}
+#endif
