@@ -7,6 +7,8 @@ from itertools import accumulate
 import torch
 
 from cenote_kernels.availability import kernels_run_on
+from cenote_kernels.cpu.library import runs_on
+from cenote_kernels.cpu.rows import unit_rows
 from cenote_kernels.fused_epilogue import OutputSpec, fits, fused_epilogue
 from cenote_kernels.vector_ops import NumberFormat, PoolingMode, Ranges, pool, quantize, truncate_normalize
 
@@ -94,17 +96,23 @@ def _made(
 
     A valid vector is finite in every tensor (integers always are) and as long as it must be.
     """
-    rows = truncate_normalize(raw, output.dimensions, output.normalize)
+    rows, is_valid = _unit(raw, output)
     bounds = (ranges or {}).get(output.dimensions, (None, None))
     made: dict[NumberFormat, torch.Tensor] = {
         dtype: quantize(rows, dtype, *bounds).cpu() for dtype in output.output_dtypes
     }
-    norms = torch.linalg.vector_norm(rows, dim=-1)
     others = [tensor for tensor in made.values() if tensor is not rows and tensor.is_floating_point()]
+    checks = [is_valid, *(tensor.isfinite().all(-1).tolist() for tensor in others)]
+    return made, [all(of_row) for of_row in zip(*checks, strict=True)]
+
+
+def _unit(raw: torch.Tensor, output: OutputSpec) -> tuple[torch.Tensor, list[bool]]:
+    """Rows cut and normalized as a specification says, and whether each is finite and as long as it must be."""
+    if runs_on(raw.dtype, raw.device):
+        return unit_rows(raw, output.dimensions, output.normalize, NORM_TOLERANCE)
+    rows = truncate_normalize(raw, output.dimensions, output.normalize)
+    norms = torch.linalg.vector_norm(rows, dim=-1)
     if output.normalize:  # of a row with NaN or infinity the length is NaN, too
-        checks = [(norms - 1).abs() <= NORM_TOLERANCE]
-    else:
-        others.append(rows)
-        checks = [norms > 0] if raw.shape[1] > 1 else []  # one number is a score, of which zero is as good as any
-    checks += [tensor.isfinite().all(-1) for tensor in others]
-    return made, [all(of_row) for of_row in zip(*(check.tolist() for check in checks), strict=True)]
+        return rows, ((norms - 1).abs() <= NORM_TOLERANCE).tolist()
+    is_long = norms > 0 if raw.shape[1] > 1 else torch.ones_like(norms, dtype=torch.bool)  # zero is a score like any
+    return rows, (is_long & rows.isfinite().all(-1)).tolist()

@@ -4,8 +4,10 @@ import pytest
 import torch
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRMSNorm, apply_rotary_pos_emb
 
+from cenote_kernels import truncate_normalize
 from cenote_kernels.cpu import rows
-from cenote_kernels.cpu.rows import rms_norm, turn_heads
+from cenote_kernels.cpu.library import runs_on
+from cenote_kernels.cpu.rows import rms_norm, turn_heads, unit_rows
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 WITHIN = {torch.float32: (2e-6, 2e-6), torch.bfloat16: (2e-2, 8e-3), torch.float16: (2e-3, 1e-3)}
@@ -67,3 +69,20 @@ def test_what_is_not_a_number_stays_so_in_its_own_row(dtype: torch.dtype) -> Non
     angle = drawn(1, 5, 1, 16)
     turned = turn_heads(x, angle.cos(), angle.sin(), torch.empty_like(x), (torch.ones(4, 32), 1e-6))
     assert (~turned.isfinite()).any(-1).nonzero().tolist() == [[1, 2], [3, 0]]
+
+
+@pytest.mark.skipif(not runs_on(torch.float32, torch.device("cpu")), reason="no kernel for this processor")
+@pytest.mark.parametrize("dimensions", [1, 3, 16, 100, 384])
+def test_rows_of_unit_length_are_the_references_and_bad_ones_are_named(dimensions: int) -> None:
+    raw = drawn(0, 40, 384)
+    raw[3, 0], raw[5, 0], raw[7], raw[9, 383] = float("nan"), float("inf"), 0.0, float("nan")
+    bad = {3, 5, 7} | ({9} if dimensions == 384 else set())
+    for normalize in (True, False):
+        rows, is_valid = unit_rows(raw, dimensions, normalize, 1e-3)
+        good = torch.tensor(is_valid)
+        assert {place for place, valid in enumerate(is_valid) if not valid} == bad
+        torch.testing.assert_close(
+            rows[good], truncate_normalize(raw, dimensions, normalize)[good], atol=1e-7, rtol=1e-6
+        )
+    assert unit_rows(raw[:1], 8, True, -1.0)[1] == [False]
+    assert unit_rows(torch.tensor([[0.0], [float("nan")], [-2.0]]), 1, False, 1e-3)[1] == [True, False, True]

@@ -1,4 +1,4 @@
-/* What stands between a decoder's products, in one pass over its rows: root-mean-square norms, and turning heads.
+/* What is done to rows in one pass: a decoder's root-mean-square norms and turned heads, and vectors of unit length.
  *
  * Everything is computed in float32 and rounded once. Source: Zhang and Sennrich 2019 (arXiv 1910.07467); Su et al. 2021
  * (arXiv 2104.09864).
@@ -30,6 +30,16 @@ typedef struct {
     parallel_region parallel;
     float epsilon;
 } Turn;
+
+/* A mirror of `_Unit` in rows.py. */
+typedef struct {
+    const number *x; /* [rows][x_stride] */
+    number *out;     /* [rows][width] */
+    uint8_t *is_valid;
+    int64_t num_rows, width, x_stride;
+    int32_t normalizes, may_be_zero;
+    float tolerance;
+} Unit;
 
 INLINE float rms_factor(const number *x, int64_t width, float epsilon) {
     __m512 squares = _mm512_setzero_ps();
@@ -99,4 +109,31 @@ TARGET void NAME(rms_norm)(const Norm *a) {
 TARGET void NAME(turn_heads)(const Turn *a) {
     const int64_t num_of_item = turned_rows_of_item(a);
     share_out(turn_some, a, (a->num_rows + num_of_item - 1) / num_of_item, a->num_threads, a->parallel);
+}
+
+/* Rows of unit length, or as they are; a row is valid where it is finite and as long as it must be. */
+TARGET void NAME(unit_rows)(const Unit *a) {
+    const int64_t width = a->width;
+    for (int64_t row = 0; row < a->num_rows; row++) {
+        const number *x = a->x + row * a->x_stride;
+        number *out = a->out + row * width;
+        __m512 squares = _mm512_setzero_ps(), after = _mm512_setzero_ps();
+        for (int64_t i = 0; i < width; i += LANES) {
+            const __m512 value = load(x + i, lanes_up_to(width - i));
+            squares = _mm512_fmadd_ps(value, value, squares);
+        }
+        const __m512 length = _mm512_set1_ps(sqrtf(_mm512_reduce_add_ps(squares)));
+        __mmask16 is_bad = 0;
+        for (int64_t i = 0; i < width; i += LANES) {
+            const __mmask16 in = lanes_up_to(width - i);
+            __m512 value = load(x + i, in);
+            if (a->normalizes) value = _mm512_maskz_div_ps(in, value, length);
+            is_bad |= _mm512_fpclass_ps_mask(value, 0x99); /* quiet and signaling NaN, both infinities */
+            after = _mm512_fmadd_ps(value, value, after);
+            store(out + i, value, in);
+        }
+        const float norm = sqrtf(_mm512_reduce_add_ps(after));
+        const int has_length = a->normalizes ? fabsf(norm - 1.0f) <= a->tolerance : norm > 0.0f || a->may_be_zero;
+        a->is_valid[row] = !is_bad && has_length;
+    }
 }

@@ -1,4 +1,4 @@
-"""What stands between a decoder's products, in one pass: root-mean-square norms, and turning heads by their positions.
+"""What is done to rows in one pass: norms and turned heads between a decoder's products, and vectors of unit length.
 
 On a processor with AVX-512 it is `rows.c`, which computes in float32 and rounds once; elsewhere the references run.
 """
@@ -44,6 +44,22 @@ class _Turn(ctypes.Structure):
         ("num_threads", ctypes.c_int64),
         ("parallel", ctypes.c_void_p),
         ("epsilon", ctypes.c_float),
+    )
+
+
+class _Unit(ctypes.Structure):
+    """A mirror of `Unit` in rows.c."""
+
+    _fields_ = (
+        ("x", ctypes.c_void_p),
+        ("out", ctypes.c_void_p),
+        ("is_valid", ctypes.c_void_p),
+        ("num_rows", ctypes.c_int64),
+        ("width", ctypes.c_int64),
+        ("x_stride", ctypes.c_int64),
+        ("normalizes", ctypes.c_int32),
+        ("may_be_zero", ctypes.c_int32),
+        ("tolerance", ctypes.c_float),
     )
 
 
@@ -111,6 +127,38 @@ def turn_heads(
     )
     kernel("turn_heads", x.dtype)(ctypes.byref(arguments))
     return out
+
+
+def unit_rows(
+    rows: torch.Tensor, dimensions: int, normalize: bool, tolerance: float
+) -> tuple[torch.Tensor, list[bool]]:
+    """``rows[:, :dimensions]``, each row divided by its length where `normalize` says so, and whether each is valid.
+
+    A row is valid that is finite, and whose length is 1 within `tolerance`, or without `normalize` not 0; one number
+    is a score, which may be 0.
+
+    Args:
+        rows: `[num_rows, hidden]`, float32, where `runs_on` says yes.
+        dimensions: how many leading numbers to keep.
+        normalize: scale to unit length.
+        tolerance: of the length.
+    """
+    rows = rows.contiguous()
+    out = torch.empty(len(rows), dimensions)
+    is_valid = ctypes.create_string_buffer(len(rows))
+    arguments = _Unit(
+        rows.data_ptr(),
+        out.data_ptr(),
+        ctypes.addressof(is_valid),
+        len(rows),
+        dimensions,
+        rows.stride(0),
+        normalize,
+        rows.shape[1] == 1,
+        tolerance,
+    )
+    kernel("unit_rows", torch.float32)(ctypes.byref(arguments))
+    return out, [flag != 0 for flag in is_valid.raw]
 
 
 def rms_norm_reference(x: torch.Tensor, weight: torch.Tensor, epsilon: float, out: torch.Tensor) -> torch.Tensor:

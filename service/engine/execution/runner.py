@@ -7,6 +7,7 @@ Knows the `EmbeddingModel` protocol and no family. `worker.load` binds the model
 import gc
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
+from math import isfinite
 
 import numpy as np
 import torch
@@ -246,8 +247,8 @@ class ModelRunner:
                 None if self._wants_tokens(one) else self.to_keep(part.contiguous(), [one])[0]
                 for one, part in zip(requests, parts, strict=True)
             ]
-        norms = torch.linalg.vector_norm(raw, dim=-1)
-        is_valid = (norms.isfinite() & ((norms > 0) | (self.hidden == 1))).tolist()
+        norms = torch.linalg.vector_norm(raw, dim=-1).tolist()  # in Python from here: each of torch's calls costs more
+        is_valid = [isfinite(norm) and (norm > 0 or self.hidden == 1) for norm in norms]
         bounds = pairwise([0, *accumulate(self.num_vectors(one) for one in requests)])
         rows = raw.cpu().numpy()
         return [rows[start:stop].tobytes() if all(is_valid[start:stop]) else None for start, stop in bounds]
