@@ -27,10 +27,10 @@ class NativeKernels(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """See hatchling's `BuildHookInterface`; `version` is `standard` or `editable`."""
         library = FOLDER / "_native.so"
-        library.unlink(missing_ok=True)
         if sys.platform != "linux" or platform.machine() != "x86_64":
             return
         try:
+            library.unlink(missing_ok=True)
             compile_library(library)
         except (OSError, subprocess.CalledProcessError) as error:
             self.app.display_warning(f"no kernels for the processor, attention is torch's: {error}")

@@ -108,7 +108,7 @@ def _made(
 
 def _unit(raw: torch.Tensor, output: OutputSpec) -> tuple[torch.Tensor, list[bool]]:
     """Rows cut and normalized as a specification says, and whether each is finite and as long as it must be."""
-    if runs_on(raw.dtype, raw.device):
+    if raw.dtype == torch.float32 and runs_on(raw.dtype, raw.device):
         return unit_rows(raw, output.dimensions, output.normalize, NORM_TOLERANCE)
     rows = truncate_normalize(raw, output.dimensions, output.normalize)
     norms = torch.linalg.vector_norm(rows, dim=-1)

@@ -1,6 +1,7 @@
 """Attention's kernel for processors, against its formula in float64."""
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 from cenote_kernels.cpu import library
 from cenote_kernels.cpu.attention import AttentionPlan, KeySegment, QueryRun, attention, attention_reference, takes
+from service.model.linear.processor import processor_words
 
 CPU = torch.device("cpu")
 WITHIN = {torch.float32: 8e-6, torch.bfloat16: 2e-2}
@@ -81,6 +83,49 @@ def test_what_is_not_a_number_stays_so_in_its_own_prompt_and_row(dtype: torch.dt
     assert is_bad[30:40].all()
     assert is_bad[50:, 0].all()
     assert not is_bad[40:, 1].any()
+
+
+@kernel
+@pytest.mark.parametrize("dtype", WITHIN)
+def test_scores_that_no_number_holds_are_not_taken_for_hidden_keys(dtype: torch.dtype) -> None:
+    if not takes(64, dtype, CPU):
+        pytest.skip("no kernel for this processor")
+    query, key, value = (drawn(i, 20, 2, 64, dtype).clone() for i in range(3))
+    query[3, 1], key[:, 1] = 3e38, -3e38
+    plan = AttentionPlan.of([KeySegment(0, 0, 20)], [QueryRun(0, 20, 0)])
+    out = attention(query, [(key, value)], plan, 0.125, (-1, -1), torch.zeros_like(query))
+    assert out[3, 1].isnan().all()
+    assert out[:, 0].isfinite().all()
+
+
+@kernel
+@pytest.mark.parametrize("dtype", WITHIN)
+def test_any_strides_are_read(dtype: torch.dtype) -> None:
+    if not takes(64, dtype, CPU):
+        pytest.skip("no kernel for this processor")
+    plan = AttentionPlan.of([KeySegment(0, 0, 7)], [QueryRun(0, 7, 0)])
+    apart = drawn(0, 7, 64, 2, dtype).transpose(1, 2)
+    odd = drawn(1, 7, 1, 65, dtype).clone()[:, :, :64]
+    for query, key in ((apart[:, :1], odd), (odd, apart[:, :1])):
+        ours = attention(query, [(key, odd)], plan, 0.125, (-1, 0), torch.empty(7, 1, 64, dtype=dtype))
+        want = attention_reference(query, [(key, odd)], plan, 0.125, (-1, 0))
+        assert (ours.double() - want).abs().max() <= WITHIN[dtype]
+
+
+@kernel
+def test_tensors_that_do_not_belong_together_are_refused() -> None:
+    plan = AttentionPlan.of([KeySegment(0, 0, 7)], [QueryRun(0, 7, 0)])
+    query, key = drawn(0, 7, 4, 64, torch.float32), drawn(1, 7, 3, 64, torch.float32)
+    for keys in (key, key[:, :2].bfloat16()):
+        with pytest.raises(ValueError, match="do not belong together"):
+            attention(query, [(keys, keys)], plan, 0.125, (-1, 0), torch.empty_like(query))
+
+
+def test_where_there_are_compiler_and_instructions_there_is_a_library() -> None:
+    has_words = {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= processor_words()
+    if not (has_words and shutil.which("cc")):
+        pytest.skip("no compiler, or another processor")
+    assert library.library() is not None, "the package was not installed again: `make` does it"
 
 
 @kernel

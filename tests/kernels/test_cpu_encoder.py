@@ -64,6 +64,30 @@ def test_threads_change_no_bit_and_bad_weights_are_seen() -> None:
     assert ours.forward(token_ids, places, 10, 2).isnan().all()
 
 
+@pytest.mark.parametrize(
+    ("token_ids", "places", "num_keys"),
+    [
+        ([1, 100, 3], [0, 1, 2], 3),
+        ([1, -1, 3], [0, 1, 2], 3),
+        ([10**7], [0], 1),
+        ([1], [1024], 1),
+        ([1], [-1], 1),
+        ([1, 2], [0, 1], 0),
+        ([1, 2], [0, 1], 3),
+        ([1] * 65, [0] * 65, 65),
+    ],
+)
+def test_a_number_without_a_row_is_an_error_as_torchs_is(
+    token_ids: list[int], places: list[int], num_keys: int
+) -> None:
+    weights = stock_weights(stock(*WIDTHS[0]))
+    assert weights is not None
+    ours = _short_encoder(weights)
+    assert ours is not None
+    with pytest.raises(IndexError, match="no row"):
+        ours.forward(torch.tensor(token_ids), torch.tensor(places), num_keys, 2)
+
+
 def test_what_it_has_no_code_for_is_said_before() -> None:
     assert ShortEncoder.can_be_made(384, 1536, 12, CPU)
     assert not ShortEncoder.can_be_made(312, 1200, 12, CPU)

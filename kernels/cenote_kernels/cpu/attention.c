@@ -206,6 +206,7 @@ TARGET static void pack_some(void *data) {
 typedef struct {
     float mixed[TILE_ROWS * MAX_HEAD_DIM] __attribute__((aligned(64)));
     float highest[TILE_ROWS], sums[TILE_ROWS];
+    int sees[TILE_ROWS]; /* whether the window has left a key to the query */
     int is_begun;
 } Mixture;
 
@@ -218,6 +219,7 @@ INLINE void add_block(const Arguments *a, Mixture *mixture, int rows, const numb
     multiply(rows, query, a->query_strides[0] / WORD_NUMBERS, keys, width, columns, key_words(a), scores, BLOCK_KEYS,
              0);
     for (int i = 0; i < rows; i++) {
+        mixture->sees[i] |= lows[i] < highs[i];
         const float kept = soften(scores + i * BLOCK_KEYS, lows[i], highs[i], columns, a->scaling * 1.44269504f,
                                   weights + i * BLOCK_KEYS, mixture->highest + i, mixture->sums + i);
         for (int64_t d = 0; mixture->is_begun && d < dim; d += LANES) {
@@ -257,7 +259,7 @@ TARGET static void attend_rows(const Arguments *a, int64_t run, int64_t head, in
     const number *query = a->query + token * a->query_strides[0] + head * a->query_strides[1];
     Mixture mixture;
     mixture.is_begun = 0;
-    for (int i = 0; i < rows; i++) mixture.highest[i] = -INFINITY, mixture.sums[i] = 0.0f;
+    for (int i = 0; i < rows; i++) mixture.highest[i] = -INFINITY, mixture.sums[i] = 0.0f, mixture.sees[i] = 0;
     for (int part = 0; part < MAX_PARTS; part++) {
         if (parts[part] < 0) continue;
         const int is_own = part == MAX_PARTS - 1;
@@ -265,12 +267,11 @@ TARGET static void attend_rows(const Arguments *a, int64_t run, int64_t head, in
         add_segment(a, &mixture, rows, query, parts[part], kv_head, is_own, place);
     }
     number *out = a->out + token * a->out_strides[0] + head * a->out_strides[1];
-    for (int i = 0; i < rows; i++, out += a->out_strides[0]) {
-        const int sees_none = !mixture.is_begun || mixture.sums[i] == 0.0f;
+    for (int i = 0; i < rows; i++, out += a->out_strides[0]) { /* scores that are all -inf give 0 / 0, not zeros */
         const __m512 share = _mm512_set1_ps(1.0f / mixture.sums[i]);
         for (int64_t d = 0; d < a->head_dim; d += LANES) {
             const __m512 mixed = _mm512_mul_ps(_mm512_load_ps(mixture.mixed + i * MAX_HEAD_DIM + d), share);
-            store(out + d, sees_none ? _mm512_setzero_ps() : mixed, lanes_up_to(a->head_dim - d));
+            store(out + d, mixture.sees[i] ? mixed : _mm512_setzero_ps(), lanes_up_to(a->head_dim - d));
         }
     }
 }

@@ -132,13 +132,20 @@ def attention(
     """``softmax(scaling · Q Kᵀ + window) V`` for each run of queries; a query that sees no key has zeros.
 
     Args:
-        query: `[num_queries, heads, head_dim]`, float32 or bfloat16, as the others. Any strides but the last one's, 1.
+        query: `[num_queries, heads, head_dim]`, float32 or bfloat16, as the others; any strides.
         sources: one or two; keys are un-repeated (grouped queries).
         plan: see `AttentionPlan`.
         scaling: factor of the scores.
         sides: keys that a query sees before and behind its place in its own segment, -1 for all.
-        out: like `query`, written where there are queries of the plan.
+        out: like `query`, written where there are queries of the plan; its last stride is 1.
+
+    Raises:
+        ValueError: dtypes differ, or query heads cannot be shared out among the key heads.
     """
+    if query.shape[1] % sources[0][0].shape[1] or any(one.dtype != query.dtype for pair in sources for one in pair):
+        raise ValueError(f"queries {tuple(query.shape)} of {query.dtype} and keys or values do not belong together")
+    assert out.stride(-1) == 1 and out.dtype == query.dtype  # noqa: PT018
+    query, sources = _readable(query), [(_readable(key), _readable(value)) for key, value in sources]
     num_heads, num_kv_heads, head_dim = query.shape[1], sources[0][0].shape[1], query.shape[2]
     numbers = num_kv_heads * plan.num_places
     packed_keys = query.new_empty(numbers * head_dim)
@@ -167,6 +174,12 @@ def attention(
     )
     kernel("attend", query.dtype)(ctypes.byref(arguments))
     return out
+
+
+def _readable(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy where the kernel could not read it: neighbours apart, or two bfloat16 of a word in different words."""
+    is_readable = tensor.stride(-1) == 1 and (tensor.dtype == torch.float32 or tensor.stride(0) % 2 == 0)
+    return tensor if is_readable else tensor.contiguous()
 
 
 def attention_reference(

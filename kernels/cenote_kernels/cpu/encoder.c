@@ -25,7 +25,7 @@ typedef struct {
 typedef struct {
     const float *words, *positions, *norm, *norm_bias;
     const Layer *layers;
-    int64_t num_layers, width, intermediate, num_heads;
+    int64_t num_words, num_positions, num_layers, width, intermediate, num_heads;
     const int64_t *token_ids, *places;
     float *out, *memory; /* [num_tokens][width]; [num_tokens][5 * width + intermediate + 2 * threads * width] */
     int64_t num_tokens, num_keys, num_threads;
@@ -207,11 +207,20 @@ TARGET static void run_layers(void *data) {
         for (int64_t i = 0; i < num; i += LANES) _mm512_storeu_ps(f->out + i, _mm512_loadu_ps(states + i));
 }
 
-TARGET void cenote_encoder_float32(const Forward *forward) {
+INLINE int is_within(int64_t number, int64_t num) { return number >= 0 && number < num; }
+
+/* Returns 0, or 1 where a number has no row in its table or there are too many tokens: then nothing is computed. */
+TARGET int cenote_encoder_float32(const Forward *forward) {
+    if (forward->num_tokens > MAX_TOKENS || !is_within(forward->num_keys - 1, forward->num_tokens)) return 1;
+    for (int64_t row = 0; row < forward->num_tokens; row++)
+        if (!is_within(forward->token_ids[row], forward->num_words) ||
+            !is_within(forward->places[row], forward->num_positions))
+            return 1;
     Team team = {forward, 0, 0};
     if (forward->num_threads > 1)
         forward->parallel(run_layers, &team, (unsigned)forward->num_threads, 0);
     else
         run_layers(&team);
+    return 0;
 }
 #endif

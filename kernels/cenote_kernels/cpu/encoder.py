@@ -68,6 +68,8 @@ class _Forward(ctypes.Structure):
         ("norm", ctypes.c_void_p),
         ("norm_bias", ctypes.c_void_p),
         ("layers", ctypes.c_void_p),
+        ("num_words", ctypes.c_int64),
+        ("num_positions", ctypes.c_int64),
         ("num_layers", ctypes.c_int64),
         ("width", ctypes.c_int64),
         ("intermediate", ctypes.c_int64),
@@ -114,6 +116,8 @@ class ShortEncoder:
         self._fixed = (
             *(self._kept_at(one) for one in (words, positions, norm.weight, norm.bias)),
             ctypes.addressof(described),
+            len(words),
+            len(positions),
             len(layers),
             self._width,
             self._intermediate,
@@ -136,42 +140,37 @@ class ShortEncoder:
             places: `[num_tokens]`, int64, contiguous, rows of the table of positions.
             num_keys: tokens that are attended to, from the first on.
             num_threads: that share the work; each needs a core of its own.
+
+        Raises:
+            IndexError: a token or a place has no row in its table, or there are more tokens or keys than can be.
         """
         num_tokens = len(token_ids)
         num_threads = num_threads if all(self._team) else 1
-        out = torch.empty(num_tokens, self._width)
-        memory = torch.empty(num_tokens * ((5 + 2 * num_threads) * self._width + self._intermediate))
-        self._run(
-            ctypes.byref(
-                _Forward(
-                    *self._fixed,
-                    token_ids.data_ptr(),
-                    places.data_ptr(),
-                    out.data_ptr(),
-                    memory.data_ptr(),
-                    num_tokens,
-                    num_keys,
-                    num_threads,
-                    *self._team,
-                    self._epsilon,
-                )
-            )
+        out = token_ids.new_empty(num_tokens, self._width, dtype=torch.float32)
+        memory = out.new_empty(num_tokens * ((5 + 2 * num_threads) * self._width + self._intermediate))
+        arguments = _Forward(
+            *self._fixed,
+            token_ids.data_ptr(),
+            places.data_ptr(),
+            out.data_ptr(),
+            memory.data_ptr(),
+            num_tokens,
+            num_keys,
+            num_threads,
+            *self._team,
+            self._epsilon,
         )
+        if self._run(ctypes.byref(arguments)):
+            raise IndexError(f"a token or position has no row, or {num_keys} keys of {num_tokens} tokens are too many")
         return out
 
     def _described(self, layer: LayerWeights) -> _Layer:
-        parts: list[int] = []
-        for part in (
-            layer.query_key_value,
-            layer.out,
-            layer.attention_norm,
-            layer.widen,
-            layer.narrow,
-            layer.output_norm,
-        ):
+        attention, output = layer.attention_norm, layer.output_norm
+        addresses: list[int] = []
+        for part in (layer.query_key_value, layer.out, attention, layer.widen, layer.narrow, output):
             weight = part.weight if isinstance(part, NormWeights) else packed(part.weight)
-            parts += [self._kept_at(weight), self._kept_at(part.bias)]
-        return _Layer(*parts, layer.attention_norm.epsilon, layer.output_norm.epsilon)
+            addresses += [self._kept_at(weight), self._kept_at(part.bias)]
+        return _Layer(*addresses, attention.epsilon, output.epsilon)
 
     def _kept_at(self, tensor: torch.Tensor) -> int:
         """The address of a tensor that lives as long as this."""

@@ -107,7 +107,7 @@ def turn_heads(
     Source: transformers `apply_rotary_pos_emb` and `apply_rotary_pos_emb_vision` of Qwen3-VL; Su et al. 2021
     (arXiv 2104.09864).
     """
-    if not (runs_on(x.dtype, x.device) and cos.dtype == torch.float32):
+    if not (runs_on(x.dtype, x.device) and cos.dtype == sin.dtype == torch.float32):
         return turn_heads_reference(x, cos, sin, out, norm)
     num_rows, num_heads, head_dim = x.shape
     arguments = _Turn(
@@ -142,9 +142,14 @@ def unit_rows(
         dimensions: how many leading numbers to keep.
         normalize: scale to unit length.
         tolerance: of the length.
+
+    Raises:
+        ValueError: the rows are not float32, or too narrow.
     """
     rows = rows.contiguous()
-    out = torch.empty(len(rows), dimensions)
+    if rows.dtype != torch.float32 or dimensions > rows.shape[1]:
+        raise ValueError(f"{dimensions} numbers of rows {tuple(rows.shape)} of {rows.dtype}, expected float32")
+    out = rows.new_empty(len(rows), dimensions)
     is_valid = ctypes.create_string_buffer(len(rows))
     arguments = _Unit(
         rows.data_ptr(),

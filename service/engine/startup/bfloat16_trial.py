@@ -108,7 +108,7 @@ def _layer_s(layer: DecoderLayer, dtype: torch.dtype, width: int) -> float:
     """Seconds of all of a layer but attention, the least of five."""
     states = torch.ones(NUM_ROWS, width, dtype=dtype)
     mixed = states.new_ones(NUM_ROWS, layer.num_heads, layer.head_dim)
-    angle = torch.ones(NUM_ROWS, 1, layer.head_dim // 2, dtype=dtype)
+    angle = torch.ones(NUM_ROWS, 1, layer.head_dim // 2, dtype=torch.float32)
     spent: list[float] = []
     for _ in range(5):
         began = time.perf_counter()

@@ -54,13 +54,13 @@ def attend_last(
 ) -> torch.Tensor:
     """See `service.model.packed.attention.attend_last`."""
     plan = _plan_last(groups, beginnings, 0 if prefix is None else len(prefix[0]))
-    out = torch.empty(query.shape, dtype=query.dtype)
+    out = query.new_empty(query.shape)
     return kernel.attention(query, _sources(key, value, prefix), plan, scaling, ALL, out)
 
 
 def attend_whole(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """See `service.model.packed.attention.attend_whole`."""
-    out = torch.empty(query.shape, dtype=query.dtype)
+    out = query.new_empty(query.shape)
     return kernel.attention(query, [(key, value)], _plan_whole(len(query), len(key)), query.shape[-1] ** -0.5, ALL, out)
 
 
