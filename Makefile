@@ -40,7 +40,7 @@ test: $(VENV)/.test ## install with the test extra and run the tests, two files 
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(VENV)/.test ## the slow tests: engines that crash and hang, servers that drain or share caches, the pages' commands, the bench's parts
+test-slow: $(VENV)/.test ## the slow tests: engines that crash and hang, servers that drain or share caches, families and files over HTTP, the pages' commands, the bench's parts
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m slow --durations 15 $(ARGS)
 
 .PHONY: check

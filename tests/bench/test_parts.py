@@ -28,6 +28,8 @@ from tests.bench.texts import TextMaker
 from tests.bench.work import Work, instructed_body, text_body
 from tests.conftest import image
 
+pytestmark = pytest.mark.slow
+
 COUNTED = {
     "repeat_decoded", "repeat_encoded", "tower_difference", "cache_cap", "hit_count_error", "known_pages_decoded",
     "known_pages_encoded",

@@ -31,6 +31,8 @@ from tests.models.text import checkpoints
 from tests.models.text.checkpoints import RECIPES, make_checkpoint
 from tests.models.text.texts import SENTENCES
 
+pytestmark = pytest.mark.slow
+
 NUM_TEXTS = 12
 CHUNK_CHARS = 120
 LATE_PLAN = msgspec.structs.replace(PLAN, late_chunking=True, chunk_chars=CHUNK_CHARS)

@@ -18,6 +18,8 @@ from tests.ingest.program import Program
 from tests.ingest.proxy import Proxy
 from tests.ingest.test_ledger import PLAN
 
+pytestmark = pytest.mark.slow
+
 
 def points(*numbers: int) -> list[Point]:
     asks = [Ask(SourceItem(str(n), b"", 0, f"text {n}"), None, PLAN.point_id(str(n), None)) for n in numbers]

@@ -14,6 +14,8 @@ from tests.ingest.pdf_folder import BROKEN, FILES, NUM_PAGES, fill
 from tests.ingest.program import Program, dead_letters
 from tests.ingest.test_records import opened
 
+pytestmark = pytest.mark.slow
+
 
 def points(path: Path) -> dict[str, dict[str, Any]]:
     lines = [json.loads(line) for line in path.read_text().splitlines()]

@@ -31,6 +31,8 @@ from tests.journey.test_encoder_cache import Encodes
 from tests.journey.test_minilm import FOLDER
 from tests.video_file import soundtrack, video, video_part
 
+pytestmark = pytest.mark.slow
+
 LARGE = (448, 576)
 """Frames that the model sees smaller: they are shrunk before they are sent."""
 FILES = {

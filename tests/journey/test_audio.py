@@ -18,6 +18,8 @@ from tests.models.audio.reference import Reference
 from tests.models.two_tower.images import IMAGES
 from tests.video_file import video
 
+pytestmark = pytest.mark.slow
+
 V1, V2 = "/v1/embeddings", "/v2/embed"
 PARAM = "inputs[0].content[0].input_audio"
 TEXTS = ["a dog barks", "rain on a tin roof, far away", "thunder"]

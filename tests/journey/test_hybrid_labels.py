@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
 from qdrant_client import QdrantClient, models
 
 from tests.conftest import LiveServer
 from tests.ingest.program import Program
 from tests.models.hybrid.train import pairs
 from tests.recipe import RECIPES, TOLERANCE
+
+pytestmark = pytest.mark.slow
 
 CHECKPOINT = Path(__file__).parents[1] / "models" / "hybrid" / "scenes"
 NUM_SHEETS, NUM_SEARCHES, NUM_FOUND, NUM_CANDIDATES = 600, 200, 10, 50

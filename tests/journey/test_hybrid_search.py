@@ -11,6 +11,8 @@ from tests.conftest import LiveServer
 from tests.models.hybrid.checkpoints import bge_m3
 from tests.recipe import run, serve_flags
 
+pytestmark = pytest.mark.slow
+
 PAGE = "hybrid-search.md"
 RRF_K = 2
 """Of Qdrant: a rank from 0 counts 1 / (2 + rank)."""

@@ -17,6 +17,8 @@ from tests.at_start.environ import customized_environ
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, data_uri, image_part
 from tests.pdf_file import endless, pdf, raw, slide
 
+pytestmark = pytest.mark.slow
+
 PAGES, V1 = "/playground/pages", "/v1/embeddings"
 PARAM, THERE = "file.file_data", "inputs[0].content[0].file"
 

@@ -16,6 +16,8 @@ from service.model.builtin.scenes.variants import hard_family
 from tests.conftest import LiveServer, data_uri
 from tests.recipe import run, serve_flags
 
+pytestmark = pytest.mark.slow
+
 PAGE = "retrieve-and-rerank.md"
 TOLERANCE = 1e-5
 NUM_FAMILIES, NUM_OTHERS = 24, 3

@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from tests.conftest import LiveServer
 from tests.recipe import run, serve_flags
+
+pytestmark = pytest.mark.slow
 
 PAGE = "video-library.md"
 

@@ -18,6 +18,8 @@ from service.model.qwen3_vl.qwen3_vl import PATCH, patchify
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, text_part
 from tests.video_file import decoded, video, video_part
 
+pytestmark = pytest.mark.slow
+
 FACTOR, MIN_PIXELS, MAX_PIXELS, TOTAL_PIXELS = 32, 131_072, 786_432, 7_864_320
 INSTRUCTION = "Represent the user's input."
 

@@ -14,6 +14,8 @@ from tests.conftest import TOLERANCE, LiveServer
 from tests.models.late_interaction.colberts import TOKEN_WIDTH, Shape, native, pylate, reference
 from tests.models.text.texts import TEXTS
 
+pytestmark = pytest.mark.slow
+
 FEW = list(TEXTS[:16])
 QUERIES = ["How do I reset my password?", "", "Der Fuchs, und wo der Hund?", "word " * 60]
 MEAN = Shape(expansion={"strategy": "min", "length": 16}, lengths=(40, 60), normalize=False, similarity="meanmaxsim")

@@ -25,6 +25,8 @@ from tests.models.late_interaction.colberts import SHAPES, TOKEN_WIDTH, native, 
 from tests.models.text.texts import TEXTS
 from tests.models.vlm.images import LARGE, TALL
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = list(TEXTS[20:40])
 
 

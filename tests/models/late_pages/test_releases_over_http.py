@@ -14,6 +14,8 @@ from tests.models.late_pages import colqwen3_checkpoints, engine_checkpoints
 from tests.models.late_pages.served_vectors import difference
 from tests.models.vlm.images import EXACT, SMALL, TALL, image
 
+pytestmark = pytest.mark.slow
+
 QUERIES = ["Which lighthouse stands on a cliff?", "", "Wo steht der Leuchtturm?"]
 PAGES = [SMALL, TALL, EXACT]
 

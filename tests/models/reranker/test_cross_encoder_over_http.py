@@ -10,6 +10,8 @@ from tests.conftest import TOLERANCE, LiveServer
 from tests.models.reranker.checkpoints import make_cross_encoder
 from tests.models.text.texts import TEXTS
 
+pytestmark = pytest.mark.slow
+
 QUERY, DOCUMENTS = TEXTS[2], list(TEXTS[5:20])
 Served = tuple[LiveServer, CrossEncoder]
 

@@ -21,6 +21,8 @@ from tests.builders import image_file
 from tests.conftest import TOLERANCE
 from tests.models.reranker.scored import Scored, sigmoid
 
+pytestmark = pytest.mark.slow
+
 ORACLE = Path(__file__).parent / "oracle"
 CASES: list[dict[str, Any]] = json.loads((ORACLE / "oracle.json").read_text())
 STRICT = "special_words"

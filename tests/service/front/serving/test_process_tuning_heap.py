@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 KEPT = """
 import sys, threading
 from pathlib import Path
