@@ -28,6 +28,8 @@ from tests.conftest import ROOT
 FOLDER = ROOT / ".bench"
 SENTENCE_PYTHON = FOLDER / "sentence-transformers" / "bin" / "python"
 ANSWERS_S = "5"
+BROKEN = "not measured"
+"""Name of the fact that lists parts that ended with an error."""
 
 
 def main() -> int:
@@ -45,7 +47,7 @@ def main() -> int:
     print(answers)
     is_whole = not (options.only or options.quick)
     _write(options.write if is_whole else None, facts, found, answers)
-    return int(any(figure.verdict == "fails" for one in found for figure in one.figures))
+    return int(BROKEN in facts or any(figure.verdict == "fails" for one in found for figure in one.figures))
 
 
 def _options() -> argparse.Namespace:
@@ -83,9 +85,12 @@ def _measure(options: argparse.Namespace, threads: int) -> tuple[list[Measured],
     )
     names = options.only.split(",") if options.only else list(PARTS)
     try:
-        found = [_one(name, asked) for name in names]
+        measured = {name: _one(name, asked) for name in names}
+        found = [one for one in measured.values() if one is not None]
+        broken = ", ".join(name for name, one in measured.items() if one is None)
         peers = asked.sentence.facts if "text" in names and asked.sentence else {}
-        return found, {"sentence-transformers": peers["sentence-transformers"]} if peers else {}
+        versions = {"sentence-transformers": peers["sentence-transformers"]} if peers else {}
+        return found, versions | ({BROKEN: broken} if broken else {})
     finally:
         asked.close()
 
@@ -98,7 +103,8 @@ def _folder(model: str) -> Path:
     return random_checkpoint(model, FOLDER) if model in SIZES else Path(model)
 
 
-def _one(name: str, stage: Stage) -> Measured:
+def _one(name: str, stage: Stage) -> Measured | None:
+    """What a part measured; None where its sides do not agree, which costs the part and not the half hour before it."""
     began_s = time.monotonic()
     model = PARTS[name].model
     if model is not None:
@@ -106,6 +112,9 @@ def _one(name: str, stage: Stage) -> Measured:
         stage = Stage(_folder(model), stage.num_threads, stage.scale, FOLDER / "logs" / model, sentence_python=sentence)
     try:
         measured = PARTS[name].run(stage)
+    except RuntimeError as error:
+        print(f"\n{name}: {PARTS[name].what}, not measured: {error}", flush=True)
+        return None
     finally:
         if model is not None:
             stage.close()

@@ -1,7 +1,7 @@
 /* Attention on x86 processors with AVX-512, compiled once for float32 and once for bfloat16 (-DBFLOAT16).
  *
- * out = softmax(scaling * Q K^T + mask) V, six queries at a time: their scores and weights stay in the first cache while
- * keys and values stream from the second, and a running maximum and sum make blocks of keys one softmax. No matrix of
+ * out = softmax(scaling * Q K^T + mask) V, six queries at a time: their scores and weights stay in the first cache, a
+ * block of keys and values in the second, and a running maximum and sum make blocks of keys one softmax. No matrix of
  * scores is ever made.
  *
  * A word is what one lane multiplies: one float32, or two neighbouring bfloat16 (vdpbf16ps). Products are
@@ -232,48 +232,63 @@ INLINE void add_block(const Arguments *a, Mixture *mixture, int rows, const numb
     mixture->is_begun = 1;
 }
 
-/* One segment of keys: all of it where `is_own` is 0, else what the window leaves; the last query stands at the last
- * key. */
-INLINE void add_segment(const Arguments *a, Mixture *mixture, int rows, const number *query, int64_t segment,
+/* One segment of keys for a stripe of queries: all of it where `is_own` is 0, else what the window leaves; the last query
+ * stands at the last key. Each block of keys goes to all tiles of the stripe while it lies in the second cache. */
+INLINE void add_segment(const Arguments *a, Mixture *mixtures, int64_t num_rows, const number *query, int64_t segment,
                         int64_t kv_head, int is_own, int64_t place) {
-    const int64_t num = a->segments[segment][2], width = round_up(num, LANES);
+    const int64_t num = a->segments[segment][2], width = round_up(num, LANES), dim = round_up(a->head_dim, LANES);
     const int64_t left = is_own ? a->left : -1, right = is_own ? a->right : -1;
     const int64_t start = left < 0 ? 0 : at_least(0, place - left) / LANES * LANES;
-    const int64_t stop = right < 0 ? num : at_most(num, place + rows + right);
+    const int64_t stop = right < 0 ? num : at_most(num, place + num_rows + right);
     const uint32_t *keys = keys_of(a, segment, kv_head), *values = values_of(a, segment, kv_head);
-    for (int64_t block = start; block < stop; block += BLOCK_KEYS) {
-        const int64_t size = at_most(BLOCK_KEYS, stop - block);
-        int64_t lows[TILE_ROWS], highs[TILE_ROWS];
-        for (int i = 0; i < rows; i++) {
-            lows[i] = left < 0 ? 0 : at_most(size, at_least(0, place + i - left - block));
-            highs[i] = right < 0 ? size : at_least(lows[i], at_most(size, place + i + right + 1 - block));
+    for (int64_t block = start; block < stop; block += BLOCK_KEYS)
+        for (int64_t row = 0; row < num_rows; row += TILE_ROWS) {
+            const int rows = (int)at_most(TILE_ROWS, num_rows - row);
+            const int64_t first = place + row, end = right < 0 ? num : at_most(num, first + rows + right);
+            const int64_t size = at_most(BLOCK_KEYS, end - block);
+            if (size <= 0 || (left >= 0 && first - left >= block + size)) continue;
+            int64_t lows[TILE_ROWS], highs[TILE_ROWS];
+            for (int i = 0; i < rows; i++) {
+                lows[i] = left < 0 ? 0 : at_most(size, at_least(0, first + i - left - block));
+                highs[i] = right < 0 ? size : at_least(lows[i], at_most(size, first + i + right + 1 - block));
+            }
+            add_block(a, mixtures + row / TILE_ROWS, rows, query + row * a->query_strides[0], keys + block,
+                      values + block / WORD_NUMBERS * dim, width, size, lows, highs);
         }
-        add_block(a, mixture, rows, query, keys + block, values + block / WORD_NUMBERS * round_up(a->head_dim, LANES),
-                  width, size, lows, highs);
+}
+
+INLINE void begin(Mixture *mixture) {
+    mixture->is_begun = 0;
+    for (int i = 0; i < TILE_ROWS; i++)
+        mixture->highest[i] = -INFINITY, mixture->sums[i] = 0.0f, mixture->sees[i] = 0;
+}
+
+/* Scores that are all -inf give 0 / 0, not zeros. */
+INLINE void end(const Arguments *a, const Mixture *mixture, int rows, number *out) {
+    for (int i = 0; i < rows; i++, out += a->out_strides[0]) {
+        const __m512 share = _mm512_set1_ps(1.0f / mixture->sums[i]);
+        for (int64_t d = 0; d < a->head_dim; d += LANES) {
+            const __m512 mixed = _mm512_mul_ps(_mm512_load_ps(mixture->mixed + i * MAX_HEAD_DIM + d), share);
+            store(out + d, mixture->sees[i] ? mixed : _mm512_setzero_ps(), lanes_up_to(a->head_dim - d));
+        }
     }
 }
 
-TARGET static void attend_rows(const Arguments *a, int64_t run, int64_t head, int64_t row, int rows) {
+TARGET static void attend_stripe(const Arguments *a, int64_t run, int64_t head, int64_t row, int64_t num_rows) {
     const int64_t *of = a->queries[run], token = of[0] + row, *parts = of + 2;
     const int64_t kv_head = head / (a->num_heads / a->num_kv_heads);
     const number *query = a->query + token * a->query_strides[0] + head * a->query_strides[1];
-    Mixture mixture;
-    mixture.is_begun = 0;
-    for (int i = 0; i < rows; i++) mixture.highest[i] = -INFINITY, mixture.sums[i] = 0.0f, mixture.sees[i] = 0;
+    number *out = a->out + token * a->out_strides[0] + head * a->out_strides[1];
+    Mixture mixtures[ITEM_ROWS / TILE_ROWS];
+    for (int64_t tile = 0; tile * TILE_ROWS < num_rows; tile++) begin(mixtures + tile);
     for (int part = 0; part < MAX_PARTS; part++) {
         if (parts[part] < 0) continue;
         const int is_own = part == MAX_PARTS - 1;
         const int64_t place = row + (is_own && a->right >= 0 ? at_least(0, a->segments[parts[part]][2] - of[1]) : 0);
-        add_segment(a, &mixture, rows, query, parts[part], kv_head, is_own, place);
+        add_segment(a, mixtures, num_rows, query, parts[part], kv_head, is_own, place);
     }
-    number *out = a->out + token * a->out_strides[0] + head * a->out_strides[1];
-    for (int i = 0; i < rows; i++, out += a->out_strides[0]) { /* scores that are all -inf give 0 / 0, not zeros */
-        const __m512 share = _mm512_set1_ps(1.0f / mixture.sums[i]);
-        for (int64_t d = 0; d < a->head_dim; d += LANES) {
-            const __m512 mixed = _mm512_mul_ps(_mm512_load_ps(mixture.mixed + i * MAX_HEAD_DIM + d), share);
-            store(out + d, mixture.sees[i] ? mixed : _mm512_setzero_ps(), lanes_up_to(a->head_dim - d));
-        }
-    }
+    for (int64_t i = 0; i < num_rows; i += TILE_ROWS)
+        end(a, mixtures + i / TILE_ROWS, (int)at_most(TILE_ROWS, num_rows - i), out + i * a->out_strides[0]);
 }
 
 INLINE int64_t items_of(const Arguments *a, int64_t run) {
@@ -289,8 +304,7 @@ TARGET static void attend_some(void *data) {
         while (item >= first + items_of(a, run)) first += items_of(a, run++);
         const int64_t stripe = (items_of(a, run) - 1 - (item - first)) / a->num_heads;
         const int64_t stop = at_most((stripe + 1) * ITEM_ROWS, a->queries[run][1]);
-        for (int64_t row = stripe * ITEM_ROWS; row < stop; row += TILE_ROWS)
-            attend_rows(a, run, item % a->num_heads, row, (int)at_most(TILE_ROWS, stop - row));
+        attend_stripe(a, run, item % a->num_heads, stripe * ITEM_ROWS, stop - stripe * ITEM_ROWS);
     }
 }
 

@@ -16,7 +16,6 @@ OTHERS = {
     "bare": ("text_over_bare", "the bare packed forward", Bar("≥", 0.92)),
     "sentence": ("text_over_sentence_transformers", "sentence-transformers `encode`", Bar("≥", 1.2)),
     "stock": ("text_over_transformers", "a transformers loop, padded batches of 32", None),
-    "against": ("text_over_against", "the server of `--against`", None),
 }
 
 
@@ -25,7 +24,6 @@ def run(stage: Stage) -> Measured:
     texts = stage.texts.mixed(stage.scale.num_texts)
     sides: dict[str, Side | None] = {
         "service": stage.service, "bare": stage.bare, "sentence": stage.sentence, "stock": stage.stock,
-        "against": stage.against,
     }  # fmt: skip
     there = {name: side for name, side in sides.items() if side is not None}
     work = same(Work([text_body(texts)]))
@@ -34,9 +32,7 @@ def run(stage: Stage) -> Measured:
     size = f"{len(texts)} texts, {num_tokens:,} tokens with their templates"
     rate = f"service {num_tokens / spread(spent['service']).median:,.0f} tokens/s"
     figures = [_figure(name, spent, [size, rate, *_about(name, there, num_tokens)]) for name in there]
-    return Measured(
-        [one for one in figures if one] + [_missing(name) for name in OTHERS if name not in {*there, "against"}]
-    )
+    return Measured([one for one in figures if one] + [_missing(name) for name in OTHERS if name not in there])
 
 
 def _about(name: str, there: Mapping[str, Side], num_tokens: int) -> list[str]:
@@ -46,7 +42,7 @@ def _about(name: str, there: Mapping[str, Side], num_tokens: int) -> list[str]:
         check_tokens(name, num_tokens, side.num_tokens(name))
     versions = side.facts if name == "sentence" and isinstance(side, RemoteSide) else {}
     told = [", ".join(f"{package} {version}" for package, version in versions.items())] if versions else []
-    return told if name == "against" else [check_agreement(name, side.vectors(name), bare), *told]
+    return [check_agreement(name, side.vectors(name), bare), *told]
 
 
 def _figure(name: str, spent: dict[str, list[float]], notes: list[str]) -> Figure | None:
