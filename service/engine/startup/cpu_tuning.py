@@ -9,6 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from cenote_kernels.cpu.library import libgomp
+
 OWN_PAGES_BYTES: Final = 32 << 20
 """Blocks from here on have pages of their own; glibc allows no more."""
 KEPT_BYTES: Final = 512 << 20
@@ -79,26 +81,18 @@ def keep_cores(num_threads: int, environ: Mapping[str, str] = os.environ) -> lis
 
 def _bind_team(cores: Sequence[int]) -> bool:
     """Bind each thread of the team that computes for the calling one to its core; whether libgomp keeps that team."""
-    if (path := _libgomp()) is None:
+    if (runtime := libgomp()) is None:
         return False
-    libgomp, bound = ctypes.CDLL(path), list[int]()
+    bound = list[int]()
 
     def bind(_: object) -> None:
-        number = libgomp.omp_get_thread_num()
+        number = runtime.omp_get_thread_num()
         with suppress(OSError):
             os.sched_setaffinity(0, cores[number : number + 1])
             bound.append(number)
 
-    libgomp.GOMP_parallel(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind), None, len(cores), 0)
+    runtime.GOMP_parallel(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind), None, len(cores), 0)
     return sorted(bound) == list(range(len(cores)))
-
-
-def _libgomp() -> str | None:
-    """The file of the libgomp that torch computes with; other packages bring their own."""
-    maps = Path("/proc/self/maps")
-    files = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()
-    of_torch = (file for file in files if "libgomp" in Path(file).name and "torch" in Path(file).parent.as_posix())
-    return next(of_torch, None)
 
 
 def use_huge_pages() -> int:
