@@ -80,8 +80,8 @@ def attend(
         beginnings: of prompts whose rests are in `groups`; likewise.
     """
     if native_attention.takes(query.shape[-1], query.dtype, query.device):
-        every, sides = (tuple(groups), tuple(beginnings)), window.sides()
-        return native_attention.attend(query, key, value, every[0], scaling, out, sides, prefix, every[1])
+        hashable, sides = tuple(groups), window.sides()  # the plan of a batch is kept from layer to layer
+        return native_attention.attend(query, key, value, hashable, scaling, out, sides, prefix, tuple(beginnings))
     if beginnings or prefix is not None:
         out[groups[-1].stop :].zero_()
         return cascade.attend(query, key, value, groups, beginnings, scaling, out, prefix)
@@ -157,8 +157,8 @@ def attend_last(
         `[num_segments, heads, head_dim]`.
     """
     if native_attention.takes(query.shape[-1], query.dtype, query.device):
-        every = tuple(groups), tuple(beginnings)
-        return native_attention.attend_last(query, key, value, every[0], scaling, prefix, every[1])
+        hashable = tuple(groups)
+        return native_attention.attend_last(query, key, value, hashable, scaling, prefix, tuple(beginnings))
     if prefix is None and varlen_attention.takes(query.shape[-1], query.dtype, query.device):
         return varlen_attention.attend_last(query, key, value, _lengths(groups), scaling)
     mixed = []

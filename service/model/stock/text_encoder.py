@@ -25,7 +25,7 @@ from cenote_kernels import PoolingMode, pool
 from service.checkpoint.config_files import STEADY_ROPES
 from service.errors import ModelError
 from service.model.embedding_model import Grid, Probe
-from service.model.encoder.encoder import Encoder
+from service.model.encoder.encoder import SHORT_THREADS, Encoder
 from service.model.encoder.stock_weights import stock_weights
 from service.model.linear.prepacked_linear import can_prepack, filled_rows, prepack_modules
 from service.model.linear.threads import one_thread
@@ -44,8 +44,6 @@ PART_TOKENS = 1536
 ONE_THREAD_PRODUCTS = 300_000_000
 """Multiplications of a lone prompt up to which one thread runs it instead of many: 28 tokens of MiniLM. Where the cores
 have other work, threads wait for each other at every product."""
-PAIR_THREADS = 2
-"""Threads that share it all the same: each keeps a core (`keep_cores`). More have not been measured."""
 MAX_PROBE_TOKENS = 1024
 """Longest prompt of the known-answer check: the stock side's scores grow with its square. Wider windows go unseen."""
 NUM_PADS = 3
@@ -179,7 +177,7 @@ class TextEncoder:
         bounds = torch.tensor([0, num_tokens], device=self.device)
         is_short = self._num_in_products * num_tokens <= ONE_THREAD_PRODUCTS
         is_short = is_short and self._encoder is not None and not self._encoder.is_one_call(num_tokens)
-        with one_thread() if is_short and torch.get_num_threads() > PAIR_THREADS else nullcontext():
+        with one_thread() if is_short and torch.get_num_threads() > SHORT_THREADS else nullcontext():
             group = Group(0, 0, num_tokens, 1, num_tokens, batch.num_hidden[0] if batch.num_hidden else 0)
             states = self._part(batch.token_ids.to(self.device), batch.position_ids.to(self.device), (group,))
             if any(batch.spans):

@@ -83,8 +83,8 @@ LINE = Line(
         Sabotage(
             name="requests attend to each other",
             file="service/model/packed/attention.py",
-            old="    if native_attention.takes(query.shape[-1], query.dtype, query.device):\n        every, sides",
-            new="    groups = (Group(0, 0, len(query), 1, len(query)),)\n    if native_attention.takes(query.shape[-1], query.dtype, query.device):\n        every, sides",  # noqa: E501
+            old="    if native_attention.takes(query.shape[-1], query.dtype, query.device):\n        hashable, sides",
+            new="    groups = (Group(0, 0, len(query), 1, len(query)),)\n    if native_attention.takes(query.shape[-1], query.dtype, query.device):\n        hashable, sides",  # noqa: E501
             size=100,
         ),
         Sabotage(
