@@ -27,7 +27,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 LEAST_SHARE = 24
-"""A beginning is used where it is one token in so many of the batch: without a kernel, every layer merges it into all."""
+"""A beginning is used where it is one token in so many of the batch: without a kernel every layer merges it in."""
 LEAST_TOKENS = 8
 """Shorter beginnings are not kept, nor longer ones that save no more than this."""
 MAX_TOKENS = 1024
