@@ -6,7 +6,8 @@
  *
  * A word is what one lane multiplies: one float32, or two neighbouring bfloat16 (vdpbf16ps). Products are
  * c[rows][columns] += a[rows][words] . b[words][columns], so keys are packed as [head_dim in words][keys] and values as
- * [keys in words][head_dim], once for all queries. Sums are float32 either way; weights of bfloat16 are rounded to it.
+ * [keys in words][head_dim], once for all queries: in panels of 64 columns, one behind the other, since a tile reads a
+ * panel from its start to its end. Sums are float32 either way; weights of bfloat16 are rounded to it.
  *
  * Source: Dao 2023 (FlashAttention-2, arXiv 2307.08691); Intel's Intrinsics Guide.
  */
@@ -21,8 +22,9 @@ enum { WORD_NUMBERS = 1 };
 enum {
     TILE_ROWS = 6,     /* 24 of 32 registers are sums */
     TILE_VECTORS = 4,
+    PANEL = TILE_VECTORS * LANES, /* columns that lie together in packed keys and values */
     BLOCK_KEYS = 512,
-    ITEM_ROWS = 48,    /* queries that a thread takes at a time */
+    ITEM_ROWS = 72,    /* queries that a thread takes at a time */
     MAX_HEAD_DIM = 256,
     MAX_PARTS = 3,
 };
@@ -87,29 +89,43 @@ INLINE void multiply_tile(const int rows, const int vectors, const uint32_t *a, 
         for (int j = 0; j < vectors; j++) _mm512_storeu_ps(c + i * c_stride + j * LANES, sums[i][j]);
 }
 
-INLINE void multiply_rows(const int rows, const uint32_t *a, int64_t a_stride, const uint32_t *b, int64_t width,
-                          int64_t columns, int64_t words, float *c, int64_t c_stride, int adds) {
+/* What is right of a product: panels of PANEL columns, but for the last. */
+typedef struct {
+    const uint32_t *words;
+    int64_t num_words; /* of a column */
+    int64_t first;     /* word of each column that the product begins at */
+    int64_t width;     /* columns up to the last panel's end */
+} Panels;
+
+INLINE void multiply_panel(const int rows, const int vectors, const uint32_t *a, int64_t a_stride, const Panels *b,
+                           int64_t column, int64_t words, float *c, int64_t c_stride, int adds) {
+    const int64_t width = at_most(PANEL, b->width - column);
+    multiply_tile(rows, vectors, a, a_stride, b->words + column * b->num_words + b->first * width, width, words,
+                  c + column, c_stride, adds);
+}
+
+INLINE void multiply_rows(const int rows, const uint32_t *a, int64_t a_stride, const Panels *b, int64_t columns,
+                          int64_t words, float *c, int64_t c_stride, int adds) {
     int64_t j = 0;
-    for (; j + TILE_VECTORS * LANES <= columns; j += TILE_VECTORS * LANES)
-        multiply_tile(rows, 4, a, a_stride, b + j, width, words, c + j, c_stride, adds);
+    for (; j + PANEL <= columns; j += PANEL) multiply_panel(rows, 4, a, a_stride, b, j, words, c, c_stride, adds);
     switch ((columns - j) / LANES) {
-        case 3: multiply_tile(rows, 3, a, a_stride, b + j, width, words, c + j, c_stride, adds); break;
-        case 2: multiply_tile(rows, 2, a, a_stride, b + j, width, words, c + j, c_stride, adds); break;
-        case 1: multiply_tile(rows, 1, a, a_stride, b + j, width, words, c + j, c_stride, adds); break;
+        case 3: multiply_panel(rows, 3, a, a_stride, b, j, words, c, c_stride, adds); break;
+        case 2: multiply_panel(rows, 2, a, a_stride, b, j, words, c, c_stride, adds); break;
+        case 1: multiply_panel(rows, 1, a, a_stride, b, j, words, c, c_stride, adds); break;
     }
 }
 
 /* The same for any number of rows up to TILE_ROWS; `columns` is a multiple of LANES. */
-TARGET static void multiply(int rows, const void *a_, int64_t a_stride, const uint32_t *b, int64_t width,
-                            int64_t columns, int64_t words, float *c, int64_t c_stride, int adds) {
+TARGET static void multiply(int rows, const void *a_, int64_t a_stride, const Panels *b, int64_t columns,
+                            int64_t words, float *c, int64_t c_stride, int adds) {
     const uint32_t *a = a_;
     switch (rows) {
-        case 6: multiply_rows(6, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
-        case 5: multiply_rows(5, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
-        case 4: multiply_rows(4, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
-        case 3: multiply_rows(3, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
-        case 2: multiply_rows(2, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
-        case 1: multiply_rows(1, a, a_stride, b, width, columns, words, c, c_stride, adds); break;
+        case 6: multiply_rows(6, a, a_stride, b, columns, words, c, c_stride, adds); break;
+        case 5: multiply_rows(5, a, a_stride, b, columns, words, c, c_stride, adds); break;
+        case 4: multiply_rows(4, a, a_stride, b, columns, words, c, c_stride, adds); break;
+        case 3: multiply_rows(3, a, a_stride, b, columns, words, c, c_stride, adds); break;
+        case 2: multiply_rows(2, a, a_stride, b, columns, words, c, c_stride, adds); break;
+        case 1: multiply_rows(1, a, a_stride, b, columns, words, c, c_stride, adds); break;
     }
 }
 
@@ -142,36 +158,41 @@ INLINE float soften(float *scores, int64_t low, int64_t high, int64_t num, float
 
 /* ---- packing ---- */
 
-/* `[tokens][head_dim]` to `[words of head_dim][width]` */
-TARGET static void pack_keys(const number *keys, int64_t stride, int64_t num, int64_t words, int64_t width,
-                             uint32_t *packed) {
+/* `[tokens][head_dim]` to panels of `[words of head_dim][PANEL tokens]` */
+TARGET static void pack_keys(const number *keys, int64_t stride, int64_t num, int64_t words, uint32_t *packed) {
     const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     const __m512i tokens = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int32_t)stride));
-    for (int64_t token = 0; token < width; token += LANES) {
+    for (int64_t token = 0; token < num; token += LANES) {
+        const int64_t panel = token / PANEL * PANEL, width = at_most(PANEL, round_up(num, LANES) - panel);
         const __mmask16 in = lanes_up_to(num - token);
         const number *from = keys + token * stride;
-        for (int64_t word = 0; word < words; word++, from += WORD_NUMBERS)
-            _mm512_storeu_si512(packed + word * width + token,
-                                _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), in, tokens, from, sizeof(number)));
+        uint32_t *to = packed + panel * words + token - panel;
+        for (int64_t word = 0; word < words; word++, from += WORD_NUMBERS, to += width)
+            _mm512_storeu_si512(
+                to, _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), in, tokens, from, sizeof(number)));
     }
 }
 
-/* `[tokens][head_dim]` to `[words of tokens][width]`, where `width` is head_dim, rounded up */
-TARGET static void pack_values(const number *values, int64_t stride, int64_t num, int64_t head_dim, int64_t width,
-                               uint32_t *packed) {
-    for (int64_t token = 0; token < round_up(num, LANES); token += WORD_NUMBERS, packed += width) {
-        const number *from = values + token * stride;
-        for (int64_t d = 0; d < width; d += LANES) {
-            const __mmask16 in = lanes_up_to(head_dim - d);
+INLINE __m512i words_of_values(const number *from, int64_t stride, __mmask16 in, int has_next) {
 #if BFLOAT16
-            const __m256i even = _mm256_maskz_loadu_epi16(token < num ? in : 0, from + d);
-            const __m256i odd = _mm256_maskz_loadu_epi16(token + 1 < num ? in : 0, from + stride + d);
-            const __m512i words = _mm512_or_si512(_mm512_cvtepu16_epi32(even),
-                                                  _mm512_slli_epi32(_mm512_cvtepu16_epi32(odd), 16));
+    const __m256i even = _mm256_maskz_loadu_epi16(in, from), odd = _mm256_maskz_loadu_epi16(has_next ? in : 0, from + stride);
+    return _mm512_or_si512(_mm512_cvtepu16_epi32(even), _mm512_slli_epi32(_mm512_cvtepu16_epi32(odd), 16));
 #else
-            const __m512i words = _mm512_maskz_loadu_epi32(token < num ? in : 0, from + d);
+    (void)stride, (void)has_next;
+    return _mm512_maskz_loadu_epi32(in, from);
 #endif
-            _mm512_storeu_si512(packed + d, words);
+}
+
+/* `[tokens][head_dim]` to panels of `[words of tokens][PANEL of head_dim]` */
+TARGET static void pack_values(const number *values, int64_t stride, int64_t num, int64_t head_dim, uint32_t *packed) {
+    const int64_t end = round_up(num, LANES), words = end / WORD_NUMBERS;
+    for (int64_t token = 0; token < end; token += WORD_NUMBERS) {
+        const number *from = values + token * stride;
+        for (int64_t d = 0; d < head_dim; d += LANES) {
+            const int64_t panel = d / PANEL * PANEL, width = at_most(PANEL, round_up(head_dim, LANES) - panel);
+            const __mmask16 in = token < num ? lanes_up_to(head_dim - d) : 0;
+            _mm512_storeu_si512(packed + panel * words + token / WORD_NUMBERS * width + d - panel,
+                                words_of_values(from + d, stride, in, token + 1 < num));
         }
     }
 }
@@ -193,10 +214,9 @@ TARGET static void pack_some(void *data) {
         const int64_t *of = a->segments[segment], first = of[1], num = of[2];
         const Source *source = a->sources + of[0];
         pack_keys(source->keys + first * source->key_strides[0] + head * source->key_strides[1],
-                  source->key_strides[0], num, key_words(a), round_up(num, LANES), keys_of(a, segment, head));
+                  source->key_strides[0], num, key_words(a), keys_of(a, segment, head));
         pack_values(source->values + first * source->value_strides[0] + head * source->value_strides[1],
-                    source->value_strides[0], num, a->head_dim, round_up(a->head_dim, LANES),
-                    values_of(a, segment, head));
+                    source->value_strides[0], num, a->head_dim, values_of(a, segment, head));
     }
 }
 
@@ -211,13 +231,12 @@ typedef struct {
 } Mixture;
 
 /* One block of keys. The query at row i sees [lows[i], highs[i]) of it. */
-INLINE void add_block(const Arguments *a, Mixture *mixture, int rows, const number *query, const uint32_t *keys,
-                      const uint32_t *values, int64_t width, int64_t num, const int64_t *lows, const int64_t *highs) {
+INLINE void add_block(const Arguments *a, Mixture *mixture, int rows, const number *query, const Panels *keys,
+                      const Panels *values, int64_t num, const int64_t *lows, const int64_t *highs) {
     const int64_t dim = round_up(a->head_dim, LANES), columns = round_up(num, LANES);
     float scores[TILE_ROWS * BLOCK_KEYS] __attribute__((aligned(64)));
     number weights[TILE_ROWS * BLOCK_KEYS] __attribute__((aligned(64)));
-    multiply(rows, query, a->query_strides[0] / WORD_NUMBERS, keys, width, columns, key_words(a), scores, BLOCK_KEYS,
-             0);
+    multiply(rows, query, a->query_strides[0] / WORD_NUMBERS, keys, columns, key_words(a), scores, BLOCK_KEYS, 0);
     for (int i = 0; i < rows; i++) {
         mixture->sees[i] |= lows[i] < highs[i];
         const float kept = soften(scores + i * BLOCK_KEYS, lows[i], highs[i], columns, a->scaling * 1.44269504f,
@@ -227,7 +246,7 @@ INLINE void add_block(const Arguments *a, Mixture *mixture, int rows, const numb
             _mm512_store_ps(at, _mm512_mul_ps(_mm512_load_ps(at), _mm512_set1_ps(kept)));
         }
     }
-    multiply(rows, weights, BLOCK_KEYS / WORD_NUMBERS, values, dim, dim, columns / WORD_NUMBERS, mixture->mixed,
+    multiply(rows, weights, BLOCK_KEYS / WORD_NUMBERS, values, dim, columns / WORD_NUMBERS, mixture->mixed,
              MAX_HEAD_DIM, mixture->is_begun);
     mixture->is_begun = 1;
 }
@@ -238,10 +257,12 @@ INLINE void add_segment(const Arguments *a, Mixture *mixtures, int64_t num_rows,
                         int64_t kv_head, int is_own, int64_t place) {
     const int64_t num = a->segments[segment][2], width = round_up(num, LANES), dim = round_up(a->head_dim, LANES);
     const int64_t left = is_own ? a->left : -1, right = is_own ? a->right : -1;
-    const int64_t start = left < 0 ? 0 : at_least(0, place - left) / LANES * LANES;
+    const int64_t start = left < 0 ? 0 : at_least(0, place - left) / PANEL * PANEL;
     const int64_t stop = right < 0 ? num : at_most(num, place + num_rows + right);
     const uint32_t *keys = keys_of(a, segment, kv_head), *values = values_of(a, segment, kv_head);
-    for (int64_t block = start; block < stop; block += BLOCK_KEYS)
+    for (int64_t block = start; block < stop; block += BLOCK_KEYS) {
+        const Panels of_keys = {keys + block * key_words(a), key_words(a), 0, width - block};
+        const Panels of_values = {values, width / WORD_NUMBERS, block / WORD_NUMBERS, dim};
         for (int64_t row = 0; row < num_rows; row += TILE_ROWS) {
             const int rows = (int)at_most(TILE_ROWS, num_rows - row);
             const int64_t first = place + row, end = right < 0 ? num : at_most(num, first + rows + right);
@@ -252,9 +273,10 @@ INLINE void add_segment(const Arguments *a, Mixture *mixtures, int64_t num_rows,
                 lows[i] = left < 0 ? 0 : at_most(size, at_least(0, first + i - left - block));
                 highs[i] = right < 0 ? size : at_least(lows[i], at_most(size, first + i + right + 1 - block));
             }
-            add_block(a, mixtures + row / TILE_ROWS, rows, query + row * a->query_strides[0], keys + block,
-                      values + block / WORD_NUMBERS * dim, width, size, lows, highs);
+            add_block(a, mixtures + row / TILE_ROWS, rows, query + row * a->query_strides[0], &of_keys, &of_values, size,
+                      lows, highs);
         }
+    }
 }
 
 INLINE void begin(Mixture *mixture) {
@@ -295,16 +317,17 @@ INLINE int64_t items_of(const Arguments *a, int64_t run) {
     return (a->queries[run][1] + ITEM_ROWS - 1) / ITEM_ROWS * a->num_heads;
 }
 
-/* An item is a stripe of queries of one head; a run's last stripe comes first, since it sees the most keys. */
+/* An item is a stripe of queries of one head. Head by head, whose keys and values stay in the last cache meanwhile; a
+ * head's last stripe comes first, since it sees the most keys. */
 TARGET static void attend_some(void *data) {
     Work *work = data;
     const Arguments *a = work->arguments;
     int64_t first = 0, run = 0;
     for (int64_t item; (item = next_item(work)) < work->num_items;) {
         while (item >= first + items_of(a, run)) first += items_of(a, run++);
-        const int64_t stripe = (items_of(a, run) - 1 - (item - first)) / a->num_heads;
-        const int64_t stop = at_most((stripe + 1) * ITEM_ROWS, a->queries[run][1]);
-        attend_stripe(a, run, item % a->num_heads, stripe * ITEM_ROWS, stop - stripe * ITEM_ROWS);
+        const int64_t num_stripes = items_of(a, run) / a->num_heads, head = (item - first) / num_stripes;
+        const int64_t start = (num_stripes - 1 - (item - first) % num_stripes) * ITEM_ROWS;
+        attend_stripe(a, run, head, start, at_most(ITEM_ROWS, a->queries[run][1] - start));
     }
 }
 
