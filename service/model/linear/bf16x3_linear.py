@@ -14,7 +14,7 @@ from typing import Final
 import torch
 
 from service.model.linear.bf16_gemm import Gemm
-from service.model.linear.linear import Linear, Product
+from service.model.linear.linear import Linear, Product, gelu_
 
 NUM_PARTS: Final = 3
 STACKED_ROWS: Final = 256
@@ -66,13 +66,17 @@ class Bf16x3Linear:
         self._gemm = gemm
         self._scratch = scratch
 
-    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    def project(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """See `Product`; both tensors are float32."""
-        return self._multiply(x, out, 0.0)
+        return self._multiply(x, memory, 0.0)
 
-    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
-        return self._multiply(x, out, 1.0)
+        return self._multiply(x, residual, 1.0)
+
+    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        return gelu_(self.project(x, memory))
 
     def _multiply(self, x: torch.Tensor, out: torch.Tensor, beta: float) -> torch.Tensor:
         for some, into in zip(torch.split(x, _BLOCK_ROWS), torch.split(out, _BLOCK_ROWS), strict=True):

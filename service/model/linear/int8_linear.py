@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import torch
 
-from service.model.linear.linear import Linear
+from service.model.linear.linear import Linear, gelu_
 
 GREATEST: Final = 127
 GREATEST_IN_16_BITS: Final = 63
@@ -38,15 +38,19 @@ class Int8Linear:
         self._packed = torch.ops.onednn.qlinear_prepack(integers, None)
         self._zero_points = torch.zeros(self.num_outputs, dtype=torch.int64)
 
-    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """Write the product; `x` is `[rows, inputs]`, `out` `[rows, outputs]`, both float32."""
+    def project(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        """See `Product`; both tensors are float32."""
         scales = _scales(x, self._greatest)
-        return torch.mul(self._multiply(x, scales), scales, out=out)
+        return torch.mul(self._multiply(x, scales), scales, out=memory)
 
-    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """Add the product to `out`."""
+    def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
         scales = _scales(x, self._greatest)
-        return out.addcmul_(self._multiply(x, scales), scales)
+        return residual.addcmul_(self._multiply(x, scales), scales)
+
+    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        return gelu_(self.project(x, memory))
 
     def _multiply(self, x: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
         zero = self._greatest + 1

@@ -1,10 +1,11 @@
 """Matrix products of decoder and vision tower: the protocol, and torch's product over the checkpoint's own weight.
 
-Results are written where the caller says. `bf16x3_linear.py` and `int8_linear.py` have other implementations.
+A result is in memory that the caller offers, or in the product's own where that costs less. `prepacked_linear.py`,
+`bf16x3_linear.py` and `int8_linear.py` have other implementations.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 from torch.nn.functional import silu
@@ -15,12 +16,16 @@ class Product(Protocol):
 
     num_outputs: int
 
-    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """``out = x Wᵀ + b``; `x` is `[rows, inputs]`, `out` `[rows, num_outputs]`."""
+    def project(self, x: torch.Tensor, memory: torch.Tensor, /) -> torch.Tensor:
+        """``x Wᵀ + b``; `x` is `[rows, inputs]`, the result `[rows, num_outputs]`: `memory`, or memory of its own."""
         ...
 
-    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """``out += x Wᵀ + b``: a projection and its residual in one pass over `out`."""
+    def project_add(self, x: torch.Tensor, residual: torch.Tensor, /) -> torch.Tensor:
+        """``residual + x Wᵀ + b``: `residual`, written over, or memory of its own."""
+        ...
+
+    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor, /) -> torch.Tensor:
+        """``gelu(x Wᵀ + b)``, the one by tanh; otherwise as `project`."""
         ...
 
 
@@ -38,16 +43,20 @@ class Linear:
         self.num_outputs = weight.shape[0]
         self._transposed = weight.t()
 
-    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    def project(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
         if self.bias is None:
-            return torch.mm(x, self._transposed, out=out)
-        return torch.addmm(self.bias, x, self._transposed, out=out)
+            return torch.mm(x, self._transposed, out=memory)
+        return torch.addmm(self.bias, x, self._transposed, out=memory)
 
-    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
-        out.addmm_(x, self._transposed)
-        return out if self.bias is None else out.add_(self.bias)
+        residual.addmm_(x, self._transposed)
+        return residual if self.bias is None else residual.add_(self.bias)
+
+    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        return gelu_(self.project(x, memory))
 
     def part(self, start: int, stop: int) -> "Linear":
         """The outputs `start` to `stop` as a product of their own; shares the weight's memory."""
@@ -56,6 +65,11 @@ class Linear:
 
 MakeProduct = Callable[[Linear], Product]
 """Builds the product that runs in the place of a checkpoint's."""
+
+
+def gelu_(x: torch.Tensor) -> torch.Tensor:
+    """``x = x / 2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))``. Source: Hendrycks and Gimpel 2016 (arXiv 1606.08415)."""
+    return cast(torch.Tensor, torch.ops.aten.gelu_(x, approximate="tanh"))
 
 
 def as_it_is(linear: Linear) -> Product:
@@ -79,7 +93,7 @@ class Gated:
 
     def multiply(self, x: torch.Tensor) -> torch.Tensor:
         """See `GatedProduct`."""
-        gate, up = self._both.write(x, x.new_empty(len(x), self._both.num_outputs)).chunk(2, dim=-1)
+        gate, up = self._both.project(x, x.new_empty(len(x), self._both.num_outputs)).chunk(2, dim=-1)
         return silu(gate, inplace=True).mul_(up)
 
 

@@ -11,6 +11,7 @@ Source: torch `aten/src/ATen/native/mkldnn/Linear.cpp`; oneDNN's developer guide
 """
 
 import platform
+from collections.abc import Callable
 from typing import Final, cast
 
 import torch
@@ -51,7 +52,7 @@ def filled_blocks(num_rows: int) -> int:
 
 
 class PrepackedLinear:
-    """``x Wᵀ + b`` for `x` `[rows, inputs]`, of the weight's dtype. It has a copy of the weight, in another order.
+    """A `Product` that has a copy of the weight, in another order, and gives every result in memory of its own.
 
     Attributes:
         num_outputs: width of what comes out.
@@ -62,63 +63,86 @@ class PrepackedLinear:
         self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), LAYOUT_ROWS)
         self._bias = None if linear.bias is None else linear.bias.detach()
 
-    def project(self, x: torch.Tensor) -> torch.Tensor:
+    def project(self, x: torch.Tensor, _memory: torch.Tensor | None = None) -> torch.Tensor:
         """``x Wᵀ + b``, `[..., outputs]`."""
         return self._multiply(x, "none", "")
+
+    def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+        """``residual + x Wᵀ + b``; `residual` stays as it is."""
+        return self._multiply_with(x, residual, "add")
+
+    def project_gelu_tanh(self, x: torch.Tensor, _memory: torch.Tensor | None = None) -> torch.Tensor:
+        """See `Product`."""
+        return self._multiply(x, "gelu", "tanh")
 
     def project_gelu(self, x: torch.Tensor) -> torch.Tensor:
         """``gelu(x Wᵀ + b)``, the exact one, by the error function."""
         return self._multiply(x, "gelu", "none")
-
-    def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
-        """``residual + x Wᵀ + b``, new memory."""
-        binary = torch.ops.mkldnn._linear_pointwise.binary
-        return cast(torch.Tensor, binary(x, residual, self._weight, self._bias, "add"))
 
     def project_silu(self, x: torch.Tensor) -> torch.Tensor:
         """``silu(x Wᵀ + b)``."""
         return self._multiply(x, "swish", "")
 
     def project_times(self, x: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
-        """``factor · (x Wᵀ + b)``, new memory."""
-        binary = torch.ops.mkldnn._linear_pointwise.binary
-        return cast(torch.Tensor, binary(x, factor, self._weight, self._bias, "mul"))
-
-    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """See `Product`; the copy is a hundredth of the product."""
-        return out.copy_(self.project(x))
-
-    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """See `Product`."""
-        return out.copy_(self.project_add(x, out))
+        """``factor · (x Wᵀ + b)``."""
+        return self._multiply_with(x, factor, "mul")
 
     def _multiply(self, x: torch.Tensor, function: str, algorithm: str) -> torch.Tensor:
         unary = torch.ops.mkldnn._linear_pointwise.default
         return cast(torch.Tensor, unary(x, self._weight, self._bias, function, [], algorithm))
 
+    def _multiply_with(self, x: torch.Tensor, other: torch.Tensor, operation: str) -> torch.Tensor:
+        binary = torch.ops.mkldnn._linear_pointwise.binary
+        return cast(torch.Tensor, binary(x, other, self._weight, self._bias, operation))
 
-class FilledLinear(PrepackedLinear):
-    """A `Product` for any number of rows: in blocks, of which the last is filled up to one that there is code for."""
 
-    def write(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+class FilledLinear:
+    """A `Product` for any number of rows: those that there is code for as they are, others in blocks.
+
+    The last block is filled up to a number of rows that there is code for.
+    """
+
+    def __init__(self, linear: Linear) -> None:
+        self._product = PrepackedLinear(linear)
+        self.num_outputs = linear.num_outputs
+
+    def project(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
-        for rows in self._blocks(x):
-            out[rows] = self._filled(x[rows])
-        return out
+        return self._in_blocks(self._product.project, x, memory)
 
-    def add(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    def project_gelu_tanh(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """See `Product`."""
-        for rows in self._blocks(x):
-            out[rows] += self._filled(x[rows])
-        return out
+        return self._in_blocks(self._product.project_gelu_tanh, x, memory)
 
-    def _blocks(self, x: torch.Tensor) -> list[slice]:
-        return [slice(start, start + PREPACKED_ROWS) for start in range(0, len(x), PREPACKED_ROWS)]
+    def project_add(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+        """See `Product`."""
+        if _has_code(len(x)):
+            return self._product.project_add(x, residual)
+        for rows in _blocks_of(x):
+            residual[rows] += self._product.project(_filled(x[rows]))[: len(x[rows])]
+        return residual
 
-    def _filled(self, x: torch.Tensor) -> torch.Tensor:
-        num_rows = len(x)
-        filling = functional.pad(x, (0, 0, 0, filled_rows(num_rows) - num_rows))
-        return self.project(filling)[:num_rows]
+    def _in_blocks(
+        self, product: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, memory: torch.Tensor
+    ) -> torch.Tensor:
+        if _has_code(len(x)):
+            return product(x)
+        for rows in _blocks_of(x):
+            memory[rows] = product(_filled(x[rows]))[: len(x[rows])]
+        return memory
+
+
+def _has_code(num_rows: int) -> bool:
+    return num_rows <= PREPACKED_ROWS and filled_rows(num_rows) == num_rows
+
+
+def _blocks_of(x: torch.Tensor) -> list[slice]:
+    return [slice(start, start + PREPACKED_ROWS) for start in range(0, len(x), PREPACKED_ROWS)]
+
+
+def _filled(x: torch.Tensor) -> torch.Tensor:
+    num_filling = filled_rows(len(x)) - len(x)
+    return functional.pad(x, (0, 0, 0, num_filling)) if num_filling else x
 
 
 class PrepackedGated:

@@ -85,9 +85,14 @@ class DecoderLayer:
         memory = torch.empty_like(states[blocks[0]])
         for rows in blocks:
             block = states[rows]
-            heads.product.write(rms_norm(block, *self._attention_norm, memory[: len(block)]), out[rows])
-            turned = by_head[rows, : len(heads.norms)]
-            turn_heads(turned, angles[0][rows], angles[1][rows], turned, (heads.norms, self._head_epsilon))
+            normed = rms_norm(block, *self._attention_norm, memory[: len(block)])
+            made, num_turned = heads.product.project(normed, out[rows]), len(heads.norms)
+            heads_of_block = made.view(len(block), -1, self.head_dim)
+            into = by_head[rows]
+            norms = (heads.norms, self._head_epsilon)
+            turn_heads(heads_of_block[:, :num_turned], angles[0][rows], angles[1][rows], into[:, :num_turned], norms)
+            if made.data_ptr() != into.data_ptr():
+                into[:, num_turned:] = heads_of_block[:, num_turned:]
         return by_head
 
     def finish(self, states: torch.Tensor, mixed: torch.Tensor) -> None:
@@ -97,9 +102,11 @@ class DecoderLayer:
         memory = torch.empty_like(states[blocks[0]])
         for rows in blocks:
             block = states[rows]
-            self._out.add(mixed[rows], block)
-            normed = rms_norm(block, *self._mlp_norm, memory[: len(block)])
-            self._down.add(self._gated.multiply(normed), block)
+            between = self._out.project_add(mixed[rows], block)
+            normed = rms_norm(between, *self._mlp_norm, memory[: len(block)])
+            after = self._down.project_add(self._gated.multiply(normed), between)
+            if after is not block:
+                block.copy_(after)
 
 
 def _blocks(num_rows: int, *, is_prepacked: bool) -> list[slice]:

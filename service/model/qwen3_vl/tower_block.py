@@ -38,10 +38,10 @@ class Workspace:
     chunk: int
 
     @classmethod
-    def for_patches(cls, like: torch.Tensor, num_heads: int, intermediate: int) -> "Workspace":
-        """Room for the rows of `like`, `[patches, hidden]`."""
+    def for_patches(cls, like: torch.Tensor, num_heads: int, intermediate: int, chunk_rows: int) -> "Workspace":
+        """Room for the rows of `like`, `[patches, hidden]`, in chunks of `chunk_rows` on a CPU."""
         patches, hidden = like.shape
-        chunk = min(patches, CHUNK_ROWS) if like.device.type == "cpu" else patches
+        chunk = min(patches, chunk_rows) if like.device.type == "cpu" else patches
         return cls(
             like.new_empty(3, 1, num_heads, patches, hidden // num_heads),
             like.new_empty(chunk, 3 * hidden),
@@ -71,14 +71,15 @@ class TowerBlock:
         attended = attend_whole(*(one[0].transpose(0, 1) for one in (query, key, value)))
         for rows in chunks:
             chunk = states[rows]
-            self._out.add(attended[rows].flatten(1), chunk)
-            wide = self._widen.write(self._norms[1](chunk), space.widened[: len(chunk)])
-            torch.ops.aten.gelu_(wide, approximate="tanh")
-            self._narrow.add(wide, chunk)
+            between = self._out.project_add(attended[rows].flatten(1), chunk)
+            wide = self._widen.project_gelu_tanh(self._norms[1](between), space.widened[: len(chunk)])
+            after = self._narrow.project_add(wide, between)
+            if after is not chunk:
+                chunk.copy_(after)
 
     def _project(self, states: torch.Tensor, tables: GridTables, rows: slice, space: Workspace) -> None:
         """Queries, keys and values of some rows, the first two turned in float32, to where attention reads them."""
-        projected = self._qkv.write(self._norms[0](states), space.projected[: len(states)])
+        projected = self._qkv.project(self._norms[0](states), space.projected[: len(states)])
         heads = projected.view(len(states), 3, self._num_heads, -1).unbind(1)
         into = [one[0, :, rows].transpose(0, 1) for one in space.query_key_value]
         for number in range(2):
@@ -102,5 +103,5 @@ class TowerMerger:
         """`[patches, hidden]` to `[patches / 4, out_hidden]`."""
         four = states.view(-1, self._width)
         normed = self._norm(four) if self._norms_four else self._norm(states).view_as(four)
-        wide = functional.gelu(self._widen.write(normed, torch.empty_like(normed)))
-        return self._narrow.write(wide, wide.new_empty(len(wide), self._narrow.num_outputs))
+        wide = functional.gelu(self._widen.project(normed, torch.empty_like(normed)))
+        return self._narrow.project(wide, wide.new_empty(len(wide), self._narrow.num_outputs))

@@ -9,7 +9,8 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Q
 from cenote_kernels import patchify
 from service.errors import ModelError
 from service.model.linear.linear import MakeProduct, as_it_is
-from service.model.qwen3_vl.tower_block import TowerBlock, TowerMerger, Workspace
+from service.model.linear.prepacked_linear import PREPACKED_ROWS, FilledLinear
+from service.model.qwen3_vl.tower_block import CHUNK_ROWS, TowerBlock, TowerMerger, Workspace
 from service.model.qwen3_vl.tower_tables import MERGE, PATCH, TowerTables
 
 ACTIVATION = "gelu_pytorch_tanh"
@@ -37,6 +38,7 @@ class VisionTower:
             raise ModelError("internal_error", message)
         self._patch_weight = fold_still(projection).t()
         self._pair_weight = lay_halves(projection).t()
+        self._chunk_rows = PREPACKED_ROWS if make is FilledLinear else CHUNK_ROWS
         self._tables = TowerTables(model.visual)
         blocks, levels = list(model.visual.blocks), list(model.visual.deepstack_merger_list)
         self._blocks = [TowerBlock(cast(Qwen3VLVisionBlock, block), make) for block in blocks]
@@ -67,7 +69,7 @@ class VisionTower:
             patches, weight = torch.cat([patchify(frame, self.dtype) for frame in pixels], dim=-1), self._pair_weight
         states = torch.addmm(tables.position, patches, weight)
         config = self.visual.config
-        space = Workspace.for_patches(states, config.num_heads, config.intermediate_size)
+        space = Workspace.for_patches(states, config.num_heads, config.intermediate_size, self._chunk_rows)
         levels = []
         for index, block in enumerate(self._blocks):
             block.run(states, tables, space)

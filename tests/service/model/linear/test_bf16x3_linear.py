@@ -63,10 +63,10 @@ def test_products_are_as_exact_as_those_in_float32(
     plain, product = Linear(weight.float(), bias), Bf16x3Linear(Linear(weight, bias), gemm, Scratch())
     want = x.double() @ weight.double().t() + (0 if bias is None else bias.double())
     size = want.square().mean().sqrt()
-    error = float((product.write(x, torch.empty(num_rows, OUTPUTS)) - want).abs().max() / size)
-    assert error <= 2 * float((plain.write(x, torch.empty(num_rows, OUTPUTS)) - want).abs().max() / size) + 1e-6
+    error = float((product.project(x, torch.empty(num_rows, OUTPUTS)) - want).abs().max() / size)
+    assert error <= 2 * float((plain.project(x, torch.empty(num_rows, OUTPUTS)) - want).abs().max() / size) + 1e-6
     before = rows(num_rows)[:, :OUTPUTS].contiguous()
-    added = product.add(x, before.clone())
+    added = product.project_add(x, before.clone())
     torch.testing.assert_close(added.double(), before.double() + want, atol=1e-5 * float(size), rtol=1e-6)
 
 
@@ -75,8 +75,8 @@ def test_rows_may_lie_apart(gemm: Gemm, weight: torch.Tensor, num_rows: int) -> 
     """The gate is half of what one product gave, and queries go to a slice of a larger matrix."""
     x, product = rows(num_rows), Bf16x3Linear(Linear(weight), gemm, Scratch())
     inside, into = torch.cat([x, x], dim=1)[:, :INPUTS], torch.full((num_rows, 2 * OUTPUTS), 7.0)
-    want = product.write(x, torch.empty(num_rows, OUTPUTS))
-    assert torch.equal(product.write(inside, into[:, :OUTPUTS]), want)
+    want = product.project(x, torch.empty(num_rows, OUTPUTS))
+    assert torch.equal(product.project(inside, into[:, :OUTPUTS]), want)
     assert bool((into[:, OUTPUTS:] == 7).all())
 
 
@@ -86,13 +86,13 @@ def test_what_memory_held_before_does_not_matter(gemm: Gemm, weight: torch.Tenso
         take(3, 300, INPUTS).fill_(float("nan"))
     for num_rows in (4, 300):
         out = torch.full((num_rows, OUTPUTS), float("nan"))
-        assert bool(Bf16x3Linear(Linear(weight), gemm, scratch).write(rows(num_rows), out).isfinite().all())
+        assert bool(Bf16x3Linear(Linear(weight), gemm, scratch).project(rows(num_rows), out).isfinite().all())
 
 
 def test_a_number_that_is_none_stays_none(gemm: Gemm, weight: torch.Tensor) -> None:
     x = rows(3)
     x[1, 7] = float("nan")
-    out = Bf16x3Linear(Linear(weight), gemm, Scratch()).write(x, torch.empty(3, OUTPUTS))
+    out = Bf16x3Linear(Linear(weight), gemm, Scratch()).project(x, torch.empty(3, OUTPUTS))
     assert out.isnan().any(1).tolist() == [False, True, False]
 
 

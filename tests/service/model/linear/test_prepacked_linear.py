@@ -6,6 +6,7 @@ from torch.nn import functional
 
 from service.model.linear.linear import Linear
 from service.model.linear.prepacked_linear import (
+    FilledLinear,
     PrepackedGated,
     PrepackedLinear,
     PrepackedModule,
@@ -49,11 +50,24 @@ def test_a_decoders_products_are_torchs(num_rows: int, dtype: torch.dtype) -> No
     x, residual = torch.randn(num_rows, 64).to(dtype), torch.randn(num_rows, 96).to(dtype)
     product, want = PrepackedLinear(both), functional.linear(x.double(), both.weight.double())
     wide = {"atol": TOLERANCE, "rtol": TOLERANCE if dtype == torch.float32 else 2**-8}
-    torch.testing.assert_close(product.write(x, torch.empty_like(residual)).double(), want, **wide)
-    torch.testing.assert_close(product.add(x, residual.clone()).double(), residual.double() + want, **wide)
+    torch.testing.assert_close(product.project(x, torch.empty_like(residual)).double(), want, **wide)
+    torch.testing.assert_close(product.project_add(x, residual.clone()).double(), residual.double() + want, **wide)
     gate, up = want.chunk(2, dim=-1)
     twice = wide | {"rtol": 2 * wide["rtol"]}  # the gate is rounded before it is multiplied
     torch.testing.assert_close(PrepackedGated(both).multiply(x).double(), functional.silu(gate) * up, **twice)
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 272, 320, 512, 513, 1300])
+@torch.inference_mode()
+def test_any_number_of_rows_is_torchs(num_rows: int) -> None:
+    torch.manual_seed(num_rows)
+    linear = Linear(torch.randn(96, 64) / 8, torch.randn(96))
+    x, residual, memory = torch.randn(num_rows, 64), torch.randn(num_rows, 96), torch.empty(num_rows, 96)
+    product, want = FilledLinear(linear), functional.linear(x, linear.weight, linear.bias)
+    by_tanh = functional.gelu(want, approximate="tanh")
+    assert (product.project(x, memory) - want).abs().max() <= TOLERANCE
+    assert (product.project_gelu_tanh(x, memory) - by_tanh).abs().max() <= TOLERANCE
+    assert (product.project_add(x, residual.clone()) - want - residual).abs().max() <= TOLERANCE
 
 
 @torch.inference_mode()

@@ -128,9 +128,9 @@ def test_fused_products_are_the_modules_and_share_their_memory(bias: bool) -> No
     x = torch.randn(7, 6)
     want = torch.cat([module(x) for module in modules], dim=1).detach()
     fused = fuse(modules)
-    torch.testing.assert_close(fused.write(x, torch.empty(7, 12)), want)
-    torch.testing.assert_close(fused.part(4, 7).write(x, torch.empty(7, 3)), want[:, 4:7])
-    torch.testing.assert_close(fused.add(x, torch.ones(7, 12)), want + 1)
+    torch.testing.assert_close(fused.project(x, torch.empty(7, 12)), want)
+    torch.testing.assert_close(fused.part(4, 7).project(x, torch.empty(7, 3)), want[:, 4:7])
+    torch.testing.assert_close(fused.project_add(x, torch.ones(7, 12)), want + 1)
     storage = fused.weight.untyped_storage().data_ptr()
     assert {module.weight.untyped_storage().data_ptr() for module in modules} == {storage}
     assert fuse(modules).weight.untyped_storage().data_ptr() == storage, "fusing again copies nothing"
