@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from schemas.content.messages import Message
 from schemas.content.parts import Content
 from service.errors import InputError, MediaError, ServiceError
@@ -151,8 +153,7 @@ class Job:
                 error.param = self.inputs[error.index].param
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedInput:
+class EmbeddedInput(msgspec.Struct, frozen=True):
     """An input that has its vector.
 
     Attributes:

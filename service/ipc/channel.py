@@ -11,6 +11,10 @@ from service.ipc.frames import PREFIX, Frames, body_length
 
 T = TypeVar("T")
 
+SENT_BYTES = 1 << 20
+"""That the kernel may hold of what was sent and is not read yet, where it allows so much: the vectors of a forward. The
+engine begins the next forward and does not wait for the front to read."""
+
 encoder = msgspec.msgpack.Encoder()
 
 
@@ -26,6 +30,7 @@ class BlockingChannel(Generic[T]):
     """The engine's end. `receive` and `send` may run in two threads, one in each."""
 
     def __init__(self, sock: socket.socket, incoming: type[T]) -> None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SENT_BYTES)
         self._sock = sock
         self._decoder = msgspec.msgpack.Decoder(incoming)
 

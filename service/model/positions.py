@@ -29,7 +29,7 @@ def mrope_positions(
     Source: transformers 5.23, `Qwen3VLModel.get_rope_index`; docs/notes/qwen3-vl-embedding.md.
     """
     positions = np.empty((4, num_tokens), dtype=np.int64)
-    positions[0] = np.arange(num_tokens)
+    positions[:] = np.arange(num_tokens)
     index = position = 0
     for offset, grid in placeholders:
         frames, *sides = grid
@@ -45,7 +45,8 @@ def mrope_positions(
         positions[2, offset:index] = position + np.repeat(np.arange(rows), columns)
         positions[3, offset:index] = position + np.tile(np.arange(columns), rows)
         position += max(rows, columns)
-    positions[1:, index:] = np.arange(position, position + num_tokens - index)
+    if index:
+        positions[1:, index:] = np.arange(position, position + num_tokens - index)
     return positions
 
 

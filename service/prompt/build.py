@@ -6,8 +6,9 @@ Knows no model family (the profile's layout does) and no route.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
+
+import msgspec
 
 from service.errors import InputError, ModelError
 from service.prompt.conversation import Conversation
@@ -280,7 +281,7 @@ def _sided(prompt: Prompt, side: TextSide | None) -> Prompt:
     if side is None:
         return prompt
     whole = side.complete(prompt.token_ids)
-    return replace(
+    return msgspec.structs.replace(
         prompt,
         token_ids=whole.token_ids,
         num_hidden=whole.num_hidden,

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from service.media.item import MediaItem
 
 
@@ -39,9 +41,8 @@ class ChunkSpan(NamedTuple):
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """One input as tokens.
+class Prompt(msgspec.Struct, frozen=True):
+    """One input as tokens. No dataclass: a frozen one takes eight times as long to make.
 
     Attributes:
         token_ids: head, template, text, placeholders and tail, in order.

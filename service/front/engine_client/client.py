@@ -85,8 +85,9 @@ class EngineClient:
     ) -> list[Pending]:
         """Send prompts to the engine; each future gets its vector or its own error.
 
-        What is submitted in one turn of the loop goes in one message: the engine sees together what came together, and
-        neither side is woken for each. The pixel slots are the client's from here on, also when it raises.
+        What is submitted in one turn of the loop goes in one message, up to `MAX_UNSENT` of them: the engine sees
+        together what came together, and neither side is woken for each. The pixel slots are the client's from here on,
+        also when it raises.
 
         Raises:
             UnavailableError: the engine has gone.
@@ -99,21 +100,21 @@ class EngineClient:
         loop = asyncio.get_running_loop()
         ids = [next(self._ids) for _ in prompts]
         num_tokens = sum(len(prompt.token_ids) for prompt, _ in prompts)
-        submitted = [
-            Pending(
-                request=request_of(id_, prompt, loaded, output, caller, bundle=ids[0], bundle_tokens=num_tokens),
+        if not self._unsent:
+            loop.call_soon(self._send_unsent)
+        submitted = []
+        for id_, (prompt, loaded) in zip(ids, prompts, strict=True):
+            request = request_of(id_, prompt, loaded, output, caller, bundle=ids[0], bundle_tokens=num_tokens)
+            self._pending[id_] = pending = Pending(
+                request=request,
                 future=loop.create_future(),
                 items={one.key: place.item for place, one in zip(prompt.placeholders, loaded, strict=True)},
                 place="sent" if self.is_open else "sent_again",  # the health probe is each engine's own
             )
-            for id_, (prompt, loaded) in zip(ids, prompts, strict=True)
-        ]
-        self._pending.update((one.request.id, one) for one in submitted)
-        if not self._unsent:
-            loop.call_soon(self._send_unsent)
-        self._unsent += [one.request for one in submitted]
-        if len(self._unsent) >= MAX_UNSENT:
-            self._send_unsent()
+            submitted.append(pending)
+            self._unsent.append(request)
+            if len(self._unsent) >= MAX_UNSENT:  # the engine begins with these while the others are made
+                self._send_unsent()
         return submitted
 
     def _send_unsent(self) -> None:

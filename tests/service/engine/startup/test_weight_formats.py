@@ -103,11 +103,11 @@ def test_a_product_is_that_of_its_rounded_numbers(greatest: int) -> None:
     rounded_x, rounded_weight = (x / row_steps).round(), (weight / steps).round()
     want = ((rounded_x.double() * row_steps) @ (rounded_weight.double() * steps).T).float()
     product = Int8Linear(Linear(weight), greatest)
-    torch.testing.assert_close(product.write(x, torch.empty(9, 40)), want, atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(product.add(x, torch.ones(9, 40)), want + 1, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(product.project(x, torch.empty(9, 40)), want, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(product.project_add(x, torch.ones(9, 40)), want + 1, atol=1e-4, rtol=1e-4)
 
 
 def test_products_of_the_greatest_numbers_are_exact() -> None:
     x, weight = torch.full((4, 64), 3.0), torch.full((64, 64), 0.5)
     want = torch.full((4, 64), 64 * 3.0 * 0.5)
-    torch.testing.assert_close(Int8Linear(Linear(weight)).write(x, torch.empty(4, 64)), want)
+    torch.testing.assert_close(Int8Linear(Linear(weight)).project(x, torch.empty(4, 64)), want)
