@@ -25,24 +25,28 @@ LAYOUT_ROWS: Final = 256
 PREPACKED_ROWS: Final = 512
 """Rows of a block: as fast as more of them, and there is code for few numbers of rows."""
 _LEAST_STEP: Final = 2
-_STEPS_OF_OCTAVE: Final = 4
+_MANY_ROWS: Final = 256
+"""From so many rows on the steps are half as large: filling costs more there than code."""
 
 
 def filled_rows(num_rows: int) -> int:
     """The next number of rows that there is code for: multiples of 2 up to 16, then four for each doubling.
 
-    More than 8 rows grow by a quarter at most.
+    Eight from `_MANY_ROWS` on. So more than 8 rows grow by a quarter at most, and many by an eighth.
     """
-    octave = 1 << (num_rows - 1).bit_length()
-    step = max(_LEAST_STEP, octave // (2 * _STEPS_OF_OCTAVE))
+    step = _step(1 << (num_rows - 1).bit_length() >> 1)
     return -(-num_rows // step) * step
 
 
 def whole_rows(most: int) -> int:
     """The largest number of rows, up to `most`, that there is code for; 1 where there is none."""
-    octave = 1 << most.bit_length() - 1
-    step = max(_LEAST_STEP, octave // _STEPS_OF_OCTAVE)
+    step = _step(1 << most.bit_length() - 1)
     return max(1, most // step * step)
+
+
+def _step(octave: int) -> int:
+    """Between the numbers of rows from `octave` to twice that."""
+    return max(_LEAST_STEP, octave // (8 if octave >= _MANY_ROWS else 4))
 
 
 def filled_blocks(num_rows: int) -> int:

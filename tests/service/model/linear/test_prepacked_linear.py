@@ -108,7 +108,8 @@ def test_rows_come_in_few_numbers_and_little_is_filling() -> None:
     filled = {num_rows: filled_rows(num_rows) for num_rows in range(1, 8193)}
     assert all(num_rows <= number == filled[number] for num_rows, number in filled.items())
     assert max(number / num_rows for num_rows, number in filled.items() if num_rows > 8) <= 1.25
-    assert len({number for num_rows, number in filled.items() if num_rows <= 1536}) == 34
+    assert max(number / num_rows for num_rows, number in filled.items() if num_rows > 256) <= 1.125
+    assert len({number for num_rows, number in filled.items() if num_rows <= 1536}) == 44
     assert (filled[10], filled[33], filled[1500]) == (10, 40, 1536)
     whole = {most: whole_rows(most) for most in range(2, 8193)}
     assert all(number == max(one for one in filled.values() if one <= most) for most, number in whole.items())
