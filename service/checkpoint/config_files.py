@@ -53,6 +53,13 @@ class CheckpointFiles:
         return self.config.get("model_type")
 
     @property
+    def num_embedded(self) -> int | None:
+        """How many token ids have an embedding, by `vocab_size`; None where config.json does not say."""
+        text = self.config.get("text_config")
+        value = (text if isinstance(text, dict) else self.config).get("vocab_size")
+        return value if type(value) is int and value > 0 else None
+
+    @property
     def own(self) -> Mapping[str, Any]:
         """`cenote` of config.json, the checkpoint maker's settings for this service; empty where there is none.
 

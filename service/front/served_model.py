@@ -8,6 +8,7 @@ from pathlib import Path
 
 from schemas.endpoints.models import ScoreKind
 from schemas.parsing.hints import shown
+from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.hub import Checkpoint
 from service.checkpoint.int8_range import Int8Range
 from service.errors import InputError
@@ -40,6 +41,7 @@ class ServedModel:
         builder: makes its prompts.
         fingerprint: changes when the model does, 32 bytes.
         int8_ranges: calibrated ranges that the checkpoint ships, by length of vector.
+        num_embedded: token ids below have an embedding; a tokenizer may have more, added and never trained.
         created_s: when it was loaded, seconds since 1970.
     """
 
@@ -52,6 +54,7 @@ class ServedModel:
     builder: PromptBuilder
     fingerprint: bytes
     int8_ranges: Mapping[int, Int8Range]
+    num_embedded: int
     created_s: int = field(default_factory=lambda: int(time.time()))
 
     @property
@@ -276,4 +279,5 @@ def load_served_model(
         builder=PromptBuilder(profile, tokenizer, strict_reference),
         fingerprint=checkpoint.fingerprint(),
         int8_ranges=load_calibration(folder, profile),
+        num_embedded=min(tokenizer.num_ids, CheckpointFiles(folder).num_embedded or tokenizer.num_ids),
     )

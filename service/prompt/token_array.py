@@ -26,7 +26,7 @@ def build_token_array(
 
     Args:
         profile: for its limit and its media tokens.
-        num_ids: size of the vocabulary; ids are below it.
+        num_ids: how many have an embedding; ids are below it.
 
     Raises:
         InputError: `context_length_exceeded`, or `invalid_request` for an id that is none or stands for media.

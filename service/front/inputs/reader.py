@@ -235,7 +235,7 @@ class InputReader:
             _check(job, one, media, index)
             model = self.model
             return build_token_array(
-                one.source, job.truncation, model.profile, model.tokenizer.num_ids, param=one.param, index=index
+                one.source, job.truncation, model.profile, model.num_embedded, param=one.param, index=index
             )
         if isinstance(job.output, FeaturesSpec):
             _check(job, one, media, index)

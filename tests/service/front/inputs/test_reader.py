@@ -1,11 +1,16 @@
 """Inputs as prompts, and what stands in the place of one that has none."""
 
 import gc
+import json
+import shutil
 import weakref
+from pathlib import Path
+
+import pytest
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.checkpoint.hub import find_checkpoint
-from service.errors import ServiceError
+from service.errors import InputError, ServiceError
 from service.fairness.threads import all_at_once
 from service.front.inputs.reader import InputReader
 from service.front.served_model import load_served_model
@@ -17,8 +22,8 @@ from service.settings import Settings
 from tests.conftest import CHECKPOINT
 
 
-def input_reader() -> InputReader:
-    settings = Settings(model=str(CHECKPOINT))
+def input_reader(folder: Path = CHECKPOINT) -> InputReader:
+    settings = Settings(model=str(folder))
     checkpoint = find_checkpoint(settings.model, None)
     model = load_served_model(checkpoint, served_names=(), strict_reference=False, max_tokens=settings.max_tokens)
     return InputReader(model=model, rules=media_rules(settings, model))
@@ -41,3 +46,20 @@ def test_an_error_in_the_place_of_an_input_does_not_keep_the_request() -> None:
         assert known() is None
     finally:
         gc.enable()
+
+
+def test_an_id_that_the_tokenizer_has_and_the_embedding_has_not_is_refused(tmp_path: Path) -> None:
+    """It would be looked up behind the embedding's end; people add tokens and leave the weights as they are."""
+    folder = tmp_path / "less"
+    shutil.copytree(CHECKPOINT, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["text_config"]["vocab_size"] = 100
+    (folder / "config.json").write_text(json.dumps(config))
+    reader = input_reader(folder)
+    output = OutputSpec(dimensions=reader.model.profile.dimensions)
+    whole = reader.embedding_job(EmbeddingRequest(input=[[1, 99]]), output, SERVICE.tenant)
+    assert all_at_once(reader.prompts(whole, None)) == [Prompt([1, 99], (), truncated=False)]
+    beyond = reader.embedding_job(EmbeddingRequest(input=[[1, 99, 100]]), output, SERVICE.tenant)
+    with pytest.raises(InputError, match="a token id from 0 to 99, got the token id 100") as caught:
+        all_at_once(reader.prompts(beyond, None))
+    assert caught.value.param == "input[0][2]"
