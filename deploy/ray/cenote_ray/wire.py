@@ -140,7 +140,7 @@ def _each_features(prompt: Prompt, form: type[bytes] | type[memoryview]) -> Prom
     """The prompt with features as `bytes`, which can be pickled, or `memoryview`, as in the front."""
     if not any(isinstance(place.item, FeaturesItem) for place in prompt.placeholders):
         return prompt
-    return replace(prompt, placeholders=tuple(_features(place, form) for place in prompt.placeholders))
+    return msgspec.structs.replace(prompt, placeholders=tuple(_features(place, form) for place in prompt.placeholders))
 
 
 def _features(place: Placeholder, form: type[bytes] | type[memoryview]) -> Placeholder:

@@ -203,7 +203,8 @@ class EngineClient:
             num_strikes = strikes.get(request.id, 0)
             if num_strikes >= MAX_STRIKES:
                 self._take_back([media.slot.start for media in request.media if media.slot])
-                self._pending.pop(request.id).fail(ModelError("internal_error", KILLS))
+                if (pending := self._pending.pop(request.id, None)) is not None:  # None: abandoned before it was sent
+                    pending.fail(ModelError("internal_error", KILLS))
             else:
                 well.append(msgspec.structs.replace(request, alone=True) if num_strikes else request)
         if well:

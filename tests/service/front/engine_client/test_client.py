@@ -354,6 +354,25 @@ async def test_an_input_that_engines_die_of_runs_alone_and_then_not_at_all(stage
 
 
 @played
+async def test_a_request_with_an_input_that_engines_die_of_can_be_abandoned_while_it_is_sent(stage: Stage) -> None:
+    for _ in range(3):
+        await stage.connect()
+        stage.client.announced(entered(1, await stage.submit()))
+        stage.client.detach()
+    engine = await stage.connect()
+    others, deadly = Prompt([2], (), truncated=False), prompt()
+    prompts = [deadly if i in (3, MAX_UNSENT + 30) else others for i in range(MAX_UNSENT + 40)]
+    submitted = stage.client.submit([(one, ()) for one in prompts], OUTPUT)
+    assert [i for i, one in enumerate(submitted) if one.future.done()] == [3]
+    stage.client.abandon(submitted)
+    sent = [await engine.receive() for _ in range(3)]
+    assert [type(one) for one in sent] == [Submit, Submit, Abandon]
+    assert sum(len(one.requests) for one in sent if isinstance(one, Submit)) == len(prompts) - 2
+    assert isinstance(sent[2], Abandon)
+    assert set(sent[2].ids) == {one.request.id for one in submitted} - {submitted[3].request.id}
+
+
+@played
 async def test_a_suspect_that_is_answered_is_one_no_more(stage: Stage) -> None:
     engine = await stage.connect()
     pending = await stage.submit()
