@@ -42,7 +42,7 @@ class ChunkSpan(NamedTuple):
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """One input as tokens. No dataclass: a frozen one takes eight times as long to make.
+    """One input as tokens. No dataclass: a frozen one takes twelve times as long to make.
 
     Attributes:
         token_ids: head, template, text, placeholders and tail, in order.

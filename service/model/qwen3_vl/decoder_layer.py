@@ -79,21 +79,18 @@ class DecoderLayer:
 
     def project(self, heads: HeadProjection, states: torch.Tensor, angles: Angles) -> torch.Tensor:
         """Heads of rows, `[rows, heads, head_dim]`: queries and keys turned by their positions, values as they are."""
-        out = states.new_empty(len(states), heads.product.num_outputs)
-        by_head = out.view(len(out), -1, self.head_dim)
+        out, num_turned = states.new_empty(len(states), heads.product.num_outputs), len(heads.norms)
         blocks = _blocks(len(states), is_prepacked=self._is_prepacked)
         memory = torch.empty_like(states[blocks[0]])
         for rows in blocks:
-            block = states[rows]
-            normed = rms_norm(block, *self._attention_norm, memory[: len(block)])
-            made, num_turned = heads.product.project(normed, out[rows]), len(heads.norms)
-            heads_of_block = made.view(len(block), -1, self.head_dim)
-            into = by_head[rows]
+            block, own = states[rows], out[rows]
+            made = heads.product.project(rms_norm(block, *self._attention_norm, memory[: len(block)]), own)
+            given, into = (one.view(len(block), -1, self.head_dim) for one in (made, own))
             norms = (heads.norms, self._head_epsilon)
-            turn_heads(heads_of_block[:, :num_turned], angles[0][rows], angles[1][rows], into[:, :num_turned], norms)
-            if made.data_ptr() != into.data_ptr():
-                into[:, num_turned:] = heads_of_block[:, num_turned:]
-        return by_head
+            turn_heads(given[:, :num_turned], angles[0][rows], angles[1][rows], into[:, :num_turned], norms)
+            if made is not own:
+                into[:, num_turned:] = given[:, num_turned:]
+        return out.view(len(out), -1, self.head_dim)
 
     def finish(self, states: torch.Tensor, mixed: torch.Tensor) -> None:
         """Add to `states` what attention mixed, `[rows, heads, head_dim]`, and then what the feed-forward gives."""
