@@ -8,9 +8,10 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import urlsplit
 
-import h11
+import httptools
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,55 +35,55 @@ class Answer:
 
 
 class Connection(asyncio.Protocol):
-    """One connection that is kept open."""
+    """One connection that is kept open; one request at a time.
 
-    def __init__(self, headers: dict[str, str]) -> None:
+    It is also what `httptools` calls while it reads an answer (`on_body`, `on_message_complete`).
+    """
+
+    def __init__(self, headers: str) -> None:
         self._headers = headers
-        self._state = h11.Connection(h11.CLIENT)
-        self._came: asyncio.Queue[bytes] = asyncio.Queue()
+        self._parser = httptools.HttpResponseParser(self)
+        self._parts: list[bytes] = []
         self._came_s = 0.0
+        self._done: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by isinstance
 
     def data_received(self, data: bytes) -> None:
         """Note when, before anything else."""
         self._came_s = time.perf_counter()
-        self._came.put_nowait(data)
+        self._parser.feed_data(data)
+
+    def on_body(self, body: bytes) -> None:
+        """A part of an answer's body."""
+        self._parts.append(body)
+
+    def on_message_complete(self) -> None:
+        """An answer's end."""
+        if self._done and not self._done.done():
+            self._done.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It has ended."""
-        self._came.put_nowait(b"")
+        if self._done and not self._done.done():
+            self._done.set_exception(exc or ConnectionError("the server closed the connection before its answer's end"))
 
     async def post(self, path: str, body: bytes) -> Answer:
         """Send a body and read the whole answer, which has to be 200."""
         assert self._transport
-        head = h11.Request(
-            method="POST", target=path, headers=[*self._headers.items(), ("content-length", str(len(body)))]
-        )
-        request = b"".join(self._state.send(event) or b"" for event in (head, h11.Data(data=body), h11.EndOfMessage()))
+        request = f"POST {path} HTTP/1.1\r\n{self._headers}content-length: {len(body)}\r\n\r\n".encode() + body
+        self._parts = []
+        self._done = asyncio.get_running_loop().create_future()
         began_s = time.perf_counter()
         self._transport.write(request)
-        parts: list[bytes] = []
-        status = 0
-        while not isinstance(heard := await self._next(), h11.EndOfMessage):
-            if isinstance(heard, h11.Response):
-                status = heard.status_code
-            elif isinstance(heard, h11.Data):
-                parts.append(bytes(heard.data))
-        answer = Answer(b"".join(parts), began_s, self._came_s)
-        if status != 200:
+        await self._done
+        answer = Answer(b"".join(self._parts), began_s, self._came_s)
+        if (status := self._parser.get_status_code()) != 200:
             raise RuntimeError(f"{path} answered {status}: {answer.body[:300]!r}")
-        self._state.start_next_cycle()
         return answer
-
-    async def _next(self) -> object:
-        while (heard := self._state.next_event()) is h11.NEED_DATA:
-            self._state.receive_data(await self._came.get())
-        return heard
 
     def close(self) -> None:
         """End it."""
@@ -94,8 +95,8 @@ async def connect(url: str, key: str | None) -> Connection:
     """A connection to a server, by its URL without a path."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    headers = {"host": parts.netloc, "content-type": "application/json"}
-    headers |= {"authorization": f"Bearer {key}"} if key else {}
+    headers = f"host: {parts.netloc}\r\ncontent-type: application/json\r\n"
+    headers += f"authorization: Bearer {key}\r\n" if key else ""
     _, connection = await asyncio.get_running_loop().create_connection(
         lambda: Connection(headers), parts.hostname, port, ssl=parts.scheme == "https" or None
     )

@@ -1,4 +1,4 @@
-"""Wheels for `make check-gpu` on a machine without a network: what the service needs and an image with torch lacks.
+"""Wheels for `make check-gpu` on a machine without a network: what service and client need and an image with torch lacks.
 
 `python -m tests.gpu.wheels FOLDER [PYTHON]`; PYTHON is that machine's version, such as 3.12.
 """
@@ -15,6 +15,8 @@ HELD = {
     "torch", "transformers", "tokenizers", "safetensors", "huggingface-hub", "numpy", "cuda-python", "cuda-core",
 }  # fmt: skip
 """Dependencies that an image with torch and transformers has, and that are large."""
+CLIENT = ("httptools>=0.7",)
+"""What asks the server."""
 PYTHON = "3.12"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 MAX_BYTES = 64 << 20
@@ -38,9 +40,9 @@ def main() -> int:
 
 
 def wanted() -> list[str]:
-    """The service's own dependencies but for those that are there."""
+    """The service's own dependencies but for those that are there, and the client's."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [line for line in project["dependencies"] if _name(line) not in HELD]
+    return [*(line for line in project["dependencies"] if _name(line) not in HELD), *CLIENT]
 
 
 def _name(requirement: str) -> str:

@@ -8,7 +8,7 @@ import os
 import time
 
 from tests.bench.figure import Figure, Measured
-from tests.bench.parts.cpu import CONCURRENCY, KEPT, TEXT_TOKENS, cpu_seconds
+from tests.bench.parts.cpu import KEPT, TEXT_TOKENS, cpu_seconds
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
 from tests.bench.sides.service import Service
@@ -16,6 +16,9 @@ from tests.bench.spread import ratio
 from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 from tests.conftest import children_of
+
+CONCURRENCY = 64
+"""As many that two fronts are never without a request, however their connections are shared out."""
 
 
 def run(stage: Stage) -> Measured:

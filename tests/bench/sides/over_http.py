@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import uvloop
 from numpy.typing import NDArray
 
 from tests.bench.exchange import Answer, connect, exchange
@@ -27,7 +28,7 @@ class OverHttp:
         self.url = url.rstrip("/")
         self._extra = extra or {}
         self._key = key
-        self._runner = asyncio.Runner()
+        self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         self._ready: dict[str, tuple[str, list[bytes], int]] = {}
         self._answers: dict[str, Sequence[Answer]] = {}
 
