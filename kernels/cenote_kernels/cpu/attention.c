@@ -4,20 +4,13 @@
  * block of keys and values in the second, and a running maximum and sum make blocks of keys one softmax. No matrix of
  * scores is ever made.
  *
- * A word is what one lane multiplies: one float32, or two neighbouring bfloat16 (vdpbf16ps). Products are
- * c[rows][columns] += a[rows][words] . b[words][columns], so keys are packed as [head_dim in words][keys] and values as
- * [keys in words][head_dim], once for all queries: in panels of 64 columns, one behind the other, since a tile reads a
- * panel from its start to its end. Sums are float32 either way; weights of bfloat16 are rounded to it.
+ * Products are c[rows][columns] += a[rows][words] . b[words][columns], so keys are packed as [head_dim in words][keys]
+ * and values as [keys in words][head_dim], once for all queries: in panels of 64 columns, one behind the other, since a
+ * tile reads a panel from its start to its end. Sums are float32 either way; weights of bfloat16 are rounded to it.
  *
  * Source: Dao 2023 (FlashAttention-2, arXiv 2307.08691); Intel's Intrinsics Guide.
  */
 #include "lanes.h"
-
-#if BFLOAT16
-enum { WORD_NUMBERS = 2 };
-#else
-enum { WORD_NUMBERS = 1 };
-#endif
 
 enum {
     TILE_ROWS = 6,     /* 24 of 32 registers are sums */
@@ -54,14 +47,6 @@ typedef struct {
 } Arguments;
 
 /* ---- products ---- */
-
-INLINE __m512 multiply_add(__m512 sum, __m512i a, __m512i b) {
-#if BFLOAT16
-    return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
-#else
-    return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), sum);
-#endif
-}
 
 /* c[rows][16 * vectors] = (adds: +=) a[rows][words] . b[words][width]; strides in words */
 INLINE void multiply_tile(const int rows, const int vectors, const uint32_t *a, int64_t a_stride, const uint32_t *b,

@@ -5,7 +5,7 @@
  * thread computes all of them for itself. Weights are packed as [outputs / 32][inputs][32], so that a thread streams
  * through its own from the first to the last, and up to 14 rows are multiplied by what is read.
  *
- * Source: Devlin et al. 2018 (arXiv 1810.04805); Abramowitz and Stegun 1964, 7.1.26, for the error function (1.5e-7).
+ * Source: Devlin et al. 2018 (arXiv 1810.04805).
  */
 #include "lanes.h"
 
@@ -50,22 +50,6 @@ INLINE void meet(Team *team, int size) {
         _mm_pause();
         if (spin >= SPINS) sched_yield();
     }
-}
-
-/* gelu(x) = x / 2 * (1 + erf(x / sqrt 2)) */
-INLINE __m512 gelu(__m512 x) {
-    const __m512 z = _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678f)), one = _mm512_set1_ps(1.0f);
-    const __m512 t = _mm512_div_ps(one, _mm512_fmadd_ps(z, _mm512_set1_ps(0.3275911f), one));
-    __m512 y = _mm512_set1_ps(1.061405429f);
-    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(-1.453152027f));
-    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(1.421413741f));
-    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(-0.284496736f));
-    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(0.254829592f));
-    const __m512 tail = exp2_of(_mm512_mul_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(-1.44269504f)));
-    const __m512 erf = _mm512_fnmadd_ps(_mm512_mul_ps(y, t), tail, one);
-    const __mmask16 is_negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
-    const __m512 signed_erf = _mm512_mask_sub_ps(erf, is_negative, _mm512_setzero_ps(), erf);
-    return _mm512_mul_ps(_mm512_mul_ps(x, _mm512_set1_ps(0.5f)), _mm512_add_ps(signed_erf, one));
 }
 
 typedef struct {

@@ -16,6 +16,9 @@ typedef float number;
 
 enum { LANES = 16 };
 
+/* A word is what one lane multiplies: one float32, or two neighbouring bfloat16 (vdpbf16ps). */
+enum { WORD_NUMBERS = sizeof(uint32_t) / sizeof(number) };
+
 INLINE int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -54,6 +57,31 @@ INLINE __m512 exp2_of(__m512 x) {
     y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(6.931472028550421e-1f));
     y = _mm512_fmadd_ps(y, f, _mm512_set1_ps(1.0f));
     return _mm512_scalef_ps(y, whole);
+}
+
+/* sum + a . b, word by word; float32 either way */
+INLINE __m512 multiply_add(__m512 sum, __m512i a, __m512i b) {
+#if BFLOAT16
+    return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
+#else
+    return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), sum);
+#endif
+}
+
+/* x / 2 * (1 + erf(x / sqrt 2)). Source: Abramowitz and Stegun 1964, 7.1.26, for the error function (1.5e-7). */
+INLINE __m512 gelu(__m512 x) {
+    const __m512 z = _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678f)), one = _mm512_set1_ps(1.0f);
+    const __m512 t = _mm512_div_ps(one, _mm512_fmadd_ps(z, _mm512_set1_ps(0.3275911f), one));
+    __m512 y = _mm512_set1_ps(1.061405429f);
+    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(-1.453152027f));
+    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(1.421413741f));
+    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(-0.284496736f));
+    y = _mm512_fmadd_ps(y, t, _mm512_set1_ps(0.254829592f));
+    const __m512 tail = exp2_of(_mm512_mul_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(-1.44269504f)));
+    const __m512 erf = _mm512_fnmadd_ps(_mm512_mul_ps(y, t), tail, one);
+    const __mmask16 is_negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
+    const __m512 signed_erf = _mm512_mask_sub_ps(erf, is_negative, _mm512_setzero_ps(), erf);
+    return _mm512_mul_ps(_mm512_mul_ps(x, _mm512_set1_ps(0.5f)), _mm512_add_ps(signed_erf, one));
 }
 
 /* libgomp's `GOMP_parallel` */

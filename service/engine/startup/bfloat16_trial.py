@@ -18,8 +18,8 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLay
 
 from service.engine.startup.known_prompts import known_prompts
 from service.model.embedding_model import EmbeddingModel
-from service.model.linear.prepacked_linear import PrepackedLinear, can_prepack_decoder
 from service.model.linear.processor import processor_words
+from service.model.linear.products import PackedProducts, packed_products
 from service.model.qwen3_vl.decoder_layer import DecoderLayer
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 
@@ -48,8 +48,9 @@ class Trial:
 class RoundedLayers(Sequence[DecoderLayer]):
     """Stock layers in bfloat16, each made when it is asked for, of copies."""
 
-    def __init__(self, layers: Sequence[torch.nn.Module]) -> None:
+    def __init__(self, layers: Sequence[torch.nn.Module], products: PackedProducts) -> None:
         self._layers = layers
+        self._products = products
 
     def __len__(self) -> int:
         return len(self._layers)
@@ -61,22 +62,23 @@ class RoundedLayers(Sequence[DecoderLayer]):
     def __getitem__(self, index: int | slice) -> DecoderLayer | Sequence[DecoderLayer]:
         """The layer; past the last one IndexError, which ends an iteration."""
         if isinstance(index, slice):
-            return RoundedLayers(self._layers[index])
+            return RoundedLayers(self._layers[index], self._products)
         stock = self._layers[index]
         rounded = {id(one): torch.nn.Parameter(one.bfloat16(), requires_grad=False) for one in stock.parameters()}
         layer = cast(Qwen3VLTextDecoderLayer, copy.deepcopy(stock, cast(dict[int, Any], rounded)))
-        return DecoderLayer(layer, PrepackedLinear, index == len(self) - 1)
+        return DecoderLayer(layer, self._products, index == len(self) - 1)
 
 
 def try_bfloat16(model: EmbeddingModel) -> Trial | None:
     """Run known prompts in bfloat16 while the stock matrices are there; None where it would not be faster."""
     if not isinstance(model, Qwen3VLEmbedding) or model.device.type != "cpu" or model.dtype != torch.float32:
         return None
-    if not (has_bfloat16() and can_prepack_decoder(model.device, torch.bfloat16)):
+    products = packed_products(model.device, torch.bfloat16)
+    if products is None or not has_bfloat16():
         return None
-    layers = RoundedLayers(list(model.stock.language_model.layers))
+    layers = RoundedLayers(list(model.stock.language_model.layers), products)
     batch = known_prompts(model.language.embed_tokens.num_embeddings, NUM_PROMPTS)
-    vectors = model.language.in_bfloat16(layers).forward(batch, last_only=True)
+    vectors = model.language.in_bfloat16(layers, products).forward(batch, last_only=True)
     return Trial(vectors.float(), _layer_s(layers[0], torch.bfloat16, model.language.hidden_size))
 
 

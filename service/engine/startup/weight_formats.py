@@ -13,6 +13,7 @@ from service.model.embedding_model import EmbeddingModel
 from service.model.linear.bf16_gemm import find_gemm
 from service.model.linear.int8_linear import Int8Linear
 from service.model.linear.linear import give_back
+from service.model.linear.products import torchs
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 from service.model.stock.text_encoder import TextEncoder
@@ -65,7 +66,7 @@ def use_int8(model: EmbeddingModel) -> None:
         raise ValueError("--weights int8 is for Qwen3-VL's decoder; this model has another")
     if model.device.type != "cpu" or model.dtype != torch.float32:
         raise ValueError(f"--weights int8 is for float32 on the CPU, not for {model.dtype} on {model.device.type}")
-    int8 = LanguageModel(model.stock, make=Int8Linear)
+    int8 = LanguageModel(model.stock, products=torchs(Int8Linear))
     logger.info("int8 weights: cosine of at least %.4f on known prompts", check_int8(model.language, int8))
     give_back(model.stock.language_model.layers)
     model.language = int8

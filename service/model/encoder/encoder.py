@@ -16,7 +16,7 @@ from torch.nn import functional
 from cenote_kernels.cpu.encoder import MAX_TOKENS, LayerWeights, NormWeights, ProductWeights, ShortEncoder
 from service.model.encoder.stock_weights import StockLayer, StockWeights
 from service.model.linear.linear import Linear, fuse
-from service.model.linear.prepacked_linear import PrepackedLinear
+from service.model.linear.products import PackedProducts
 from service.model.packed.attention import AttentionWindow, attend, attend_whole
 from service.model.packed.segments import Group
 
@@ -35,13 +35,13 @@ class Encoder:
         num_in_products: numbers of all matrices that rows are multiplied by.
     """
 
-    def __init__(self, weights: StockWeights) -> None:
+    def __init__(self, weights: StockWeights, products: PackedProducts) -> None:
         self._words = weights.words.detach()
         self._positions = weights.positions.detach()
         self._norm = Norm(weights.norm)
         self.num_in_products = sum(one.weight.numel() for layer in weights.layers for one in layer.products)
         self._short = _short_encoder(weights) if self.num_in_products <= SHORT_NUMBERS else None
-        self._layers = [EncoderLayer(layer, weights.num_heads) for layer in weights.layers]
+        self._layers = [EncoderLayer(layer, weights.num_heads, products) for layer in weights.layers]
 
     def forward(self, token_ids: torch.Tensor, positions: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
         """Hidden states of all tokens, `[num_tokens, width]`, float32.
@@ -101,12 +101,12 @@ def _is_alone(groups: Sequence[Group]) -> bool:
 class EncoderLayer:
     """``x = norm(x + out(attention(x))); x = norm(x + narrow(gelu(widen(x))))``."""
 
-    def __init__(self, stock: StockLayer, num_heads: int) -> None:
+    def __init__(self, stock: StockLayer, num_heads: int, products: PackedProducts) -> None:
         """Pack the layer's matrices, and free the stock ones."""
         self._num_heads = num_heads
-        self._query_key_value = PrepackedLinear(fuse(stock.query_key_value))
+        self._query_key_value = products.pack(fuse(stock.query_key_value))
         self._out, self._widen, self._narrow = (
-            PrepackedLinear(Linear(linear.weight, linear.bias)) for linear in (stock.out, stock.widen, stock.narrow)
+            products.pack(Linear(linear.weight, linear.bias)) for linear in (stock.out, stock.widen, stock.narrow)
         )
         self._attention_norm, self._output_norm = Norm(stock.attention_norm), Norm(stock.output_norm)
         for linear in stock.products:

@@ -1,7 +1,7 @@
 """Matrix products of decoder and vision tower: the protocol, and torch's product over the checkpoint's own weight.
 
-A result is in memory that the caller offers, or in the product's own where that costs less. `prepacked_linear.py`,
-`bf16x3_linear.py` and `int8_linear.py` have other implementations.
+A result is in memory that the caller offers, or in the product's own where that costs less. `native_linear.py`,
+`prepacked_linear.py`, `bf16x3_linear.py` and `int8_linear.py` have other implementations; `products.py` chooses.
 """
 
 from collections.abc import Callable, Sequence

@@ -7,6 +7,8 @@ linear layer, and needs no compiler.
 oneDNN writes machine code for each number of rows: 2 ms and 2.5 MB for the four products of a layer, again and again
 where prompts are of all lengths. So rows come in the few numbers that `filled_rows` gives.
 
+`products.py` says where this is the faster way.
+
 Source: torch `aten/src/ATen/native/mkldnn/Linear.cpp`; oneDNN's developer guide, inner product and post-ops.
 """
 
@@ -47,12 +49,6 @@ def whole_rows(most: int) -> int:
 def _step(octave: int) -> int:
     """Between the numbers of rows from `octave` to twice that."""
     return max(_LEAST_STEP, octave // (8 if octave >= _MANY_ROWS else 4))
-
-
-def filled_blocks(num_rows: int) -> int:
-    """The same for rows that go block by block: the last block is filled."""
-    whole, rest = divmod(num_rows, PREPACKED_ROWS)
-    return whole * PREPACKED_ROWS + (filled_rows(rest) if rest else 0)
 
 
 class PrepackedLinear:
@@ -161,20 +157,6 @@ class PrepackedGated:
         return self._up.project_times(x, self._gate.project_silu(x))
 
 
-class PrepackedModule(torch.nn.Module):
-    """A `torch.nn.Linear` by `PrepackedLinear`, for a stock module's own forward."""
-
-    def __init__(self, stock: torch.nn.Linear) -> None:
-        super().__init__()
-        self.in_features = stock.in_features
-        self.out_features = stock.out_features
-        self._product = PrepackedLinear(Linear(stock.weight, stock.bias))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """`[..., in_features]` to `[..., out_features]`."""
-        return self._product.project(x)
-
-
 def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
     """Return whether products in oneDNN's layout are the faster ones: float32 on an x86 processor.
 
@@ -194,11 +176,3 @@ def can_prepack_decoder(device: torch.device, dtype: torch.dtype) -> bool:
     if dtype == torch.bfloat16:
         return can_prepack(device, torch.float32) and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     return can_prepack(device, dtype)
-
-
-def prepack_modules(module: torch.nn.Module) -> None:
-    """Replace each linear layer below `module`, one after the other: no more than one weight is there twice."""
-    for parent in list(module.modules()):
-        for name, child in list(parent.named_children()):
-            if type(child) is torch.nn.Linear:
-                setattr(parent, name, PrepackedModule(child))

@@ -12,8 +12,8 @@ from transformers.models.qwen3.modeling_qwen3 import Qwen3DecoderLayer
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextDecoderLayer
 
 from cenote_kernels.cpu.rows import rms_norm, turn_heads
-from service.model.linear.linear import Gated, GatedProduct, MakeProduct, Product, fuse
-from service.model.linear.prepacked_linear import PREPACKED_ROWS, PrepackedGated, PrepackedLinear
+from service.model.linear.linear import Product, fuse
+from service.model.linear.products import PackedProducts, Products
 
 BLOCK_ROWS = 1024
 """Rows of a block, about: with 256 the matrix product is 10 % slower, with all at once the fresh pages cost 15 %."""
@@ -51,17 +51,16 @@ class DecoderLayer:
         key_value_heads: keys and values; only of the last layer.
     """
 
-    def __init__(self, layer: StockLayer, make: MakeProduct, is_last: bool) -> None:
-        attention = layer.self_attn
+    def __init__(self, layer: StockLayer, products: Products, is_last: bool) -> None:
+        attention, make = layer.self_attn, products.make
         self.head_dim = attention.head_dim
         self.scaling = attention.scaling
         self.num_heads = attention.q_proj.out_features // self.head_dim
         self.num_kv_heads = attention.k_proj.out_features // self.head_dim
         self._out = make(fuse([attention.o_proj]))
-        gate_up = fuse([layer.mlp.gate_proj, layer.mlp.up_proj])
-        self._is_prepacked = make is PrepackedLinear
-        self._gated: GatedProduct = PrepackedGated(gate_up) if self._is_prepacked else Gated(make(gate_up))
+        self._gated = products.gate(fuse([layer.mlp.gate_proj, layer.mlp.up_proj]))
         self._down = make(fuse([layer.mlp.down_proj]))
+        self._block_rows = products.block_rows if isinstance(products, PackedProducts) else None
         before, after = layer.input_layernorm, layer.post_attention_layernorm
         self._attention_norm = (before.weight.detach().float(), before.variance_epsilon)
         self._mlp_norm = (after.weight.detach().float(), after.variance_epsilon)
@@ -80,7 +79,7 @@ class DecoderLayer:
     def project(self, heads: HeadProjection, states: torch.Tensor, angles: Angles) -> torch.Tensor:
         """Heads of rows, `[rows, heads, head_dim]`: queries and keys turned by their positions, values as they are."""
         out, num_turned = states.new_empty(len(states), heads.product.num_outputs), len(heads.norms)
-        blocks = _blocks(len(states), is_prepacked=self._is_prepacked)
+        blocks = _blocks(len(states), self._block_rows)
         memory = torch.empty_like(states[blocks[0]])
         for rows in blocks:
             block, own = states[rows], out[rows]
@@ -95,7 +94,7 @@ class DecoderLayer:
     def finish(self, states: torch.Tensor, mixed: torch.Tensor) -> None:
         """Add to `states` what attention mixed, `[rows, heads, head_dim]`, and then what the feed-forward gives."""
         mixed = mixed.flatten(1)
-        blocks = _blocks(len(states), is_prepacked=self._is_prepacked)
+        blocks = _blocks(len(states), self._block_rows)
         memory = torch.empty_like(states[blocks[0]])
         for rows in blocks:
             block = states[rows]
@@ -106,10 +105,10 @@ class DecoderLayer:
                 block.copy_(after)
 
 
-def _blocks(num_rows: int, *, is_prepacked: bool) -> list[slice]:
-    """Blocks of about equal size, the first the largest: a last one of few rows would cost as much as many.
+def _blocks(num_rows: int, block_rows: int | None) -> list[slice]:
+    """Blocks of so many rows, as packed products want them, the last of the rest.
 
-    Prepacked products have code for few numbers of rows: all blocks but the last have one of them.
+    Others are of about equal size, the first the largest: a last one of few rows would cost as much as many.
     """
-    size = PREPACKED_ROWS if is_prepacked else -(-num_rows // max(1, round(num_rows / BLOCK_ROWS)))
+    size = block_rows or -(-num_rows // max(1, round(num_rows / BLOCK_ROWS)))
     return [slice(start, min(start + size, num_rows)) for start in range(0, num_rows, size)]

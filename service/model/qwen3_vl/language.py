@@ -15,8 +15,8 @@ from transformers import Qwen3Model, Qwen3VLModel
 
 from cenote_kernels import scatter
 from cenote_kernels.cpu.rows import rms_norm
-from service.model.linear.linear import MakeProduct, as_it_is, give_back
-from service.model.linear.prepacked_linear import PrepackedLinear, filled_blocks
+from service.model.linear.linear import give_back
+from service.model.linear.products import PackedProducts, Products, torchs
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import NO_USE, LayerPrefixes, PrefixCache, without
@@ -51,7 +51,7 @@ class LanguageModel:
     """
 
     def __init__(
-        self, model: Qwen3VLModel | Qwen3Model, *, may_share: bool = True, make: MakeProduct = as_it_is
+        self, model: Qwen3VLModel | Qwen3Model, *, may_share: bool = True, products: Products | None = None
     ) -> None:
         """Run the decoder of `model`; a text model is one itself, whose layers are the same but for its positions."""
         stock: Any = getattr(model, "language_model", model)
@@ -61,21 +61,22 @@ class LanguageModel:
         self.embed_tokens = stock.embed_tokens
         self.device = self.embed_tokens.weight.device
         self.hidden_size = self.embed_tokens.embedding_dim
-        self._is_prepacked = make is PrepackedLinear
+        products = products or torchs()
+        self._packed = products if isinstance(products, PackedProducts) else None
         self._dtype = self.embed_tokens.weight.dtype
         made: list[DecoderLayer] = []
         for index, layer in enumerate(layers):
-            made.append(DecoderLayer(layer, make, index == last))
-            if self._is_prepacked:
+            made.append(DecoderLayer(layer, products, index == last))
+            if self._packed is not None:
                 give_back(layer)
         self.layers: Sequence[DecoderLayer] = made
         self._norm = (stock.norm.weight.detach().float(), stock.norm.variance_epsilon)
         self._rotary = stock.rotary_emb
 
-    def in_bfloat16(self, layers: Sequence[DecoderLayer]) -> "LanguageModel":
-        """The same decoder with others of prepacked bfloat16 in the place of its layers."""
+    def in_bfloat16(self, layers: Sequence[DecoderLayer], products: PackedProducts) -> "LanguageModel":
+        """The same decoder with others of bfloat16 and these products in the place of its layers."""
         other = copy(self)
-        other.layers, other._dtype, other._is_prepacked = layers, torch.bfloat16, True
+        other.layers, other._dtype, other._packed = layers, torch.bfloat16, products
         return other
 
     @torch.inference_mode()
@@ -157,7 +158,7 @@ class LanguageModel:
 
     def _num_filling(self, num_rows: int) -> int:
         """Rows behind these that nobody reads, so that there is code for their number."""
-        return filled_blocks(num_rows) - num_rows if self._is_prepacked else 0
+        return self._packed.fill_blocks(num_rows) - num_rows if self._packed is not None else 0
 
 
 def _run(

@@ -16,12 +16,7 @@ from service.model.embedding_model import Grid, Probe, Tower
 from service.model.linear.bf16_gemm import Gemm
 from service.model.linear.bf16x3_linear import MakeBf16x3, keep_bfloat16
 from service.model.linear.linear import give_back
-from service.model.linear.prepacked_linear import (
-    FilledLinear,
-    PrepackedLinear,
-    can_prepack,
-    can_prepack_decoder,
-)
+from service.model.linear.products import packed_products, packed_products_of_tower, torchs
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
@@ -78,33 +73,34 @@ class Qwen3VLEmbedding:
         Returns:
             the share of their numbers that are kept so; the rest stays as it was.
         """
-        make = MakeBf16x3(gemm)
+        products = torchs(MakeBf16x3(gemm))
         del self.vision  # it holds the matrices that are about to be given back
         if not with_decoder:
             share = keep_bfloat16(self.stock.visual)
         else:
             del self.language
             share = keep_bfloat16(self.stock)
-            self.language = LanguageModel(self.stock, make=make)
-        self.vision = VisionTower(self.stock, make=make)
+            self.language = LanguageModel(self.stock, products=products)
+        self.vision = VisionTower(self.stock, products)
         return share
 
     def prepack(self) -> bool:
-        """Bring the decoder's matrices into oneDNN's layout, and in float32 the vision tower's.
+        """Bring the matrices of decoder and vision tower into the layout of the processor's products.
 
-        The stock module may not be run any more. In bfloat16 the tower is as fast without.
+        The stock module may not be run any more.
 
         Returns:
-            Whether it did: not where `can_prepack_decoder` says no, nor for matrices that are multiplied in parts.
+            Whether it did: not where there are no such products, nor for matrices that are multiplied in parts.
         """
         is_in_parts = any(weight.dtype != self.dtype for weight in self.stock.parameters())
-        if is_in_parts or not can_prepack_decoder(self.device, self.dtype):
+        products = packed_products(self.device, self.dtype)
+        if is_in_parts or products is None:
             return False
         del self.language  # it holds the matrices that are about to be given back
-        self.language = LanguageModel(self.stock, make=PrepackedLinear)
-        if can_prepack(self.device, self.dtype):
+        self.language = LanguageModel(self.stock, products=products)
+        if (products := packed_products_of_tower(self.device, self.dtype)) is not None:
             del self.vision
-            self.vision = VisionTower(self.stock, make=FilledLinear)
+            self.vision = VisionTower(self.stock, products)
             give_back(self.stock.visual)
         return True
 

@@ -18,7 +18,7 @@ from service.model.qwen3_vl.tower_tables import GridTables
 
 CHUNK_ROWS = 2048
 """Rows of a chunk on a CPU, where with two threads 256 took 10 to 12 % longer, and all 4,096 at once 1 to 6 %.
-Products in oneDNN's layout have as many as a block of theirs; elsewhere there is one chunk."""
+Packed products have as many as a block of theirs; elsewhere there is one chunk."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, Qwen3Model
 
 from cenote_kernels import PoolingMode
 from service.model.embedding_model import Probe
-from service.model.linear.prepacked_linear import PrepackedLinear, can_prepack_decoder
+from service.model.linear.products import packed_products
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.language import LanguageModel
 from service.model.reranker.answer_row import load_answer_row
@@ -54,17 +54,18 @@ class TextJudge(TextEncoder):
         return AnswerHead(load_answer_row(folder, stock.device, stock.dtype))
 
     def prepack(self) -> bool:
-        """Bring the decoder's matrices into oneDNN's layout; the stock forward may not be run any more.
+        """Bring the decoder's matrices into the layout of packed products; the stock forward may not be run any more.
 
         Returns:
             Whether it did.
         """
         if self.language is None:
             return super().prepack()
-        if not can_prepack_decoder(self.device, self.dtype):
+        products = packed_products(self.device, self.dtype)
+        if products is None:
             return False
         self.language = None  # it holds the matrices that are about to be given back
-        self.language = LanguageModel(cast(Qwen3Model, self.stock), make=PrepackedLinear)
+        self.language = LanguageModel(cast(Qwen3Model, self.stock), products=products)
         return True
 
     @torch.inference_mode()

@@ -23,7 +23,7 @@ from transformers import (
 
 from service.checkpoint.sparse.splade_files import SpladePooling, read_splade
 from service.model.embedding_model import Probe
-from service.model.linear.prepacked_linear import PrepackedModule, filled_rows, prepack_modules, whole_rows
+from service.model.linear.products import PackedModule, PackedProducts, as_many, pack_modules
 from service.model.load import load_stock
 from service.model.packed.packed_attention import stock_attention
 from service.model.stock.text_encoder import NUM_PADS, TextEncoder
@@ -53,7 +53,7 @@ class VocabularyHead:
         hidden_size: entries of the vocabulary.
         num_parameters: that are not the encoder's too; the decoder's matrix is tied to its embeddings.
         logits: the stock head.
-        is_prepacked: its layers are oneDNN's, with code for some numbers of rows.
+        products: its layers, once they are packed.
     """
 
     def __init__(self, whole: PreTrainedModel) -> None:
@@ -61,13 +61,13 @@ class VocabularyHead:
         self.hidden_size = int(cast(Any, whole.config).vocab_size)
         self.num_parameters = sum(one.numel() for one in whole.parameters() if id(one) not in shared)
         self.logits = LOGITS[type(whole)](whole)
-        self.is_prepacked = False
+        self.products: PackedProducts | None = None
 
     def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
         """`[num_tokens, width]` to `[num_tokens, hidden_size]`, float32."""
         num_tokens = len(vectors)
-        if self.is_prepacked:
-            vectors = pad(vectors, (0, 0, 0, filled_rows(num_tokens) - num_tokens))
+        if self.products is not None:
+            vectors = pad(vectors, (0, 0, 0, self.products.fill(num_tokens) - num_tokens))
         return self.logits(vectors)[:num_tokens].float()
 
 
@@ -96,20 +96,21 @@ class Splade(TextEncoder):
 
     def prepack(self) -> bool:
         """See `TextEncoder.prepack`; the head's layers too, which cost as much as a small encoder."""
-        if not super().prepack():
+        if not super().prepack() or self._products is None:
             return False
         for name, child in list(self.whole.named_children()):
             if type(child) is torch.nn.Linear:
-                setattr(self.whole, name, PrepackedModule(child))
+                setattr(self.whole, name, PackedModule(child, self._products))
             elif child is not self.whole.base_model:
-                prepack_modules(child)
-        self._vocabulary.is_prepacked = True
+                pack_modules(child, self._products)
+        self._vocabulary.products = self._products
         return True
 
     def _pooled(self, states: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
         """Weights, `[num_prompts, vocabulary]`."""
         most = CHUNK_BYTES if self.device.type == "cpu" else GPU_CHUNK_BYTES
-        num_at_once = whole_rows(max(1, most // (self.hidden_size * FLOAT_BYTES)))
+        whole = as_many if self._products is None else self._products.whole
+        num_at_once = whole(max(1, most // (self.hidden_size * FLOAT_BYTES)))
         return pool_logits(states, bounds.tolist(), self._head, self.hidden_size, self.how, num_at_once)
 
     @torch.inference_mode()

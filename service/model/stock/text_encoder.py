@@ -6,7 +6,7 @@ replaced (MPNet adds relative positions to its scores) runs prompts of equal len
 mask either. What is computed is the stock module's in both ways; pooling and Dense modules follow.
 
 On a CPU it runs a few prompts at a time, so that what a layer makes is still in the processor's cache when the next
-call reads it. Where `prepack` applies, linear layers are oneDNN's, and BERT's architecture has a forward of our own.
+call reads it. Where `prepack` applies, products are packed ones, and BERT's architecture has a forward of our own.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ from service.errors import ModelError
 from service.model.embedding_model import Grid, Probe
 from service.model.encoder.encoder import SHORT_THREADS, Encoder
 from service.model.encoder.stock_weights import stock_weights
-from service.model.linear.prepacked_linear import can_prepack, filled_rows, prepack_modules
+from service.model.linear.products import PackedProducts, pack_modules, packed_products
 from service.model.linear.threads import one_thread
 from service.model.load import load_stock
 from service.model.packed.packed_attention import PACKED, stock_attention
@@ -76,7 +76,7 @@ class TextEncoder:
         self._head = head
         self._encoder: Encoder | None = None
         self._num_in_products = 0
-        self._is_prepacked = False
+        self._products: PackedProducts | None = None
 
     @classmethod
     def load(
@@ -114,20 +114,21 @@ class TextEncoder:
         return DenseHead.load(folder, stock.device, cast(Any, stock.config).hidden_size)
 
     def prepack(self) -> bool:
-        """Bring the matrices of linear layers into oneDNN's layout; the stock forward may not be run any more.
+        """Bring the matrices of linear layers into another layout; the stock forward may not be run any more.
 
         Returns:
-            Whether it did: not where `can_prepack` says no, nor for prompts that run by equal lengths, since every
-            number of rows comes up there.
+            Whether it did: not where there are no such products, nor in bfloat16, nor for prompts that run by equal
+            lengths, since every number of rows comes up there.
         """
-        if not (self.is_packed and can_prepack(self.device, self.dtype)):
+        products = packed_products(self.device, self.dtype)
+        if not self.is_packed or products is None or self.dtype != torch.float32:
             return False
         if (weights := stock_weights(self.stock)) is None:
-            prepack_modules(self.stock)
+            pack_modules(self.stock, products)
         else:
-            self._encoder = Encoder(weights)
+            self._encoder = Encoder(weights, products)
             self._num_in_products = self._encoder.num_in_products
-        self._is_prepacked = True
+        self._products = products
         return True
 
     def positions(self, num_tokens: int, placeholders: Iterable[tuple[int, Grid]]) -> NDArray[np.int64]:
@@ -209,7 +210,7 @@ class TextEncoder:
     def _part(self, token_ids: torch.Tensor, position_ids: torch.Tensor, groups: Sequence[Group]) -> torch.Tensor:
         """One forward, `[num_tokens, width]`, filled up to a number of tokens that there is code for."""
         num_tokens = len(token_ids)
-        num_filling = filled_rows(num_tokens) - num_tokens if self._is_prepacked else 0
+        num_filling = self._products.fill(num_tokens) - num_tokens if self._products is not None else 0
         if num_filling:
             token_ids, position_ids = (functional.pad(one, (0, num_filling)) for one in (token_ids, position_ids))
         return self._forward(token_ids, position_ids, groups)[:num_tokens]

@@ -15,7 +15,7 @@ from service.engine.startup.self_check import check_forward, known_answers
 from service.errors import ModelError
 from service.ipc.sparse_row import SPARSE, unpack_sparse
 from service.model.architectures import load_model
-from service.model.linear.prepacked_linear import PrepackedModule, can_prepack
+from service.model.linear.products import PackedModule, packed_products
 from service.model.stock import splade as splade_module
 from service.model.stock.splade import Splade, pool_logits, weigh
 from service.prompt.profile.detect import load_profile
@@ -105,15 +105,17 @@ def test_logits_of_a_batch_are_never_there_together(made: Callable[..., Path], m
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_no_layer_of_the_head_stays_with_torch_where_onednn_is_faster(made: Callable[..., Path], name: str) -> None:
+def test_no_layer_of_the_head_stays_with_torch_where_packed_products_are_faster(
+    made: Callable[..., Path], name: str
+) -> None:
     model = Sparse(made(name, "max", "relu")).model
     assert isinstance(model, Splade)
-    if not can_prepack(model.device, model.dtype):
+    if packed_products(model.device, model.dtype) is None:
         pytest.skip("not on this processor")
     own = {id(one) for one in model.whole.base_model.modules()}
     head = [one for one in model.whole.modules() if id(one) not in own]
     assert not any(type(one) is torch.nn.Linear for one in head)
-    assert sum(isinstance(one, PrepackedModule) for one in head) == 2
+    assert sum(isinstance(one, PackedModule) for one in head) == 2
 
 
 def test_a_kept_vector_is_the_fresh_one_bit_for_bit_and_small(made: Callable[..., Path]) -> None:

@@ -15,7 +15,7 @@ from service.engine.startup.known_prompts import known_prompts
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack
 from service.model.linear import processor
-from service.model.linear.prepacked_linear import can_prepack_decoder
+from service.model.linear.products import packed_products
 from service.model.load import load_stock
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 
@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 
 
 def loaded(dtype: torch.dtype) -> Qwen3VLEmbedding:
-    if not can_prepack_decoder(CPU, torch.bfloat16):
+    if packed_products(CPU, torch.bfloat16) is None:
         pytest.skip("no oneDNN for bfloat16 on this processor")
     return Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, dtype))
 

@@ -13,7 +13,7 @@ from service.engine.startup.weight_formats import NUM_PROMPTS, check_int8, prepa
 from service.errors import ModelError
 from service.model.linear.int8_linear import GREATEST_IN_16_BITS, Int8Linear, exact_row_integer
 from service.model.linear.linear import Linear
-from service.model.linear.prepacked_linear import can_prepack_decoder
+from service.model.linear.products import packed_products, torchs
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
 from service.model.qwen3_vl.language import LanguageModel
@@ -50,7 +50,7 @@ def test_the_float32_matrices_are_given_back(model: Qwen3VLModel) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_prepacked_model_passes_the_check_without_its_stock_decoder(dtype: torch.dtype) -> None:
-    if not can_prepack_decoder(CPU, dtype):
+    if packed_products(CPU, dtype) is None:
         pytest.skip("not used on this processor")
     model = Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, dtype))
     answers, language = known_answers(model), model.language
@@ -70,7 +70,7 @@ def test_a_start_ends_where_vectors_bend(model: Qwen3VLModel, monkeypatch: pytes
 
 
 def test_a_vector_that_is_no_number_does_not_pass(model: Qwen3VLModel) -> None:
-    language, int8 = LanguageModel(model), LanguageModel(model, make=Int8Linear)
+    language, int8 = LanguageModel(model), LanguageModel(model, products=torchs(Int8Linear))
     int8.embed_tokens = torch.nn.Embedding.from_pretrained(torch.full((4096, 256), float("nan")))
     with pytest.raises(ModelError, match="nan"):
         check_int8(language, int8)

@@ -21,7 +21,7 @@ from transformers import (
 
 from service.model.encoder.encoder import Encoder
 from service.model.encoder.stock_weights import stock_weights
-from service.model.linear.prepacked_linear import can_prepack
+from service.model.linear.products import PackedProducts
 from service.model.packed.segments import Group
 
 TOLERANCE = 1e-5
@@ -50,10 +50,9 @@ def random_module(name: str) -> PreTrainedModel:
     return stock.requires_grad_(False)
 
 
-@pytest.mark.skipif(not can_prepack(torch.device("cpu"), torch.float32), reason="not used on this processor")
 @pytest.mark.parametrize("name", sorted(MODULES))
 @torch.inference_mode()
-def test_states_are_the_stock_modules_and_weights_are_held_once(name: str) -> None:
+def test_states_are_the_stock_modules_and_weights_are_held_once(packed: PackedProducts, name: str) -> None:
     stock = random_module(name)
     groups = [Group(0, 0, 5, 1, 5), Group(1, 5, 23, 2, 9)]
     token_ids = torch.randint(0, 50, (23,))
@@ -63,20 +62,19 @@ def test_states_are_the_stock_modules_and_weights_are_held_once(name: str) -> No
     weights = stock_weights(stock)
     assert weights is not None
     filling = torch.zeros(3, dtype=torch.int64)
-    found = Encoder(weights).forward(torch.cat([token_ids, filling]), torch.cat([positions, filling]), groups)
+    found = Encoder(weights, packed).forward(torch.cat([token_ids, filling]), torch.cat([positions, filling]), groups)
     assert (found[:23] - want).abs().max() <= TOLERANCE
     assert found.isfinite().all()
     matrices = [part for layer in weights.layers for part in (*layer.query_key_value, layer.out, layer.widen)]
     assert all(matrix.weight.numel() == 0 for matrix in matrices)
 
 
-@pytest.mark.skipif(not can_prepack(torch.device("cpu"), torch.float32), reason="not used on this processor")
 @pytest.mark.parametrize("num_filling", [0, 3])
 @torch.inference_mode()
-def test_a_lone_prompt_has_the_states_that_it_has_in_a_batch(num_filling: int) -> None:
+def test_a_lone_prompt_has_the_states_that_it_has_in_a_batch(packed: PackedProducts, num_filling: int) -> None:
     weights = stock_weights(random_module("bert"))
     assert weights is not None
-    encoder = Encoder(weights)
+    encoder = Encoder(weights, packed)
     ids, filling = torch.randint(0, 50, (9,)), torch.zeros(num_filling, dtype=torch.int64)
     twice = encoder.forward(ids.repeat(2), torch.arange(9).repeat(2), [Group(0, 0, 18, 2, 9)])
     alone = encoder.forward(torch.cat([ids, filling]), torch.cat([torch.arange(9), filling]), [Group(0, 0, 9, 1, 9)])

@@ -9,11 +9,9 @@ from service.model.linear.prepacked_linear import (
     FilledLinear,
     PrepackedGated,
     PrepackedLinear,
-    PrepackedModule,
     can_prepack,
     can_prepack_decoder,
     filled_rows,
-    prepack_modules,
     whole_rows,
 )
 
@@ -84,19 +82,6 @@ def test_a_row_that_is_not_finite_stays_by_itself() -> None:
     x = torch.randn(5, 16)
     x[2, 3] = float("nan")
     assert product.project_gelu(x).isfinite().all(-1).tolist() == [True, True, False, True, True]
-
-
-@torch.inference_mode()
-def test_layers_of_a_module_are_replaced_wherever_they_are() -> None:
-    torch.manual_seed(1)
-    module = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.Sequential(torch.nn.GELU(), torch.nn.Linear(12, 4)))
-    module.requires_grad_(False)
-    x = torch.randn(2, 5, 8)
-    want = module(x)
-    prepack_modules(module)
-    assert (module(x) - want).abs().max() <= TOLERANCE
-    assert sum(isinstance(one, PrepackedModule) for one in module.modules()) == 2
-    assert not list(module.parameters())  # no weight is held twice
 
 
 def test_other_number_formats_stay_as_they_are() -> None:

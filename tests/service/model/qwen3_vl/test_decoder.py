@@ -9,14 +9,10 @@ import torch
 from torch.nn import functional
 from transformers import Qwen3VLModel
 
+from cenote_kernels.cpu.library import runs_on
 from service.model.linear.linear import fuse
-from service.model.linear.prepacked_linear import (
-    PREPACKED_ROWS,
-    PrepackedLinear,
-    can_prepack_decoder,
-    filled_blocks,
-    filled_rows,
-)
+from service.model.linear.prepacked_linear import PREPACKED_ROWS, can_prepack_decoder, filled_rows
+from service.model.linear.products import NATIVE, ONEDNN, PackedProducts
 from service.model.load import load_stock
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
@@ -24,6 +20,7 @@ from service.model.qwen3_vl.decoder_layer import BLOCK_ROWS, _blocks
 from service.model.qwen3_vl.language import LanguageModel
 
 CHECKPOINT = Path(__file__).parents[3] / "models/golden/oracle/checkpoint"
+CPU = torch.device("cpu")
 GRID = (1, 4, 6)
 HEAD = list(range(100, 120))
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
@@ -139,16 +136,17 @@ def test_fused_products_are_the_modules_and_share_their_memory(bias: bool) -> No
 
 @pytest.mark.parametrize("num_rows", [1, 14, BLOCK_ROWS, BLOCK_ROWS + 14, 3 * BLOCK_ROWS - 1, 8192])
 def test_blocks_cover_all_rows_and_none_is_small(num_rows: int) -> None:
-    blocks = _blocks(num_rows, is_prepacked=False)
+    blocks = _blocks(num_rows, None)
     assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(num_rows))
     assert len(blocks) == 1 or min(block.stop - block.start for block in blocks) > BLOCK_ROWS / 2
 
 
 @pytest.mark.parametrize("num_rows", [1, 14, 512, 526, 1700])
 def test_blocks_of_prepacked_products_have_rows_that_there_is_code_for(num_rows: int) -> None:
-    blocks = _blocks(filled_blocks(num_rows), is_prepacked=True)
+    num_filled = ONEDNN.fill_blocks(num_rows)
+    blocks = _blocks(num_filled, ONEDNN.block_rows)
     sizes = [block.stop - block.start for block in blocks]
-    assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(filled_blocks(num_rows)))
+    assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(num_filled))
     assert all(size == PREPACKED_ROWS for size in sizes[:-1])
     assert sizes[-1] == filled_rows(sizes[-1])
 
@@ -159,11 +157,9 @@ def test_a_batch_of_more_than_a_block_is_the_stock_decoders(model: Qwen3VLModel)
     torch.testing.assert_close(LanguageModel(model).forward(batch), stock_forward(model, batch), atol=2e-5, rtol=1e-5)
 
 
-def prepacked(dtype: torch.dtype = torch.float32) -> LanguageModel:
-    if not can_prepack_decoder(torch.device("cpu"), dtype):
-        pytest.skip("not used on this processor")
+def prepacked(products: PackedProducts, dtype: torch.dtype = torch.float32) -> LanguageModel:
     stock = load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), dtype)
-    language = LanguageModel(stock, make=PrepackedLinear)
+    language = LanguageModel(stock, products=products)
     linears = [module for module in stock.language_model.layers.modules() if isinstance(module, torch.nn.Linear)]
     assert linears
     assert not any(module.weight.numel() for module in linears), "the stock matrices are given back"
@@ -172,27 +168,34 @@ def prepacked(dtype: torch.dtype = torch.float32) -> LanguageModel:
 
 @pytest.mark.parametrize("last_only", [False, True])
 @pytest.mark.parametrize("seed", [5, 6])
-def test_prepacked_products_change_no_vector(model: Qwen3VLModel, last_only: bool, seed: int) -> None:
+def test_prepacked_products_change_no_vector(
+    model: Qwen3VLModel, packed: PackedProducts, last_only: bool, seed: int
+) -> None:
     draw = random.Random(seed)
     long = [([draw.randrange(10, 8000) for _ in range(length)], False) for length in (700, 3)]
     for batch in (batch_of(prompts(seed)), batch_of([*prompts(seed), *long]), batch_of(prompts(seed)[:1])):
-        ours = prepacked().forward(batch, last_only=last_only)
+        ours = prepacked(packed).forward(batch, last_only=last_only)
         torch.testing.assert_close(ours, LanguageModel(model).forward(batch, last_only=last_only), atol=1e-5, rtol=1e-5)
 
 
-def test_prepacked_bfloat16_is_as_near_to_float32_as_torchs(model: Qwen3VLModel) -> None:
+@pytest.mark.parametrize("products", [NATIVE, ONEDNN], ids=["native", "onednn"])
+def test_prepacked_bfloat16_is_as_near_to_float32_as_torchs(model: Qwen3VLModel, products: PackedProducts) -> None:
+    runs = runs_on(torch.bfloat16, CPU) if products is NATIVE else can_prepack_decoder(CPU, torch.bfloat16)
+    if not runs:
+        pytest.skip("not on this processor")
     stock = load_stock(Qwen3VLModel, CHECKPOINT, torch.device("cpu"), torch.bfloat16)
     batch = batch_of(prompts(7), torch.bfloat16)
     want = LanguageModel(model).forward(batch_of(prompts(7)), last_only=True)
-    ours, torchs = (one.forward(batch, last_only=True) for one in (prepacked(torch.bfloat16), LanguageModel(stock)))
+    both = (prepacked(products, torch.bfloat16), LanguageModel(stock))
+    ours, torchs = (one.forward(batch, last_only=True) for one in both)
     assert ours.dtype == torch.bfloat16
     gaps = [1 - functional.cosine_similarity(vectors.float(), want, dim=-1).mean() for vectors in (ours, torchs)]
     assert gaps[0] <= 1.1 * gaps[1]
 
 
-def test_filling_never_reaches_a_prompt() -> None:
+def test_filling_never_reaches_a_prompt(packed: PackedProducts) -> None:
     """Filling repeats the first token, here one whose vector is not a number."""
-    language, batch = prepacked(), batch_of([(list(range(200, 209)), False), (HEAD, False), (HEAD[:7], False)])
+    language, batch = prepacked(packed), batch_of([(list(range(200, 209)), False), (HEAD, False), (HEAD[:7], False)])
     weight = language.embed_tokens.weight.detach().clone()
     weight[200] = float("nan")
     language.embed_tokens = torch.nn.Embedding.from_pretrained(weight)

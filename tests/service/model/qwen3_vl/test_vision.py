@@ -9,7 +9,7 @@ from transformers import Qwen3VLModel
 import cenote_kernels
 from service.checkpoint.hub import CHECKPOINT as BUILTIN
 from service.errors import ModelError
-from service.model.linear.prepacked_linear import FilledLinear, can_prepack
+from service.model.linear.products import PackedProducts
 from service.model.load import load_stock
 from service.model.qwen3_vl import tower_block, tower_tables
 from service.model.qwen3_vl.qwen3_vl import MERGE, PATCH, patchify
@@ -43,11 +43,12 @@ def difference(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     return float((ours - theirs).abs().max() / theirs.abs().max())
 
 
-@pytest.mark.skipif(not can_prepack(torch.device("cpu"), torch.float32), reason="another processor")
 @pytest.mark.parametrize(("height", "width"), SIDES)
-def test_features_over_packed_weights_are_the_stock_towers(model: Qwen3VLModel, height: int, width: int) -> None:
+def test_features_over_packed_weights_are_the_stock_towers(
+    model: Qwen3VLModel, packed: PackedProducts, height: int, width: int
+) -> None:
     pixels = drawn(height, width)
-    ours = VisionTower(model, make=FilledLinear).encode(pixels)
+    ours = VisionTower(model, packed).encode(pixels)
     assert difference(ours, stock(model, pixels)) <= TOLERANCE
 
 

@@ -1,0 +1,153 @@
+/* Products of rows with a fixed weight on x86 processors with AVX-512: out = ending(x W^T + b).
+ *
+ * A tile is six rows by 64 outputs, 24 registers of sums. Weights are packed once, when they are loaded, in panels of 64
+ * outputs, [words of inputs][64] one behind the other, so that a tile reads a panel from its start to its end; of a panel
+ * as many words as lie in the second cache beside the rows go to all tiles of an item before the next. Panels are shared
+ * out one by one: a thread whose core does something else takes fewer.
+ *
+ * What follows a product is done to the sums before they are stored: in bfloat16 it is rounded once, at its end.
+ *
+ * Source: Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication; Intel's Intrinsics Guide.
+ */
+#include "lanes.h"
+
+enum {
+    TILE_ROWS = 6,
+    TILE_VECTORS = 4,
+    PANEL = TILE_VECTORS * LANES,
+    BLOCK_WORDS = 1024, /* of a panel that are multiplied at a time: 256 KiB */
+    ITEM_ROWS = 258,    /* rows at most that a thread takes at a time */
+};
+
+/* As in product.py. */
+enum { PLAIN, GELU_ERF, GELU_TANH, ADD, GATE };
+
+/* A mirror of `_Product` in product.py. Strides are in numbers. */
+typedef struct {
+    const number *x;
+    const uint32_t *weight;
+    const number *bias; /* or NULL */
+    number *out;
+    int64_t num_rows, num_words, num_outputs; /* of `out`, which with GATE has half as many as the weight */
+    int64_t x_stride, out_stride;
+    int64_t ending; /* ADD: to what is in `out` */
+    int64_t num_threads;
+    parallel_region parallel;
+} Product;
+
+/* 1 / (1 + exp(-x)) */
+INLINE __m512 sigmoid(__m512 x) {
+    const __m512 one = _mm512_set1_ps(1.0f);
+    const __m512 e = exp2_of(_mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(-1.44269504f)));
+    const __mmask16 is_negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
+    return _mm512_div_ps(_mm512_mask_mov_ps(one, is_negative, e), _mm512_add_ps(one, e));
+}
+
+/* x / 2 * (1 + tanh(u)) = x * sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3) */
+INLINE __m512 gelu_by_tanh(__m512 x) {
+    const __m512 square = _mm512_mul_ps(x, x), twice = _mm512_set1_ps(1.59576912f);
+    const __m512 factor = _mm512_fmadd_ps(square, _mm512_set1_ps(0.044715f * 1.59576912f), twice);
+    return _mm512_mul_ps(x, sigmoid(_mm512_mul_ps(x, factor)));
+}
+
+/* One row of a panel's sums to `out`. */
+INLINE void end_row(const Product *p, __m512 *sums, int64_t panel, number *out) {
+    if (p->ending == GATE) {
+        const int64_t column = panel * PANEL / 2;
+#pragma GCC unroll 2
+        for (int j = 0; j < TILE_VECTORS / 2; j++) {
+            const __m512 gate = sums[j], up = sums[j + TILE_VECTORS / 2];
+            store(out + column + j * LANES, _mm512_mul_ps(_mm512_mul_ps(gate, sigmoid(gate)), up),
+                  lanes_up_to(p->num_outputs - column - j * LANES));
+        }
+        return;
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < TILE_VECTORS; j++) {
+        const int64_t column = panel * PANEL + j * LANES;
+        const __mmask16 in = lanes_up_to(p->num_outputs - column);
+        __m512 y = sums[j];
+        if (p->bias) y = _mm512_add_ps(y, load(p->bias + column, in));
+        if (p->ending == GELU_ERF) y = gelu(y);
+        if (p->ending == GELU_TANH) y = gelu_by_tanh(y);
+        if (p->ending == ADD) y = _mm512_add_ps(y, load(out + column, in));
+        store(out + column, y, in);
+    }
+}
+
+/* Some rows with `words` words of a panel: from the sums `between` blocks, where this is not the first, to those or to `out`. */
+INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t panel, int64_t first, int64_t words,
+                          float *between) {
+    const int64_t stride = p->x_stride / WORD_NUMBERS;
+    const uint32_t *x = (const uint32_t *)p->x + row * stride + first;
+    const uint32_t *weight = p->weight + (panel * p->num_words + first) * PANEL;
+    __m512 sums[TILE_ROWS][TILE_VECTORS];
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < TILE_VECTORS; j++)
+            sums[i][j] = first ? _mm512_load_ps(between + i * PANEL + j * LANES) : _mm512_setzero_ps();
+    for (int64_t word = 0; word < words; word++) {
+        __m512i right[TILE_VECTORS];
+#pragma GCC unroll 4
+        for (int j = 0; j < TILE_VECTORS; j++) right[j] = _mm512_loadu_si512(weight + word * PANEL + j * LANES);
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++) {
+            const __m512i left = _mm512_set1_epi32((int32_t)x[i * stride + word]);
+#pragma GCC unroll 4
+            for (int j = 0; j < TILE_VECTORS; j++) sums[i][j] = multiply_add(sums[i][j], left, right[j]);
+        }
+    }
+    if (first + words == p->num_words) {
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++) end_row(p, sums[i], panel, p->out + (row + i) * p->out_stride);
+        return;
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < TILE_VECTORS; j++) _mm512_store_ps(between + i * PANEL + j * LANES, sums[i][j]);
+}
+
+TARGET static void multiply(int64_t rows, const Product *p, int64_t row, int64_t panel, int64_t first, int64_t words,
+                            float *between) {
+    switch (rows) {
+#define ROWS(n) case n: multiply_tile(n, p, row, panel, first, words, between); break;
+        ROWS(1) ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6)
+#undef ROWS
+    }
+}
+
+INLINE int64_t panels_of(const Product *p) {
+    const int64_t width = p->ending == GATE ? PANEL / 2 : PANEL;
+    return (p->num_outputs + width - 1) / width;
+}
+
+/* Rows of an item: in equal parts of up to ITEM_ROWS, in smaller ones where threads would be left without an item. */
+INLINE int64_t rows_of_item(const Product *p) {
+    const int64_t for_cache = (p->num_rows + ITEM_ROWS - 1) / ITEM_ROWS;
+    const int64_t for_threads = (2 * p->num_threads + panels_of(p) - 1) / panels_of(p);
+    const int64_t parts = at_least(for_cache, at_most(for_threads, (p->num_rows + TILE_ROWS - 1) / TILE_ROWS));
+    return round_up((p->num_rows + parts - 1) / parts, TILE_ROWS);
+}
+
+/* An item is a panel for some rows; items of one panel follow each other, so that threads read the same weights. */
+TARGET static void multiply_some(void *data) {
+    Work *work = data;
+    const Product *p = work->arguments;
+    const int64_t item_rows = rows_of_item(p), num_parts = (p->num_rows + item_rows - 1) / item_rows;
+    float between[ITEM_ROWS * PANEL] __attribute__((aligned(64)));
+    for (int64_t item; (item = next_item(work)) < work->num_items;) {
+        const int64_t panel = item / num_parts, start = item % num_parts * item_rows;
+        const int64_t stop = at_most(start + item_rows, p->num_rows);
+        for (int64_t first = 0; first < p->num_words; first += BLOCK_WORDS)
+            for (int64_t row = start; row < stop; row += TILE_ROWS)
+                multiply(at_most(TILE_ROWS, stop - row), p, row, panel, first,
+                         at_most(BLOCK_WORDS, p->num_words - first), between + (row - start) * PANEL);
+    }
+}
+
+TARGET void NAME(multiply)(const Product *p) {
+    const int64_t item_rows = rows_of_item(p);
+    share_out(multiply_some, p, panels_of(p) * ((p->num_rows + item_rows - 1) / item_rows), p->num_threads, p->parallel);
+}

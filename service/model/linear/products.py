@@ -1,0 +1,125 @@
+"""The ways to compute products with fixed weights, and which one a processor has."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from cenote_kernels.cpu.library import runs_on
+from service.model.linear.linear import Gated, GatedProduct, Linear, MakeProduct, Product, as_it_is
+from service.model.linear.native_linear import NATIVE_ROWS, NativeGated, NativeLinear
+from service.model.linear.prepacked_linear import (
+    PREPACKED_ROWS,
+    FilledLinear,
+    PrepackedGated,
+    PrepackedLinear,
+    can_prepack,
+    can_prepack_decoder,
+    filled_rows,
+    whole_rows,
+)
+from service.model.linear.processor import processor_words
+
+
+def as_many(num_rows: int) -> int:
+    """The rows themselves: nothing has to be filled."""
+    return num_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """One way to compute them.
+
+    Attributes:
+        make: a product with a checkpoint's weight.
+        gate: ``silu(x W₁ᵀ) · (x W₂ᵀ)`` of two weights that stand side by side.
+    """
+
+    make: MakeProduct
+    gate: Callable[[Linear], GatedProduct]
+
+
+class PackedProduct(Product, Protocol):
+    """A `Product` that gives its results memory of their own where none is offered."""
+
+    def project(self, x: torch.Tensor, memory: torch.Tensor | None = None, /) -> torch.Tensor:
+        """See `Product`."""
+        ...
+
+    def project_gelu(self, x: torch.Tensor, /) -> torch.Tensor:
+        """``gelu(x Wᵀ + b)``, the exact one, by the error function."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PackedProducts(Products):
+    """Products over weights in a layout of their own: the stock module's can be given back.
+
+    Attributes:
+        pack: `make`, by its whole type.
+        make_for_any_rows: a product that fills rows by itself.
+        block_rows: rows that go through a layer at a time.
+        fill: the next number of rows that products of `make` take.
+        whole: the last one.
+    """
+
+    pack: Callable[[Linear], PackedProduct]
+    make_for_any_rows: MakeProduct
+    block_rows: int
+    fill: Callable[[int], int] = as_many
+    whole: Callable[[int], int] = as_many
+
+    def fill_blocks(self, num_rows: int) -> int:
+        """`fill` for rows that go block by block: the last block is filled."""
+        whole, rest = divmod(num_rows, self.block_rows)
+        return whole * self.block_rows + (self.fill(rest) if rest else 0)
+
+
+def torchs(make: MakeProduct = as_it_is) -> Products:
+    """Products over a checkpoint's weights, by default torch's own."""
+    return Products(make, lambda both: Gated(make(both)))
+
+
+NATIVE = PackedProducts(NativeLinear, NativeGated, NativeLinear, NativeLinear, NATIVE_ROWS)
+ONEDNN = PackedProducts(
+    PrepackedLinear, PrepackedGated, PrepackedLinear, FilledLinear, PREPACKED_ROWS, filled_rows, whole_rows
+)
+
+
+def packed_products(device: torch.device, dtype: torch.dtype) -> PackedProducts | None:
+    """The faster packed products of a device; None where torch's own are.
+
+    Our own where they have been measured, on AMD with AVX-512; else oneDNN's, which on other processors has tiles.
+    """
+    if runs_on(dtype, device) and "AuthenticAMD" in processor_words():
+        return NATIVE
+    return ONEDNN if can_prepack_decoder(device, dtype) else None
+
+
+def packed_products_of_tower(device: torch.device, dtype: torch.dtype) -> PackedProducts | None:
+    """The same for vision towers: in bfloat16 oneDNN's layout gains nothing there."""
+    products = packed_products(device, dtype)
+    return None if products is ONEDNN and not can_prepack(device, dtype) else products
+
+
+class PackedModule(torch.nn.Module):
+    """A `torch.nn.Linear` by a packed product, for a stock module's own forward."""
+
+    def __init__(self, stock: torch.nn.Linear, products: PackedProducts) -> None:
+        super().__init__()
+        self.in_features = stock.in_features
+        self.out_features = stock.out_features
+        self._product = products.pack(Linear(stock.weight, stock.bias))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`[..., in_features]` to `[..., out_features]`."""
+        return self._product.project(x.reshape(-1, self.in_features)).view(*x.shape[:-1], self.out_features)
+
+
+def pack_modules(module: torch.nn.Module, products: PackedProducts) -> None:
+    """Replace each linear layer below `module`, one after the other: no more than one weight is there twice."""
+    for parent in list(module.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) is torch.nn.Linear:
+                setattr(parent, name, PackedModule(child, products))

@@ -1,0 +1,80 @@
+"""The ways to compute products: which one a processor has, and what packing leaves of a module."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from cenote_kernels.cpu.library import runs_on
+from service.model.linear import products as ways
+from service.model.linear.linear import Linear
+from service.model.linear.products import (
+    NATIVE,
+    ONEDNN,
+    PackedModule,
+    PackedProducts,
+    pack_modules,
+    packed_products,
+    packed_products_of_tower,
+    torchs,
+)
+
+CPU = torch.device("cpu")
+TOLERANCE = 5e-6
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 6, 259, 512, 1300])
+@torch.inference_mode()
+def test_every_way_gives_torchs_products(packed: PackedProducts, num_rows: int) -> None:
+    torch.manual_seed(num_rows)
+    linear = Linear(torch.randn(96, 64) / 8, torch.randn(96))
+    gates = Linear(torch.randn(2 * 40, 64) / 8)
+    x, residual = torch.randn(num_rows, 64), torch.randn(num_rows, 96)
+    want = functional.linear(x, linear.weight, linear.bias)
+    gate, up = functional.linear(x, gates.weight).chunk(2, dim=-1)
+    for one in (packed.pack(linear), packed.make_for_any_rows(linear), torchs().make(linear)):
+        memory = torch.empty_like(residual)
+        assert (one.project(x, memory) - want).abs().max() <= TOLERANCE
+        assert (one.project_add(x, residual.clone()) - want - residual).abs().max() <= TOLERANCE
+        by_tanh = functional.gelu(want, approximate="tanh")
+        assert (one.project_gelu_tanh(x, memory) - by_tanh).abs().max() <= TOLERANCE
+    assert (packed.pack(linear).project(x) - want).abs().max() <= TOLERANCE
+    assert (packed.pack(linear).project_gelu(x) - functional.gelu(want)).abs().max() <= TOLERANCE
+    for gated in (packed.gate(gates), torchs().gate(gates)):
+        assert (gated.multiply(x) - functional.silu(gate) * up).abs().max() <= TOLERANCE
+
+
+@torch.inference_mode()
+def test_layers_of_a_module_are_replaced_wherever_they_are(packed: PackedProducts) -> None:
+    torch.manual_seed(1)
+    module = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.Sequential(torch.nn.GELU(), torch.nn.Linear(12, 4)))
+    module.requires_grad_(False)
+    x = torch.randn(2, 5, 8)
+    want = module(x)
+    pack_modules(module, packed)
+    assert (module(x) - want).abs().max() <= TOLERANCE
+    assert sum(isinstance(one, PackedModule) for one in module.modules()) == 2
+    assert not list(module.parameters())  # no weight is held twice
+
+
+def test_our_own_products_are_for_processors_that_they_were_measured_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not runs_on(torch.float32, CPU):
+        pytest.skip("no kernel for this processor")
+    monkeypatch.setattr(ways, "processor_words", lambda: frozenset({"AuthenticAMD"}))
+    assert packed_products(CPU, torch.float32) is NATIVE
+    monkeypatch.setattr(ways, "processor_words", lambda: frozenset({"GenuineIntel"}))
+    assert packed_products(CPU, torch.float32) is not NATIVE
+    assert packed_products(torch.device("meta"), torch.float32) is None
+
+
+def test_a_tower_in_bfloat16_has_no_layout_of_onednns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "runs_on", lambda dtype, device: False)
+    assert packed_products_of_tower(CPU, torch.bfloat16) is None
+    assert packed_products_of_tower(CPU, torch.float32) is packed_products(CPU, torch.float32)
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 511, 512, 513, 1700])
+def test_rows_are_filled_where_products_want_it(num_rows: int) -> None:
+    assert NATIVE.fill_blocks(num_rows) == num_rows
+    num_filled = ONEDNN.fill_blocks(num_rows)
+    assert num_rows <= num_filled < num_rows + 64
+    assert num_filled % ONEDNN.block_rows in (0, ONEDNN.fill(max(1, num_rows % ONEDNN.block_rows)))
