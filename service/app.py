@@ -9,6 +9,7 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from service import metrics
+from service.afterwards import AFTERWARDS
 from service.front.admission.shared_counts import SharedCounts
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
@@ -109,6 +110,7 @@ def create_app(
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+            AFTERWARDS.finish()
             if tracing is not None:
                 await asyncio.to_thread(tracing.close)
 

@@ -3,12 +3,14 @@
 Values are truncated and unprintable characters escaped, so that a client's text can neither break nor fake a line.
 """
 
+import contextlib
 import logging
 import sys
 import time
+from collections.abc import Iterator
 from functools import lru_cache
 from types import TracebackType
-from typing import Literal
+from typing import Literal, TextIO
 
 import orjson
 
@@ -55,6 +57,50 @@ class HumanFormatter(logging.Formatter):
         return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
 
 
+class LineHandler(logging.StreamHandler[TextIO]):
+    """Writes each line when it is logged, or several `together`: a write costs more than to format a line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._held: list[str] | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, or hold it until the `with` of `together` is left."""
+        if self._held is None:
+            super().emit(record)
+        else:
+            self._held.append(self.format(record) + self.terminator)
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Hold the lines of all threads for the length of the `with`, and write them at once. Not within itself."""
+        self._hold([])
+        try:
+            yield
+        finally:
+            self._hold(None)
+
+    def _hold(self, held: list[str] | None) -> None:
+        self.acquire()
+        try:
+            lines, self._held = self._held, held
+            if lines:
+                self.stream.write("".join(lines))
+                self.flush()
+        finally:
+            self.release()
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Write what is logged in the `with` in one piece; see `LineHandler.together`."""
+    with contextlib.ExitStack() as stack:
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, LineHandler):
+                stack.enter_context(handler.together())
+        yield
+
+
 class ModelFilter(logging.Filter):
     """Adds the field `model` to each line of one model's engine, where several are served."""
 
@@ -74,7 +120,7 @@ def configure(form: Literal["human", "json"], level: str, model: str | None = No
     Args:
         model: that each line is about, or None.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LineHandler(sys.stderr)
     if model is not None:
         handler.addFilter(ModelFilter(model))
     handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())

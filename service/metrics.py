@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
 from schemas.errors import ERROR_CODES
+from service.afterwards import AFTERWARDS
 from service.settings import FIELDS, Settings
 from service.stages import ENGINE_STAGES, STAGES
 
@@ -99,7 +100,8 @@ def show_limits(settings: Settings) -> None:
 
 
 def render() -> bytes:
-    """The registry in Prometheus' text format."""
+    """The registry in Prometheus' text format, with all that has been answered."""
+    AFTERWARDS.finish()
     return generate_latest(REGISTRY)
 
 

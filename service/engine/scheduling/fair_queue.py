@@ -37,13 +37,12 @@ NO_BUNDLE = Bundle()
 """Of things that keep the order in which they came."""
 
 
-@dataclass(slots=True)
-class Queued(Generic[T]):
-    """A thing that waits.
+class Queued(NamedTuple, Generic[T]):
+    """A thing that waits. Heaps compare it as the tuple that it is, which Python does by itself.
 
     Attributes:
         tag: its order among its tenant's; `number` decides between equal tags.
-        number: how many came before it.
+        number: how many came before it, so no two have the same.
     """
 
     tag: float
@@ -51,9 +50,6 @@ class Queued(Generic[T]):
     cost: int
     party: int
     thing: T
-
-    def __lt__(self, other: "Queued[T]") -> bool:
-        return (self.tag, self.number) < (other.tag, other.number)
 
 
 @dataclass(slots=True)
@@ -146,7 +142,9 @@ class FairQueue(Generic[T]):
 
     def add(self, tenant: str, cost: int, thing: T, bundle: Bundle = NO_BUNDLE) -> None:
         """Queue a thing; a tenant that had none has its turn last."""
-        line = self._lines.setdefault(tenant, Line(credit=self.quantum))
+        line = self._lines.get(tenant)
+        if line is None:
+            line = self._lines[tenant] = Line(credit=self.quantum)
         heapq.heappush(line.waiting, Queued(line.tag(bundle), next(self._numbers), cost, bundle.party, thing))
 
     def peek(self) -> tuple[int, T]:
@@ -154,18 +152,21 @@ class FairQueue(Generic[T]):
 
         The next thing is the first of the first tenant in turn that can pay for it.
         """
+        first = self._first_line().waiting[0]
+        return first.cost, first.thing
+
+    def _first_line(self) -> Line[T]:
         while True:
-            tenant, line = next(iter(self._lines.items()))
-            first = line.waiting[0]
-            if line.credit >= first.cost:
-                return first.cost, first.thing
+            tenant = next(iter(self._lines))
+            line = self._lines[tenant]
+            if line.credit >= line.waiting[0].cost:
+                return line
             line.credit += self.quantum  # for its next turn
             self._lines.move_to_end(tenant)
 
     def take(self) -> T:
         """Remove the next thing. The queue must not be empty."""
-        self.peek()
-        line = next(iter(self._lines.values()))
+        line = self._first_line()
         first = line.take()
         if not line.waiting:  # credit is not saved up while idle
             self._lines.popitem(last=False)

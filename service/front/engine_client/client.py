@@ -4,10 +4,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import count
 
 import msgspec
 
+from service.afterwards import AFTERWARDS
 from service.engine_series import EngineSeries
 from service.errors import ModelError
 from service.front.admission.queue_rate import QueueRate
@@ -241,8 +243,8 @@ class EngineClient:
                 pending.fail(ModelError(failure.code, failure.message))
         if num_tokens:
             self._rate.finished(num_tokens)
-        if step.report is not None:  # after the tasks that wait for vectors
-            asyncio.get_running_loop().call_soon(self._series.observe_step, step.report)
+        if step.report is not None:
+            AFTERWARDS.add(partial(self._series.observe_step, step.report))
 
     def _take_back(self, starts: Sequence[int]) -> None:
         self._lent.difference_update(starts)

@@ -8,12 +8,13 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPReceiveMessage, Message, Receive, Scope, Send
 
 from service import metrics
+from service.afterwards import AFTERWARDS
 from service.front.serving.serving import Serving
 from service.http.middleware.access_record import AccessRecord, trace_context
 from service.http.middleware.tracing import Tracing
@@ -93,7 +94,7 @@ class LoggedRequest:
         await self.server_send(message)
 
     def finish(self, tracing: Tracing | None) -> None:
-        """Count and log it, now that it is over; send its span if there is a `tracing`."""
+        """Have it counted and logged, now that it is over; and its span sent if there is a `tracing`."""
         scope, ended_s, fields = self.scope, time.perf_counter(), self.context.log_fields
         if self.answering_s and LINES not in fields:
             self.stages.intervals.append(("write", self.answering_s, ended_s))
@@ -110,21 +111,26 @@ class LoggedRequest:
             stages=self.stages,
             log_fields=fields,
         )
-        _requests(done.route, str(self.status if self.status in STATUSES else OTHER)).inc()
-        _request_seconds(done.route).observe(done.total_s)
-        if isinstance(tenant := fields.get(TENANT), str):
-            TENANTS.ended(tenant, is_error=self.status >= 400 and self.status != CLIENT_CLOSED_REQUEST)
-        stages_ms = self.stages.ms()
-        for name, ms in stages_ms.items():
-            _stage_seconds(name).observe(ms / 1e3)
-        trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else None
-        level = logging.DEBUG if path in PROBES else logging.INFO
-        if logger.isEnabledFor(level):
-            # `logger.log` would look for its caller's file and line, which no line shows, for every request.
-            record = logging.LogRecord(logger.name, level, "", 0, "request", (), None)
-            extra = done.line(stages_ms, trace_id)
-            record.__dict__.update(extra)
-            logger.handle(record)
+        AFTERWARDS.add(partial(_account, done, logging.DEBUG if path in PROBES else logging.INFO, tracing))
+
+
+def _account(done: AccessRecord, level: int, tracing: Tracing | None) -> None:
+    """Count a request, send its span, and log it at the time that it ended."""
+    _requests(done.route, str(done.status if done.status in STATUSES else OTHER)).inc()
+    _request_seconds(done.route).observe(done.total_s)
+    if isinstance(tenant := done.log_fields.get(TENANT), str):
+        TENANTS.ended(tenant, is_error=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
+    stages_ms = done.stages.ms()
+    for name, ms in stages_ms.items():
+        _stage_seconds(name).observe(ms / 1e3)
+    trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else None
+    if logger.isEnabledFor(level):
+        # `logger.log` would look for its caller's file and line, which no line shows, for every request.
+        record = logging.LogRecord(logger.name, level, "", 0, "request", (), None)
+        record.created = done.began_ns / 1e9 + done.total_s
+        record.msecs = record.created % 1 * 1e3
+        record.__dict__.update(done.line(stages_ms, trace_id))
+        logger.handle(record)
 
 
 class AccessLog:

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,10 +19,12 @@ from litestar import MediaType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import metrics
+from service.afterwards import AFTERWARDS
 from service.errors import ServiceError
 from service.front.admission.answer_room import Hold
 from service.front.job import EmbedResult
 from service.front.turns import Turns
+from service.front.usage import InputCounts
 from service.http.request_context import TENANT, RequestContext
 from service.http.responses.vector_format import DeferredValue
 from service.http.tenant_counts import TENANTS
@@ -198,11 +201,11 @@ def observe(result: EmbedResult, context: RequestContext) -> None:
         fields["failed"] = num_failed
         fields["code"] = next(one.code for one in result.inputs if isinstance(one, ServiceError))
     note_inside(result.queue_ms, result.inference_ms)
-    asyncio.get_running_loop().call_soon(_count, result, fields.get(TENANT))
+    AFTERWARDS.add(partial(_count, len(result.inputs), result.counts, fields.get(TENANT)))
 
 
-def _count(result: EmbedResult, tenant: object) -> None:
+def _count(num_inputs: int, counts: InputCounts, tenant: object) -> None:
     if isinstance(tenant, str):
-        TENANTS.embedded(tenant, len(result.inputs), result.counts.num_tokens)
-    metrics.INPUTS.observe(len(result.inputs))
-    result.counts.observe()
+        TENANTS.embedded(tenant, num_inputs, counts.num_tokens)
+    metrics.INPUTS.observe(num_inputs)
+    counts.observe()

@@ -17,7 +17,7 @@ from tests.bench.stage import Stage
 from tests.bench.work import Work, text_body
 from tests.conftest import children_of
 
-CONCURRENCY = 64
+CONCURRENCY = 128
 """As many that two fronts are never without a request, however their connections are shared out."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from service.afterwards import AFTERWARDS
 from tests.conftest import LiveServer
 
 
@@ -41,6 +42,7 @@ def access_lines(level: int = logging.INFO) -> Iterator[list[Any]]:
     logger.setLevel(level)
     try:
         yield listener.lines
+        AFTERWARDS.finish()
     finally:
         logger.setLevel(level_before)
         logger.removeHandler(listener)

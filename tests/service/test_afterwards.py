@@ -1,0 +1,134 @@
+"""Work behind answers: when it is done, in which order, and what one failure leaves of the rest."""
+
+import asyncio
+import io
+import logging
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from service import metrics
+from service.afterwards import AFTERWARDS, DELAY_S, MAX_AT_ONCE, MAX_DUE, Afterwards
+from service.logs import LineHandler, together
+
+
+class Stream(io.StringIO):
+    """A stream that keeps each write apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.writes.append(text)
+        return len(text)
+
+
+@pytest.fixture
+def written() -> Iterator[list[str]]:
+    """What the root logger's handler writes, each write by itself."""
+    stream, root = Stream(), logging.getLogger()
+    handler = LineHandler(stream)
+    root.addHandler(handler)
+    yield stream.writes
+    root.removeHandler(handler)
+
+
+def test_work_is_done_a_moment_later_in_order_and_never_much_at_once() -> None:
+    done: list[int] = []
+    turns: list[int] = []
+
+    async def run() -> None:
+        afterwards, loop = Afterwards(), asyncio.get_running_loop()
+        for number in range(3 * MAX_AT_ONCE):
+            afterwards.add(partial(done.append, number))
+        assert not done
+        began_s = loop.time()
+        while len(done) < 3 * MAX_AT_ONCE:
+            await asyncio.sleep(0)
+            if done and (not turns or turns[-1] != len(done)):
+                turns.append(len(done))
+        assert loop.time() - began_s >= DELAY_S / 2
+
+    asyncio.run(run())
+    assert done == list(range(3 * MAX_AT_ONCE))
+    assert turns == [MAX_AT_ONCE, 2 * MAX_AT_ONCE, 3 * MAX_AT_ONCE]
+
+
+def test_a_burst_is_not_kept_without_end() -> None:
+    done: list[int] = []
+
+    async def run() -> None:
+        afterwards = Afterwards()
+        for number in range(MAX_DUE + 10):
+            afterwards.add(partial(done.append, number))
+        assert done == list(range(10))
+        afterwards.finish()
+
+    asyncio.run(run())
+    assert done == list(range(MAX_DUE + 10))
+
+
+def test_another_loop_does_what_an_ended_one_has_left() -> None:
+    done: list[int] = []
+    afterwards = Afterwards()
+
+    async def add(number: int, wait_s: float) -> None:
+        afterwards.add(partial(done.append, number))
+        await asyncio.sleep(wait_s)
+
+    asyncio.run(add(1, 0))
+    asyncio.run(add(2, 4 * DELAY_S))
+    assert done == [1, 2]
+
+
+def test_work_that_fails_is_logged_and_leaves_the_rest(caplog: pytest.LogCaptureFixture) -> None:
+    done: list[int] = []
+
+    async def run() -> None:
+        afterwards = Afterwards()
+        afterwards.add(lambda: 1 // 0)  # type: ignore[arg-type, return-value]
+        afterwards.add(partial(done.append, 1))
+        afterwards.finish()
+
+    asyncio.run(run())
+    assert done == [1]
+    assert "could not be counted" in caplog.text
+
+
+def test_who_looks_at_the_metrics_sees_what_is_due() -> None:
+    async def run() -> bytes:
+        AFTERWARDS.add(metrics.TRUNCATED.inc)
+        return metrics.render()
+
+    def truncated(text: bytes) -> float:
+        name = b"cenote_truncated_inputs_total "
+        return next(float(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
+
+    before = truncated(metrics.render())
+    assert truncated(asyncio.run(run())) == before + 1
+
+
+def test_lines_that_are_logged_together_are_one_write(written: list[str]) -> None:
+    logger = logging.getLogger("cenote.test")
+    with together():
+        logger.error("one")
+        logger.error("two")
+        assert not written
+    assert written == ["one\ntwo\n"]
+    logger.error("three")
+    assert written[1:] == ["three\n"]
+    with together():
+        pass
+    assert len(written) == 2
+
+
+def test_lines_are_written_though_an_exception_leaves_them(written: list[str]) -> None:
+    def fail() -> None:
+        logging.getLogger("cenote.test").error("one")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"), together():
+        fail()
+    assert written == ["one\n"]
