@@ -1,4 +1,4 @@
-"""Wheels for `make check-gpu` on a machine without a network: what service and client need and an image with torch lacks.
+"""Wheels for `make check-gpu` on a machine without a network: what server and client need and torch's image lacks.
 
 `python -m tests.gpu.wheels FOLDER [PYTHON]`; PYTHON is that machine's version, such as 3.12.
 """

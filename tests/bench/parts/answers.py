@@ -1,6 +1,6 @@
 """Large answers: thousands of vectors in one, as base64 and as numbers."""
 
-from tests.bench.figure import Figure, Measured
+from tests.bench.figure import Bar, Figure, Measured
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
 from tests.bench.spread import difference, ratio
@@ -32,7 +32,7 @@ def _figure(stage: Stage, spent: dict[str, list[float]], form: str) -> Figure:
     words = f"throughput of a large answer as {form}, over the bare forward"
     both = {name: spent[name] for name in (form, "bare")}
     value = ratio(spent["bare"], spent[form])
-    return Figure(f"answer_{form}", words, value, "×", None, stage.scale.num_rounds, notes, both)
+    return Figure(f"answer_{form}", words, value, "×", Bar("≥", 0.9), stage.scale.num_rounds, notes, both)
 
 
 PART = Part("answers", "2,048 vectors in one answer (built-in model)", run, model="builtin")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench.figure import Figure, Measured
+from tests.bench.figure import Bar, Figure, Measured
 from tests.bench.parts.part import Part
 from tests.bench.sides.service import Service
 from tests.bench.spread import spread
@@ -18,6 +18,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 TEXT_TOKENS = 8
 CONCURRENCY = 16
 KEPT = ("--result-cache-bytes", str(256 << 20))
+BARS = {"front_cpu_request_kept": Bar("≤", 400.0), "front_cpu_input_kept": Bar("≤", 40.0)}
 
 
 def run(stage: Stage) -> Measured:
@@ -61,8 +62,9 @@ def cpu_seconds(pid: int) -> float:
 def _figures(of: str, what: str, name: str, spent: dict[str, list[float]]) -> Sequence[Figure]:
     words = {process: f"CPU of the {process} for {what}" for process in spent}
     return [
-        Figure(f"{process}_cpu_{of}_{name}", words[process], spread(values), "µs", None, len(values))
+        Figure(figure, words[process], spread(values), "µs", BARS.get(figure), len(values))
         for process, values in spent.items()
+        for figure in [f"{process}_cpu_{of}_{name}"]
     ]
 
 

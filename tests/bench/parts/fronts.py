@@ -7,7 +7,7 @@ so many cores; that limit is noted beside the figure.
 import os
 import time
 
-from tests.bench.figure import Figure, Measured
+from tests.bench.figure import Bar, Figure, Measured
 from tests.bench.parts.cpu import KEPT, TEXT_TOKENS, cpu_seconds
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
@@ -40,7 +40,7 @@ def run(stage: Stage) -> Measured:
     ]
     words = "requests a second of two fronts over those of one, short requests with every vector kept"
     value = ratio(spent["1"], spent["2"])
-    return Measured([Figure("two_fronts", words, value, "×", None, stage.scale.num_rounds, notes, spent)])
+    return Measured([Figure("two_fronts", words, value, "×", Bar("≥", 1.5), stage.scale.num_rounds, notes, spent)])
 
 
 def _microseconds(service: Service, num_requests: int) -> dict[str, float]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from tests.bench.agreement import check_agreement, check_tokens
-from tests.bench.figure import Figure, Measured
+from tests.bench.figure import Bar, Figure, Measured
 from tests.bench.parts.part import Part
 from tests.bench.rounds import Case, interleave, same
 from tests.bench.sides.remote import RemoteSide
@@ -30,6 +30,7 @@ PEERS = {
 BATCH = ("minilm", "throughput of mixed texts over HTTP on MiniLM, over")
 SHORT = ("minilm_short", "time of one short query over HTTP on MiniLM, over")
 """Name and words of what is compared with every peer, before the peer's own."""
+BARS = {"minilm_over_openvino": Bar("≥", 1.1), "minilm_short_over_onnxruntime": Bar("≤", 1.3)}
 
 
 def run(stage: Stage) -> Measured:
@@ -79,11 +80,11 @@ def _figures(
     def figure(peer: str) -> Figure:
         name, what = f"{compared[0]}_over_{peer}", f"{compared[1]} {PEERS[peer]}"
         if peer not in peers:
-            return Figure(name, what, None, "×", None, 0)
+            return Figure(name, what, None, "×", BARS.get(name), 0)
         both = {side: spent[side] for side in ("service", peer)}
         times = [f"{side} {spread(seconds).median * 1e3:.1f} ms" for side, seconds in both.items()]
         notes = [", ".join(times), *_checked(stage, peer, peers[peer])]
-        return Figure(name, what, values[peer], "×", None, len(spent[peer]), notes, both)
+        return Figure(name, what, values[peer], "×", BARS.get(name), len(spent[peer]), notes, both)
 
     return [figure(peer) for peer in PEERS]
 

@@ -11,6 +11,8 @@ QUERY_TOKENS = 8
 REQUESTS_EACH = 2
 """Requests in a round for each that may be under way."""
 NUM_WARM = 5
+BARS = {16: Bar("≥", 0.9), 64: Bar("≥", 0.93)}
+"""By how many are under way."""
 
 
 def run(stage: Stage) -> Measured:
@@ -51,7 +53,8 @@ def _throughput(stage: Stage, concurrency: int) -> Figure:
     ]
     words = f"throughput of short queries, {concurrency} at once, over the bare forward on batches of {concurrency}"
     value = ratio(spent["bare"], spent["service"])
-    return Figure(f"short_at_{concurrency}", words, value, "×", None, stage.scale.num_rounds, notes, spent)
+    bar = BARS.get(concurrency)
+    return Figure(f"short_at_{concurrency}", words, value, "×", bar, stage.scale.num_rounds, notes, spent)
 
 
 PART = Part("short", "single short queries at several concurrencies", run)
