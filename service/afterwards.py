@@ -32,11 +32,11 @@ class Afterwards:
         """Do `work` soon, in the order of all that is added."""
         self._due.append(work)
         loop = asyncio.get_running_loop()
-        if len(self._due) > MAX_DUE:
-            self._do(1)
-        elif self._loop is not loop:
+        if self._loop is not loop:  # or the one that was asked has ended
             self._loop = loop
             loop.call_later(DELAY_S, self._go_on)
+        if len(self._due) > MAX_DUE:
+            self._do(1)
 
     def finish(self) -> None:
         """Do all of it now: somebody looks at the counts, or the process ends."""

@@ -65,11 +65,14 @@ class LineHandler(logging.StreamHandler[TextIO]):
         self._held: list[str] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, or hold it until the `with` of `together` is left."""
+        """Write a line, or hold it until the `with` of `together` is left. Raises nothing, as no handler does."""
         if self._held is None:
             super().emit(record)
-        else:
+            return
+        try:
             self._held.append(self.format(record) + self.terminator)
+        except Exception:  # noqa: BLE001  # as `logging.StreamHandler` has it
+            self.handleError(record)
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -87,6 +90,8 @@ class LineHandler(logging.StreamHandler[TextIO]):
             if lines:
                 self.stream.write("".join(lines))
                 self.flush()
+        except Exception:  # noqa: BLE001  # a closed terminal, a full disk: no request is to fail by it
+            self.handleError(logging.makeLogRecord({"msg": "lines that were held"}))
         finally:
             self.release()
 

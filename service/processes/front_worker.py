@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import uvloop
 
 from service import logs
+from service.afterwards import AFTERWARDS
 from service.app import create_app
 from service.front.admission.shared_counts import SharedCounts
 from service.front.engine_client.engine_host import HostNeeds
@@ -58,6 +59,7 @@ async def _run(sock: socket.socket, door: socket.socket, counts_fd: int, arena_f
     )
 
     def lost() -> None:
+        AFTERWARDS.finish()
         logger.error("the main process has gone; this front ends")
         os._exit(1)
 

@@ -46,6 +46,7 @@ class Connection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._came_s = 0.0
         self._done: asyncio.Future[None] | None = None
+        self._lost: Exception | None = None
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -68,12 +69,15 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It has ended."""
+        self._lost = exc or ConnectionError("the server closed the connection before its answer's end")
         if self._done and not self._done.done():
-            self._done.set_exception(exc or ConnectionError("the server closed the connection before its answer's end"))
+            self._done.set_exception(self._lost)
 
     async def post(self, path: str, body: bytes) -> Answer:
         """Send a body and read the whole answer, which has to be 200."""
         assert self._transport
+        if self._lost is not None:
+            raise self._lost
         request = f"POST {path} HTTP/1.1\r\n{self._headers}content-length: {len(body)}\r\n\r\n".encode() + body
         self._parts = []
         self._done = asyncio.get_running_loop().create_future()

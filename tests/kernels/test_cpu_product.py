@@ -134,6 +134,22 @@ def test_what_does_not_fit_is_refused() -> None:
     assert packs(torch.empty(8, 3))
 
 
+@pytest.mark.parametrize("is_gated", [False, True])
+def test_a_weight_is_packed_panel_by_panel_and_the_rest_is_zeros(is_gated: bool) -> None:
+    w = torch.arange(2 * 75 * 4, dtype=torch.float32).view(150, 4) + 1
+    weight = pack(w, None, is_gated=is_gated) if torch.float32 in DTYPES else pytest.skip("no kernel for float32")
+    columns = weight.panels.view(torch.float32).transpose(1, 2).flatten(0, 1)  # outputs as they lie
+    if is_gated:
+        columns = torch.cat([columns.view(-1, 2, PANEL // 2, 4)[:, half].flatten(0, 1) for half in range(2)])
+        first, second = columns.chunk(2)
+        assert torch.equal(torch.cat([first[:75], second[:75]]), w)
+        assert not first[75:].any()
+        assert not second[75:].any()
+    else:
+        assert torch.equal(columns[:150], w)
+        assert not columns[150:].any()
+
+
 def test_a_weight_is_held_once_and_filled_up_to_a_panel() -> None:
     weight = pack(drawn(65, 4, dtype=DTYPES[0]), None)
     assert weight.panels.shape[::2] == (2, PANEL)

@@ -124,6 +124,70 @@ def test_lines_that_are_logged_together_are_one_write(written: list[str]) -> Non
     assert len(written) == 2
 
 
+class Broken(io.StringIO):
+    """A stream that nobody reads any more, for a while."""
+
+    is_broken = True
+
+    def write(self, text: str) -> int:
+        if self.is_broken:
+            raise BrokenPipeError
+        return super().write(text)
+
+
+def test_a_stream_that_cannot_be_written_to_fails_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)  # as in production: nothing on stderr about stderr
+    done: list[int] = []
+    root, stream = logging.getLogger(), Broken()
+    handler = LineHandler(stream)
+
+    def log_and_count(number: int) -> None:
+        logging.getLogger("cenote.test").error("line %d", number)
+        done.append(number)
+
+    async def run() -> None:
+        afterwards = Afterwards()
+        for number in range(3):
+            afterwards.add(partial(log_and_count, number))
+        await asyncio.sleep(4 * DELAY_S)
+        stream.is_broken = False
+        afterwards.add(partial(log_and_count, 3))
+        await asyncio.sleep(4 * DELAY_S)
+
+    root.addHandler(handler)
+    try:
+        asyncio.run(run())
+    finally:
+        root.removeHandler(handler)
+    assert done == [0, 1, 2, 3], "the loop is asked to come back"
+    assert stream.getvalue() == "line 3\n"
+
+
+def test_a_malformed_call_raises_nothing_while_lines_are_held(
+    written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    with together():
+        logging.getLogger("cenote.test").error("%d", "no number")
+        logging.getLogger("cenote.test").error("two")
+    assert written == ["two\n"]
+
+
+def test_the_backlog_of_an_ended_loop_is_done_by_the_next() -> None:
+    done: list[int] = []
+    afterwards = Afterwards()
+
+    async def add(num: int, wait_s: float) -> None:
+        for number in range(num):
+            afterwards.add(partial(done.append, number))
+        await asyncio.sleep(wait_s)
+
+    asyncio.run(add(MAX_DUE, 0))
+    assert not done
+    asyncio.run(add(1, 60 * DELAY_S))
+    assert len(done) == MAX_DUE + 1
+
+
 def test_lines_are_written_though_an_exception_leaves_them(written: list[str]) -> None:
     def fail() -> None:
         logging.getLogger("cenote.test").error("one")

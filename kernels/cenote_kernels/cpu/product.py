@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import torch
-from torch.nn import functional
 
 from cenote_kernels.cpu.library import kernel, num_threads, parallel_region
 
@@ -83,8 +82,13 @@ def pack(weight: torch.Tensor, bias: torch.Tensor | None, *, is_gated: bool = Fa
     num_outputs, num_inputs = weight.shape
     parts = [part.detach().contiguous().view(torch.int32) for part in weight.chunk(2 if is_gated else 1)]
     width = PANEL // len(parts)
-    filled = [functional.pad(part, (0, 0, 0, -len(part) % width)).view(-1, width, part.shape[1]) for part in parts]
-    panels = torch.cat(filled, dim=1).transpose(1, 2).contiguous()
+    num_words = parts[0].shape[1]
+    panels = torch.zeros(-(-len(parts[0]) // width), num_words, PANEL, dtype=torch.int32)
+    for place, part in enumerate(parts):
+        into, num_whole = panels[..., place * width :], len(part) // width
+        into[:num_whole, :, :width] = part[: num_whole * width].view(num_whole, width, num_words).transpose(1, 2)
+        if num_rest := len(part) % width:
+            into[num_whole, :, :num_rest] = part[num_whole * width :].t()
     bias = None if bias is None else bias.detach().contiguous()
     return PackedWeight(panels, bias, weight.dtype, num_inputs, num_outputs // len(parts), is_gated)
 

@@ -49,7 +49,7 @@ class NativeGated:
     """A `GatedProduct` in one product, whose panels hold gate and up side by side."""
 
     def __init__(self, both: Linear) -> None:
-        self._weight = pack(both.weight, None, is_gated=True)
+        self._weight = pack(both.weight, both.bias, is_gated=True)
 
     def multiply(self, x: torch.Tensor) -> torch.Tensor:
         """See `GatedProduct`."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 
@@ -114,12 +114,12 @@ class PackedModule(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """`[..., in_features]` to `[..., out_features]`."""
-        return self._product.project(x.reshape(-1, self.in_features)).view(*x.shape[:-1], self.out_features)
+        rows = x.reshape(-1, self.in_features).contiguous()
+        return self._product.project(rows).view(*x.shape[:-1], self.out_features)
 
 
 def pack_modules(module: torch.nn.Module, products: PackedProducts) -> None:
     """Replace each linear layer below `module`, one after the other: no more than one weight is there twice."""
-    for parent in list(module.modules()):
-        for name, child in list(parent.named_children()):
-            if type(child) is torch.nn.Linear:
-                setattr(parent, name, PackedModule(child, products))
+    for parent in [one for one in module.modules() if type(one) is not torch.nn.Linear]:
+        for name in [name for name, child in parent.named_children() if type(child) is torch.nn.Linear]:
+            setattr(parent, name, PackedModule(cast(torch.nn.Linear, getattr(parent, name)), products))

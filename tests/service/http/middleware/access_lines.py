@@ -38,6 +38,7 @@ def access_lines(level: int = logging.INFO) -> Iterator[list[Any]]:
     """Records that are logged in the `with`, where the log has a level."""
     logger, listener = logging.getLogger("cenote.access"), Listener()
     level_before = logger.level
+    AFTERWARDS.finish()  # what other tests have left
     logger.addHandler(listener)
     logger.setLevel(level)
     try:

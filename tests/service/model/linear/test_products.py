@@ -1,5 +1,8 @@
 """The ways to compute products: which one a processor has, and what packing leaves of a module."""
 
+import weakref
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import functional
@@ -11,6 +14,7 @@ from service.model.linear.products import (
     NATIVE,
     ONEDNN,
     PackedModule,
+    PackedProduct,
     PackedProducts,
     pack_modules,
     packed_products,
@@ -54,6 +58,26 @@ def test_layers_of_a_module_are_replaced_wherever_they_are(packed: PackedProduct
     assert (module(x) - want).abs().max() <= TOLERANCE
     assert sum(isinstance(one, PackedModule) for one in module.modules()) == 2
     assert not list(module.parameters())  # no weight is held twice
+
+
+def test_no_more_than_one_weight_is_there_twice(packed: PackedProducts, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(4))).requires_grad_(False)
+    stock = [weakref.ref(one) for one in module]
+    num_alive: list[int] = []
+
+    def pack(linear: Linear) -> PackedProduct:
+        num_alive.append(sum(one() is not None for one in stock))
+        return packed.pack(linear)
+
+    pack_modules(module, replace(packed, pack=pack))
+    assert num_alive == [4, 3, 2, 1]
+
+
+@torch.inference_mode()
+def test_a_module_takes_rows_of_any_layout(packed: PackedProducts) -> None:
+    stock = torch.nn.Linear(8, 12).requires_grad_(False)
+    x = torch.randn(1, 8, 5).transpose(1, 2)
+    assert (PackedModule(stock, packed)(x) - stock(x)).abs().max() <= TOLERANCE
 
 
 def test_our_own_products_are_for_processors_that_they_were_measured_on(monkeypatch: pytest.MonkeyPatch) -> None:
