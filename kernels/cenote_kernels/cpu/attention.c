@@ -10,12 +10,9 @@
  *
  * Source: Dao 2023 (FlashAttention-2, arXiv 2307.08691); Intel's Intrinsics Guide.
  */
-#include "lanes.h"
+#include "tile.h"
 
 enum {
-    TILE_ROWS = 6,     /* 24 of 32 registers are sums */
-    TILE_VECTORS = 4,
-    PANEL = TILE_VECTORS * LANES, /* columns that lie together in packed keys and values */
     BLOCK_KEYS = 512,
     ITEM_ROWS = 72,    /* queries that a thread takes at a time */
     MAX_HEAD_DIM = 256,
@@ -57,17 +54,7 @@ INLINE void multiply_tile(const int rows, const int vectors, const uint32_t *a, 
 #pragma GCC unroll 4
         for (int j = 0; j < vectors; j++)
             sums[i][j] = adds ? _mm512_loadu_ps(c + i * c_stride + j * LANES) : _mm512_setzero_ps();
-    for (int64_t word = 0; word < words; word++) {
-        __m512i right[TILE_VECTORS];
-#pragma GCC unroll 4
-        for (int j = 0; j < vectors; j++) right[j] = _mm512_loadu_si512(b + word * width + j * LANES);
-#pragma GCC unroll 6
-        for (int i = 0; i < rows; i++) {
-            const __m512i left = _mm512_set1_epi32((int32_t)a[i * a_stride + word]);
-#pragma GCC unroll 4
-            for (int j = 0; j < vectors; j++) sums[i][j] = multiply_add(sums[i][j], left, right[j]);
-        }
-    }
+    add_products(rows, vectors, sums, a, a_stride, b, width, words);
 #pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4

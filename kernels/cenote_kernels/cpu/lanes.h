@@ -59,15 +59,6 @@ INLINE __m512 exp2_of(__m512 x) {
     return _mm512_scalef_ps(y, whole);
 }
 
-/* sum + a . b, word by word; float32 either way */
-INLINE __m512 multiply_add(__m512 sum, __m512i a, __m512i b) {
-#if BFLOAT16
-    return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
-#else
-    return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), sum);
-#endif
-}
-
 /* x / 2 * (1 + erf(x / sqrt 2)). Source: Abramowitz and Stegun 1964, 7.1.26, for the error function (1.5e-7). */
 INLINE __m512 gelu(__m512 x) {
     const __m512 z = _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678f)), one = _mm512_set1_ps(1.0f);

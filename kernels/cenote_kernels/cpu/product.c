@@ -9,12 +9,9 @@
  *
  * Source: Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication; Intel's Intrinsics Guide.
  */
-#include "lanes.h"
+#include "tile.h"
 
 enum {
-    TILE_ROWS = 6,
-    TILE_VECTORS = 4,
-    PANEL = TILE_VECTORS * LANES,
     BLOCK_WORDS = 1024, /* of a panel that are multiplied at a time: 256 KiB */
     ITEM_ROWS = 258,    /* rows at most that a thread takes at a time */
 };
@@ -87,17 +84,7 @@ INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t
 #pragma GCC unroll 4
         for (int j = 0; j < TILE_VECTORS; j++)
             sums[i][j] = first ? _mm512_load_ps(between + i * PANEL + j * LANES) : _mm512_setzero_ps();
-    for (int64_t word = 0; word < words; word++) {
-        __m512i right[TILE_VECTORS];
-#pragma GCC unroll 4
-        for (int j = 0; j < TILE_VECTORS; j++) right[j] = _mm512_loadu_si512(weight + word * PANEL + j * LANES);
-#pragma GCC unroll 6
-        for (int i = 0; i < rows; i++) {
-            const __m512i left = _mm512_set1_epi32((int32_t)x[i * stride + word]);
-#pragma GCC unroll 4
-            for (int j = 0; j < TILE_VECTORS; j++) sums[i][j] = multiply_add(sums[i][j], left, right[j]);
-        }
-    }
+    add_products(rows, TILE_VECTORS, sums, x, stride, weight, PANEL, words);
     if (first + words == p->num_words) {
 #pragma GCC unroll 6
         for (int i = 0; i < rows; i++) end_row(p, sums[i], panel, p->out + (row + i) * p->out_stride);
