@@ -72,7 +72,8 @@ INLINE void end_row(const Product *p, __m512 *sums, int64_t panel, number *out) 
     }
 }
 
-/* Some rows with `words` words of a panel: from the sums `between` blocks, where this is not the first, to those or to `out`. */
+/* Some rows with `words` words of a panel: from the sums `between` blocks, where this is not the first, to those or to
+ * `out`. */
 INLINE void multiply_tile(const int rows, const Product *p, int64_t row, int64_t panel, int64_t first, int64_t words,
                           float *between) {
     const int64_t stride = p->x_stride / WORD_NUMBERS;

@@ -12,7 +12,7 @@ import torch
 from cenote_kernels.cpu.library import kernel, num_threads, parallel_region
 
 PANEL: Final = 64
-"""Outputs that are packed together: `PANEL` in product.c."""
+"""Outputs that are packed together: `PANEL` in tile.h."""
 
 Ending = Literal["", "gelu_erf", "gelu_tanh", "add", "gate"]
 """What is done to ``y = x Wᵀ + b``: nothing, GELU by the error function or by tanh, `out` is added, or

@@ -104,9 +104,9 @@ class EncoderLayer:
     def __init__(self, stock: StockLayer, num_heads: int, products: PackedProducts) -> None:
         """Pack the layer's matrices, and free the stock ones."""
         self._num_heads = num_heads
-        self._query_key_value = products.pack(fuse(stock.query_key_value))
+        self._query_key_value = products.make(fuse(stock.query_key_value))
         self._out, self._widen, self._narrow = (
-            products.pack(Linear(linear.weight, linear.bias)) for linear in (stock.out, stock.widen, stock.narrow)
+            products.make(Linear(linear.weight, linear.bias)) for linear in (stock.out, stock.widen, stock.narrow)
         )
         self._attention_norm, self._output_norm = Norm(stock.attention_norm), Norm(stock.output_norm)
         for linear in stock.products:

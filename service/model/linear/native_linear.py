@@ -10,7 +10,7 @@ from cenote_kernels.cpu.product import Ending, multiply, pack
 from service.model.linear.linear import Linear
 
 NATIVE_ROWS = 516
-"""Rows of a block: two of the kernel's items, whose results stay in the last cache."""
+"""Rows of a block: two of the kernel's items."""
 
 
 class NativeLinear:

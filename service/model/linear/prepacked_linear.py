@@ -158,7 +158,7 @@ class PrepackedGated:
 
 
 def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
-    """Return whether products in oneDNN's layout are the faster ones: float32 on an x86 processor.
+    """Return whether products in oneDNN's layout are faster than torch's: float32 on an x86 processor.
 
     There torch multiplies by MKL. Other processors have not been measured.
     """

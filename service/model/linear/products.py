@@ -57,14 +57,14 @@ class PackedProducts(Products):
     """Products over weights in a layout of their own: the stock module's can be given back.
 
     Attributes:
-        pack: `make`, by its whole type.
+        make: by its whole type.
         make_for_any_rows: a product that fills rows by itself.
         block_rows: rows that go through a layer at a time.
         fill: the next number of rows that products of `make` take.
         whole: the last one.
     """
 
-    pack: Callable[[Linear], PackedProduct]
+    make: Callable[[Linear], PackedProduct]
     make_for_any_rows: MakeProduct
     block_rows: int
     fill: Callable[[int], int] = as_many
@@ -77,20 +77,19 @@ class PackedProducts(Products):
 
 
 def torchs(make: MakeProduct = as_it_is) -> Products:
-    """Products over a checkpoint's weights, by default torch's own."""
+    """Products over a checkpoint's own weights, by default torch's."""
     return Products(make, lambda both: Gated(make(both)))
 
 
-NATIVE = PackedProducts(NativeLinear, NativeGated, NativeLinear, NativeLinear, NATIVE_ROWS)
-ONEDNN = PackedProducts(
-    PrepackedLinear, PrepackedGated, PrepackedLinear, FilledLinear, PREPACKED_ROWS, filled_rows, whole_rows
-)
+TORCHS = torchs()
+NATIVE = PackedProducts(NativeLinear, NativeGated, NativeLinear, NATIVE_ROWS)
+ONEDNN = PackedProducts(PrepackedLinear, PrepackedGated, FilledLinear, PREPACKED_ROWS, filled_rows, whole_rows)
 
 
 def packed_products(device: torch.device, dtype: torch.dtype) -> PackedProducts | None:
     """The faster packed products of a device; None where torch's own are.
 
-    Our own where they have been measured, on AMD with AVX-512; else oneDNN's, which on other processors has tiles.
+    Our own where they have been measured, on AMD with AVX-512; else oneDNN's, which has tiles on some.
     """
     if runs_on(dtype, device) and "AuthenticAMD" in processor_words():
         return NATIVE
@@ -110,7 +109,7 @@ class PackedModule(torch.nn.Module):
         super().__init__()
         self.in_features = stock.in_features
         self.out_features = stock.out_features
-        self._product = products.pack(Linear(stock.weight, stock.bias))
+        self._product = products.make(Linear(stock.weight, stock.bias))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """`[..., in_features]` to `[..., out_features]`."""

@@ -16,7 +16,7 @@ from transformers import Qwen3Model, Qwen3VLModel
 from cenote_kernels import scatter
 from cenote_kernels.cpu.rows import rms_norm
 from service.model.linear.linear import give_back
-from service.model.linear.products import PackedProducts, Products, torchs
+from service.model.linear.products import TORCHS, PackedProducts, Products
 from service.model.packed.attention import attend, attend_last
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.prefix_cache import NO_USE, LayerPrefixes, PrefixCache, without
@@ -51,7 +51,7 @@ class LanguageModel:
     """
 
     def __init__(
-        self, model: Qwen3VLModel | Qwen3Model, *, may_share: bool = True, products: Products | None = None
+        self, model: Qwen3VLModel | Qwen3Model, *, may_share: bool = True, products: Products = TORCHS
     ) -> None:
         """Run the decoder of `model`; a text model is one itself, whose layers are the same but for its positions."""
         stock: Any = getattr(model, "language_model", model)
@@ -61,7 +61,6 @@ class LanguageModel:
         self.embed_tokens = stock.embed_tokens
         self.device = self.embed_tokens.weight.device
         self.hidden_size = self.embed_tokens.embedding_dim
-        products = products or torchs()
         self._packed = products if isinstance(products, PackedProducts) else None
         self._dtype = self.embed_tokens.weight.dtype
         made: list[DecoderLayer] = []

@@ -8,7 +8,7 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionBlock, Q
 
 from cenote_kernels import patchify
 from service.errors import ModelError
-from service.model.linear.products import PackedProducts, Products, torchs
+from service.model.linear.products import TORCHS, PackedProducts, Products
 from service.model.qwen3_vl.tower_block import CHUNK_ROWS, TowerBlock, TowerMerger, Workspace
 from service.model.qwen3_vl.tower_tables import MERGE, PATCH, TowerTables
 
@@ -22,7 +22,7 @@ class VisionTower:
     projection a matrix product, tables kept per grid, results written over those no longer needed.
     """
 
-    def __init__(self, model: Qwen3VLModel, products: Products | None = None) -> None:
+    def __init__(self, model: Qwen3VLModel, products: Products = TORCHS) -> None:
         """Keep the stock tower, and what is made of its weights once.
 
         Raises:
@@ -40,7 +40,7 @@ class VisionTower:
         if isinstance(products, PackedProducts):
             self._chunk_rows, make = products.block_rows, products.make_for_any_rows
         else:
-            self._chunk_rows, make = CHUNK_ROWS, (products or torchs()).make
+            self._chunk_rows, make = CHUNK_ROWS, products.make
         self._tables = TowerTables(model.visual)
         blocks, levels = list(model.visual.blocks), list(model.visual.deepstack_merger_list)
         self._blocks = [TowerBlock(cast(Qwen3VLVisionBlock, block), make) for block in blocks]

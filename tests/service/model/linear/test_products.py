@@ -35,14 +35,14 @@ def test_every_way_gives_torchs_products(packed: PackedProducts, num_rows: int) 
     x, residual = torch.randn(num_rows, 64), torch.randn(num_rows, 96)
     want = functional.linear(x, linear.weight, linear.bias)
     gate, up = functional.linear(x, gates.weight).chunk(2, dim=-1)
-    for one in (packed.pack(linear), packed.make_for_any_rows(linear), torchs().make(linear)):
+    for one in (packed.make(linear), packed.make_for_any_rows(linear), torchs().make(linear)):
         memory = torch.empty_like(residual)
         assert (one.project(x, memory) - want).abs().max() <= TOLERANCE
         assert (one.project_add(x, residual.clone()) - want - residual).abs().max() <= TOLERANCE
         by_tanh = functional.gelu(want, approximate="tanh")
         assert (one.project_gelu_tanh(x, memory) - by_tanh).abs().max() <= TOLERANCE
-    assert (packed.pack(linear).project(x) - want).abs().max() <= TOLERANCE
-    assert (packed.pack(linear).project_gelu(x) - functional.gelu(want)).abs().max() <= TOLERANCE
+    assert (packed.make(linear).project(x) - want).abs().max() <= TOLERANCE
+    assert (packed.make(linear).project_gelu(x) - functional.gelu(want)).abs().max() <= TOLERANCE
     for gated in (packed.gate(gates), torchs().gate(gates)):
         assert (gated.multiply(x) - functional.silu(gate) * up).abs().max() <= TOLERANCE
 
@@ -67,9 +67,9 @@ def test_no_more_than_one_weight_is_there_twice(packed: PackedProducts, monkeypa
 
     def pack(linear: Linear) -> PackedProduct:
         num_alive.append(sum(one() is not None for one in stock))
-        return packed.pack(linear)
+        return packed.make(linear)
 
-    pack_modules(module, replace(packed, pack=pack))
+    pack_modules(module, replace(packed, make=pack))
     assert num_alive == [4, 3, 2, 1]
 
 
