@@ -5,7 +5,6 @@
 its front. With several fronts, socket and pipe lead to the main process, and each front comes in by the door.
 """
 
-import gc
 import hashlib
 import logging
 import mmap
@@ -42,6 +41,7 @@ from service.engine.startup.cpu_tuning import keep_cores, keep_heap, use_huge_pa
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
 from service.errors import ModelError
+from service.garbage import keep_out_of_collections
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import Broken, FrontMessage, Ready, Start
 from service.media.item import TensorDtype
@@ -132,11 +132,10 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
         unused_ids=model.unused_ids if isinstance(model, HybridEncoder) else None,
         prefixes=prefixes,
     )
-    gc.collect()
+    keep_out_of_collections()  # modules and weights stay as long as the process
     keep_heap()
     if device.type == "cpu":
         use_huge_pages()
-    gc.freeze()  # modules and weights stay as long as the process: no later collection has to look at them
     ready = Ready(
         device=str(device),
         dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),

@@ -153,7 +153,7 @@ class Job:
                 error.param = self.inputs[error.index].param
 
 
-class EmbeddedInput(msgspec.Struct, frozen=True):
+class EmbeddedInput(msgspec.Struct, frozen=True, gc=False):
     """An input that has its vector.
 
     Attributes:

@@ -96,7 +96,7 @@ Output = OutputSpec | FeaturesSpec
 """What a request may ask for."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One prompt and its vector, or its vectors; or one image, its features."""
 
     id: int
@@ -194,7 +194,7 @@ class Broken(IpcMessage, frozen=True, kw_only=True):
     reason: str
 
 
-class Vector(msgspec.Struct, frozen=True, kw_only=True):
+class Vector(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The answer to one request: a vector, or an image's features."""
 
     id: int

@@ -1,6 +1,6 @@
 """The digest of a prompt: what the result cache, coalescing and the quarantine know it by."""
 
-import hashlib
+from hashlib import blake2b
 
 import msgspec
 
@@ -17,7 +17,7 @@ def prompt_digest(request: Request, *, salt: str = "") -> bytes:
     order, and whether a dense vector, more, or features are asked for; id, slots and output format do not. `salt` keeps
     tenants apart.
     """
-    media = [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
+    media = request.media and [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
     asked = request.output.needs_tokens if isinstance(request.output, OutputSpec) else None
     of_side = (request.num_hidden, request.dropped, request.is_looked_up, request.spans)
-    return hashlib.blake2b(encode((salt, asked, request.token_ids, of_side, media)), digest_size=32).digest()
+    return blake2b(encode((salt, asked, request.token_ids, of_side, media)), digest_size=32).digest()

@@ -41,7 +41,7 @@ class ChunkSpan(NamedTuple):
     truncated: bool
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class Prompt(msgspec.Struct, frozen=True, gc=False):
     """One input as tokens. No dataclass: a frozen one takes twelve times as long to make.
 
     Attributes:

@@ -10,7 +10,7 @@ S. Henderson, "Fairness and efficiency in web server protocols", SIGMETRICS 2003
 """
 
 import heapq
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -37,36 +37,38 @@ NO_BUNDLE = Bundle()
 """Of things that keep the order in which they came."""
 
 
-class Queued(NamedTuple, Generic[T]):
-    """A thing that waits. Heaps compare it as the tuple that it is, which Python does by itself.
-
-    Attributes:
-        tag: its order among its tenant's; `number` decides between equal tags.
-        number: how many came before it, so no two have the same.
-    """
-
-    tag: float
-    number: int
-    cost: int
-    party: int
-    thing: T
-
-
 @dataclass(slots=True)
-class Party:
+class Party(Generic[T]):
     """A request over HTTP with things that wait.
 
     Attributes:
         tag: of its last bundle: what each party will have been served when that ends, were they served evenly.
         bundle: the number of that bundle.
         unserved: part of its bundles' cost that was not served, and may never be: some need no step after all.
-        num_waiting: its things that wait.
+        things: those of its last bundle that wait, each with its cost.
+        num_waiting: all of its things that wait.
     """
 
     tag: float
     bundle: int
     unserved: int
+    things: deque[tuple[int, T]] = field(default_factory=deque)
     num_waiting: int = 0
+
+
+class Queued(NamedTuple, Generic[T]):
+    """The things of a bundle that wait. Heaps compare it as the tuple that it is, which Python does by itself.
+
+    Attributes:
+        tag: its order among its tenant's; `number` decides between equal tags.
+        number: how many came before it, so no two have the same.
+        things: one at least, each with its cost.
+    """
+
+    tag: float
+    number: int
+    party: int
+    things: deque[tuple[int, T]]
 
 
 @dataclass(slots=True)
@@ -83,40 +85,62 @@ class Line(Generic[T]):
 
     credit: int
     given: float = 0.0
-    parties: dict[int, Party] = field(default_factory=dict)
+    parties: dict[int, Party[T]] = field(default_factory=dict)
     ended: list[float] = field(default_factory=list)
     waiting: list[Queued[T]] = field(default_factory=list)
 
-    def tag(self, bundle: Bundle) -> float:
-        """The tag of a thing of a bundle, which is noted."""
+    @property
+    def first_cost(self) -> int:
+        """Of what `take` gives next."""
+        return self.waiting[0].things[0][0]
+
+    def add(self, cost: int, thing: T, bundle: Bundle, numbers: Iterator[int]) -> None:
+        """Queue a thing of a bundle behind those of the bundle that wait."""
         party = self.parties.get(bundle.party)
         if party is None:
             party = self.parties[bundle.party] = Party(self.given + bundle.cost, bundle.number, bundle.cost)
         elif party.bundle != bundle.number:
             party.tag, party.bundle = max(self.given, party.tag) + bundle.cost, bundle.number
             party.unserved += bundle.cost
+            party.things = deque()
+        if not party.things:
+            heapq.heappush(self.waiting, Queued(party.tag, next(numbers), bundle.party, party.things))
+        party.things.append((cost, thing))
         party.num_waiting += 1
-        return party.tag
 
-    def take(self) -> Queued[T]:
+    def take(self) -> T:
         """Remove the first thing and charge its cost."""
-        first = heapq.heappop(self.waiting)
-        self.credit -= first.cost
-        self.given += first.cost / (len(self.parties) + len(self.ended))
+        first = self.waiting[0]
+        cost, thing = first.things.popleft()
+        if not first.things:
+            heapq.heappop(self.waiting)
+        self.credit -= cost
+        self.given += cost / (len(self.parties) + len(self.ended))
         while self.ended and self.ended[0] <= self.given:
             heapq.heappop(self.ended)
-        self.parties[first.party].unserved -= first.cost
-        self.leave(first)
-        return first
+        self.parties[first.party].unserved -= cost
+        self.leave(first.party, 1)
+        return thing
 
-    def leave(self, queued: Queued[T]) -> None:
-        """Count a thing no longer."""
-        party = self.parties[queued.party]
-        party.num_waiting -= 1
+    def leave(self, number: int, num_things: int) -> None:
+        """Count things of a party no longer."""
+        party = self.parties[number]
+        party.num_waiting -= num_things
         if not party.num_waiting:
-            del self.parties[queued.party]
+            del self.parties[number]
             if (tag := party.tag - max(0, party.unserved)) > self.given:
                 heapq.heappush(self.ended, tag)
+
+    def keep(self, is_kept: Callable[[T], bool]) -> None:
+        """Forget every other thing."""
+        for queued in self.waiting:
+            kept = [one for one in queued.things if is_kept(one[1])]
+            if num_gone := len(queued.things) - len(kept):
+                queued.things.clear()
+                queued.things.extend(kept)
+                self.leave(queued.party, num_gone)
+        self.waiting = [queued for queued in self.waiting if queued.things]
+        heapq.heapify(self.waiting)
 
 
 class FairQueue(Generic[T]):
@@ -132,34 +156,33 @@ class FairQueue(Generic[T]):
         self._numbers = count()
 
     def __len__(self) -> int:
-        return sum(len(line.waiting) for line in self._lines.values())
+        return sum(party.num_waiting for line in self._lines.values() for party in line.parties.values())
 
     def __bool__(self) -> bool:
         return bool(self._lines)
 
     def __iter__(self) -> Iterator[T]:
-        return (queued.thing for line in self._lines.values() for queued in line.waiting)
+        return (thing for line in self._lines.values() for queued in line.waiting for _, thing in queued.things)
 
     def add(self, tenant: str, cost: int, thing: T, bundle: Bundle = NO_BUNDLE) -> None:
         """Queue a thing; a tenant that had none has its turn last."""
         line = self._lines.get(tenant)
         if line is None:
             line = self._lines[tenant] = Line(credit=self.quantum)
-        heapq.heappush(line.waiting, Queued(line.tag(bundle), next(self._numbers), cost, bundle.party, thing))
+        line.add(cost, thing, bundle, self._numbers)
 
     def peek(self) -> tuple[int, T]:
         """Return what `take` gives next, with its cost. The queue must not be empty.
 
         The next thing is the first of the first tenant in turn that can pay for it.
         """
-        first = self._first_line().waiting[0]
-        return first.cost, first.thing
+        return self._first_line().waiting[0].things[0]
 
     def _first_line(self) -> Line[T]:
         while True:
             tenant = next(iter(self._lines))
             line = self._lines[tenant]
-            if line.credit >= line.waiting[0].cost:
+            if line.credit >= line.first_cost:
                 return line
             line.credit += self.quantum  # for its next turn
             self._lines.move_to_end(tenant)
@@ -167,20 +190,14 @@ class FairQueue(Generic[T]):
     def take(self) -> T:
         """Remove the next thing. The queue must not be empty."""
         line = self._first_line()
-        first = line.take()
+        thing = line.take()
         if not line.waiting:  # credit is not saved up while idle
             self._lines.popitem(last=False)
-        return first.thing
+        return thing
 
     def keep(self, is_kept: Callable[[T], bool]) -> None:
         """Forget everything else."""
         for tenant, line in list(self._lines.items()):
-            gone = [queued for queued in line.waiting if not is_kept(queued.thing)]
-            if not gone:
-                continue
-            for queued in gone:
-                line.leave(queued)
-            line.waiting = [queued for queued in line.waiting if is_kept(queued.thing)]
-            heapq.heapify(line.waiting)
+            line.keep(is_kept)
             if not line.waiting:
                 del self._lines[tenant]

@@ -74,14 +74,16 @@ class Scheduler(Generic[T]):
             Starts of its pixel slots that are not needed: their features are cached or under way, or its vector is.
         """
         self._next_deadline_s = min(self._next_deadline_s, request.deadline_s)
+        if not request.media:
+            waiting: Waiting[T] = Waiting(request, now_s, [])
+            if not self.coalescing.spares(waiting):
+                self.ready.add(waiting)
+            return []
         num_media_tokens = sum(media.num_tokens for media in request.media)
-        waiting: Waiting[T] = Waiting(request, now_s, [None] * len(request.media), num_media_tokens)
+        waiting = Waiting(request, now_s, [None] * len(request.media), num_media_tokens)
         if self.coalescing.spares(waiting):  # its pixels may be what another waits for
             slots = [(media.key, media.slot) for media in request.media if media.slot]
             return [slot.start for key, slot in slots if not self.images.supply(key, slot)]
-        if not request.media:
-            self.ready.add(waiting)
-            return []
         unneeded = [start for i, media in enumerate(request.media) for start in self.images.want(waiting, i, media)]
         self._make_ready([waiting])
         return unneeded

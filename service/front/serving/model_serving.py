@@ -1,6 +1,5 @@
 """One model of the service: its files, its engine, and what the routes ask once both are there."""
 
-import gc
 import logging
 from dataclasses import dataclass
 
@@ -26,6 +25,7 @@ from service.front.serving.fingerprint import model_fingerprint
 from service.front.serving.from_settings import input_reader
 from service.front.serving.health_probe import HealthProbe
 from service.front.serving.shared_towers import SharedTowers
+from service.garbage import keep_out_of_collections
 from service.ipc.messages import Ready
 from service.media.local_file import LocalFiles
 from service.settings import Settings
@@ -187,17 +187,6 @@ class ModelServing:
         about = {"folder": str(model.checkpoint.folder), "threads": settings.threads or commons.cores}
         logger.info("loading %s", model.name, extra=about)
         await keeper.run()
-
-
-MAX_NEW_OBJECTS = 20_000
-"""That a collection looks through: those of a request of 2,048 inputs. A millisecond; Python's own rule is 700."""
-
-
-def keep_out_of_collections() -> None:
-    """All that is there now stays: a collection of everything would hold the loop for 60 ms, amidst requests."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(MAX_NEW_OBJECTS, *gc.get_threshold()[1:])
 
 
 def _load_model(settings: Settings) -> ServedModel:

@@ -176,8 +176,8 @@ LINE = Line(
         Sabotage(
             name="in the engine a tenant's requests are served first come, first served",
             file="service/engine/scheduling/fair_queue.py",
-            old="Queued(line.tag(bundle), next",
-            new="Queued(0 * line.tag(bundle), next",
+            old="Queued(party.tag, next",
+            new="Queued(0 * party.tag, next",
             size=8,
         ),
         Sabotage(

@@ -109,3 +109,15 @@ def test_parties_that_are_forgotten_leave_the_others_their_order() -> None:
     queue = of_parties((1, 4, 10), (2, 2, 10), (3, 1, 10))
     queue.keep(lambda thing: not thing.startswith("3") and thing != "1.1")
     assert drained(queue) == ["2.0", "2.1", "1.0", "1.2", "1.3"]
+
+
+def test_a_bundle_that_comes_in_two_parts_keeps_the_place_of_the_first() -> None:
+    queue: FairQueue[str] = FairQueue(100)
+    large, small = Bundle(party=1, number=1, cost=40), Bundle(party=2, number=2, cost=50)
+    queue.add("a", 10, "large 0", large)
+    queue.add("a", 50, "small", small)
+    queue.add("a", 10, "large 1", large)
+    assert [queue.take() for _ in range(2)] == ["large 0", "large 1"]
+    queue.add("a", 20, "large 2", Bundle(party=1, number=3, cost=20))  # behind it now: its party has been served
+    assert [queue.take() for _ in range(2)] == ["small", "large 2"]
+    assert not queue
