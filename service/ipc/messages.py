@@ -26,14 +26,14 @@ class IpcMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Anything that crosses the socket pair, or the pipe beside it."""
 
 
-class PixelSlot(msgspec.Struct, frozen=True):
+class PixelSlot(msgspec.Struct, frozen=True, array_like=True):
     """A stretch of the shared arena: RGB bytes of an image or of two frames, or features, row by row."""
 
     start: int
     num_bytes: int
 
 
-class Media(msgspec.Struct, frozen=True, kw_only=True):
+class Media(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """An image, a pair of video frames or an audio file of a request, and where its placeholders stand."""
 
     key: bytes  # level-1 content key, 32 bytes
@@ -61,7 +61,7 @@ NUM_BITS: dict[NumberFormat, int] = {
 """Bits of one dimension in each number format that the engine makes."""
 
 
-class OutputSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class OutputSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True, array_like=True):
     """The vector that a request asks for: one specification for the routes, the socket and `cenote_kernels.finish`."""
 
     dimensions: int
@@ -85,7 +85,7 @@ class OutputSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         return sum(self.dimensions * NUM_BITS[dtype] // 8 for dtype in self.output_dtypes)
 
 
-class FeaturesSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class FeaturesSpec(msgspec.Struct, frozen=True, kw_only=True, tag=True, array_like=True):
     """A request for the features of the prompt's only image, which needs no forward."""
 
     dtype: TensorDtype
@@ -96,7 +96,7 @@ Output = OutputSpec | FeaturesSpec
 """What a request may ask for."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Request(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """One prompt and its vector, or its vectors; or one image, its features."""
 
     id: int
@@ -194,7 +194,7 @@ class Broken(IpcMessage, frozen=True, kw_only=True):
     reason: str
 
 
-class Vector(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Vector(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """The answer to one request: a vector, or an image's features."""
 
     id: int

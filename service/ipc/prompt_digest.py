@@ -17,7 +17,8 @@ def prompt_digest(request: Request, *, salt: str = "") -> bytes:
     order, and whether a dense vector, more, or features are asked for; id, slots and output format do not. `salt` keeps
     tenants apart.
     """
+    output = request.output
+    asked = output.needs_tokens if isinstance(output, OutputSpec) else None
     media = request.media and [(one.key, one.offset, one.num_tokens, one.grid_thw, one.dtype) for one in request.media]
-    asked = request.output.needs_tokens if isinstance(request.output, OutputSpec) else None
-    of_side = (request.num_hidden, request.dropped, request.is_looked_up, request.spans)
-    return blake2b(encode((salt, asked, request.token_ids, of_side, media)), digest_size=32).digest()
+    of_side = request.num_hidden, request.dropped, request.is_looked_up, request.spans
+    return blake2b(encode((salt, asked, request.token_ids, *of_side, media)), digest_size=32).digest()

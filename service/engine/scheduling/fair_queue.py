@@ -19,24 +19,6 @@ from typing import Generic, NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class Bundle(NamedTuple):
-    """Things that came together.
-
-    Attributes:
-        party: the request over HTTP that they are of.
-        number: of the bundle among all bundles.
-        cost: of all of them.
-    """
-
-    party: int = 0
-    number: int = 0
-    cost: int = 0
-
-
-NO_BUNDLE = Bundle()
-"""Of things that keep the order in which they came."""
-
-
 @dataclass(slots=True)
 class Party(Generic[T]):
     """A request over HTTP with things that wait.
@@ -94,17 +76,17 @@ class Line(Generic[T]):
         """Of what `take` gives next."""
         return self.waiting[0].things[0][0]
 
-    def add(self, cost: int, thing: T, bundle: Bundle, numbers: Iterator[int]) -> None:
-        """Queue a thing of a bundle behind those of the bundle that wait."""
-        party = self.parties.get(bundle.party)
+    def add(self, cost: int, thing: T, number: int, bundle: int, bundle_cost: int, numbers: Iterator[int]) -> None:
+        """Queue a thing of the party of that number behind those of its bundle that wait."""
+        party = self.parties.get(number)
         if party is None:
-            party = self.parties[bundle.party] = Party(self.given + bundle.cost, bundle.number, bundle.cost)
-        elif party.bundle != bundle.number:
-            party.tag, party.bundle = max(self.given, party.tag) + bundle.cost, bundle.number
-            party.unserved += bundle.cost
+            party = self.parties[number] = Party(self.given + bundle_cost, bundle, bundle_cost)
+        elif party.bundle != bundle:
+            party.tag, party.bundle = max(self.given, party.tag) + bundle_cost, bundle
+            party.unserved += bundle_cost
             party.things = deque()
         if not party.things:
-            heapq.heappush(self.waiting, Queued(party.tag, next(numbers), bundle.party, party.things))
+            heapq.heappush(self.waiting, Queued(party.tag, next(numbers), number, party.things))
         party.things.append((cost, thing))
         party.num_waiting += 1
 
@@ -164,12 +146,21 @@ class FairQueue(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return (thing for line in self._lines.values() for queued in line.waiting for _, thing in queued.things)
 
-    def add(self, tenant: str, cost: int, thing: T, bundle: Bundle = NO_BUNDLE) -> None:
-        """Queue a thing; a tenant that had none has its turn last."""
+    def add(self, tenant: str, cost: int, thing: T, party: int = 0, bundle: int = 0, bundle_cost: int = 0) -> None:
+        """Queue a thing; a tenant that had none has its turn last.
+
+        Args:
+            tenant: whose share it takes.
+            cost: of the thing.
+            thing: what waits.
+            party: the request over HTTP that it is of.
+            bundle: the number of what came together with it; without one, things keep the order in which they came.
+            bundle_cost: of all of that.
+        """
         line = self._lines.get(tenant)
         if line is None:
             line = self._lines[tenant] = Line(credit=self.quantum)
-        line.add(cost, thing, bundle, self._numbers)
+        line.add(cost, thing, party, bundle, bundle_cost, self._numbers)
 
     def peek(self) -> tuple[int, T]:
         """Return what `take` gives next, with its cost. The queue must not be empty.
@@ -187,9 +178,18 @@ class FairQueue(Generic[T]):
             line.credit += self.quantum  # for its next turn
             self._lines.move_to_end(tenant)
 
+    def take_if(self, fits: Callable[[int, T], bool]) -> T | None:
+        """Remove the next thing if it fits, by its cost and itself; None where it does not, or there is none."""
+        if not self._lines:
+            return None
+        line = self._first_line()
+        return self._take_from(line) if fits(*line.waiting[0].things[0]) else None
+
     def take(self) -> T:
         """Remove the next thing. The queue must not be empty."""
-        line = self._first_line()
+        return self._take_from(self._first_line())
+
+    def _take_from(self, line: Line[T]) -> T:
         thing = line.take()
         if not line.waiting:  # credit is not saved up while idle
             self._lines.popitem(last=False)

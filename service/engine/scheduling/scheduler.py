@@ -73,7 +73,8 @@ class Scheduler(Generic[T]):
         Returns:
             Starts of its pixel slots that are not needed: their features are cached or under way, or its vector is.
         """
-        self._next_deadline_s = min(self._next_deadline_s, request.deadline_s)
+        if request.deadline_s < self._next_deadline_s:
+            self._next_deadline_s = request.deadline_s
         if not request.media:
             waiting: Waiting[T] = Waiting(request, now_s, [])
             if not self.coalescing.spares(waiting):
@@ -190,7 +191,10 @@ class Scheduler(Generic[T]):
             if any(features is None for features in waiting.features):
                 continue
             if isinstance(waiting.request.output, FeaturesSpec):
-                self._answerable.add(waiting.request.tenant, waiting.num_media_tokens, waiting, waiting.bundle)
+                request, cost = waiting.request, waiting.num_media_tokens
+                self._answerable.add(
+                    request.tenant, cost, waiting, request.party, request.bundle, request.bundle_tokens
+                )
             else:
                 self.ready.add(waiting)
             self.num_held_tokens += waiting.num_media_tokens

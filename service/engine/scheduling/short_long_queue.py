@@ -54,9 +54,11 @@ class ShortLongQueue(Generic[T]):
 
     def add(self, waiting: Waiting[T]) -> None:
         """Queue a request among the short or the long ones."""
-        cost, bundle = len(waiting.request.token_ids), waiting.bundle
-        queue = self._short if max(cost, bundle.cost) <= self._max_short_tokens else self._long
-        queue.add(waiting.request.tenant, cost, waiting, bundle)
+        request = waiting.request
+        cost = len(request.token_ids)
+        is_short = cost <= self._max_short_tokens and request.bundle_tokens <= self._max_short_tokens
+        queue = self._short if is_short else self._long
+        queue.add(request.tenant, cost, waiting, request.party, request.bundle, request.bundle_tokens)
 
     def take_batch(self) -> list[Waiting[T]]:
         """Remove the next batch."""
@@ -68,14 +70,17 @@ class ShortLongQueue(Generic[T]):
             self._long_is_next = False  # where long ones are alone, this is their turn
         batch: list[Waiting[T]] = []
         num_tokens = 0
+
+        def fits(cost: int, waiting: Waiting[T]) -> bool:
+            nonlocal num_tokens
+            if batch and (waiting.request.alone or batch[0].request.alone or num_tokens + cost > self.max_tokens):
+                return False
+            num_tokens += cost
+            return True
+
         for queue in order:
-            while queue and len(batch) < self._max_requests:
-                cost, waiting = queue.peek()
-                is_alone = waiting.request.alone or (batch and batch[0].request.alone)
-                if batch and (is_alone or num_tokens + cost > self.max_tokens):
-                    break
-                num_tokens += cost
-                batch.append(queue.take())
+            while len(batch) < self._max_requests and (waiting := queue.take_if(fits)) is not None:
+                batch.append(waiting)
         return batch
 
     def keep(self, is_kept: Callable[[Waiting[T]], bool]) -> None:

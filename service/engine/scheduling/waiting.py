@@ -1,17 +1,17 @@
 """The scheduler's data: requests that wait, the media that they need encoded, and the steps that the loop runs."""
 
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from service.engine.scheduling.fair_queue import Bundle
+import msgspec
+
 from service.ipc.messages import Media, PixelSlot, Request
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False)
-class Waiting(Generic[T]):
+class Waiting(msgspec.Struct, Generic[T], eq=False):
     """A request in the engine, with its features and the requests that were coalesced with it.
 
     The request owns its features from the moment they exist, so an eviction can never take them away. Coalesced
@@ -29,17 +29,12 @@ class Waiting(Generic[T]):
     """No forward runs for it alone: its vector is kept, or it joined another request."""
     digest: bytes = b""
     """Of its prompt; empty when its forward may not be shared."""
-    joined: list["Waiting[T]"] = field(default_factory=list)
+    joined: list["Waiting[T]"] = []
 
     @property
     def group(self) -> list["Waiting[T]"]:
         """All requests for this prompt, the first one first."""
         return [self, *self.joined]
-
-    @property
-    def bundle(self) -> Bundle:
-        """What its request came with, in tokens."""
-        return Bundle(self.request.party, self.request.bundle, self.request.bundle_tokens)
 
     def leave(self, gone: Container[int]) -> bool:
         """Drop the requests with these ids, and return whether any is left.

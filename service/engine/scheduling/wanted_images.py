@@ -186,5 +186,6 @@ class WantedImages(Generic[T]):
         encode.slot = slot
         if encode.seeker is None:
             least = 0 if encode.media.dtype else slot.num_bytes // BYTES_PER_TOKEN
-            cost, bundle = max(encode.media.num_tokens, least), encode.waiters[0][0].bundle
-            self._encodable.add(encode.tenant, cost, encode, bundle)
+            cost, first = max(encode.media.num_tokens, least), encode.waiters[0][0].request
+            whole = first.party, first.bundle, first.bundle_tokens
+            self._encodable.add(encode.tenant, cost, encode, *whole)

@@ -15,7 +15,7 @@ from service.errors import ModelError
 from service.front.admission.queue_rate import QueueRate
 from service.front.engine_client.engine_host import RESTARTING
 from service.front.engine_client.engine_request import request_of
-from service.front.engine_client.pending import Pending
+from service.front.engine_client.pending import Pending, Place
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
 from service.front.engine_client.suspects import MAX_STRIKES, Suspects
 from service.front.tenant import SERVICE, Caller
@@ -102,17 +102,14 @@ class EngineClient:
         loop = asyncio.get_running_loop()
         ids = [next(self._ids) for _ in prompts]
         num_tokens = sum(len(prompt.token_ids) for prompt, _ in prompts)
+        place: Place = "sent" if self.is_open else "sent_again"  # the health probe is each engine's own
         if not self._unsent:
             loop.call_soon(self._send_unsent)
         submitted = []
         for id_, (prompt, loaded) in zip(ids, prompts, strict=True):
             request = request_of(id_, prompt, loaded, output, caller, bundle=ids[0], bundle_tokens=num_tokens)
-            self._pending[id_] = pending = Pending(
-                request=request,
-                future=loop.create_future(),
-                items={one.key: place.item for place, one in zip(prompt.placeholders, loaded, strict=True)},
-                place="sent" if self.is_open else "sent_again",  # the health probe is each engine's own
-            )
+            items = {one.key: at.item for at, one in zip(prompt.placeholders, loaded, strict=True)} if loaded else {}
+            self._pending[id_] = pending = Pending(request, loop.create_future(), items, place)
             submitted.append(pending)
             self._unsent.append(request)
             if len(self._unsent) >= MAX_UNSENT:  # the engine begins with these while the others are made

@@ -11,8 +11,8 @@ from service.ipc.announcements import Announcements
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import EngineMessage
 
-NUM_SPINS = "60000"
-"""How often libgomp's threads look for the next piece of a forward before they sleep: two to four milliseconds. Its own
+NUM_SPINS = "15000"
+"""How often libgomp's threads look for the next piece of a forward before they sleep: up to a millisecond. Its own
 300,000 keep the core from the front and, where cores are shared, from the thread that is waited for; with none a small
 forward takes half as long again (docs/decisions/front.md)."""
 

@@ -48,7 +48,7 @@ def request_of(
         num_hidden=prompt.num_hidden,
         dropped=prompt.dropped,
         is_looked_up=prompt.is_looked_up,
-        spans=prompt.pooled,
+        spans=prompt.pooled if prompt.spans else (),
         output=output,
         tenant=caller.tenant.name,
         party=CURRENT_PARTY.get().request,

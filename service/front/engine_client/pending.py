@@ -7,6 +7,8 @@ from typing import Literal
 from service.ipc.messages import Request, Vector
 from service.media.item import MediaItem
 
+Place = Literal["sent", "held", "sent_again"]
+
 
 @dataclass(slots=True)
 class Pending:
@@ -23,7 +25,7 @@ class Pending:
     request: Request
     future: asyncio.Future[Vector]
     items: dict[bytes, MediaItem]
-    place: Literal["sent", "held", "sent_again"] = "sent"
+    place: Place = "sent"
     alarm: asyncio.Future[None] | None = None
 
     def fail(self, error: Exception) -> None:

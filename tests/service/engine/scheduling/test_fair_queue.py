@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from service.engine.scheduling.fair_queue import Bundle, FairQueue
+from service.engine.scheduling.fair_queue import FairQueue
 
 
 def filled(quantum: int, **costs: list[int]) -> FairQueue[tuple[str, int]]:
@@ -66,7 +66,7 @@ def of_parties(*bundles: tuple[int, int, int]) -> FairQueue[str]:
 
 def add_bundle(queue: FairQueue[str], party: int, number: int, num_things: int, cost: int) -> None:
     for place in range(num_things):
-        queue.add("a", cost, f"{party}.{place}", Bundle(party, number, num_things * cost))
+        queue.add("a", cost, f"{party}.{place}", party, number, num_things * cost)
 
 
 def drained(queue: FairQueue[str]) -> list[str]:
@@ -113,11 +113,11 @@ def test_parties_that_are_forgotten_leave_the_others_their_order() -> None:
 
 def test_a_bundle_that_comes_in_two_parts_keeps_the_place_of_the_first() -> None:
     queue: FairQueue[str] = FairQueue(100)
-    large, small = Bundle(party=1, number=1, cost=40), Bundle(party=2, number=2, cost=50)
-    queue.add("a", 10, "large 0", large)
-    queue.add("a", 50, "small", small)
-    queue.add("a", 10, "large 1", large)
+    large, small = (1, 1, 40), (2, 2, 50)  # party, bundle and its cost
+    queue.add("a", 10, "large 0", *large)
+    queue.add("a", 50, "small", *small)
+    queue.add("a", 10, "large 1", *large)
     assert [queue.take() for _ in range(2)] == ["large 0", "large 1"]
-    queue.add("a", 20, "large 2", Bundle(party=1, number=3, cost=20))  # behind it now: its party has been served
+    queue.add("a", 60, "large 2", 1, 3, 60)
     assert [queue.take() for _ in range(2)] == ["small", "large 2"]
     assert not queue
