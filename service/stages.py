@@ -5,7 +5,7 @@ stage in it. Outside of a request nothing is noted. Knows no HTTP and no metrics
 """
 
 import time
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 
 STAGES = ("body", "decode", "fetch", "prepare", "media", "engine", "write")
@@ -42,6 +42,13 @@ def open_stages() -> Stages:
     """Open a record for the request of this task."""
     _CURRENT.set(stages := Stages())
     return stages
+
+
+def unnoted() -> Context:
+    """This task's context, for tasks of its own that run side by side: their stages are not noted."""
+    context = copy_context()
+    context.run(_CURRENT.set, None)
+    return context
 
 
 class stage:  # noqa: N801  # read as a word, as `contextlib.suppress` is; a generator would be three calls more

@@ -43,7 +43,7 @@ class PromptOptions(NamedTuple):
 NO_OPTIONS = PromptOptions()
 
 
-class JobInput(NamedTuple):
+class JobInput(msgspec.Struct, frozen=True, gc=False):
     """One input of a request, which becomes one prompt.
 
     Attributes:
@@ -152,6 +152,13 @@ class Job:
             else:
                 error.param = self.inputs[error.index].param
 
+    def name_inputs(self, results: "Iterable[InputResult]") -> None:
+        """Name the inputs of errors that stand among results; they do only for a `per_item` job."""
+        if self.per_item:
+            for one in results:
+                if isinstance(one, ServiceError):
+                    self.name_input(one)
+
 
 class EmbeddedInput(msgspec.Struct, frozen=True, gc=False):
     """An input that has its vector.
@@ -181,6 +188,8 @@ class EmbedResult:
     Attributes:
         inputs: what became of each, in order.
         media_ms: preparing prompts and pixels, wall clock.
+        num_inputs: how many those are.
+        errors: those of inputs that failed, in order.
         windows: with late chunking what ran for the inputs, and is counted in their place; else None.
         embedded: the inputs that have vectors, in order: all of them unless the job was `per_item`. All below is of
             these.
@@ -195,6 +204,8 @@ class EmbedResult:
     media_ms: float
     windows: Sequence[EmbeddedInput] | None = None
     hold: Hold | None = field(default=None, init=False)
+    num_inputs: int = field(default=0, init=False)
+    errors: list[ServiceError] = field(default_factory=list, init=False)
     embedded: list[EmbeddedInput] = field(default_factory=list, init=False)
     counts: InputCounts = field(default_factory=InputCounts, init=False)
     queue_ms: float = field(default=0.0, init=False)
@@ -203,13 +214,35 @@ class EmbedResult:
 
     def __post_init__(self) -> None:
         """Sum up once for headers, body and metrics."""
+        self.num_inputs = len(self.inputs)
         self.embedded = [one for one in self.inputs if isinstance(one, EmbeddedInput)]
+        if len(self.embedded) < self.num_inputs:
+            self.errors = [one for one in self.inputs if isinstance(one, ServiceError)]
         for one in self.embedded if self.windows is None else self.windows:
             self.counts.add(one.prompt, one.vector)
         vectors = [one.vector for one in self.embedded]
         self.queue_ms = max([vector.queue_ms for vector in vectors], default=0.0)
         self.inference_ms = max([vector.inference_ms for vector in vectors], default=0.0)
         self.num_batched = max([vector.num_batched for vector in vectors], default=0)
+
+    @classmethod
+    def joined(cls, parts: Sequence["EmbedResult"]) -> "EmbedResult":
+        """The result of a request that ran in parts, in order: what they have summed up is not summed up again."""
+        whole = cls([], max(part.media_ms for part in parts))
+        whole.inputs = [one for part in parts for one in part.inputs]
+        whole.embedded = [one for part in parts for one in part.embedded]
+        whole.num_inputs = sum(part.num_inputs for part in parts)
+        whole.errors = [error for part in parts for error in part.errors]
+        for part in parts:
+            whole.counts.include(part.counts)
+        whole.queue_ms = max(part.queue_ms for part in parts)
+        whole.inference_ms = max(part.inference_ms for part in parts)
+        whole.num_batched = max(part.num_batched for part in parts)
+        return whole
+
+    def forget_inputs(self) -> None:
+        """Let go of the inputs' results, which somebody has taken; what they sum up to stays."""
+        self.inputs, self.embedded = (), []
 
 
 def raise_first(ends: Iterable[Prompt | InputResult]) -> None:

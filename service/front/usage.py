@@ -67,6 +67,11 @@ class InputCounts:
                 self.num_video_tokens += placeholder.length if kind == "video" else 0
             self.num_precomputed += placeholder.item.dtype is not None
 
+    def include(self, other: "InputCounts") -> None:
+        """Count what another has counted."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def usage(self, num_inputs: int) -> Usage:
         """`usage` of an answer in JSON, and of a stream's last line; `num_inputs` counts those that failed too."""
         return Usage(

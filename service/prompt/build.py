@@ -8,34 +8,27 @@ Knows no model family (the profile's layout does) and no route.
 from collections.abc import Sequence
 from functools import lru_cache
 
-import msgspec
-
 from service.errors import InputError, ModelError
 from service.prompt.conversation import Conversation
 from service.prompt.late_chunking import LateChunks
+from service.prompt.plain_texts import MAX_REPEATED_CHARS, NUM_REPEATED, PlainTexts
 from service.prompt.profile.profile import Profile
 from service.prompt.prompt import Placeholder as Placeholder
 from service.prompt.prompt import Prompt
 from service.prompt.prompt_buffer import PromptBuffer
 from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
 from service.prompt.text_frame import TextFrame, frame_pieces
-from service.prompt.text_side import TextSide
+from service.prompt.text_side import TextSide, sided
 from service.prompt.tokenizer.check import check_tokenizer
+from service.prompt.tokenizer.text_bound import most_tokens
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.truncation import Budget, Fixed, Side, Truncation
-
-NUM_REPEATED = 512
-MAX_REPEATED_CHARS = 2048
-"""How many texts beside the input itself have their tokens kept, and how long they may be: each input repeats them."""
 
 NO_TURNS = "The conversation has 0 turns; at least one with text, an image or a video is needed."
 OPEN_AND_CLOSED = (
     "`add_generation_prompt` and `continue_final_message` are both true; at most one may be: the first opens a new "
     "turn, the second leaves the last one open."
 )
-COMPOSED_BYTES = 12
-"""What one character can come to at most once it is composed: three times its four bytes (Unicode annex 15). Text has a
-token for each byte at most."""
 
 
 class PromptBuilder:
@@ -43,6 +36,9 @@ class PromptBuilder:
 
     Its tokens are those of tokenizing the rendered conversation in one go with special tokens added, but what a client
     wrote never becomes a special token unless `strict_reference` asks for that.
+
+    Attributes:
+        plain_texts: makes the prompts of many texts together.
     """
 
     def __init__(self, profile: Profile, tokenizer: PromptTokenizer, strict_reference: bool = False) -> None:
@@ -51,7 +47,7 @@ class PromptBuilder:
         self._strict = strict_reference
         self._pads = profile.pads
         self._repeated = lru_cache(NUM_REPEATED)(self._token_ids)
-        self._frame = lru_cache(NUM_REPEATED)(self._make_frame)
+        self.plain_texts = PlainTexts(profile, tokenizer, self._make_frame, is_strict=strict_reference)
         unbounded = Truncation(profile.max_tokens)
         check_tokenizer(profile, tokenizer, lambda conversation: self.build(conversation, unbounded).token_ids)
 
@@ -101,7 +97,7 @@ class PromptBuilder:
         kinds = set(map(type, pieces))
         is_text = bool(kinds - {ImagePiece})  # images alone are not tokenized
         has_ends = is_text and self._has_ends(conversation, side)
-        num_most = sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece)) * COMPOSED_BYTES
+        num_most = sum(most_tokens([piece.text]) for piece in pieces if isinstance(piece, TextPiece))
         num_most += sum(piece.item.num_tokens for piece in pieces if isinstance(piece, ImagePiece))
         if num_most > limit:
             self._refuse_hopeless(pieces, has_ends, budget)
@@ -113,30 +109,7 @@ class PromptBuilder:
         if not buffer.token_ids:
             message = "The prompt has 0 tokens; this model needs one at least, and its tokenizer adds none of its own."
             raise InputError("empty_input", message, param=param, index=index)
-        return _sided(self._checked(buffer), side)
-
-    def build_texts(self, texts: Sequence[str], like: Conversation, truncation: Truncation) -> list[Prompt | None]:
-        """Tokenize plain texts together, each a prompt with a single user turn.
-
-        Args:
-            texts: some thousand characters in all, since they are tokenized in one go.
-            like: instruction and flags of all of them; without turns.
-            truncation: of each.
-
-        Returns:
-            What `build` returns of each, at less cost; None where that has to be asked: it raises an error, or is about
-            to cut more than the text's own tokens.
-        """
-        is_one_by_one = self._strict or len(like.instruction or "") > MAX_REPEATED_CHARS
-        if is_one_by_one or (frame := self._frame(like)) is None:
-            return [None] * len(texts)
-        of_text = self._profile.side(like)
-        limit, side = min(truncation.max_tokens, self._most_tokens(of_text)), truncation.side
-        if side is not None:
-            texts = [self._tokenizer.bound.clip(text, limit, side) for text in texts]
-        found = self._tokenizer.encode_each([frame.header + text for text in texts] if frame.header else texts)
-        prompts = [self._framed(frame, token_ids, limit, side) for token_ids in found]
-        return [_sided(one, of_text) if one is not None else None for one in prompts]
+        return sided(self._checked(buffer), side)
 
     def late_chunks(self, like: Conversation, truncation: Truncation, params: Sequence[str]) -> LateChunks:
         """What makes prompts of the chunks of one text, for models that offer late chunking.
@@ -161,20 +134,6 @@ class PromptBuilder:
     def _most_tokens(self, side: TextSide | None) -> int:
         return self._profile.max_tokens if side is None else min(side.max_tokens, self._profile.max_tokens)
 
-    def _framed(self, frame: TextFrame, token_ids: list[int], limit: int, side: Side | None) -> Prompt | None:
-        for pad_id in self._pads.values():
-            if pad_id in token_ids:
-                return None
-        num_excess = len(frame.before) + len(token_ids) + len(frame.after) - limit
-        if num_excess > 0:
-            if side is None or frame.header or num_excess > len(token_ids):
-                return None
-            token_ids = token_ids[:-num_excess] if side == "right" else token_ids[num_excess:]
-        whole = [*frame.before, *token_ids, *frame.after]
-        if self._profile.padding is not None:
-            whole = self._profile.padding.fill(whole)
-        return Prompt(whole, (), truncated=num_excess > 0) if whole else None
-
     def _make_frame(self, like: Conversation) -> TextFrame | None:
         """The tokens around each text; None where they depend on it."""
         pieces = None if like.continue_final_message else frame_pieces(self._profile.layout, like)
@@ -187,7 +146,8 @@ class PromptBuilder:
         if has_ends:
             before = [*self._tokenizer.head_token_ids, *before]
             after = [*after, *self._tokenizer.tail_token_ids]
-        return TextFrame(before, pieces.header, after)
+        is_line = self._tokenizer.cuts_lines and pieces.header.endswith("\n")
+        return TextFrame(before, pieces.header, after, self._token_ids(pieces.header) if is_line else None)
 
     def _shorten(self, piece: Piece, limit: int, side: Side) -> Piece:
         """Cut bytes that cannot survive: so many tokens cover fewer than are kept."""
@@ -274,20 +234,6 @@ class PromptBuilder:
             if buffer.token_ids.count(pad_id) != num:
                 raise ModelError("internal_error", "The prompt's media tokens and its media disagree.")
         return Prompt(buffer.token_ids, tuple(buffer.placeholders), buffer.truncated)
-
-
-def _sided(prompt: Prompt, side: TextSide | None) -> Prompt:
-    """What its side makes of a prompt; the same where there is none."""
-    if side is None:
-        return prompt
-    whole = side.complete(prompt.token_ids)
-    return msgspec.structs.replace(
-        prompt,
-        token_ids=whole.token_ids,
-        num_hidden=whole.num_hidden,
-        dropped=whole.dropped,
-        is_looked_up=side.is_looked_up,
-    )
 
 
 def _fixed(piece: Piece) -> Piece:

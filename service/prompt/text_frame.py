@@ -21,11 +21,19 @@ class TextFrame(NamedTuple):
         before: those in front of it, the tokenizer's head included.
         header: the template's words that are tokenized together with the text.
         after: those behind it, the tokenizer's tail included.
+        header_ids: the header's own tokens in front of any text that does not begin with white space; None where they
+            depend on the text.
     """
 
     before: list[int]
     header: str
     after: list[int]
+    header_ids: list[int] | None = None
+
+    @property
+    def num_tokens(self) -> int:
+        """Those that are known: the header's depend on the text."""
+        return len(self.before) + len(self.after)
 
 
 class FramePieces(NamedTuple):

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
+from service.prompt.prompt import Prompt
 from service.prompt.templates.piece import TokenPiece
 
 QUERY, DOCUMENT = "query", "document"
@@ -71,3 +74,17 @@ class TextSide:
         is_hidden = self.filling is not None and not self.filling.is_attended
         dropped = tuple(i for i, one in enumerate(whole) if one in self.dropped_ids) if self.dropped_ids else ()
         return SidedTokens(whole, num_missing if is_hidden else 0, dropped)
+
+
+def sided(prompt: Prompt, side: TextSide | None) -> Prompt:
+    """What its side makes of a prompt; the same where there is none."""
+    if side is None:
+        return prompt
+    whole = side.complete(prompt.token_ids)
+    return msgspec.structs.replace(
+        prompt,
+        token_ids=whole.token_ids,
+        num_hidden=whole.num_hidden,
+        dropped=whole.dropped,
+        is_looked_up=side.is_looked_up,
+    )

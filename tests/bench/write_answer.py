@@ -23,7 +23,7 @@ from schemas.fields import EmbedDtype
 from service.front.job import EmbeddedInput, EmbedResult
 from service.http.responses.answer import BodyParts, in_parts, slices
 from service.http.responses.vector_format import VectorFormat
-from service.http.routes.embeddings import embedding_response
+from service.http.routes.embeddings import embedding_entry, embedding_response
 from service.ipc.messages import Vector
 from service.prompt.prompt import Prompt
 
@@ -56,7 +56,14 @@ def embedded(num_vectors: int, dtype: EmbedDtype) -> EmbedResult:
 def json_way(made: EmbedResult, **wanted: object) -> Way:
     """The service's JSON answer, as a route writes it."""
     vector_format = VectorFormat(**wanted)  # type: ignore[arg-type]
-    return lambda: sent(in_parts(embedding_response("bench", "builtin", made, vector_format)))
+
+    def write() -> int:
+        rows = [one.vector.rows[vector_format.dtype] for one in made.embedded]
+        vectors = map(vector_format.json, rows)
+        data = [embedding_entry("bench", i, one, next(vectors)) for i, one in enumerate(made.inputs)]
+        return sent(in_parts(embedding_response("bench", "builtin", made, data)))
+
+    return write
 
 
 def raw_way(made: EmbedResult, **wanted: object) -> Way:

@@ -49,6 +49,10 @@ class Reservation:
         self.admission.check(self.tenant, more)
         self.admission.count(self, more)
 
+    def recount(self, num_tokens: int) -> None:
+        """Add tokens that were reckoned too few, or take some away: the request is under way, and is not refused."""
+        self.admission.count(self, Load(num_tokens=num_tokens))
+
     def add_bytes(self, num_bytes: int) -> None:
         """Add bytes of a body or of fetched media as they arrive; a request that is alone may add any number.
 

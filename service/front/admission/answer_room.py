@@ -54,20 +54,22 @@ class AnswerRoom:
         if num_bytes <= SMALL_BYTES:
             return None
         self._count_dropped()
-        self._check(num_bytes, tenant)
+        if (refusal := self.refusal(num_bytes, tenant)) is not None:
+            raise refusal
         hold = Hold(self, tenant)
         hold.keep(num_bytes)
         return hold
 
-    def _check(self, num_bytes: int, tenant: Tenant) -> None:
+    def refusal(self, num_bytes: int, tenant: Tenant) -> UnavailableError | None:
+        """Why there is no room for so many bytes more; None where there is."""
         held = self._num_bytes + self._theirs(ANSWERS)
         if held and held + num_bytes > self._max_bytes:
-            raise _refusal("overloaded", "answers hold", held, num_bytes, self._max_bytes)
-        if not tenant.name:
-            return
-        mine = self._by_tenant.get(tenant.name, 0) + self._theirs(_answers_of(tenant))
+            return _refusal("overloaded", "answers hold", held, num_bytes, self._max_bytes)
+        mine = self._by_tenant.get(tenant.name, 0) + self._theirs(_answers_of(tenant)) if tenant.name else 0
         if mine and mine + num_bytes > self._tenant_max_bytes:
-            raise _refusal("rate_limit_exceeded", "this tenant's answers hold", mine, num_bytes, self._tenant_max_bytes)
+            most = self._tenant_max_bytes
+            return _refusal("rate_limit_exceeded", "this tenant's answers hold", mine, num_bytes, most)
+        return None
 
     def settle(self, hold: "Hold | None", num_bytes: int, tenant: Tenant) -> "Hold | None":
         """Count an answer that is there by its own bytes, in place of what was reserved for it; refuses nothing."""
@@ -124,6 +126,13 @@ class Hold:
         """Change the reservation to so many bytes."""
         self._room.count(num_bytes - self.num_bytes, self._tenant)
         self.num_bytes = num_bytes
+
+    def grow(self, num_bytes: int) -> bool:
+        """Reserve so many bytes more if there is room, and return whether there was."""
+        if self._room.refusal(num_bytes, self._tenant) is not None:
+            return False
+        self.keep(self.num_bytes + num_bytes)
+        return True
 
     def close(self) -> None:
         """Give back the rest."""

@@ -34,6 +34,12 @@ class Place:
             self.model.add_tokens(num_tokens)
         self.service.add_tokens(num_tokens, num_bytes)
 
+    def recount(self, num_tokens: int) -> None:
+        """Correct the number of tokens; see `Reservation.recount`."""
+        for one in (self.model, self.service):
+            if one is not None:
+                one.recount(num_tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class Queues:

@@ -7,6 +7,8 @@ No pixel is decoded here.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from schemas.content.file import FilePart
 from schemas.content.parts import ImageUrlPart
 from schemas.endpoints.embed import EmbedRequest
@@ -21,6 +23,7 @@ from service.front.inputs.media_reader import MediaReader, MediaRules
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opening import AudioOpener, FileOpening, PageOpener, VideoOpener
 from service.front.inputs.pairs import Query, pair, read_queries, with_short_texts
+from service.front.inputs.parts import Part, parts_of
 from service.front.inputs.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.inputs.sources import (
     MAX_GROUP_CHARS,
@@ -173,8 +176,14 @@ class InputReader:
             steps.append(FileOpening(self.pages, media, pages, job.per_item))
         return steps
 
-    def prompts(self, job: Job, media: MediaReader | None) -> Steps[list[Prompt | ServiceError]]:
-        """The prompts of a job; of a `per_item` job an error stands in the place of its input.
+    def parts(self, job: Job) -> list[Part]:
+        """Parts of a job that may run one before the other is read; see `parts_of`."""
+        return parts_of(job, self.model.builder.plain_texts)
+
+    def prompts(
+        self, job: Job, media: MediaReader | None, part: range | None = None
+    ) -> Steps[list[Prompt | ServiceError]]:
+        """The prompts of a job, or of a part of it; of a `per_item` job an error stands in the place of its input.
 
         A step is an input, or several short texts, which cost less together. With late chunking a prompt is a window.
 
@@ -188,7 +197,7 @@ class InputReader:
         queries = yield from read_queries(job, lambda one, index: self._conversation(job, one, media, index))
         prompts: list[Prompt | ServiceError] = []
         is_pooled = isinstance(job.output, OutputSpec) and job.output.pool_factor > 1
-        for group in groups(job.inputs):
+        for group in groups(job.inputs, part):
             made = [None] * len(group) if is_pooled else self._texts(job, group)  # pooled ones are checked one by one
             for index, prompt in zip(group, made, strict=True):
                 prompts.append(self._single(job, media, index, queries) if prompt is None else prompt)
@@ -216,7 +225,7 @@ class InputReader:
             return none
         if job.per_item and any(what_is_broken(text) is not None for text in texts):
             return none
-        return self.model.builder.build_texts(texts, conversation_of(inputs[0].options), job.truncation)
+        return self.model.builder.plain_texts.build(texts, conversation_of(inputs[0].options), job.truncation)
 
     def _single(
         self, job: Job, media: MediaReader | None, index: int, queries: Sequence[Query]
@@ -277,7 +286,7 @@ class InputReader:
             options = self._options(line)
         except InputError as refused:
             options, error = PromptOptions(), refused.without_frames()
-        return line_input(line, index, options)._replace(error=error)
+        return msgspec.structs.replace(line_input(line, index, options), error=error)
 
 
 def _check(job: Job, one: JobInput, media: MediaReader | None, index: int) -> None:

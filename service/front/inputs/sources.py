@@ -105,16 +105,21 @@ def is_short(inputs: Sequence[JobInput]) -> bool:
     return num_chars <= MAX_SHORT_CHARS
 
 
-def groups(inputs: Sequence[JobInput]) -> Iterator[range]:
-    """The inputs by index, those that are prepared in one go together: plain texts with the same options."""
-    start = 0
-    while start < len(inputs):
-        _, source, _, options, _ = inputs[start]
+def groups(inputs: Sequence[JobInput], part: range | None = None) -> Iterator[range]:
+    """The inputs by index, those that are prepared in one go together: plain texts with the same options.
+
+    Args:
+        inputs: all.
+        part: of which ones; None for all.
+    """
+    start, end = (0, len(inputs)) if part is None else (part.start, part.stop)
+    while start < end:
+        source, options = inputs[start].source, inputs[start].options
         stop = start + 1
         if isinstance(source, str):
             num_chars = len(source)
-            for one in islice(inputs, stop, None):
-                if not isinstance(one.source, str) or one.options != options or one.error is not None:
+            for one in islice(inputs, stop, end):
+                if not isinstance(one.source, str) or one.error is not None or one.options != options:
                     break
                 num_chars += len(one.source)
                 if num_chars > MAX_GROUP_CHARS:

@@ -32,10 +32,11 @@ class Side(NamedTuple):
 
     def inputs(self, options: PromptOptions, first_index: int = 0) -> list[JobInput]:
         """Its items as inputs, whose media count from `first_index`."""
+        options = options._replace(max_text_tokens=self.max_text_tokens)
         return [
             self._input(
-                item, f"{self.name}[{i}]" if isinstance(self.value, list) else self.name, first_index + i
-            )._replace(options=options._replace(max_text_tokens=self.max_text_tokens))
+                item, f"{self.name}[{i}]" if isinstance(self.value, list) else self.name, first_index + i, options
+            )
             for i, item in enumerate(self.items)
         ]
 
@@ -50,17 +51,17 @@ class Side(NamedTuple):
             return item.content
         return "".join(part.text for part in item.content if isinstance(part, TextPart))
 
-    def _input(self, item: RerankInput, param: str, index: int) -> JobInput:
+    def _input(self, item: RerankInput, param: str, index: int, options: PromptOptions) -> JobInput:
         if isinstance(item, str):
-            return JobInput(param, item)
+            return JobInput(param, item, (), options)
         if item.text is not None:
-            return JobInput(f"{param}.text", item.text)
+            return JobInput(f"{param}.text", item.text, (), options)
         if item.image is not None:
             path = f"{param}.image"
             place = PlacedMedia(path, path, index, ImageUrlPart(image_url=item.image))
-            return JobInput(path, place, (place,))
+            return JobInput(path, place, (place,), options)
         assert item.content is not None  # `schemas.parsing.score_rules` lets no empty item through
-        return parts_input(param, Content(content=item.content), index, PromptOptions())
+        return parts_input(param, Content(content=item.content), index, options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

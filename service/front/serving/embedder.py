@@ -10,14 +10,16 @@ from typing import TypeVar
 from schemas.errors import ErrorCode
 from service.errors import DeadlineError, ServiceError, UnavailableError
 from service.fairness.threads import FairThreads, Steps, all_at_once
-from service.front.admission.answer_room import AnswerRoom
+from service.front.admission.answer_room import AnswerRoom, Hold
 from service.front.admission.queues import Place, Queues
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
+from service.front.inputs.parts import Part
 from service.front.inputs.reader import InputReader
 from service.front.inputs.sources import is_short, num_chars
 from service.front.job import EmbeddedInput, EmbedResult, Job
 from service.front.late_chunks import by_chunk
+from service.front.serving.part_runs import PartRuns, TakePart
 from service.front.tenant import Caller
 from service.ipc.messages import Output
 from service.prompt.prompt import Prompt
@@ -63,7 +65,7 @@ class Embedder:
         self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
         self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
 
-    async def embed(self, job: Job, caller: Caller) -> EmbedResult:
+    async def embed(self, job: Job, caller: Caller, take_part: TakePart | None = None) -> EmbedResult:
         """One vector for each input of the job; all, or an error that names the input.
 
         A `per_item` job raises only for what concerns all of its inputs.
@@ -71,6 +73,7 @@ class Embedder:
         Args:
             job: what is wanted.
             caller: who wants it, and until when.
+            take_part: is given the results of inputs while others are still to come, if the job runs in parts.
 
         Raises:
             ServiceError: an input is at fault, the queue is full, the engine has gone, or time is up.
@@ -79,35 +82,70 @@ class Embedder:
         hold = self._answers.hold(job.answer_bytes, caller.tenant)
         try:
             async with self.place(len(job.inputs), caller) as place:
-                began_s = time.perf_counter()
-                prompts, media = await self._prepare(job, place)
-                num_tokens = _num_tokens(prompts)
-                num_bytes = num_tokens * job.token_bytes
-                if num_bytes:
-                    job.check_answer(num_tokens)
-                place.add_tokens(num_tokens, num_bytes)
-                if num_bytes:
-                    if hold is not None:
-                        hold.close()
-                    hold = self._answers.hold(job.answer_bytes + num_bytes, caller.tenant)
-                prepare_ms = (time.perf_counter() - began_s) * 1e3
-                result = await self._engine.run(dict(enumerate(prompts)), job.output, caller, per_item=job.per_item)
-                if job.late_chunking:
-                    result = by_chunk(result)
-                if job.is_sparse:
-                    num_bytes = job.check_rows(one.vector.rows for one in result.embedded)
-                    hold = self._answers.settle(hold, num_bytes, caller.tenant)
+                if parts := self._reader.parts(job):
+                    runs = PartRuns(self._engine, job, caller, hold, take_part)
+                    result, media = await self._run_parts(runs, parts, place), None
+                    result.hold = hold
+                else:
+                    result, media = await self._run_whole(job, place, caller, hold)
         except ServiceError as error:
             job.name_input(error)
             raise
-        for one in result.inputs if job.per_item else ():
-            if isinstance(one, ServiceError):
-                job.name_input(one)
-        result.media_ms += prepare_ms
-        result.hold = hold
+        job.name_inputs(result.inputs)
         if media is not None and media.claims:
             media.bind({i for i, one in enumerate(result.inputs) if isinstance(one, EmbeddedInput)})
             await self._reader.rules.uuids.known_everywhere()
+        return result
+
+    async def _run_whole(
+        self, job: Job, place: Place, caller: Caller, hold: Hold | None
+    ) -> tuple[EmbedResult, MediaReader | None]:
+        """Run a job when all of its prompts are made; `hold` is on what is known of its answer before."""
+        began_s = time.perf_counter()
+        prompts, media = await self._prepare(job, place)
+        num_tokens = _num_tokens(prompts)
+        num_bytes = num_tokens * job.token_bytes
+        if num_bytes:
+            job.check_answer(num_tokens)
+        place.add_tokens(num_tokens, num_bytes)
+        if num_bytes:
+            if hold is not None:
+                hold.close()
+            hold = self._answers.hold(job.answer_bytes + num_bytes, caller.tenant)
+        prepare_ms = (time.perf_counter() - began_s) * 1e3
+        result = await self._engine.run(dict(enumerate(prompts)), job.output, caller, per_item=job.per_item)
+        if job.late_chunking:
+            result = by_chunk(result)
+        if job.is_sparse:
+            num_bytes = job.check_rows(one.vector.rows for one in result.embedded)
+            hold = self._answers.settle(hold, num_bytes, caller.tenant)
+        result.media_ms += prepare_ms
+        result.hold = hold
+        return result, media
+
+    async def _run_parts(self, runs: PartRuns, parts: Sequence[Part], place: Place) -> EmbedResult:
+        """Run the parts of a job, each as soon as its prompts are made.
+
+        The queue counts the tokens of all from the first on, reckoned by its characters, so that no job is refused
+        when some of it has run.
+        """
+        job, began_s, prepare_ms = runs.job, time.perf_counter(), 0.0
+        size, num_tokens, num_reckoned = sum(part.num_chars for part in parts), 0, 0
+        async with runs:
+            for part in parts:
+                with stage("engine" if num_tokens else "prepare"):
+                    await runs.has_room()
+                    prompts = await self._texts.run_steps(self._reader.prompts(job, None, part.inputs), size)
+                if not num_tokens:
+                    num_reckoned = _num_tokens(prompts) * size // max(1, part.num_chars)
+                    place.add_tokens(num_reckoned)
+                    prepare_ms = (time.perf_counter() - began_s) * 1e3
+                num_tokens += _num_tokens(prompts)
+                runs.begin(part.inputs, prompts)
+            place.recount(num_tokens - num_reckoned)
+            with stage("engine"):
+                result = await runs.result()
+        result.media_ms += prepare_ms
         return result
 
     async def embed_in_time(self, job: Job, caller: Caller) -> EmbedResult:

@@ -20,7 +20,6 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import metrics
 from service.afterwards import AFTERWARDS
-from service.errors import ServiceError
 from service.front.admission.answer_room import Hold
 from service.front.job import EmbedResult
 from service.front.turns import Turns
@@ -37,10 +36,10 @@ MAX_VECTORS_ON_LOOP = 64
 SLICE_BYTES = 1 << 17
 """Printed and sent at once: ten vectors of 1024 numbers, a third of a millisecond. A smaller answer is sent whole."""
 
-_MARK = b"\0"
+MARK = b"\0"
 """Stands for a `DeferredValue` in the text: JSON has this byte nowhere, since strings escape it."""
 
-_RAW_MARK = msgspec.Raw(_MARK)
+RAW_MARK = msgspec.Raw(MARK)
 
 BodyParts = deque[bytes | memoryview | DeferredValue]
 """The body of an answer, to be read once: text that is there, and values that are not yet printed."""
@@ -65,11 +64,11 @@ def in_parts(answer: Any, *, as_lines: bool = False) -> BodyParts:
         if num_left >= 0:
             return msgspec.Raw(b"".join(value.chunks()))
         deferred.append(value)
-        return _RAW_MARK
+        return RAW_MARK
 
     encoder = msgspec.json.Encoder(enc_hook=print_or_defer)  # calls it for each value of a type that it does not know
     text = encoder.encode_lines(answer) if as_lines else encoder.encode(answer)
-    first, *texts = text.split(_MARK)
+    first, *texts = text.split(MARK)
     return deque([first, *(part for pair in zip(deferred, texts, strict=True) for part in pair)])
 
 
@@ -175,7 +174,7 @@ async def answer(
         headers: more of them.
         in_thread: `make` takes long whatever the number of inputs.
     """
-    is_large = in_thread or len(result.inputs) > MAX_VECTORS_ON_LOOP
+    is_large = in_thread or len(result.inputs) > MAX_VECTORS_ON_LOOP  # none are left of one that was printed before
     with stage("write"):
         parts = await asyncio.to_thread(lambda: in_parts(make())) if is_large else in_parts(make())
         return reply(turns, parts, [*facts(result, fingerprint), *headers], MediaType.JSON, result.hold)
@@ -195,13 +194,12 @@ def facts(result: EmbedResult, fingerprint: str) -> Headers:
 def observe(result: EmbedResult, context: RequestContext) -> None:
     """Put the facts of a request's inputs into its log line, and count them in metrics once it is answered."""
     fields = context.log_fields
-    fields["inputs"] = len(result.inputs)
+    fields["inputs"] = result.num_inputs
     fields.update(result.counts.log_fields(), batch=result.num_batched)
-    if num_failed := len(result.inputs) - len(result.embedded):
-        fields["failed"] = num_failed
-        fields["code"] = next(one.code for one in result.inputs if isinstance(one, ServiceError))
+    if result.errors:
+        fields.update(failed=len(result.errors), code=result.errors[0].code)
     note_inside(result.queue_ms, result.inference_ms)
-    AFTERWARDS.add(partial(_count, len(result.inputs), result.counts, fields.get(TENANT)))
+    AFTERWARDS.add(partial(_count, result.num_inputs, result.counts, fields.get(TENANT)))
 
 
 def _count(num_inputs: int, counts: InputCounts, tenant: object) -> None:

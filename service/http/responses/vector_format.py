@@ -3,7 +3,7 @@
 In a response struct a vector is a `DeferredValue`, printed when its turn to be sent has come.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +105,21 @@ class VectorFormat:
         if not self.is_base64:
             return NumberList(row, self.dtype)
         return BigEndianBase64(row, self.dtype) if self.is_big_endian else Base64String(row)
+
+    def printed(self, rows: Sequence[Row]) -> list[bytes | memoryview]:
+        """Rows of one length as JSON values; numbers of many together take two thirds of the time."""
+        if self.is_base64 and not self.is_big_endian:
+            return [b'"%s"' % pybase64.b64encode(row) for row in rows]
+        if self.is_base64 or not rows:
+            return [b"".join(self.json(row).chunks()) for row in rows]
+        every = numbers(b"".join(rows), self.dtype).reshape(len(rows), -1)
+        text = orjson.dumps(every, option=orjson.OPT_SERIALIZE_NUMPY)
+        view, arrays, start = memoryview(text), list[bytes | memoryview](), len("[")
+        for _ in rows:
+            end = text.index(b"]", start) + 1
+            arrays.append(view[start:end])
+            start = end + len(",")
+        return arrays
 
     def raw(self, row: Row) -> Row | DeferredValue:
         """A row as it is sent without JSON."""

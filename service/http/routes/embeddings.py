@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import cast
 
+import msgspec
 from litestar import post
 from litestar.types import ASGIApp
 from msgspec import UNSET
@@ -12,14 +13,15 @@ from msgspec import UNSET
 from schemas.endpoints.embeddings import ChunkPlace, Embedding, EmbeddingData, EmbeddingRequest, EmbeddingResponse
 from schemas.parsing.rules import check_embedding_request
 from service.errors import ServiceError
-from service.front.job import EmbedResult
+from service.front.job import EmbedResult, InputResult
 from service.front.served_model import ServedModel
 from service.http.body import read_call
 from service.http.errors import report_error
 from service.http.request_context import AnyRequest, header_values
 from service.http.responses.answer import answer, observe
+from service.http.responses.early_entries import EarlyEntries
 from service.http.responses.raw_answer import VARY, is_answered_raw, raw_answer
-from service.http.responses.vector_format import VectorFormat
+from service.http.responses.vector_format import DeferredValue, VectorFormat
 from service.ipc.messages import OutputSpec
 
 
@@ -35,13 +37,20 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
         vector_format = VectorFormat.of(body)
         output = output_spec(body, vector_format, online.model)
         job = online.reader.embedding_job(body, output, call.caller.tenant)
-        result = await online.embedder.embed(job, call.caller)
+        id_, places = call.context.id, list[ChunkPlace]()
+        early = EarlyEntries(
+            serving.turns,
+            vector_format,
+            lambda index, one, vector: embedding_entry(id_, index, one, vector, places),
+        )
+        result = await online.embedder.embed(job, call.caller, None if is_raw else early.add)
+        places += chunk_places(body, result)
         observe(result, call.context)
         if is_raw:
             return raw_answer(serving.turns, result, online.fingerprint, vector_format, output.dimensions)
         return await answer(
             serving.turns,
-            lambda: embedding_response(call.context.id, name, result, vector_format, chunk_places(body, result)),
+            lambda: embedding_response(id_, name, result, early.entries(result.inputs)),
             result,
             online.fingerprint,
             VARY,
@@ -74,23 +83,32 @@ def chunk_places(body: EmbeddingRequest, result: EmbedResult) -> list[ChunkPlace
     ]
 
 
-def embedding_response(
-    id_: str, name: str, result: EmbedResult, vector_format: VectorFormat, places: Sequence[ChunkPlace] = ()
-) -> EmbeddingResponse:
+def embedding_entry(
+    id_: str,
+    index: int,
+    one: InputResult,
+    vector: msgspec.Raw | DeferredValue | None,
+    places: Sequence[ChunkPlace] = (),
+) -> EmbeddingData:
+    """The entry of one input.
+
+    Args:
+        id_: of the request.
+        vector: as JSON; None where it failed.
+        places: of all inputs, where they are chunks of one text.
+    """
+    if isinstance(one, ServiceError):
+        return EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
+    span = places[index] if places else UNSET
+    return EmbeddingData(index=index, embedding=cast(Embedding, vector), truncated=one.truncated, span=span)
+
+
+def embedding_response(id_: str, name: str, result: EmbedResult, data: list[EmbeddingData]) -> EmbeddingResponse:
     """The answer in OpenAI's form.
 
     Args:
         name: the model's as the request gave it.
-        places: of the inputs, where they are chunks of one text.
+        data: the entries of all inputs.
     """
-    data = []
-    for index, one in enumerate(result.inputs):
-        if isinstance(one, ServiceError):
-            entry = EmbeddingData(index=index, embedding=None, truncated=False, error=report_error(one, id_))
-        else:
-            embedding = cast(Embedding, vector_format.json(one.vector.rows[vector_format.dtype]))
-            span = places[index] if places else UNSET
-            entry = EmbeddingData(index=index, embedding=embedding, truncated=one.truncated, span=span)
-        data.append(entry)
-    usage = result.counts.usage(len(result.inputs))
+    usage = result.counts.usage(result.num_inputs)
     return EmbeddingResponse(id=f"embd-{id_}", created=int(time.time()), model=name, data=data, usage=usage)

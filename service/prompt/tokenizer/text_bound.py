@@ -7,6 +7,7 @@ length promises a second token, and characters are counted instead.
 
 import sys
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,8 +19,19 @@ LEAST_CHARS = 16_384
 """Characters that are always read: some 10 ms of work, 50 for the worst there are."""
 SLICE_CHARS = 1024
 
+ASCII_BYTES = 3
+"""What an ASCII character can come to at most: some vocabularies write a blank as `▁`, and put one before a text."""
+COMPOSED_BYTES = 12
+"""What any can come to once it is composed: three times its four bytes (Unicode annex 15)."""
+
 SEAM_BYTES = 24
 """Bytes that composing across a seam of slices can save: a letter with at most three marks, or a Hangul syllable."""
+
+
+def most_tokens(texts: Sequence[str]) -> int:
+    """No text has more tokens than this: one for each byte that it has once it is normalized."""
+    num_chars = max(map(len, texts), default=0)
+    return (num_chars + 1) * (ASCII_BYTES if all(map(str.isascii, texts)) else COMPOSED_BYTES) if num_chars else 0
 
 
 class TextBound(Protocol):

@@ -39,6 +39,7 @@ class PromptTokenizer:
         bound: on the tokens of a text before it is tokenized.
         num_ids: ids are 0 to `num_ids` - 1.
         is_byte_level: whether vocabulary entries are bytes in GPT-2's spelling.
+        cuts_lines: whether no token spans a line end and what follows it, unless that is white space.
     """
 
     def __init__(self, folder: Path, *, lower_case: bool = False, markers: Sequence[str] = ()) -> None:
@@ -52,6 +53,7 @@ class PromptTokenizer:
         self._plain = file.load_plain()
         self.bound = file.bound(self._whole)
         self.is_byte_level = file.is_byte_level
+        self.cuts_lines = file.cuts_lines
         self.head_token_ids, self.tail_token_ids = self._probe_ends()
         self.num_ids = max(self._whole.get_vocab(with_added_tokens=True).values()) + 1
 

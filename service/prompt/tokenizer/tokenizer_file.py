@@ -38,6 +38,13 @@ def with_markers(content: dict[str, Any], markers: Sequence[str]) -> dict[str, A
     return content | {"added_tokens": sorted(added.values(), key=lambda token: token["id"])}
 
 
+_CUTTING = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+CUTTING = {_CUTTING % numbers for numbers in (r"\p{N}", r"\p{N}{1,3}")}
+"""By which Qwen's tokenizers, and others after GPT-4's, cut a text into words."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenizerFile:
     """A tokenizer.json.
@@ -121,6 +128,22 @@ class TokenizerFile:
         split = self.content.get("pre_tokenizer") or {}
         steps = split.get("pretokenizers", [split]) if split.get("type") == "Sequence" else [split]
         return self.content["model"].get("type") == "BPE" and any(step.get("type") == "ByteLevel" for step in steps)
+
+    @property
+    def cuts_lines(self) -> bool:
+        """True where no token spans a line end and what follows it, unless that is white space.
+
+        So it is with the expressions of `CUTTING`: of their alternatives one alone goes on behind a line end, through
+        white space, and none looks back. NFC composes nothing with a line end.
+        """
+        split, normalizer = self.content.get("pre_tokenizer") or {}, self.content.get("normalizer") or {}
+        steps = split.get("pretokenizers", [split]) if split.get("type") == "Sequence" else [split]
+        cuts = [step for step in steps if step.get("type") == "Split" and step.get("behavior") == "Isolated"]
+        if not cuts or steps[0] is not cuts[0] or cuts[0].get("pattern", {}).get("Regex") not in CUTTING:
+            return False
+        if any(step.get("add_prefix_space") for step in steps) or normalizer.get("type", "NFC") != "NFC":
+            return False
+        return not self.lower_case and not any(token.get("lstrip") for token in self.content.get("added_tokens", []))
 
     def _parsed(self, parse: Callable[[], Tokenizer]) -> Tokenizer:
         try:

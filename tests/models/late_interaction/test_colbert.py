@@ -167,7 +167,7 @@ def test_texts_together_are_texts_alone(tmp_path: Path) -> None:
     served = Served(pylate("modernbert", tmp_path / "colbert"))
     cut = Truncation(served.profile.max_tokens, "right")
     for side in ("query", "document"):
-        found = served.builder.build_texts(TEXTS, Conversation(side, ()), cut)
+        found = served.builder.plain_texts.build(TEXTS, Conversation(side, ()), cut)
         alone = served.prompts([(side, text) for text in TEXTS])
         assert [one or other for one, other in zip(found, alone, strict=True)] == alone
         assert sum(one is not None for one in found) > len(TEXTS) // 2

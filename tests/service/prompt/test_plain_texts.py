@@ -43,7 +43,7 @@ def random_texts(num: int) -> list[str]:
 )
 def test_texts_together_have_the_prompts_that_they_have_alone(builder: PromptBuilder, like: Conversation) -> None:
     texts = [*ODD_TEXTS, *random_texts(500)]
-    together = builder.build_texts(texts, like, WHOLE)
+    together = builder.plain_texts.build(texts, like, WHOLE)
     for text, prompt in zip(texts, together, strict=True):
         flags = {"add_generation_prompt": like.add_generation_prompt, "add_special_tokens": like.add_special_tokens}
         assert prompt == builder.build(user(text, instruction=like.instruction, **flags), WHOLE)
@@ -58,7 +58,7 @@ def test_a_text_that_is_cut_is_cut_where_it_is_alone_or_left_to_that(
     builder = PromptBuilder(profile, tokenizer)
     truncation = Truncation(12, side)  # type: ignore[arg-type]
     texts = ["one two three", "a b c d e f g h i j k l m n o p q r s t", ""]
-    short, cut, empty = builder.build_texts(texts, Conversation(None, ()), truncation)
+    short, cut, empty = builder.plain_texts.build(texts, Conversation(None, ()), truncation)
     assert short == builder.build(user(texts[0]), truncation)
     assert empty == builder.build(user(texts[2]), truncation)
     if side is None or header:
@@ -72,9 +72,9 @@ def test_a_text_that_is_cut_is_cut_where_it_is_alone_or_left_to_that(
 
 def test_what_has_to_be_looked_at_is_left_to_that(builder: PromptBuilder, strict_builder: PromptBuilder) -> None:
     texts = ["a", "b"]
-    assert strict_builder.build_texts(texts, Conversation(None, ()), WHOLE) == [None, None]
-    assert builder.build_texts(texts, Conversation("x" * 3000, ()), WHOLE) == [None, None]
-    assert builder.build_texts(texts, Conversation(None, (), continue_final_message=True), WHOLE) == [None, None]
+    assert strict_builder.plain_texts.build(texts, Conversation(None, ()), WHOLE) == [None, None]
+    assert builder.plain_texts.build(texts, Conversation("x" * 3000, ()), WHOLE) == [None, None]
+    assert builder.plain_texts.build(texts, Conversation(None, (), continue_final_message=True), WHOLE) == [None, None]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,93 @@
+"""Parts of one job: while the engine runs one, the next one waits for it, and those behind that are still texts."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from service.errors import ServiceError
+from service.front.admission.answer_room import Hold
+from service.front.engine_client.engine_host import PromptEngine
+from service.front.job import EmbedResult, InputResult, Job
+from service.front.tenant import Caller
+from service.prompt.prompt import Prompt
+from service.stages import unnoted
+
+NUM_AHEAD = 2
+"""Parts that the engine has: one that runs and one that waits. The prompts of the next are made when a forward ends,
+for the most part in the gap before the one after it: on few cores, those that are made during one cost it as much."""
+
+TakePart = Callable[[range, Sequence[InputResult], Hold | None], Awaitable[None]]
+"""Takes the inputs of a part by index, their results, and what is reserved for the answer."""
+
+
+class PartRuns:
+    """The runs of a job's parts. Leaving the `async with` by an error ends them all.
+
+    Args:
+        engine: that runs them.
+        job: whose parts they are.
+        caller: who wants it.
+        hold: on the bytes of the answer.
+        take_part: is given the results of each part.
+
+    Attributes:
+        job: whose parts they are.
+    """
+
+    def __init__(
+        self, engine: PromptEngine, job: Job, caller: Caller, hold: Hold | None, take_part: TakePart | None
+    ) -> None:
+        self.job = job
+        self._engine = engine
+        self._caller = caller
+        self._hold = hold
+        self._take_part = take_part
+        self._runs: list[asyncio.Task[EmbedResult]] = []
+        self._context = unnoted()
+        self._room = asyncio.Semaphore(NUM_AHEAD)
+        self._error: ServiceError | None = None
+
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # cancelled, for one
+            for run in self._runs:
+                run.cancel()
+            await asyncio.gather(*self._runs, return_exceptions=True)
+
+    async def has_room(self) -> None:
+        """Wait until the engine has use for another part.
+
+        Raises:
+            ServiceError: of a part that has failed.
+        """
+        await self._room.acquire()
+        if self._error is not None:
+            raise self._error
+
+    def begin(self, part: range, prompts: Sequence[Prompt | ServiceError]) -> None:
+        """Begin with a part; errors stand in their inputs' places."""
+        self._runs.append(asyncio.create_task(self._run(part, prompts), context=self._context))
+
+    async def result(self) -> EmbedResult:
+        """The result of all parts together.
+
+        Raises:
+            ServiceError: of the first that failed.
+        """
+        return EmbedResult.joined(await asyncio.gather(*self._runs))
+
+    async def _run(self, part: range, prompts: Sequence[Prompt | ServiceError]) -> EmbedResult:
+        prepared, job = dict(zip(part, prompts, strict=True)), self.job
+        try:
+            result = await self._engine.run(prepared, job.output, self._caller, per_item=job.per_item)
+            if self._take_part is not None:
+                job.name_inputs(result.inputs)
+                await self._take_part(part, result.inputs, self._hold)
+                result.forget_inputs()
+        except ServiceError as error:
+            self._error = error
+            raise
+        finally:
+            self._room.release()
+        return result

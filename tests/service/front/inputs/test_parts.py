@@ -1,0 +1,89 @@
+"""Which jobs run in parts, and that nothing runs of one that may still be refused."""
+
+import random
+
+import pytest
+
+from schemas.content.parts import Content
+from schemas.endpoints.embeddings import EmbeddingRequest
+from service.errors import InputError
+from service.fairness.threads import all_at_once
+from service.front.inputs.parts import PART_CHARS, PART_INPUTS, Part
+from service.front.job import Job
+from service.front.tenant import SERVICE
+from service.ipc.messages import OutputSpec
+from service.prompt.build import PromptBuilder
+from service.prompt.conversation import Conversation
+from service.prompt.prompt import Prompt
+from service.prompt.truncation import Truncation
+from tests.builders import user
+from tests.service.front.inputs.test_reader import input_reader
+
+READER = input_reader()
+MANY = [f"text {i}" for i in range(3 * PART_INPUTS)]
+
+
+def job_of(**fields: object) -> Job:
+    request = EmbeddingRequest(**fields)  # type: ignore[arg-type]
+    return READER.embedding_job(request, OutputSpec(dimensions=READER.model.profile.dimensions), SERVICE.tenant)
+
+
+def test_a_job_of_many_short_texts_is_cut_by_their_number() -> None:
+    parts = READER.parts(job_of(input=MANY[:-1]))
+    assert [len(part.inputs) for part in parts] == [PART_INPUTS, PART_INPUTS, PART_INPUTS - 1]
+    assert sum(part.num_chars for part in parts) == sum(map(len, MANY[:-1]))
+
+
+def test_a_job_of_long_texts_is_cut_by_their_characters_and_no_input_is_cut() -> None:
+    texts = ["x" * 200] * 400 + ["y" * 2 * PART_CHARS] * 2 + ["z"] * 3
+    parts = READER.parts(job_of(input=texts, truncate_prompt_tokens=-1))
+    assert [index for part in parts for index in part.inputs] == list(range(len(texts)))
+    assert all(part.num_chars <= PART_CHARS or len(part.inputs) == 1 for part in parts)
+    assert parts[-1] == Part(range(402, 405), 3)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"input": MANY[:PART_INPUTS]},
+        {"input": [*MANY, "x" * 100_000]},  # may have too many tokens, and is not to be cut
+        {"input": [[1, 2]] * 300},
+        {"inputs": [Content(content=text) for text in MANY]},
+        {"input": MANY, "instruction": "x" * 5000},
+    ],
+)
+def test_a_job_that_is_small_or_may_be_refused_runs_whole(fields: dict[str, object]) -> None:
+    assert READER.parts(job_of(**fields)) == []
+
+
+@pytest.mark.parametrize("more", [{"truncate_prompt_tokens": -1}, {"on_error": "per_item"}])
+def test_texts_of_any_length_run_in_parts_where_none_is_refused_for_all(more: dict[str, object]) -> None:
+    assert len(READER.parts(job_of(input=[*MANY, "x" * 100_000], **more))) > 3
+
+
+def test_parts_have_the_prompts_of_the_whole() -> None:
+    job = job_of(input=[*MANY, "x" * 100_000], on_error="per_item")
+    whole = all_at_once(READER.prompts(job, None))
+    parts = [one for part in READER.parts(job) for one in all_at_once(READER.prompts(job, None, part.inputs))]
+    assert parts[:-1] == whole[:-1]
+    assert all(isinstance(one, Prompt) for one in whole[:-1])
+    refused = parts[-1]
+    assert isinstance(refused, InputError)
+    assert refused.index == len(MANY)
+
+
+def test_what_is_accepted_untokenized_is_never_refused() -> None:
+    """Texts that become longest: blanks, marks that compose to three characters, bytes without a token of their own."""
+    source = random.Random(3)
+    builder: PromptBuilder = READER.model.builder
+    plain = Conversation(None, ())
+    num_accepted = 0
+    for _ in range(2000):
+        pieces = source.choices(["a", " ", "\n", "ΐ", "\ufb2c", "\U0001d160", "é", "東", "\x00", "ab c"], k=8)
+        texts = ["".join(pieces) * source.randint(0, 3) for _ in range(3)]
+        truncation = Truncation(source.randint(1, 400), source.choice([None, "left", "right"]))
+        if builder.plain_texts.are_accepted(texts, plain, truncation):
+            num_accepted += 1
+            for text in texts:
+                builder.build(user(text), truncation)
+    assert 200 < num_accepted < 1800
