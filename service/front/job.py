@@ -187,7 +187,7 @@ class EmbedResult:
 
     Attributes:
         inputs: what became of each, in order.
-        media_ms: preparing prompts and pixels, wall clock.
+        media_ms: preparing prompts and pixels, wall clock; of a job in parts until the first could run.
         num_inputs: how many those are.
         errors: those of inputs that failed, in order.
         windows: with late chunking what ran for the inputs, and is counted in their place; else None.

@@ -83,7 +83,7 @@ class PlainTexts:
         """
         if (frame := self._frame(like)) is None:
             return False
-        if not frame.num_tokens and not all(texts):  # a prompt has a token at least
+        if not frame.num_tokens:  # a prompt has a token at least, and a text may have none
             return False
         num_left = self._limit(truncation, self._profile.side(like)) - frame.num_tokens - most_tokens([frame.header])
         return num_left >= (0 if truncation.side is not None else most_tokens(texts))

@@ -61,14 +61,16 @@ class Line(Generic[T]):
         credit: what it may still spend before the next tenant's turn.
         given: what each of its parties was served, were they served evenly.
         parties: those with things that wait.
-        ended: a heap of the tags of those that have none, but still would, were they served evenly.
+        tags: of those that have none, but still would, were they served evenly: they go on from there if more comes.
+        ended: a heap of these tags, each with its party; one that has come back may stand there still.
         waiting: a heap.
     """
 
     credit: int
     given: float = 0.0
     parties: dict[int, Party[T]] = field(default_factory=dict)
-    ended: list[float] = field(default_factory=list)
+    tags: dict[int, float] = field(default_factory=dict)
+    ended: list[tuple[float, int]] = field(default_factory=list)
     waiting: list[Queued[T]] = field(default_factory=list)
 
     @property
@@ -80,7 +82,8 @@ class Line(Generic[T]):
         """Queue a thing of the party of that number behind those of its bundle that wait."""
         party = self.parties.get(number)
         if party is None:
-            party = self.parties[number] = Party(self.given + bundle_cost, bundle, bundle_cost)
+            start = max(self.given, self.tags.pop(number, 0.0))
+            party = self.parties[number] = Party(start + bundle_cost, bundle, bundle_cost)
         elif party.bundle != bundle:
             party.tag, party.bundle = max(self.given, party.tag) + bundle_cost, bundle
             party.unserved += bundle_cost
@@ -97,9 +100,11 @@ class Line(Generic[T]):
         if not first.things:
             heapq.heappop(self.waiting)
         self.credit -= cost
-        self.given += cost / (len(self.parties) + len(self.ended))
-        while self.ended and self.ended[0] <= self.given:
-            heapq.heappop(self.ended)
+        self.given += cost / (len(self.parties) + len(self.tags))
+        while self.ended and self.ended[0][0] <= self.given:
+            tag, number = heapq.heappop(self.ended)
+            if self.tags.get(number) == tag:
+                del self.tags[number]
         self.parties[first.party].unserved -= cost
         self.leave(first.party, 1)
         return thing
@@ -111,7 +116,8 @@ class Line(Generic[T]):
         if not party.num_waiting:
             del self.parties[number]
             if (tag := party.tag - max(0, party.unserved)) > self.given:
-                heapq.heappush(self.ended, tag)
+                self.tags[number] = tag
+                heapq.heappush(self.ended, (tag, number))
 
     def keep(self, is_kept: Callable[[T], bool]) -> None:
         """Forget every other thing."""

@@ -49,8 +49,8 @@ class Reservation:
         self.admission.check(self.tenant, more)
         self.admission.count(self, more)
 
-    def recount(self, num_tokens: int) -> None:
-        """Add tokens that were reckoned too few, or take some away: the request is under way, and is not refused."""
+    def add_more(self, num_tokens: int) -> None:
+        """Add tokens of a request that is under way, which is not refused any more."""
         self.admission.count(self, Load(num_tokens=num_tokens))
 
     def add_bytes(self, num_bytes: int) -> None:

@@ -34,11 +34,11 @@ class Place:
             self.model.add_tokens(num_tokens)
         self.service.add_tokens(num_tokens, num_bytes)
 
-    def recount(self, num_tokens: int) -> None:
-        """Correct the number of tokens; see `Reservation.recount`."""
+    def add_more(self, num_tokens: int) -> None:
+        """Add tokens of a request that is under way; see `Reservation.add_more`."""
         for one in (self.model, self.service):
             if one is not None:
-                one.recount(num_tokens)
+                one.add_more(num_tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,25 @@ from service.front.inputs.conversations import conversation_of
 from service.front.job import Job
 from service.prompt.plain_texts import PlainTexts
 
-PART_INPUTS = 256
-PART_CHARS = 32_768
-"""Of a part: about a forward of the default settings."""
+CHARS_PER_TOKEN = 6
+"""More than texts have, so that a part fills a forward; the engine waits a moment for more where one does not."""
+
+
+class PartSize(NamedTuple):
+    """The largest part of a job; a text that is longer is one by itself.
+
+    Attributes:
+        num_inputs: most of them.
+        num_chars: most characters of their texts.
+    """
+
+    num_inputs: int
+    num_chars: int
+
+    @classmethod
+    def of_forward(cls, max_requests: int, max_tokens: int) -> "PartSize":
+        """A part that fills a forward of so many requests or tokens."""
+        return cls(max_requests, CHARS_PER_TOKEN * max_tokens)
 
 
 class Part(NamedTuple):
@@ -24,12 +40,12 @@ class Part(NamedTuple):
     num_chars: int
 
 
-def parts_of(job: Job, plain_texts: PlainTexts) -> list[Part]:
+def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[Part]:
     """The parts of a job; none where its answer, or a refusal, depends on the prompts of all its inputs.
 
     What is refused for one of its inputs has cost nothing: only texts that no model refuses run before others are read.
     """
-    if len(job.inputs) <= PART_INPUTS or job.queries or job.late_chunking or job.token_bytes or job.is_sparse:
+    if len(job.inputs) <= size.num_inputs or job.queries or job.late_chunking or job.token_bytes or job.is_sparse:
         return []
     options = job.inputs[0].options
     texts = [one.source for one in job.inputs if isinstance(one.source, str) and one.options is options]
@@ -37,13 +53,13 @@ def parts_of(job: Job, plain_texts: PlainTexts) -> list[Part]:
         return []
     if not job.per_item and not plain_texts.are_accepted(texts, conversation_of(options), job.truncation):
         return []
-    return _cut(list(map(len, texts)))
+    return _cut(list(map(len, texts)), size)
 
 
-def _cut(lengths: Sequence[int]) -> list[Part]:
+def _cut(lengths: Sequence[int], size: PartSize) -> list[Part]:
     parts, start, num_chars = [], 0, 0
     for index, length in enumerate(lengths):
-        if index - start == PART_INPUTS or (num_chars + length > PART_CHARS and index > start):
+        if index - start == size.num_inputs or (num_chars + length > size.num_chars and index > start):
             parts.append(Part(range(start, index), num_chars))
             start, num_chars = index, 0
         num_chars += length

@@ -23,7 +23,6 @@ from service.front.inputs.media_reader import MediaReader, MediaRules
 from service.front.inputs.modality import refuse_modality
 from service.front.inputs.opening import AudioOpener, FileOpening, PageOpener, VideoOpener
 from service.front.inputs.pairs import Query, pair, read_queries, with_short_texts
-from service.front.inputs.parts import Part, parts_of
 from service.front.inputs.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.inputs.sources import (
     MAX_GROUP_CHARS,
@@ -175,10 +174,6 @@ class InputReader:
         if self.pages is not None and pages:
             steps.append(FileOpening(self.pages, media, pages, job.per_item))
         return steps
-
-    def parts(self, job: Job) -> list[Part]:
-        """Parts of a job that may run one before the other is read; see `parts_of`."""
-        return parts_of(job, self.model.builder.plain_texts)
 
     def prompts(
         self, job: Job, media: MediaReader | None, part: range | None = None

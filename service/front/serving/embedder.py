@@ -14,7 +14,7 @@ from service.front.admission.answer_room import AnswerRoom, Hold
 from service.front.admission.queues import Place, Queues
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
-from service.front.inputs.parts import Part
+from service.front.inputs.parts import Part, PartSize, parts_of
 from service.front.inputs.reader import InputReader
 from service.front.inputs.sources import is_short, num_chars
 from service.front.job import EmbeddedInput, EmbedResult, Job
@@ -56,12 +56,14 @@ class Embedder:
         *,
         num_threads: int,
         timeout_s: float,
+        part_size: PartSize,
     ) -> None:
         self._reader = reader
         self._engine = engine
         self.queues = queues
         self._answers = answers
         self._timeout_s = timeout_s
+        self._part_size = part_size
         self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
         self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
 
@@ -82,7 +84,7 @@ class Embedder:
         hold = self._answers.hold(job.answer_bytes, caller.tenant)
         try:
             async with self.place(len(job.inputs), caller) as place:
-                if parts := self._reader.parts(job):
+                if parts := parts_of(job, self._part_size, self._reader.model.builder.plain_texts):
                     runs = PartRuns(self._engine, job, caller, hold, take_part)
                     result, media = await self._run_parts(runs, parts, place), None
                     result.hold = hold
@@ -126,23 +128,23 @@ class Embedder:
     async def _run_parts(self, runs: PartRuns, parts: Sequence[Part], place: Place) -> EmbedResult:
         """Run the parts of a job, each as soon as its prompts are made.
 
-        The queue counts the tokens of all from the first on, reckoned by its characters, so that no job is refused
-        when some of it has run.
+        The queue counts the tokens of those that are made, and has to have room for the first: none is refused when
+        some of the job has run.
         """
-        job, began_s, prepare_ms = runs.job, time.perf_counter(), 0.0
-        size, num_tokens, num_reckoned = sum(part.num_chars for part in parts), 0, 0
+        began_s, prepare_ms = time.perf_counter(), 0.0
+        size = sum(part.num_chars for part in parts)
         async with runs:
             for part in parts:
-                with stage("engine" if num_tokens else "prepare"):
+                is_first = part is parts[0]
+                with stage("prepare" if is_first else "engine"):
                     await runs.has_room()
-                    prompts = await self._texts.run_steps(self._reader.prompts(job, None, part.inputs), size)
-                if not num_tokens:
-                    num_reckoned = _num_tokens(prompts) * size // max(1, part.num_chars)
-                    place.add_tokens(num_reckoned)
+                    prompts = await self._texts.run_steps(self._reader.prompts(runs.job, None, part.inputs), size)
+                if is_first:
+                    place.add_tokens(_num_tokens(prompts))
                     prepare_ms = (time.perf_counter() - began_s) * 1e3
-                num_tokens += _num_tokens(prompts)
+                else:
+                    place.add_more(_num_tokens(prompts))
                 runs.begin(part.inputs, prompts)
-            place.recount(num_tokens - num_reckoned)
             with stage("engine"):
                 result = await runs.result()
         result.media_ms += prepare_ms

@@ -17,6 +17,7 @@ from service.front.engine_client.engine_host import HostNeeds, Keeper, OpenHost
 from service.front.engine_client.shared_vectors import with_shared_vectors
 from service.front.engine_client.supervisor import EngineBrokenError
 from service.front.inputs.fetching import Fetching
+from service.front.inputs.parts import PartSize
 from service.front.inputs.reader import InputReader
 from service.front.inputs.uuids import ModelUuids, UuidStore
 from service.front.served_model import ServedModel, load_served_model, name_of
@@ -171,7 +172,16 @@ class ModelServing:
         fetching, files = commons.fetching, commons.local_files
         reader = input_reader(settings, model, uuids, tower.fingerprint, fetching, files, videos, audio, pages)
         timeout_s = settings.request_timeout_s
-        embedder = Embedder(reader, host, queues, commons.answers, num_threads=commons.cores, timeout_s=timeout_s)
+        part_size = PartSize.of_forward(settings.max_batch_requests, settings.max_batch_tokens)
+        embedder = Embedder(
+            reader,
+            host,
+            queues,
+            commons.answers,
+            num_threads=commons.cores,
+            timeout_s=timeout_s,
+            part_size=part_size,
+        )
         probe = HealthProbe(model, host, timeout_s=timeout_s, takes_audio=audio is not None)
 
         async def become_ready() -> None:

@@ -44,7 +44,7 @@ class PartRuns:
         self._runs: list[asyncio.Task[EmbedResult]] = []
         self._context = unnoted()
         self._room = asyncio.Semaphore(NUM_AHEAD)
-        self._error: ServiceError | None = None
+        self._error: Exception | None = None
 
     async def __aenter__(self) -> None:
         pass
@@ -54,12 +54,14 @@ class PartRuns:
             for run in self._runs:
                 run.cancel()
             await asyncio.gather(*self._runs, return_exceptions=True)
+        self._runs.clear()  # an error's frames hold the runs, and these the error: all that it held would stay
+        self._error = None
 
     async def has_room(self) -> None:
         """Wait until the engine has use for another part.
 
         Raises:
-            ServiceError: of a part that has failed.
+            ServiceError: of the first part that has failed.
         """
         await self._room.acquire()
         if self._error is not None:
@@ -85,8 +87,8 @@ class PartRuns:
                 job.name_inputs(result.inputs)
                 await self._take_part(part, result.inputs, self._hold)
                 result.forget_inputs()
-        except ServiceError as error:
-            self._error = error
+        except Exception as error:
+            self._error = self._error or error
             raise
         finally:
             self._room.release()

@@ -174,7 +174,7 @@ async def answer(
         headers: more of them.
         in_thread: `make` takes long whatever the number of inputs.
     """
-    is_large = in_thread or len(result.inputs) > MAX_VECTORS_ON_LOOP  # none are left of one that was printed before
+    is_large = in_thread or len(result.inputs) > MAX_VECTORS_ON_LOOP
     with stage("write"):
         parts = await asyncio.to_thread(lambda: in_parts(make())) if is_large else in_parts(make())
         return reply(turns, parts, [*facts(result, fingerprint), *headers], MediaType.JSON, result.hold)

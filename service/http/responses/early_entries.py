@@ -42,6 +42,9 @@ class EarlyEntries:
         turns: in which they are printed.
         vector_format: of the vectors.
         make_entry: makes each of them.
+
+    Attributes:
+        num_left: entries of parts that are not printed.
     """
 
     def __init__(self, turns: Turns, vector_format: VectorFormat, make_entry: MakeEntry) -> None:
@@ -50,6 +53,8 @@ class EarlyEntries:
         self._make_entry = make_entry
         self._parts: dict[int, list[Any]] = {}  # by the first input's index
         self._num_at_once = 1  # until it is known how long they are
+        self._has_room = True
+        self.num_left = 0
 
     async def add(self, part: range, results: Sequence[InputResult], hold: Hold | None) -> None:
         """Take the results of a part, and print its entries so long as the room for answers has space for their text.
@@ -61,17 +66,18 @@ class EarlyEntries:
         """
         entries: list[Any] = []
         self._parts[part.start] = entries
-        has_room, start = True, part.start
-        while start < part.stop and has_room:
+        start = part.start
+        while start < part.stop and self._has_room:
             stop = min(part.stop, start + self._num_at_once)
             mine = results[start - part.start : stop - part.start]
             text = await self._turns.take(partial(self._text, start, mine))
             self._num_at_once = max(1, SLICE_BYTES * len(mine) // len(text))
             num_bytes = sum(len(self._row(one)) for one in mine if isinstance(one, EmbeddedInput))
-            has_room = hold is None or hold.grow(len(text) - num_bytes)
-            if has_room:
+            self._has_room = hold is None or hold.grow(len(text) - num_bytes)
+            if self._has_room:
                 entries.append(Printed(text))
                 start = stop
+        self.num_left += part.stop - start
         entries += map(self._entry, range(start, part.stop), results[start - part.start :])
 
     def entries(self, results: Sequence[InputResult]) -> list[Any]:

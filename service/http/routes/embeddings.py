@@ -18,7 +18,7 @@ from service.front.served_model import ServedModel
 from service.http.body import read_call
 from service.http.errors import report_error
 from service.http.request_context import AnyRequest, header_values
-from service.http.responses.answer import answer, observe
+from service.http.responses.answer import MAX_VECTORS_ON_LOOP, answer, observe
 from service.http.responses.early_entries import EarlyEntries
 from service.http.responses.raw_answer import VARY, is_answered_raw, raw_answer
 from service.http.responses.vector_format import DeferredValue, VectorFormat
@@ -54,6 +54,7 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
             result,
             online.fingerprint,
             VARY,
+            in_thread=early.num_left > MAX_VECTORS_ON_LOOP,
         )
 
 

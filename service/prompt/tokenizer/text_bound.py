@@ -21,8 +21,8 @@ SLICE_CHARS = 1024
 
 ASCII_BYTES = 3
 """What an ASCII character can come to at most: some vocabularies write a blank as `▁`, and put one before a text."""
-COMPOSED_BYTES = 12
-"""What any can come to once it is composed: three times its four bytes (Unicode annex 15)."""
+COMPOSED_BYTES = 33
+"""What any can come to once it is composed, by any form: U+FDFA as NFKC (Unicode annex 15)."""
 
 SEAM_BYTES = 24
 """Bytes that composing across a seam of slices can save: a letter with at most three marks, or a Hangul syllable."""

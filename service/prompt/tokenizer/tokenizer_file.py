@@ -143,7 +143,8 @@ class TokenizerFile:
             return False
         if any(step.get("add_prefix_space") for step in steps) or normalizer.get("type", "NFC") != "NFC":
             return False
-        return not self.lower_case and not any(token.get("lstrip") for token in self.content.get("added_tokens", []))
+        added = self.content.get("added_tokens", [])
+        return not self.lower_case and not any(one.get("lstrip") or "\n" in one["content"] for one in added)
 
     def _parsed(self, parse: Callable[[], Tokenizer]) -> Tokenizer:
         try:

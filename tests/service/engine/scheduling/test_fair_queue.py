@@ -121,3 +121,27 @@ def test_a_bundle_that_comes_in_two_parts_keeps_the_place_of_the_first() -> None
     queue.add("a", 60, "large 2", 1, 3, 60)
     assert [queue.take() for _ in range(2)] == ["small", "large 2"]
     assert not queue
+
+
+def test_a_party_whose_things_come_in_parts_has_no_more_than_its_share() -> None:
+    """One part of it always waits, as the next comes when one is taken; the other has all of its things there."""
+    queue: FairQueue[tuple[str, int]] = FairQueue(100)
+    num_parts, num_served = 0, 0
+
+    def add_part() -> None:
+        nonlocal num_parts
+        num_parts += 1
+        for _ in range(4):
+            queue.add("a", 10, ("in parts", num_parts), 1, num_parts, 40)
+
+    add_part()
+    for _ in range(50):
+        queue.add("a", 10, ("whole", 0), 2, 0, 500)
+    waiting = Counter({"whole": 50})
+    while waiting["whole"]:
+        name, part = queue.take()
+        num_served += 10
+        waiting[name] -= 1
+        if name == "in parts" and part == num_parts and waiting[name] % 4 == 0:
+            add_part()
+    assert 900 <= num_served <= 1000 + 40

@@ -8,7 +8,7 @@ from schemas.content.parts import Content
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import InputError
 from service.fairness.threads import all_at_once
-from service.front.inputs.parts import PART_CHARS, PART_INPUTS, Part
+from service.front.inputs.parts import Part, PartSize, parts_of
 from service.front.job import Job
 from service.front.tenant import SERVICE
 from service.ipc.messages import OutputSpec
@@ -16,11 +16,13 @@ from service.prompt.build import PromptBuilder
 from service.prompt.conversation import Conversation
 from service.prompt.prompt import Prompt
 from service.prompt.truncation import Truncation
+from tests.bench.checkpoint import minilm
 from tests.builders import user
 from tests.service.front.inputs.test_reader import input_reader
 
 READER = input_reader()
-MANY = [f"text {i}" for i in range(3 * PART_INPUTS)]
+SIZE = PartSize(256, 30_000)
+MANY = [f"text {i}" for i in range(3 * SIZE.num_inputs)]
 
 
 def job_of(**fields: object) -> Job:
@@ -28,43 +30,48 @@ def job_of(**fields: object) -> Job:
     return READER.embedding_job(request, OutputSpec(dimensions=READER.model.profile.dimensions), SERVICE.tenant)
 
 
+def parts_in(job: Job) -> list[Part]:
+    return parts_of(job, SIZE, READER.model.builder.plain_texts)
+
+
 def test_a_job_of_many_short_texts_is_cut_by_their_number() -> None:
-    parts = READER.parts(job_of(input=MANY[:-1]))
-    assert [len(part.inputs) for part in parts] == [PART_INPUTS, PART_INPUTS, PART_INPUTS - 1]
+    parts = parts_in(job_of(input=MANY[:-1]))
+    assert [len(part.inputs) for part in parts] == [SIZE.num_inputs, SIZE.num_inputs, SIZE.num_inputs - 1]
     assert sum(part.num_chars for part in parts) == sum(map(len, MANY[:-1]))
 
 
 def test_a_job_of_long_texts_is_cut_by_their_characters_and_no_input_is_cut() -> None:
-    texts = ["x" * 200] * 400 + ["y" * 2 * PART_CHARS] * 2 + ["z"] * 3
-    parts = READER.parts(job_of(input=texts, truncate_prompt_tokens=-1))
+    texts = ["x" * 200] * 400 + ["y" * 2 * SIZE.num_chars] * 2 + ["z"] * 3
+    parts = parts_in(job_of(input=texts, truncate_prompt_tokens=-1))
     assert [index for part in parts for index in part.inputs] == list(range(len(texts)))
-    assert all(part.num_chars <= PART_CHARS or len(part.inputs) == 1 for part in parts)
+    assert all(part.num_chars <= SIZE.num_chars or len(part.inputs) == 1 for part in parts)
     assert parts[-1] == Part(range(402, 405), 3)
 
 
 @pytest.mark.parametrize(
     "fields",
     [
-        {"input": MANY[:PART_INPUTS]},
+        {"input": MANY[: SIZE.num_inputs]},
         {"input": [*MANY, "x" * 100_000]},  # may have too many tokens, and is not to be cut
         {"input": [[1, 2]] * 300},
         {"inputs": [Content(content=text) for text in MANY]},
         {"input": MANY, "instruction": "x" * 5000},
+        {"input": MANY, "add_special_tokens": False, "add_generation_prompt": False, "truncate_prompt_tokens": 4},
     ],
 )
 def test_a_job_that_is_small_or_may_be_refused_runs_whole(fields: dict[str, object]) -> None:
-    assert READER.parts(job_of(**fields)) == []
+    assert parts_in(job_of(**fields)) == []
 
 
 @pytest.mark.parametrize("more", [{"truncate_prompt_tokens": -1}, {"on_error": "per_item"}])
 def test_texts_of_any_length_run_in_parts_where_none_is_refused_for_all(more: dict[str, object]) -> None:
-    assert len(READER.parts(job_of(input=[*MANY, "x" * 100_000], **more))) > 3
+    assert len(parts_in(job_of(input=[*MANY, "x" * 100_000], **more))) > 3
 
 
 def test_parts_have_the_prompts_of_the_whole() -> None:
     job = job_of(input=[*MANY, "x" * 100_000], on_error="per_item")
     whole = all_at_once(READER.prompts(job, None))
-    parts = [one for part in READER.parts(job) for one in all_at_once(READER.prompts(job, None, part.inputs))]
+    parts = [one for part in parts_in(job) for one in all_at_once(READER.prompts(job, None, part.inputs))]
     assert parts[:-1] == whole[:-1]
     assert all(isinstance(one, Prompt) for one in whole[:-1])
     refused = parts[-1]
@@ -87,3 +94,12 @@ def test_what_is_accepted_untokenized_is_never_refused() -> None:
             for text in texts:
                 builder.build(user(text), truncation)
     assert 200 < num_accepted < 1800
+
+
+def test_a_text_that_may_have_no_token_at_all_is_not_accepted_untokenized() -> None:
+    """BERT's tokenizers drop white space, and without their own tokens around it nothing is left."""
+    bert = input_reader(minilm()).model.builder.plain_texts
+    whole = Truncation(256)
+    assert bert.are_accepted(["short", "texts", " "], Conversation(None, ()), whole)
+    assert not bert.are_accepted(["short", "texts", " "], Conversation(None, (), add_special_tokens=False), whole)
+    assert not bert.are_accepted(["short", "\ufdfa" * 8], Conversation(None, ()), whole)

@@ -1,12 +1,15 @@
 """Parts of a job side by side: no more than the engine has use for, and all ended with the first that fails."""
 
 import asyncio
+import gc
 from collections.abc import Mapping
+from contextlib import suppress
 
 import pytest
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import ModelError, ServiceError
+from service.front.admission.answer_room import AnswerRoom, Hold
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.serving.part_runs import NUM_AHEAD, PartRuns, TakePart
 from service.front.tenant import SERVICE, Caller
@@ -55,10 +58,10 @@ class Engine:
         return EmbedResult(results, 1.0)
 
 
-async def run(engine: Engine, take_part: TakePart | None = None) -> EmbedResult:
+async def run(engine: Engine, take_part: TakePart | None = None, hold: Hold | None = None) -> EmbedResult:
     request = EmbeddingRequest(input=["x"] * 12)
     job = READER.embedding_job(request, OutputSpec(dimensions=8), SERVICE.tenant)
-    runs = PartRuns(engine, job, SERVICE, None, take_part)
+    runs = PartRuns(engine, job, SERVICE, hold, take_part)
     async with runs:
         for part in PARTS:
             await runs.has_room()
@@ -114,3 +117,24 @@ def test_runs_side_by_side_are_no_stages_of_the_request() -> None:
         return [name for name, *_ in stages.intervals]
 
     assert asyncio.run(noted()) == []
+
+
+@pytest.mark.parametrize("fails_at", [4, None])
+def test_what_a_failed_or_cancelled_job_holds_is_given_back_at_once(fails_at: int | None) -> None:
+    """Without a collection of cycles, which comes seldom."""
+    room = AnswerRoom(1 << 30, 1.0)
+
+    async def end() -> bool:
+        with suppress(ModelError, TimeoutError):
+            async with asyncio.timeout(None if fails_at else 0.0005):
+                await run(Engine(fails_at), hold=room.hold(10 << 20, SERVICE.tenant))
+            pytest.fail("it neither failed nor was cancelled")
+        await asyncio.sleep(0)  # the loop forgets who woke this task
+        return room.hold(1 << 30, SERVICE.tenant) is not None  # refused beside others
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert asyncio.run(end())
+    finally:
+        gc.enable()
