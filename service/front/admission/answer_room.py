@@ -54,22 +54,29 @@ class AnswerRoom:
         if num_bytes <= SMALL_BYTES:
             return None
         self._count_dropped()
-        if (refusal := self.refusal(num_bytes, tenant)) is not None:
-            raise refusal
+        self._check(num_bytes, tenant)
         hold = Hold(self, tenant)
         hold.keep(num_bytes)
         return hold
 
-    def refusal(self, num_bytes: int, tenant: Tenant) -> UnavailableError | None:
-        """Why there is no room for so many bytes more; None where there is."""
+    def _check(self, num_bytes: int, tenant: Tenant) -> None:
         held = self._num_bytes + self._theirs(ANSWERS)
         if held and held + num_bytes > self._max_bytes:
-            return _refusal("overloaded", "answers hold", held, num_bytes, self._max_bytes)
-        mine = self._by_tenant.get(tenant.name, 0) + self._theirs(_answers_of(tenant)) if tenant.name else 0
+            raise _refusal("overloaded", "answers hold", held, num_bytes, self._max_bytes)
+        if not tenant.name:
+            return
+        mine = self._by_tenant.get(tenant.name, 0) + self._theirs(_answers_of(tenant))
         if mine and mine + num_bytes > self._tenant_max_bytes:
-            most = self._tenant_max_bytes
-            return _refusal("rate_limit_exceeded", "this tenant's answers hold", mine, num_bytes, most)
-        return None
+            raise _refusal("rate_limit_exceeded", "this tenant's answers hold", mine, num_bytes, self._tenant_max_bytes)
+
+    def has_spare(self, num_bytes: int, tenant: Tenant) -> bool:
+        """Whether so many bytes more leave half of the room, and half of the tenant's, to other answers."""
+        if self._num_bytes + self._theirs(ANSWERS) + num_bytes > self._max_bytes // 2:
+            return False
+        if not tenant.name:
+            return True
+        mine = self._by_tenant.get(tenant.name, 0) + self._theirs(_answers_of(tenant))
+        return mine + num_bytes <= self._tenant_max_bytes // 2
 
     def settle(self, hold: "Hold | None", num_bytes: int, tenant: Tenant) -> "Hold | None":
         """Count an answer that is there by its own bytes, in place of what was reserved for it; refuses nothing."""
@@ -128,8 +135,8 @@ class Hold:
         self.num_bytes = num_bytes
 
     def grow(self, num_bytes: int) -> bool:
-        """Reserve so many bytes more if there is room, and return whether there was."""
-        if self._room.refusal(num_bytes, self._tenant) is not None:
+        """Reserve so many bytes more if there is room to spare, and return whether there was."""
+        if not self._room.has_spare(num_bytes, self._tenant):
             return False
         self.keep(self.num_bytes + num_bytes)
         return True

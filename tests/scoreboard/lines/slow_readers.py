@@ -158,7 +158,7 @@ LINE = Line(
         Sabotage(
             name="answers have no bound",
             file="service/front/admission/answer_room.py",
-            old="        if (refusal := self.refusal(num_bytes, tenant)) is not None:\n            raise refusal\n",
+            old="        self._check(num_bytes, tenant)\n",
             new="",
             size=12,
         ),

@@ -88,14 +88,14 @@ def test_text_takes_the_place_of_vectors_in_the_room_for_answers_and_where_there
     results = results_of(1000, "float32")
     num_bytes = 1000 * DIMENSIONS * 4
     assert num_bytes > SMALL_BYTES
-    room = AnswerRoom(2 * num_bytes, 1.0)
+    room = AnswerRoom(4 * num_bytes, 1.0)
     hold = room.hold(num_bytes, SERVICE.tenant)
     early = entries_of(VectorFormat())
     asyncio.run(added(early, results, [range(1000)], hold))
     made = early.entries([])
     deferred = [one for one in made if isinstance(one, msgspec.Struct)]
     printed = sum(one.num_bytes for one in made if not isinstance(one, msgspec.Struct))
-    assert 0 < len(deferred) < 1000  # three bytes of text for one of a vector: there was room for a part
+    assert 0 < len(deferred) < 1000  # text takes three times as much, and half of the room is others'
     assert hold is not None
     assert hold.num_bytes == printed + len(deferred) * DIMENSIONS * 4 <= 2 * num_bytes
     vectors = [np.array(entry["embedding"], np.float32) for entry in data_of(made, results)]
