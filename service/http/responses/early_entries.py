@@ -57,7 +57,7 @@ class EarlyEntries:
         self.num_left = 0
 
     async def add(self, part: range, results: Sequence[InputResult], hold: Hold | None) -> None:
-        """Take the results of a part, and print its entries so long as the room for answers has space for their text.
+        """Take the results of a part, and print its entries so long as the room for answers has space to spare.
 
         Args:
             part: its inputs by index.
