@@ -113,5 +113,4 @@ class PlainTexts:
             token_ids = self._profile.padding.fill(token_ids)
         if not token_ids:
             return None
-        prompt = Prompt(token_ids, (), truncated)
-        return prompt if side is None else sided(prompt, side)
+        return sided(Prompt(token_ids, (), truncated), side)

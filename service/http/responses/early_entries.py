@@ -12,12 +12,9 @@ import msgspec
 from service.front.admission.answer_room import Hold
 from service.front.job import EmbeddedInput, InputResult
 from service.front.turns import Turns
-from service.http.responses.answer import MARK, RAW_MARK
+from service.http.responses.answer import MARK, RAW_MARK, SLICE_BYTES
 from service.http.responses.vector_format import DeferredValue, VectorFormat
 from service.ipc.messages import Row
-
-SLICE_BYTES = 1 << 17
-"""Printed in one turn of the loop: some hundred base64 strings of 256 numbers, half a millisecond of numbers."""
 
 MakeEntry = Callable[[int, InputResult, msgspec.Raw | DeferredValue | None], msgspec.Struct]
 """An entry from an input's index and result, and its vector as JSON; None where it failed."""
