@@ -104,7 +104,7 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
     assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {
         "service/media/fetch/connection.py": {"socket"},
         "service/media/fetch/exchange.py": {"h11"},
-        "service/engine/worker.py": {"socket"},
+        "service/engine/engine.py": {"socket"},
         "service/engine/front_line.py": {"socket"},
         **{path: {"socket"} for path in processes},
         "service/front/engine_client/engine_process.py": {"socket"},

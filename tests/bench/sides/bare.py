@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
+from service.engine.engine import load
 from service.engine.scheduling.short_long_queue import ShortLongQueue
 from service.engine.scheduling.waiting import Waiting
 from service.engine.startup.cpu_tuning import keep_cores
-from service.engine.worker import load
 from service.front.engine_client.local_engine import start_message
 from service.ipc.messages import Media, PixelSlot, Request
 from service.settings import Settings

@@ -1,0 +1,164 @@
+"""The engine process: it owns torch, the weights and the encoder cache, and talks to the front by a socket and a pipe.
+
+It ends when the front's end of the socket closes, so no engine outlives its front. With several fronts, socket and pipe
+lead to the main process, and each front comes in by the door.
+"""
+
+import hashlib
+import logging
+import mmap
+import os
+import queue
+import socket  # noqa: TID251  # a socket pair
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import cast
+
+import torch
+import transformers
+
+from cenote_kernels import PoolingMode
+from service import logs
+from service.checkpoint.content_digest import content_digest
+from service.checkpoint.errors import CheckpointError
+from service.engine.execution.runner import ModelRunner
+from service.engine.front_line import let_in
+from service.engine.fronts import Fronts, FrontsAnnouncer, Joined, Left
+from service.engine.loop import EngineLoop
+from service.engine.scheduling.result_cache import ResultCache
+from service.engine.scheduling.scheduler import MAX_HELD_ROUNDS, Scheduler
+from service.engine.shared_tiers.codec import FeaturesCodec
+from service.engine.shared_tiers.look_ups import LookUps
+from service.engine.shared_tiers.open import open_cache, open_codec, open_shared
+from service.engine.shared_tiers.shared import LookedUp
+from service.engine.startup.bfloat16_trial import say_if_faster, try_bfloat16
+from service.engine.startup.cpu_tuning import keep_cores, keep_heap, use_huge_pages
+from service.engine.startup.self_check import check_forward, known_answers
+from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
+from service.errors import ModelError
+from service.garbage import keep_out_of_collections
+from service.ipc.channel import BlockingChannel
+from service.ipc.messages import Broken, FrontMessage, Ready, Start
+from service.media.item import TensorDtype
+from service.model.architectures import load_model
+from service.model.load import choose_device, choose_dtype
+from service.model.packed.prefix_cache import PrefixCache
+from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from service.model.stock.hybrid_encoder import HybridEncoder
+from service.prompt.profile.profile import MULTI_VECTOR, SPLADE
+
+logger = logging.getLogger("cenote.engine")
+
+Inboxed = FrontMessage | LookedUp[torch.Tensor] | Joined | Left
+"""What the engine's loop reads."""
+
+
+def run(socket_fd: int, pipe_fd: int, arena_fd: int, *door_fd: int) -> None:
+    """Load, check, say Ready, then run until the front goes."""
+    channel: BlockingChannel[FrontMessage] = BlockingChannel(socket.socket(fileno=socket_fd), FrontMessage)  # type: ignore[arg-type]  # a union is a type to msgspec
+    start = channel.receive()
+    if not isinstance(start, Start):
+        return
+    logs.configure(start.log_format, start.log_level, start.model)
+    if start.log_format == "json" or not sys.stderr.isatty():
+        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    inbox: queue.Queue[Inboxed] = queue.Queue()  # not a SimpleQueue, see docs/decisions/faults.md
+    threading.Thread(target=read_forever, args=(channel, inbox), daemon=True).start()
+    pixels = memoryview(mmap.mmap(arena_fd, start.num_fronts * start.arena_bytes, access=mmap.ACCESS_READ))
+    try:
+        runner, ready, codec = load(start, pixels)
+    except (ModelError, CheckpointError) as error:  # says what is wrong with the files; the front logs it
+        channel.send(Broken(reason=str(error)))
+        return
+    except Exception as error:
+        logger.exception("the model could not be loaded")
+        channel.send(Broken(reason=f"{type(error).__name__}: {error}"))
+        return
+    channel.send(ready)
+    shared = None if codec is None else open_shared(start, codec, inbox.put)
+    look_ups = None if shared is None else LookUps(shared.ask, MAX_HELD_ROUNDS * start.max_encoder_tokens)
+    scheduler = new_scheduler(start, runner.device, look_ups)
+    announcer = FrontsAnnouncer(pipe_fd, start.num_fronts)
+    num_fronts, part_bytes = start.num_fronts, start.arena_bytes
+    fronts = Fronts(channel.send, announcer, ready, num_fronts=num_fronts, part_bytes=part_bytes)
+    loop = EngineLoop(fronts, announcer, inbox, scheduler, runner, shared, look_ups)
+    if door_fd:
+        door = socket.socket(fileno=door_fd[0])
+        threading.Thread(target=let_in, args=(door, inbox), daemon=True).start()
+    if runner.device.type == "cpu":
+        keep_cores(start.num_threads)  # last: threads that are started behind it would be bound, too
+    loop.run()
+
+
+def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, FeaturesCodec | None]:
+    """Weights on the device, checked against the stock forward; and a codec where features are shared."""
+    began = time.perf_counter()
+    digesting = ThreadPoolExecutor(1, "digest").submit(content_digest, Path(start.folder), start.num_threads)
+    torch.set_num_threads(start.num_threads)
+    device = choose_device(start.device)
+    dtype, pooling = choose_dtype(start.dtype, device), cast(PoolingMode, start.pooling)
+    model = load_model(start.architecture, Path(start.folder), device, dtype, pooling)
+    is_multi_vector = start.pooling == MULTI_VECTOR
+    answers, codec = known_answers(model), open_codec(start, model)
+    is_open = start.dtype == "auto" and start.weights != "int8"  # who names a number format has chosen
+    trial = try_bfloat16(model) if is_open else None
+    use_bfloat16(model, with_decoder=start.weights != "int8")
+    prepack(model, with_decoder=start.weights != "int8")
+    check_forward(model, answers, is_multi_vector=is_multi_vector)
+    say_if_faster(model, trial)
+    if start.weights == "int8":
+        use_int8(model)
+    prefixes = None
+    if isinstance(model, Qwen3VLEmbedding) and device.type == "cpu" and start.prefix_cache_bytes:
+        prefixes = model.language.prefixes = PrefixCache(start.prefix_cache_bytes, start.max_tenant_share)
+    runner = ModelRunner(
+        model,
+        pixels,
+        start.int8_ranges,
+        is_multi_vector=is_multi_vector,
+        is_sparse=start.pooling == SPLADE,
+        unused_ids=model.unused_ids if isinstance(model, HybridEncoder) else None,
+        prefixes=prefixes,
+    )
+    keep_out_of_collections()  # modules and weights stay as long as the process
+    keep_heap()
+    if device.type == "cpu":
+        use_huge_pages()
+    ready = Ready(
+        device=str(device),
+        dtype=cast(TensorDtype, str(model.dtype).removeprefix("torch.")),
+        hidden=runner.hidden,
+        num_parameters=model.num_parameters,
+        model_digest=_with_use(digesting.result(), f"{model.dtype} {start.weights} {start.pooling}"),
+        load_s=time.perf_counter() - began,
+    )
+    return runner, ready, codec
+
+
+def _with_use(files: bytes, use: str) -> bytes:
+    """A model's digest: of its files and of how they are used; the same weights in other formats are another model."""
+    return hashlib.sha256(files + use.encode()).digest()
+
+
+def new_scheduler(start: Start, device: torch.device, look_ups: LookUps | None) -> Scheduler[torch.Tensor]:
+    """An empty scheduler with the budgets that the front set."""
+    return Scheduler(
+        open_cache(start, device),
+        ResultCache(start.result_cache_bytes, start.max_tenant_share),
+        max_batch_tokens=start.max_batch_tokens,
+        max_batch_requests=start.max_batch_requests,
+        max_encoder_tokens=start.max_encoder_tokens,
+        look_ups=look_ups,
+    )
+
+
+def read_forever(channel: BlockingChannel[FrontMessage], inbox: "queue.Queue[Inboxed]") -> None:
+    """Move messages into the inbox while the engine computes; end the process when the front has gone."""
+    try:
+        while (message := channel.receive()) is not None:
+            inbox.put(message)
+    finally:
+        os._exit(0)
