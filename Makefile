@@ -9,7 +9,7 @@ ARGS   ?=
 help: ## list the targets
 	@awk -F':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-NATIVE := kernels/build_native.py $(wildcard kernels/cenote_kernels/cpu/*.[ch])
+NATIVE := kernels/build_native.py $(wildcard kernels/*/*.[ch] kernels/*/*/*.[ch])
 
 $(VENV)/.serve: pyproject.toml $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

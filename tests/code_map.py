@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "map.md"
-TREES = ("schemas", "service", "kernels/cenote_kernels")
+TREES = ("schemas", "service", "kernels/cenote_kernels", "kernels/cenote_native")
 
 HEAD = """# The map
 

@@ -14,7 +14,7 @@ from service.openapi.statuses import CODES
 from tests.conftest import ROOT
 
 MAX_LINES = 300
-OUR_PACKAGES = ("schemas", "service", "kernels/cenote_kernels", "deploy/ray/cenote_ray")
+OUR_PACKAGES = ("schemas", "service", "kernels/cenote_kernels", "kernels/cenote_native", "deploy/ray/cenote_ray")
 WITH_TORCH = ("service.engine", "service.model", "cenote_kernels")
 """What only the engine process imports, but for the folders in `WITHOUT_TORCH`."""
 WITHOUT_TORCH = ("service.engine.encoder_cache", "service.engine.scheduling", "service.engine.loop")
@@ -32,7 +32,7 @@ def module_name(path: Path) -> str:
 
 
 def front_modules() -> list[str]:
-    names = [module_name(path) for path in sources(*OUR_PACKAGES[:3]) if path.name != "__main__.py"]
+    names = [module_name(path) for path in sources(*OUR_PACKAGES[:4]) if path.name != "__main__.py"]
     return [name for name in names if name.startswith(WITHOUT_TORCH) or not name.startswith(WITH_TORCH)]
 
 
@@ -54,10 +54,11 @@ def test_neither_the_tests_nor_the_shelf_is_a_package() -> None:
     """A package called `kernels` would shadow Hugging Face's; `tests.kernels` would do the same from a test."""
     assert list((ROOT / "tests").rglob("__init__.py")) == []
     assert not (ROOT / "kernels" / "__init__.py").exists()
-    assert [path.name for path in (ROOT / "kernels").iterdir() if (path / "__init__.py").exists()] == ["cenote_kernels"]
+    packages = {path.parent.name for path in (ROOT / "kernels").glob("*/__init__.py")}
+    assert packages == {"cenote_kernels", "cenote_native"}
 
 
-@pytest.mark.parametrize("name", ["schemas", "service", "cenote_kernels"])
+@pytest.mark.parametrize("name", ["schemas", "service", "cenote_kernels", "cenote_native"])
 def test_no_other_distribution_claims_our_names(name: str) -> None:
     assert set(packages_distributions().get(name, ["cenote"])) == {"cenote"}
 

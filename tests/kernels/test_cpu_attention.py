@@ -2,7 +2,6 @@
 
 import random
 import shutil
-from pathlib import Path
 
 import pytest
 import torch
@@ -141,15 +140,3 @@ def test_threads_change_no_bit() -> None:
         torch.set_num_threads(before)
     assert torch.equal(made[0], made[1])
     assert torch.equal(made[0], made[2])
-
-
-@kernel
-def test_a_library_of_other_sources_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(library, "source_digest", lambda: "another")
-    with caplog.at_level("WARNING", "cenote.kernels"):
-        assert library.library.__wrapped__() is None
-    assert "older than their source" in caplog.text
-    monkeypatch.setattr(library, "FILE", tmp_path / "none.so")
-    assert library.library.__wrapped__() is None

@@ -1,41 +1,19 @@
-"""The compiled kernels of this folder, and the threads that they run on: torch's own.
-
-Nothing is compiled here. A package that was built without a C compiler, or for another processor, has no library, and
-callers do without; so do those whose library is older than the sources beside it.
-"""
+"""The compiled kernels of this folder, and the threads that they run on: torch's own."""
 
 import ctypes
-import hashlib
-import logging
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
-FOLDER: Final = Path(__file__).parent
-FILE: Final = FOLDER / "_native.so"
-
-logger = logging.getLogger("cenote.kernels")
-
-
-def source_digest(folder: Path = FOLDER) -> str:
-    """SHA-256 of the sources, by which a library says what it was made of."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))).hexdigest()
+from cenote_native import open_library
 
 
 @cache
 def library() -> ctypes.CDLL | None:
     """The library, or None where there is none that belongs to the sources."""
-    try:
-        found = ctypes.CDLL(str(FILE))
-        digest = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(found, "cenote_source_digest")))
-    except (OSError, ValueError):  # none, or not one that this machine can load
-        return None
-    if digest.decode() == source_digest():
-        return found
-    logger.warning("kernels: those for the processor are older than their source; install the package again")
-    return None
+    return open_library(Path(__file__).parent)
 
 
 ALONE_OPERATIONS: Final = 1 << 19
