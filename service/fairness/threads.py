@@ -25,14 +25,20 @@ class Done(Generic[T]):
     result: T
 
 
+def next_step(steps: Steps[T]) -> Done[T] | None:
+    """Run the next step; their result where that was the last."""
+    try:
+        next(steps)
+    except StopIteration as end:
+        return Done(end.value)
+    return None
+
+
 def all_at_once(steps: Steps[T]) -> T:
     """Run short steps in one go and return their result."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+    while (done := next_step(steps)) is None:
+        pass
+    return done.result
 
 
 class FairThreads:
@@ -89,10 +95,7 @@ class FairThreads:
 
 
 def _slice(steps: Steps[T]) -> Done[T] | None:
-    until_s = time.perf_counter() + SLICE_S
-    try:
-        while time.perf_counter() < until_s:
-            next(steps)
-    except StopIteration as end:
-        return Done(end.value)
-    return None
+    until_s, done = time.perf_counter() + SLICE_S, None
+    while done is None and time.perf_counter() < until_s:
+        done = next_step(steps)
+    return done

@@ -1,6 +1,7 @@
 """Large jobs of plain texts in parts: the first run while the prompts of the next are made."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from service.front.inputs.conversations import conversation_of
@@ -34,10 +35,12 @@ class Part(NamedTuple):
     Attributes:
         inputs: by index.
         num_chars: of their texts.
+        max_chars: of the longest of these.
     """
 
     inputs: range
     num_chars: int
+    max_chars: int
 
 
 def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[Part]:
@@ -57,10 +60,11 @@ def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[Part]:
 
 
 def _cut(lengths: Sequence[int], size: PartSize) -> list[Part]:
-    parts, start, num_chars = [], 0, 0
+    ends, start, num_chars = [], 0, 0
     for index, length in enumerate(lengths):
         if index - start == size.num_inputs or (num_chars + length > size.num_chars and index > start):
-            parts.append(Part(range(start, index), num_chars))
+            ends.append(index)
             start, num_chars = index, 0
         num_chars += length
-    return [*parts, Part(range(start, len(lengths)), num_chars)]
+    bounds = pairwise([0, *ends, len(lengths)])
+    return [Part(range(start, stop), sum(lengths[start:stop]), max(lengths[start:stop])) for start, stop in bounds]

@@ -16,11 +16,12 @@ from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
 from service.front.inputs.parts import Part, PartSize, parts_of
 from service.front.inputs.reader import InputReader
-from service.front.inputs.sources import is_short, num_chars
+from service.front.inputs.sources import TURN_CHARS, is_short, num_chars
 from service.front.job import EmbeddedInput, EmbedResult, Job
 from service.front.late_chunks import by_chunk
 from service.front.serving.part_runs import PartRuns, TakePart
 from service.front.tenant import Caller
+from service.front.turns import Turns
 from service.ipc.messages import Output
 from service.prompt.prompt import Prompt
 from service.stages import stage
@@ -32,6 +33,9 @@ SMALL_CHARS = 16_384
 SMALL_MEDIA_CHARS = 1 << 20
 """Media of one request that are read in one go: base64, hash and header take 5 ms."""
 
+
+FEW_CORES = 2
+"""On which a thread that makes prompts takes its core from the engine's, and the front's other thread has the other."""
 
 PASSING: frozenset[ErrorCode] = frozenset({"overloaded", "rate_limit_exceeded", "engine_restarting"})
 """Refusals that time heals. An input that engines die of is refused for itself in the end (`suspects.py`)."""
@@ -53,6 +57,7 @@ class Embedder:
         engine: PromptEngine,
         queues: Queues,
         answers: AnswerRoom,
+        turns: Turns,
         *,
         num_threads: int,
         timeout_s: float,
@@ -62,6 +67,8 @@ class Embedder:
         self._engine = engine
         self.queues = queues
         self._answers = answers
+        self._turns = turns
+        self._has_few_cores = num_threads <= FEW_CORES
         self._timeout_s = timeout_s
         self._part_size = part_size
         self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
@@ -138,17 +145,23 @@ class Embedder:
                 is_first = part is parts[0]
                 with stage("prepare" if is_first else "engine"):
                     await runs.has_room()
-                    prompts = await self._texts.run_steps(self._reader.prompts(runs.job, None, part.inputs), size)
+                    prompts = await self._part_prompts(runs.job, part, size)
                 if is_first:
                     place.add_tokens(_num_tokens(prompts))
                     prepare_ms = (time.perf_counter() - began_s) * 1e3
                 else:
                     place.add_more(_num_tokens(prompts))
-                runs.begin(part.inputs, prompts)
+                await runs.begin(part.inputs, prompts)
             with stage("engine"):
                 result = await runs.result()
         result.media_ms += prepare_ms
         return result
+
+    async def _part_prompts(self, job: Job, part: Part, size: int) -> Sequence[Prompt | ServiceError]:
+        """The prompts of a part of a job with so many characters; with few cores those of short texts on the loop."""
+        if self._has_few_cores and part.max_chars <= TURN_CHARS:
+            return await self._turns.run_steps(self._reader.prompts(job, None, part.inputs, TURN_CHARS))
+        return await self._texts.run_steps(self._reader.prompts(job, None, part.inputs), size)
 
     async def embed_in_time(self, job: Job, caller: Caller) -> EmbedResult:
         """Embed a job, trying again within the caller's time while the service cannot take it.

@@ -26,6 +26,7 @@ from service.front.serving.fingerprint import model_fingerprint
 from service.front.serving.from_settings import input_reader
 from service.front.serving.health_probe import HealthProbe
 from service.front.serving.shared_towers import SharedTowers
+from service.front.turns import Turns
 from service.garbage import keep_out_of_collections
 from service.ipc.messages import Ready
 from service.media.local_file import LocalFiles
@@ -59,6 +60,7 @@ class Commons:
         cores: that this process may use.
         admission: the queue of the whole service.
         answers: what large answers may hold until they are taken.
+        turns: in which long work is done on the event loop.
         fetching: brings in images by URL, or None.
         local_files: reads `file:` URLs, or None.
         decoders: of images, video and audio files.
@@ -70,6 +72,7 @@ class Commons:
     cores: int
     admission: Admission
     answers: AnswerRoom
+    turns: Turns
     fetching: Fetching | None
     local_files: LocalFiles | None
     decoders: Decoders
@@ -178,6 +181,7 @@ class ModelServing:
             host,
             queues,
             commons.answers,
+            commons.turns,
             num_threads=commons.cores,
             timeout_s=timeout_s,
             part_size=part_size,

@@ -67,9 +67,10 @@ class PartRuns:
         if self._error is not None:
             raise self._error
 
-    def begin(self, part: range, prompts: Sequence[Prompt | ServiceError]) -> None:
-        """Begin with a part; errors stand in their inputs' places."""
+    async def begin(self, part: range, prompts: Sequence[Prompt | ServiceError]) -> None:
+        """Begin with a part, and return when the engine has it; errors stand in their inputs' places."""
         self._runs.append(asyncio.create_task(self._run(part, prompts), context=self._context))
+        await asyncio.sleep(0)  # or the prompts of the next would be made first
 
     async def result(self) -> EmbedResult:
         """The result of all parts together.

@@ -45,7 +45,8 @@ def test_a_job_of_long_texts_is_cut_by_their_characters_and_no_input_is_cut() ->
     parts = parts_in(job_of(input=texts, truncate_prompt_tokens=-1))
     assert [index for part in parts for index in part.inputs] == list(range(len(texts)))
     assert all(part.num_chars <= SIZE.num_chars or len(part.inputs) == 1 for part in parts)
-    assert parts[-1] == Part(range(402, 405), 3)
+    assert parts[-1] == Part(range(402, 405), 3, 1)
+    assert [part.max_chars for part in parts[:-1]] == [200] * (len(parts) - 3) + [2 * SIZE.num_chars] * 2
 
 
 @pytest.mark.parametrize(

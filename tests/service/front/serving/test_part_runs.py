@@ -65,7 +65,7 @@ async def run(engine: Engine, take_part: TakePart | None = None, hold: Hold | No
     async with runs:
         for part in PARTS:
             await runs.has_room()
-            runs.begin(part, PROMPTS)
+            await runs.begin(part, PROMPTS)
         return await runs.result()
 
 
