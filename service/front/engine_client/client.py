@@ -1,4 +1,4 @@
-"""The engine client: submits requests, settles one future each. Knows the socket, not the process behind it."""
+"""The engine client: submits requests, settles each of them. Knows the socket, not the process behind it."""
 
 import asyncio
 import logging
@@ -47,7 +47,7 @@ KILLS = "the engine ended each time it ran this input; it is not run again for a
 
 
 class EngineClient:
-    """Submits prompts and settles their futures, across restarts of the engine.
+    """Submits prompts and settles them, across restarts of the engine.
 
     An engine is attached when it is loaded and opened when its health probe has passed: between the two only the probe
     is let through. When it ends, the requests that it was running fail; those not yet started wait for the next.
@@ -85,7 +85,7 @@ class EngineClient:
     def submit(
         self, prompts: Sequence[tuple[Prompt, Sequence[LoadedMedia]]], output: Output, caller: Caller = SERVICE
     ) -> list[Pending]:
-        """Send prompts to the engine; each future gets its vector or its own error.
+        """Send prompts to the engine; each gets its vector or its own error.
 
         What is submitted in one turn of the loop goes in one message, up to `MAX_UNSENT` of them: the engine sees
         together what came together, and neither side is woken for each. The pixel slots are the client's from here on,
@@ -99,17 +99,16 @@ class EngineClient:
         if self.channel is None:
             self._take_back(starts)
             raise self.refusal.error()
-        loop = asyncio.get_running_loop()
         ids = [next(self._ids) for _ in prompts]
         num_tokens = sum(len(prompt.token_ids) for prompt, _ in prompts)
         place: Place = "sent" if self.is_open else "sent_again"  # the health probe is each engine's own
         if not self._unsent:
-            loop.call_soon(self._send_unsent)
+            asyncio.get_running_loop().call_soon(self._send_unsent)
         submitted = []
         for id_, (prompt, loaded) in zip(ids, prompts, strict=True):
             request = request_of(id_, prompt, loaded, output, caller, bundle=ids[0], bundle_tokens=num_tokens)
             items = {one.key: at.item for at, one in zip(prompt.placeholders, loaded, strict=True)} if loaded else {}
-            self._pending[id_] = pending = Pending(request, loop.create_future(), items, place)
+            self._pending[id_] = pending = Pending(request, items, place)
             submitted.append(pending)
             self._unsent.append(request)
             if len(self._unsent) >= MAX_UNSENT:  # the engine begins with these while the others are made
@@ -133,7 +132,7 @@ class EngineClient:
         """
         ids = [one.request.id for one in submitted if one.request.id in self._pending]
         for id_ in ids:
-            self._pending.pop(id_).future.cancel()
+            self._pending.pop(id_).cancel()
         self._send_abandon(ids)
 
     def attach(self, channel: AsyncChannel[EngineMessage]) -> None:
@@ -177,7 +176,7 @@ class EngineClient:
                 pending.request = msgspec.structs.replace(pending.request, media=media)
                 pending.place = "held"
             elif pending.place != "held":
-                self._pending.pop(id_).fail(self.refusal.error())
+                self._pending.pop(id_).settle(self.refusal.error())
         self.channel = None
         self.is_open = False
         self._unsent.clear()  # held with the others
@@ -191,7 +190,7 @@ class EngineClient:
     def give_up(self) -> None:
         """Fail all requests: no engine will come soon."""
         for id_ in list(self._pending):
-            self._pending.pop(id_).fail(self.refusal.error())
+            self._pending.pop(id_).settle(self.refusal.error())
 
     def _send_unsuspected(self, requests: Sequence[Request]) -> None:
         """Send requests: suspects alone, and those that have ended three engines not at all."""
@@ -203,7 +202,7 @@ class EngineClient:
             if num_strikes >= MAX_STRIKES:
                 self._take_back([media.slot.start for media in request.media if media.slot])
                 if (pending := self._pending.pop(request.id, None)) is not None:  # None: abandoned before it was sent
-                    pending.fail(ModelError("internal_error", KILLS))
+                    pending.settle(ModelError("internal_error", KILLS))
             else:
                 well.append(msgspec.structs.replace(request, alone=True) if num_strikes else request)
         if well:
@@ -233,11 +232,10 @@ class EngineClient:
                 if self._suspects.strikes_by_digest:
                     self._suspects.clear(pending.request)
                 num_tokens += len(pending.request.token_ids)
-                if not pending.future.done():  # not cancelled in this turn of the loop
-                    pending.future.set_result(vector)
+                pending.settle(vector)
         for failure in step.failures:
             if (pending := self._pending.pop(failure.id, None)) is not None:
-                pending.fail(ModelError(failure.code, failure.message))
+                pending.settle(ModelError(failure.code, failure.message))
         if num_tokens:
             self._rate.finished(num_tokens)
         if step.report is not None:
@@ -275,7 +273,7 @@ class EngineClient:
         ids = [id_ for id_, pending in self._pending.items() if key in pending.items]
         for id_ in ids:
             error = ModelError("internal_error", "an image of this input could not be decoded again")
-            self._pending.pop(id_).fail(error)
+            self._pending.pop(id_).settle(error)
         self._send_abandon(ids)
 
     def _send_abandon(self, ids: list[int]) -> None:

@@ -3,17 +3,15 @@
 This is the `PromptEngine` that `serving.Serving` binds unless another `open_host` is given (`deploy/ray`).
 """
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from service.errors import MediaError, ModelError, ServiceError
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.engine_host import HostNeeds
 from service.front.engine_client.engine_process import start_engine
-from service.front.engine_client.pending import Pending
+from service.front.engine_client.pending import Pending, Wait
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.front.engine_client.supervisor import Supervisor
 from service.front.engine_client.watchdog import SupervisorTimeouts
@@ -21,7 +19,7 @@ from service.front.job import EmbeddedInput, EmbedResult, InputResult, raise_fir
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
 from service.ipc.arena import PixelArena
-from service.ipc.messages import Output, Start
+from service.ipc.messages import Output, Start, Vector
 from service.media.item import MediaItem
 from service.prompt.prompt import Prompt
 from service.settings import Settings
@@ -151,45 +149,27 @@ async def _results(
     Raises:
         ServiceError: the first error, unless `per_item`; or one that concerns all inputs.
     """
-    if len(pending) == 1:  # heard of one turn of the loop earlier than by `wait`
-        with suppress(ServiceError):
-            await next(iter(pending.values())).future
-    elif pending:
-        await _wait_for_all(pending.values(), per_item=per_item)
-    for index, one in pending.items():
-        error = one.future.exception() if one.future.done() else None
-        if isinstance(error, ModelError):
-            error.index = index
-        if error is not None and not (per_item and isinstance(error, ModelError)):
-            raise error
+    waiting = [one for one in pending.values() if one.outcome is None]
+    has_failed = any(isinstance(one.outcome, Exception) for one in pending.values())
+    if waiting and (per_item or not has_failed):
+        await Wait(waiting, per_item=per_item).over()
     results: list[InputResult] = []
     for index, end in ends.items():
-        if isinstance(end, Prompt):
-            future = pending[index].future
-            failed = future.exception()
-            results.append(failed if isinstance(failed, ModelError) else EmbeddedInput(end, future.result()))
-        else:
+        if isinstance(end, ServiceError):
             results.append(end)
+            continue
+        outcome = pending[index].outcome
+        if isinstance(outcome, Vector):
+            results.append(EmbeddedInput(end, outcome))
+            continue
+        if isinstance(outcome, ModelError):
+            outcome.index = index
+            if per_item:
+                results.append(outcome)
+                continue
+        if outcome is not None:  # None: it was not waited for, since another has failed
+            raise outcome
     return results
-
-
-async def _wait_for_all(pending: Iterable[Pending], *, per_item: bool) -> None:
-    """Wait for all, or unless `per_item` for the first that fails.
-
-    One by one: those of a forward are answered together, so most are done when it is their turn. `asyncio.wait` would
-    be called back for each.
-    """
-    alarm: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    if not per_item:
-        for one in pending:
-            one.alarm = alarm
-            if one.future.done() and one.future.exception() is not None:
-                return
-    for one in pending:
-        if not one.future.done():
-            await asyncio.wait((one.future, alarm), return_when=asyncio.FIRST_COMPLETED)
-            if alarm.done():
-                return
 
 
 def patience(settings: Settings) -> SupervisorTimeouts:

@@ -1,7 +1,8 @@
-"""A request between its submission and its answer."""
+"""A request between its submission and its answer, and the wait for many of them together."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Literal
 
 from service.ipc.messages import Request, Vector
@@ -16,22 +17,74 @@ class Pending:
 
     Attributes:
         request: as it was sent.
-        future: gets the vector, or the error of this request.
         items: its media by content key.
         place: `held` is between two engines; `sent_again` is with its second, and gets no third.
-        alarm: set when it fails, for who waits for others first.
+        outcome: the vector, or the error of this request; None until one is there.
+        wait: of who waits for it and for others.
     """
 
     request: Request
-    future: asyncio.Future[Vector]
     items: dict[bytes, MediaItem]
     place: Place = "sent"
-    alarm: asyncio.Future[None] | None = None
+    outcome: Vector | Exception | None = None
+    wait: "Wait | None" = None
+    _future: asyncio.Future[Vector] | None = field(default=None, init=False)
 
-    def fail(self, error: Exception) -> None:
-        """Give the future an error, unless it was cancelled in this turn of the loop."""
-        if not self.future.done():
-            self.future.set_exception(error)
-            self.future.exception()  # marked as read: the task that waited may have ended, and asyncio would warn
-        if self.alarm is not None and not self.alarm.done():
-            self.alarm.set_result(None)
+    @property
+    def future(self) -> asyncio.Future[Vector]:
+        """Its outcome for who waits for it alone. Hundreds of futures cost more than what they tell."""
+        if self._future is None:
+            self._future = asyncio.get_running_loop().create_future()
+            self._tell()
+        return self._future
+
+    def settle(self, outcome: Vector | Exception) -> None:
+        """Give it its outcome."""
+        self.outcome = outcome
+        if self._future is not None:
+            self._tell()
+        if self.wait is not None:
+            self.wait.heard(is_failure=isinstance(outcome, Exception))
+
+    def cancel(self) -> None:
+        """Nobody wants it any more."""
+        if self._future is not None:
+            self._future.cancel()
+
+    def _tell(self) -> None:
+        """Settle the future, unless it was cancelled in this turn of the loop."""
+        assert self._future is not None  # the callers have looked
+        if self.outcome is None or self._future.done():
+            return
+        if isinstance(self.outcome, Exception):
+            self._future.set_exception(self.outcome)
+            self._future.exception()  # marked as read: the task that waited may have ended, and asyncio would warn
+        else:
+            self._future.set_result(self.outcome)
+
+
+class Wait:
+    """The wait for several requests: for all of them, or for the first that fails.
+
+    Args:
+        pending: those that have no outcome yet, one at least.
+        per_item: a failure ends it only when it is the last outcome.
+    """
+
+    def __init__(self, pending: Collection[Pending], *, per_item: bool) -> None:
+        self._num_left = len(pending)
+        self._per_item = per_item
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        for one in pending:
+            one.wait = self
+
+    async def over(self) -> None:
+        """Wait."""
+        await self._over
+
+    def heard(self, *, is_failure: bool) -> None:
+        """Count an outcome."""
+        self._num_left -= 1
+        is_over = self._num_left == 0 or (is_failure and not self._per_item)
+        if is_over and not self._over.done():
+            self._over.set_result(None)

@@ -35,6 +35,7 @@ MAX_VECTORS_ON_LOOP = 64
 
 SLICE_BYTES = 1 << 17
 """Printed and sent at once: ten vectors of 1024 numbers, a third of a millisecond. A smaller answer is sent whole."""
+MIN_SLICE_BYTES = SLICE_BYTES // 2
 
 MARK = b"\0"
 """Stands for a `DeferredValue` in the text: JSON has this byte nowhere, since strings escape it."""
@@ -73,12 +74,15 @@ def in_parts(answer: Any, *, as_lines: bool = False) -> BodyParts:
 
 
 def slices(parts: BodyParts) -> Iterator[bytes]:
-    """A body in slices of at least `SLICE_BYTES`, but for the last; each part is released once it is given."""
+    """A body in slices of at least `MIN_SLICE_BYTES`, but for the last; each part is released once it is given."""
     slice_: list[bytes | memoryview] = []
     num_bytes = 0
     while parts:
         part = parts.popleft()
         for chunk in part.chunks() if isinstance(part, DeferredValue) else (part,):
+            if not slice_ and isinstance(chunk, bytes) and len(chunk) >= MIN_SLICE_BYTES:
+                yield chunk  # as it is: to copy megabytes takes as long as to send them
+                continue
             slice_.append(chunk)
             num_bytes += len(chunk)
             if num_bytes >= SLICE_BYTES:

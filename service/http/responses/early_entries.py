@@ -3,7 +3,7 @@
 The text is held until all are there: nothing of an answer is sent before nothing in it can fail.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,16 +20,24 @@ MakeEntry = Callable[[int, InputResult, msgspec.Raw | DeferredValue | None], msg
 """An entry from an input's index and result, and its vector as JSON; None where it failed."""
 
 
+COMMA = b","
+
+
 class Printed(DeferredValue):
-    """Some entries one behind the other, as they stand within their list."""
+    """Entries one behind the other, as they stand within their list.
 
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-        self.num_bytes = len(text)
+    Args:
+        texts: of some of them each, with a comma before: so all but the first are sent as they are.
+    """
 
-    def chunks(self) -> tuple[bytes]:
-        """The text."""
-        return (self._text,)
+    def __init__(self, texts: Sequence[bytes]) -> None:
+        self._texts = texts
+        self.num_bytes = sum(map(len, texts)) - len(COMMA)
+
+    def chunks(self) -> Iterator[bytes | memoryview]:
+        """Their texts, but for the first comma."""
+        yield memoryview(self._texts[0])[len(COMMA) :]
+        yield from self._texts[1:]
 
 
 class EarlyEntries:
@@ -48,7 +56,7 @@ class EarlyEntries:
         self._turns = turns
         self._format = vector_format
         self._make_entry = make_entry
-        self._parts: dict[int, list[Any]] = {}  # by the first input's index
+        self._parts: dict[int, tuple[list[bytes], list[Any]]] = {}  # what is printed, and the rest, by the first input
         self._num_at_once = 1  # until it is known how long they are
         self._has_room = True
         self.num_left = 0
@@ -61,8 +69,9 @@ class EarlyEntries:
             results: of these.
             hold: on the bytes of the answer: the text of an entry takes the place of its vector.
         """
-        entries: list[Any] = []
-        self._parts[part.start] = entries
+        texts: list[bytes] = []
+        rest: list[Any] = []
+        self._parts[part.start] = texts, rest
         start = part.start
         while start < part.stop and self._has_room:
             stop = min(part.stop, start + self._num_at_once)
@@ -72,10 +81,10 @@ class EarlyEntries:
             num_bytes = sum(len(self._row(one)) for one in mine if isinstance(one, EmbeddedInput))
             self._has_room = hold is None or hold.grow(len(text) - num_bytes)
             if self._has_room:
-                entries.append(Printed(text))
+                texts.append(text)
                 start = stop
         self.num_left += part.stop - start
-        entries += map(self._entry, range(start, part.stop), results[start - part.start :])
+        rest += map(self._entry, range(start, part.stop), results[start - part.start :])
 
     def entries(self, results: Sequence[InputResult]) -> list[Any]:
         """All entries of the answer, in order.
@@ -85,7 +94,15 @@ class EarlyEntries:
         """
         if not self._parts:
             return list(map(self._entry, range(len(results)), results))
-        return [entry for start in sorted(self._parts) for entry in self._parts[start]]
+        entries: list[Any] = []
+        printed: list[bytes] = []
+        for _, (texts, rest) in sorted(self._parts.items()):
+            printed += texts
+            if rest and printed:
+                entries.append(Printed(printed))
+                printed = []
+            entries += rest
+        return [*entries, Printed(printed)] if printed else entries
 
     def _entry(self, index: int, one: InputResult) -> msgspec.Struct:
         """An entry whose vector is printed when it is sent."""
@@ -94,14 +111,14 @@ class EarlyEntries:
         )
 
     def _text(self, start: int, results: Sequence[InputResult]) -> bytes:
-        """Entries from `start` on, as they stand within their list."""
+        """Entries from `start` on, as they stand behind others in their list."""
         vectors = self._format.printed([self._row(one) for one in results if isinstance(one, EmbeddedInput)])
         entries = [
             self._make_entry(index, one, RAW_MARK if isinstance(one, EmbeddedInput) else None)
             for index, one in enumerate(results, start)
         ]
         first, *others = msgspec.json.encode(entries)[1:-1].split(MARK)
-        return b"".join([first, *(piece for pair in zip(vectors, others, strict=True) for piece in pair)])
+        return b"".join([COMMA, first, *(piece for pair in zip(vectors, others, strict=True) for piece in pair)])
 
     def _row(self, one: EmbeddedInput) -> Row:
         return one.vector.rows[self._format.dtype]

@@ -67,9 +67,11 @@ async def test_slots_of_the_abandoned_come_back_from_the_engine_or_with_its_end(
 async def test_a_late_answer_to_the_abandoned_is_passed_over(stage: Stage) -> None:
     await stage.connect()
     pending = await stage.submit()
+    future = pending.future
     stage.client.abandon([pending])
     stage.client.receive(StepDone(vectors=[vector(pending.request.id)]))
-    assert pending.future.cancelled()
+    assert future.cancelled()
+    assert pending.outcome is None
 
 
 @played

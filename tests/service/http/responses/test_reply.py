@@ -13,7 +13,7 @@ from litestar.params import FromPath
 from litestar.types import ASGIApp
 
 from service.front.turns import Turns
-from service.http.responses.answer import SLICE_BYTES, BodyParts, in_parts, reply, slices
+from service.http.responses.answer import MIN_SLICE_BYTES, SLICE_BYTES, BodyParts, in_parts, reply, slices
 from service.http.responses.vector_format import DeferredValue
 from service.http.server.listening import MetricsServer, server_config
 from service.settings import Settings
@@ -112,8 +112,16 @@ def test_a_text_that_holds_the_mark_is_left_alone(num_chunks: int) -> None:
         in_parts({"odd": object()})
 
 
+def test_large_chunks_are_given_as_they_are_and_small_ones_together() -> None:
+    large, small = b"x" * MIN_SLICE_BYTES, b"y" * (MIN_SLICE_BYTES // 2)
+    given = list(slices(BodyParts([b"[", large, large, large, small, b",", large, b"]"])))
+    assert given == [b"[" + 2 * large, large, small + b"," + large + b"]"]
+    assert given[1] is large
+
+
 def test_a_value_that_cannot_be_sent_with_the_others_in_one_piece_is_printed_when_its_turn_comes() -> None:
     printed = slices(in_parts([Printed(2), Printed(2, breaks=True)]))
     assert next(printed) == b"[" + 2 * CHUNK + b","
+    assert next(printed) == CHUNK
     with pytest.raises(RuntimeError):
         next(printed)
