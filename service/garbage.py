@@ -7,11 +7,7 @@ MAX_NEW_OBJECTS = 20_000
 
 
 def keep_out_of_collections() -> None:
-    """All that is there now stays: a collection of everything would hold the process for 60 ms, amidst requests.
-
-    Collections are on from now on: an engine begins without any.
-    """
+    """All that is there now stays: a collection of everything would hold the process for 60 ms, amidst requests."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(MAX_NEW_OBJECTS, *gc.get_threshold()[1:])
-    gc.enable()

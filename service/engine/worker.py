@@ -12,9 +12,11 @@ def main() -> None:
     """Run the engine on the descriptors that the front hands over."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # these reach the group; the front decides on our end
         signal.signal(number, signal.SIG_IGN)
-    gc.disable()  # until the weights are there: a fifth of the imports' time went into looking through what stays
+    gc.disable()  # a fifth of the imports' time went into looking through what stays
     from service.engine.engine import run
 
+    gc.freeze()
+    gc.enable()
     run(*map(int, sys.argv[2:]))
 
 

@@ -1,6 +1,6 @@
 """Runs the model: media to features, packed requests to raw vectors, raw vectors to bytes.
 
-Knows the `EmbeddingModel` protocol and no family. `worker.load` binds the model: `load_model` in
+Knows the `EmbeddingModel` protocol and no family. `engine.load` binds the model: `load_model` in
 `model/architectures.py` chooses the class by the profile's architecture, and its `embed` runs the forward and pools.
 """
 
