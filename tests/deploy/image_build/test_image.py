@@ -49,7 +49,7 @@ def test_what_runs_cannot_be_changed_by_who_runs_it(image: Path) -> None:
 
 def test_it_holds_the_product_with_its_extras_and_neither_tests_nor_pip(image: Path) -> None:
     packages = image / "opt/cenote/lib/python3.11/site-packages"
-    for name in ("service", "schemas", "cenote_kernels", "torch", "av", "redis", "opentelemetry"):
+    for name in ("service", "schemas", "cenote_kernels", "cenote_native", "torch", "av", "redis", "opentelemetry"):
         assert (packages / name).is_dir(), name
     for name in ("pip", "tests", "pytest", "nvidia"):
         assert not (packages / name).exists(), name
