@@ -3,6 +3,7 @@
 The text is held until all are there: nothing of an answer is sent before nothing in it can fail.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -24,20 +25,21 @@ COMMA = b","
 
 
 class Printed(DeferredValue):
-    """Entries one behind the other, as they stand within their list.
+    """Entries one behind the other, as they stand within their list. Each text is let go once it is given.
 
     Args:
         texts: of some of them each, with a comma before: so all but the first are sent as they are.
     """
 
     def __init__(self, texts: Sequence[bytes]) -> None:
-        self._texts = texts
+        self._texts = deque(texts)
         self.num_bytes = sum(map(len, texts)) - len(COMMA)
 
     def chunks(self) -> Iterator[bytes | memoryview]:
-        """Their texts, but for the first comma."""
-        yield memoryview(self._texts[0])[len(COMMA) :]
-        yield from self._texts[1:]
+        """Their texts, but for the first comma. Only once."""
+        yield memoryview(self._texts.popleft())[len(COMMA) :]
+        while self._texts:
+            yield self._texts.popleft()
 
 
 class EarlyEntries:

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -15,13 +16,14 @@ from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.tenant import SERVICE
 from service.front.turns import Turns
 from service.http.responses.answer import in_parts, slices
-from service.http.responses.early_entries import EarlyEntries
+from service.http.responses.early_entries import EarlyEntries, Printed
 from service.http.responses.vector_format import VectorFormat
 from service.http.routes.embeddings import embedding_entry, embedding_response
 from service.ipc.messages import Vector
 from service.prompt.prompt import Prompt
 
 DIMENSIONS = 96
+MEGABYTE = 1 << 20
 FORMATS = [
     VectorFormat(),
     VectorFormat(is_base64=True),
@@ -101,6 +103,18 @@ def test_text_takes_the_place_of_vectors_in_the_room_for_answers_and_where_there
     vectors = [np.array(entry["embedding"], np.float32) for entry in data_of(made, results)]
     own = [np.frombuffer(one.vector.rows["float32"], np.float32) for one in results if isinstance(one, EmbeddedInput)]
     assert np.array_equal(vectors, own)
+
+
+def test_what_is_sent_is_let_go() -> None:
+    """A client that reads slowly holds what it has not read, as the room for answers counts it."""
+    tracemalloc.start()
+    try:
+        printed = Printed([b"," + bytes(MEGABYTE) for _ in range(4)])
+        sent = printed.chunks()
+        assert [len(next(sent)) for _ in range(3)] == [MEGABYTE, MEGABYTE + 1, MEGABYTE + 1]
+        assert MEGABYTE < tracemalloc.get_traced_memory()[0] < 2 * MEGABYTE
+    finally:
+        tracemalloc.stop()
 
 
 def test_base64_is_of_the_row() -> None:
