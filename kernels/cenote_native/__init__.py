@@ -1,6 +1,6 @@
 """Compiled code that needs no torch: how a library is loaded, and the printing of numbers, which the front does."""
 
-from cenote_native.library import open_library, source_digest
+from cenote_native.library import open_library
 from cenote_native.numbers import print_rows
 
-__all__ = ["open_library", "print_rows", "source_digest"]
+__all__ = ["open_library", "print_rows"]

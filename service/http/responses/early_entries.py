@@ -20,7 +20,6 @@ from service.ipc.messages import Row
 MakeEntry = Callable[[int, InputResult, msgspec.Raw | DeferredValue | None], msgspec.Struct]
 """An entry from an input's index and result, and its vector as JSON; None where it failed."""
 
-
 COMMA = b","
 
 
