@@ -2,7 +2,7 @@
 
 from cenote_kernels.availability import kernels_run_on
 from cenote_kernels.epilogue import epilogue, finish
-from cenote_kernels.fused_epilogue import EPILOGUE, OutputSpec
+from cenote_kernels.fused_epilogue import EPILOGUE, OutputSpec, Row, as_tensor
 from cenote_kernels.ops import Axis, OpSpec, TensorSpec
 from cenote_kernels.patchify import PATCHIFY, patchify
 from cenote_kernels.resize import RESIZE, resize
@@ -37,7 +37,9 @@ __all__ = [
     "OutputSpec",
     "PoolingMode",
     "Ranges",
+    "Row",
     "TensorSpec",
+    "as_tensor",
     "epilogue",
     "finish",
     "kernels_run_on",

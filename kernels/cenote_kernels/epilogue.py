@@ -9,7 +9,7 @@ import torch
 from cenote_kernels.availability import kernels_run_on
 from cenote_kernels.cpu.library import runs_on
 from cenote_kernels.cpu.rows import unit_rows
-from cenote_kernels.fused_epilogue import OutputSpec, fits, fused_epilogue
+from cenote_kernels.fused_epilogue import OutputSpec, Rows, as_bytes, fits, fused_epilogue
 from cenote_kernels.vector_ops import NumberFormat, PoolingMode, Ranges, pool, quantize, truncate_normalize
 
 NORM_TOLERANCE = 1e-3
@@ -23,7 +23,7 @@ def epilogue(
     *,
     mode: PoolingMode = "last_token",
     ranges: Mapping[int, Ranges] | None = None,
-) -> list[dict[NumberFormat, torch.Tensor] | None]:
+) -> Rows:
     """``quantize(normalize(truncate(pool(hidden))))``, one request a row; requests that want the same go together.
 
     Args:
@@ -33,10 +33,10 @@ def epilogue(
         ranges: calibrated ranges for int8 and uint8, by number of dimensions; a length without has the fixed range.
 
     Returns:
-        For each request one CPU tensor per number format, or None where the vector is not finite, or would not be in
-        a format that was asked for (float16 ends at 65,504), or is not of unit length (1 ± 1e-3; where no unit vector
-        was asked for, of length 0, unless a full vector is one number): such a vector is an error of that request,
-        never a row.
+        For each request the bytes of its vector per number format, or None where the vector is not finite, or would not
+        be in a format that was asked for (float16 ends at 65,504), or is not of unit length (1 ± 1e-3; where no unit
+        vector was asked for, of length 0, unless a full vector is one number): such a vector is an error of that
+        request, never a row.
     """
     if outputs and kernels_run_on(hidden.device) and fits(hidden):
         return fused_epilogue(hidden, cu_seqlens, outputs, mode, ranges)
@@ -49,7 +49,7 @@ def finish(
     *,
     num_vectors: Sequence[int] | None = None,
     ranges: Mapping[int, Ranges] | None = None,
-) -> list[dict[NumberFormat, torch.Tensor] | None]:
+) -> Rows:
     """``quantize(normalize(truncate(raw)))``: the part after pooling, for fresh and for kept raw vectors alike.
 
     Args:
@@ -60,8 +60,8 @@ def finish(
         ranges: as for `epilogue`.
 
     Returns:
-        As `epilogue`; with `num_vectors` each tensor is `[num_vectors, ...]`, and a request is None where one of its
-        vectors is not valid.
+        As `epilogue`; with `num_vectors` the bytes of so many, one behind the other, and a request is None where one of
+        its vectors is not valid.
 
     Raises:
         ValueError: the requests have more or fewer vectors than `raw`.
@@ -75,16 +75,16 @@ def finish(
     for index, output in enumerate(outputs):
         groups[output].append(index)
     bounds = [0, *accumulate(counts)]
-    answers: list[dict[NumberFormat, torch.Tensor] | None] = [None] * len(outputs)
+    answers: Rows = [None] * len(outputs)
     for output, indices in groups.items():
         rows = [row for index in indices for row in range(bounds[index], bounds[index + 1])]
         made, is_valid = _made(raw if len(groups) == 1 else raw[rows], output, ranges)
+        wholes = [(dtype, as_bytes(tensor), tensor.shape[1] * tensor.itemsize) for dtype, tensor in made.items()]
         start = 0
         for index in indices:
             stop = start + counts[index]
             if all(is_valid[start:stop]):
-                place = start if num_vectors is None else slice(start, stop)
-                answers[index] = {dtype: tensor[place] for dtype, tensor in made.items()}
+                answers[index] = {dtype: whole[start * size : stop * size] for dtype, whole, size in wholes}
             start = stop
     return answers
 

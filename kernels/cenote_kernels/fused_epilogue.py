@@ -47,7 +47,9 @@ JOB = np.dtype(
 )
 """What one request wants, as epilogue.cu reads it (`Job`)."""
 
-Rows = list[dict[NumberFormat, torch.Tensor] | None]
+Row = dict[str, memoryview]
+"""One request's vector by number format, little-endian: bytes as they are sent, of a buffer that rows share."""
+Rows = list[Row | None]
 
 
 class OutputSpec(Protocol):
@@ -103,17 +105,28 @@ def fused_epilogue(
 
 
 def _split(host: torch.Tensor, num_bytes: int, starts: list[int], outputs: Sequence[OutputSpec]) -> Rows:
-    """The rows of each request, as views of the one buffer; None where the kernel found the vector not valid."""
+    """The rows of each request; None where the kernel found the vector not valid."""
     rows: Rows = []
+    whole = as_bytes(host)
     for start, one, valid in zip(starts, outputs, host[num_bytes:].tolist(), strict=True):
-        made: dict[NumberFormat, torch.Tensor] = {}
+        made: Row = {}
         for kind in sorted(set(one.output_dtypes), key=BITS.__getitem__):
             dtype, per_word = FORMATS[kind]
             length = one.dimensions // 8 if per_word == 32 else one.dimensions
-            made[kind] = host[start : start + length * dtype.itemsize].view(dtype)
+            made[kind] = whole[start : start + length * dtype.itemsize]
             start += _slot_bytes(kind, one.dimensions)
         rows.append({kind: made[kind] for kind in one.output_dtypes} if valid else None)
     return rows
+
+
+def as_bytes(tensor: torch.Tensor) -> memoryview:
+    """The numbers of a tensor on the host, row by row. numpy has no bfloat16, so all go by their bytes."""
+    return tensor.contiguous().view(torch.uint8).numpy().reshape(-1).data
+
+
+def as_tensor(row: memoryview, kind: NumberFormat) -> torch.Tensor:
+    """The numbers of a row, `[num_numbers]`; for bits a byte holds eight."""
+    return torch.frombuffer(row, dtype=FORMATS[kind][0])
 
 
 def _slot_bytes(kind: NumberFormat, dimensions: int) -> int:
@@ -166,7 +179,7 @@ def rows_kernel(
     """
     one = _Same(dimensions or hidden.shape[1], (kind,), normalize)
     rows = fused_epilogue(hidden, cu_seqlens, [one] * (len(cu_seqlens) - 1), mode, launch=launch)
-    found = [row[kind] for row in rows if row is not None]
+    found = [as_tensor(row[kind], kind) for row in rows if row is not None]
     if len(found) < len(rows):
         raise ValueError(f"epilogue: {len(rows) - len(found)} of {len(rows)} vectors are not valid")
     return torch.stack(found)

@@ -17,6 +17,9 @@ else:
     Row = memoryview
 """A vector's bytes, or an image's features: a view of the frame, since copying megabytes would hold the event loop."""
 
+Rows = Mapping[str, Row]
+"""A vector's bytes in each number format; a sparse vector's, and those of tokens, by names of their own."""
+
 StepKind = Literal["encode", "forward"]
 GridTHW = tuple[int, int, int]
 """Temporal, height and width of an image in 16-pixel patches, before merging."""
@@ -198,7 +201,7 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
     """The answer to one request: a vector, or an image's features."""
 
     id: int
-    rows: Mapping[str, Row]  # number format to the little-endian bytes, of features row by row
+    rows: Rows  # little-endian, of features row by row
     key: bytes = b""  # content key of the image, beside features
     num_hits: int  # images whose features were there already; those that came as features are neither hit nor miss
     num_misses: int  # images that this request had encoded

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from transformers import Qwen3VLConfig, Qwen3VLModel
 
-from cenote_kernels import epilogue
+from cenote_kernels import as_tensor, epilogue
 from service.ipc.messages import OutputSpec
 from service.model.packed.packed_batch import PackedBatch
 from service.model.positions import mrope_positions
@@ -55,7 +55,7 @@ class Model2B:
         hidden = self.language.forward(batch, last_only=True)
         outputs = [OutputSpec(dimensions=hidden.shape[1])] * len(batch.segment_lengths)
         rows = epilogue(hidden, torch.arange(len(hidden) + 1), outputs)
-        return torch.stack([row["float32"] for row in rows if row is not None])
+        return torch.stack([as_tensor(row["float32"], "float32") for row in rows if row is not None])
 
     def flop(self, batch: PackedBatch) -> int:
         """Of the decoder alone: two for each weight and token, and what causal attention needs of its two products."""

@@ -8,12 +8,13 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 import torch
 
+from cenote_kernels import Row, as_tensor
 from cenote_kernels.launch import MAX_SHARED_BYTES, Call
 from cenote_kernels.nvrtc import FOLDER, source
 from service.ipc.messages import NumberFormat, OutputSpec
@@ -24,6 +25,11 @@ def output(
 ) -> OutputSpec:
     """What a request asks of its vector."""
     return OutputSpec(dimensions=dimensions, output_dtypes=output_dtypes, normalize=normalize)
+
+
+def tensors(rows: Sequence[Row | None]) -> list[dict[str, torch.Tensor] | None]:
+    """Rows as the numbers that they hold."""
+    return [None if row is None else {kind: as_tensor(one, kind) for kind, one in row.items()} for row in rows]
 
 
 COMPILER = shutil.which("g++")

@@ -17,7 +17,7 @@ from cenote_kernels.nvrtc import SOURCES
 from cenote_kernels.patchify import patchify_kernel, patchify_reference
 from cenote_kernels.resize import resize_kernel, resize_reference
 from cenote_kernels.scatter import scatter_kernel
-from tests.kernels.on_cpu import COMPILER, OnCpu, build, entries, output
+from tests.kernels.on_cpu import COMPILER, OnCpu, build, entries, output, tensors
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no g++ on this machine")
 
@@ -87,8 +87,8 @@ def test_mixed_wishes_come_out_as_from_the_reference(mode: str, dtype: torch.dty
         hidden, bounds = packed(dtype, seed)
         outputs = list(wishes(seed))
         ranges = {64: (torch.full((64,), -0.2), torch.linspace(0.1, 0.4, 64))}
-        want = epilogue(hidden, bounds, outputs, mode=mode, ranges=ranges)
-        got = fused_epilogue(hidden, bounds, outputs, mode, ranges, launch=launch)
+        want = tensors(epilogue(hidden, bounds, outputs, mode=mode, ranges=ranges))
+        got = tensors(fused_epilogue(hidden, bounds, outputs, mode, ranges, launch=launch))
         for wish, expected, row in zip(outputs, want, got, strict=True):
             assert list(row) == list(expected) == list(wish.output_dtypes)
             for kind, tensor in row.items():
@@ -104,7 +104,7 @@ def test_numbers_are_quantized_exactly_from_the_kernels_own_floats(launch: OnCpu
     ranges = {200: (torch.full((200,), -0.1), torch.full((200,), 0.15))}
     for dimensions in (200, 256):
         outputs = [output(dimensions, tuple(FORMATS))] * 5
-        for row in fused_epilogue(hidden, bounds, outputs, "last_token", ranges, launch=launch):
+        for row in tensors(fused_epilogue(hidden, bounds, outputs, "last_token", ranges, launch=launch)):
             for kind, tensor in row.items():
                 again = quantize(row["float32"][None], kind, *ranges.get(dimensions, (None, None)))[0]
                 assert torch.equal(tensor, again), kind
@@ -128,10 +128,10 @@ def test_what_is_not_valid_is_no_row(launch: OnCpu) -> None:
 
 def test_a_row_does_not_depend_on_its_neighbors(launch: OnCpu) -> None:
     hidden, bounds = packed(torch.bfloat16)
-    together = fused_epilogue(hidden, bounds, [output(HIDDEN)] * 5, "mean", launch=launch)
+    together = tensors(fused_epilogue(hidden, bounds, [output(HIDDEN)] * 5, "mean", launch=launch))
     for index in range(5):
         alone = hidden[bounds[index] : bounds[index + 1]].clone()
-        row = fused_epilogue(alone, torch.tensor([0, len(alone)]), [output(HIDDEN)], "mean", launch=launch)[0]
+        (row,) = tensors(fused_epilogue(alone, torch.tensor([0, len(alone)]), [output(HIDDEN)], "mean", launch=launch))
         assert torch.equal(row["float32"], together[index]["float32"])
 
 

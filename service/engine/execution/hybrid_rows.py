@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from cenote_kernels import finish
-from service.ipc.messages import OutputSpec, Request
+from service.ipc.messages import OutputSpec, Request, Row, Rows
 from service.ipc.sparse_row import MULTI_ROW, SPARSE, pack_sparse
 
 Ranges = tuple[torch.Tensor, torch.Tensor]
@@ -24,7 +24,7 @@ def hybrid_rows(
     width: int,
     unused: frozenset[int],
     ranges: Mapping[int, Ranges],
-) -> list[dict[str, bytes] | None]:
+) -> list[Rows | None]:
     """One entry for each request; None where one of its vectors is not valid.
 
     Args:
@@ -36,13 +36,13 @@ def hybrid_rows(
     starts = [0, *accumulate(num_rows)]
     firsts = raw[torch.tensor(starts[:-1], device=raw.device), :width].contiguous()
     plain = [msgspec.structs.replace(one, output_dtypes=one.output_dtypes or ("float32",)) for one in outputs]
-    answers: list[dict[str, bytes] | None] = []
+    answers: list[Rows | None] = []
     for index, dense in enumerate(finish(firsts, plain, ranges=ranges)):
         output, part = outputs[index], raw[starts[index] : starts[index + 1]]
         if dense is None or not bool(part.isfinite().all()):
             answers.append(None)
             continue
-        row: dict[str, bytes] = {dtype: _bytes(dense[dtype]) for dtype in output.output_dtypes}
+        row: dict[str, Row] = {dtype: dense[dtype] for dtype in output.output_dtypes}
         if output.is_sparse:
             row[SPARSE] = lexical_row(requests[index].token_ids, part[:, width].cpu().numpy(), unused)
         if output.token_dtypes:
@@ -51,7 +51,7 @@ def hybrid_rows(
             if tokens is None:
                 answers.append(None)
                 continue
-            row |= {MULTI_ROW + dtype: _bytes(one) for dtype, one in tokens.items()}
+            row |= {MULTI_ROW + dtype: one for dtype, one in tokens.items()}
         answers.append(row)
     return answers
 
@@ -63,7 +63,3 @@ def lexical_row(token_ids: Sequence[int], weights: np.ndarray, unused: frozenset
     np.maximum.at(best, place, weights)
     is_used = (best > 0) & ~np.isin(ids, list(unused))
     return pack_sparse(ids[is_used], best[is_used])
-
-
-def _bytes(tensor: torch.Tensor) -> bytes:
-    return tensor.contiguous().view(torch.uint8).numpy().tobytes()

@@ -14,7 +14,7 @@ from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.announcements import Announcer
-from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request
+from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request, Rows
 from service.ipc.prompt_digest import prompt_digest
 from service.ipc.sparse_row import ENTRY_BYTES, MULTI_ROW, SPARSE
 
@@ -37,9 +37,7 @@ NO_FIT = "the features of this image hold numbers that {dtype} cannot; ask for f
 CPU_WORDS = ("can't allocate memory", "not enough memory")
 """From torch's `DefaultCPUAllocator`, which raises a plain RuntimeError."""
 
-Row = dict[str, bytes]
-"""Number format to bytes."""
-Result = tuple["Waiting[torch.Tensor]", Row | Failure]
+Result = tuple["Waiting[torch.Tensor]", Rows | Failure]
 """A request with its vector, or why it has none."""
 
 RAISE_AFTER = 16
@@ -252,30 +250,30 @@ class Isolation:
         self._quarantine.add(prompt_digest(waiting.request), time.monotonic())
         return _all_failed([waiting], INTERNAL)
 
-    def _checked(self, request: Request, row: Row | None) -> Row | Failure:
+    def _checked(self, request: Request, rows: Rows | None) -> Rows | Failure:
         """Refuse a vector that is not valid, or has not the bytes asked for: a short one would be sent with 200."""
-        if row is None:
+        if rows is None:
             return failed(request, NOT_VALID, "non_finite_embedding")
         assert isinstance(request.output, OutputSpec)  # features are never finished
         output, num_vectors = request.output, self._runner.num_vectors(request)
         if not output.needs_tokens and output.pool_factor == 1.0:  # the usual one, at a third of the cost
             num_numbers = output.dimensions * num_vectors
             for dtype in output.output_dtypes:
-                if len(row.get(dtype, b"")) * 8 != num_numbers * NUM_BITS[dtype]:
+                if len(rows.get(dtype, b"")) * 8 != num_numbers * NUM_BITS[dtype]:
                     return _cut(request)
-            return row
+            return rows
         num_own = 1 if output.needs_tokens else num_vectors
         wanted = [(str(dtype), num_own, NUM_BITS[dtype]) for dtype in output.output_dtypes]
         wanted += [(MULTI_ROW + dtype, num_vectors - 1, NUM_BITS[dtype]) for dtype in output.token_dtypes]
-        if request.output.is_sparse and len(row.get(SPARSE, b"?")) % ENTRY_BYTES:
+        if request.output.is_sparse and len(rows.get(SPARSE, b"?")) % ENTRY_BYTES:
             logger.error("a sparse vector is missing or cut. This is a bug.")
             return failed(request, INTERNAL)
         for name, number, num_bits in wanted:
             bits_of_one = output.dimensions * num_bits
-            found, rest = divmod(len(row.get(name, b"")) * 8, bits_of_one)
+            found, rest = divmod(len(rows.get(name, b"")) * 8, bits_of_one)
             if rest or not (1 <= found <= number if output.pool_factor > 1 else found == number):
                 return _cut(request)
-        return row
+        return rows
 
 
 def _cut(request: Request) -> Failure:

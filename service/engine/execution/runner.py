@@ -6,6 +6,7 @@ Knows the `EmbeddingModel` protocol and no family. `engine.load` binds the model
 
 import gc
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import accumulate, pairwise
 from math import isfinite
 
@@ -21,7 +22,7 @@ from service.engine.execution.sparse_vectors import dense_weights, sparse_rows
 from service.engine.execution.token_pooling import pool_tokens
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request, Rows
 from service.ipc.sparse_row import SPARSE
 from service.media.audio.samples import samples_of
 from service.media.item import FRAMES_OF_PAIR, TensorDtype
@@ -35,6 +36,9 @@ DTYPES: dict[TensorDtype, torch.dtype] = {
     "bfloat16": torch.bfloat16,
 }
 """Number formats of features on their way in and out."""
+
+SHORT_TOKENS = 128
+"""Texts up to here have their positions kept by length, in some hundred kilobytes in all."""
 
 NO_PAD = -1
 """Where a prompt has no placeholder."""
@@ -77,6 +81,7 @@ class ModelRunner:
         self.hidden = model.hidden_size
         self.device = model.device
         self._pads = frozenset(model.placeholder_ids.values())
+        self._text_positions = cache(lambda num_tokens: model.positions(num_tokens, ()))
         self._ranges = {
             dimensions: (self._tensor(found.minimum), self._tensor(found.maximum))
             for dimensions, found in (int8_ranges or {}).items()
@@ -129,13 +134,13 @@ class ModelRunner:
         One behind the other, as many for each as `num_vectors` says; one number wider where tokens are wanted beside a
         dense vector.
         """
+        requests = [waiting.request for waiting in batch]
         token_ids: list[int] = []
         positions: list[np.ndarray] = []
         visual_index: list[np.ndarray] = []
         features: list[torch.Tensor] = []
         numbering = ImageNumbers()
-        for waiting in batch:
-            request = waiting.request
+        for waiting, request in zip(batch, requests, strict=True):
             for media, feature in zip(request.media, waiting.features, strict=True):
                 # Checked per image and not per batch: sums can agree while one request reads another's features.
                 if feature is None or feature.shape[0] != media.num_tokens:
@@ -147,24 +152,30 @@ class ModelRunner:
                 features.append(feature)
                 numbering.add(media, feature)
             self._check_placeholders(request)
-            placeholders = [(media.offset, media.grid_thw) for media in request.media]
-            positions.append(self._model.positions(len(request.token_ids), placeholders))
+            positions.append(self._positions(request))
             token_ids += request.token_ids
         index = np.concatenate(visual_index) if visual_index else np.zeros(0, np.int64)
         packed = PackedBatch(
             token_ids=torch.from_numpy(np.fromiter(token_ids, np.int64)),  # torch's own takes nine times as long
             position_ids=torch.from_numpy(np.concatenate(positions, axis=1)),
-            segment_lengths=[len(waiting.request.token_ids) for waiting in batch],
+            segment_lengths=[len(request.token_ids) for request in requests],
             visual_index=torch.from_numpy(index),
             features=torch.cat(features) if features else None,
-            tenants=[waiting.request.tenant for waiting in batch],
+            tenants=[request.tenant for request in requests],
             visual_numbers=numbering.all(),
-            wants_tokens=[self._wants_tokens(waiting.request) for waiting in batch],
-            num_hidden=[waiting.request.num_hidden for waiting in batch],
-            looked_up=[waiting.request.is_looked_up for waiting in batch],
-            spans=[waiting.request.spans for waiting in batch],
+            wants_tokens=[self._wants_tokens(request) for request in requests],
+            num_hidden=[request.num_hidden for request in requests],
+            looked_up=[request.is_looked_up for request in requests],
+            spans=[request.spans for request in requests],
         )
         return self._given(self._model.embed(packed), batch)
+
+    def _positions(self, request: Request) -> np.ndarray:
+        """A prompt's positions; those of a short text follow from its length, and are made once."""
+        num_tokens = len(request.token_ids)
+        if not request.media and num_tokens <= SHORT_TOKENS:
+            return self._text_positions(num_tokens)
+        return self._model.positions(num_tokens, [(media.offset, media.grid_thw) for media in request.media])
 
     def _given(self, raw: torch.Tensor, batch: Sequence[Waiting[torch.Tensor]]) -> torch.Tensor:
         """The vectors of the tokens that have one, out of those of all tokens."""
@@ -199,7 +210,7 @@ class ModelRunner:
         parts = torch.split(raw, [self.num_vectors(request) for request in requests])
         return torch.cat([part for part, number in zip(parts, times, strict=True) for _ in range(number)])
 
-    def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[dict[str, bytes] | None]:
+    def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[Rows | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not valid.
 
         `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`.
@@ -215,11 +226,8 @@ class ModelRunner:
             raw, num_vectors = self._token_pooled(raw, requests)
         else:
             outputs = [output for output, count in zip(outputs, counts, strict=True) for _ in range(count)]
-        made = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
-        rows: list[dict[str, bytes] | None] = [
-            None if row is None else {dtype: _bytes(one) for dtype, one in row.items()} for row in made
-        ]
-        return rows if len(rows) == len(requests) else _joined(rows, counts)
+        rows = finish(raw.to(self.device), outputs, num_vectors=num_vectors, ranges=self._ranges)
+        return [*rows] if len(rows) == len(requests) else _joined(rows, counts)
 
     def _token_pooled(self, raw: torch.Tensor, requests: Sequence[Request]) -> tuple[torch.Tensor, list[int]]:
         """The vectors of documents whose tokens are pooled, in place of their tokens', and how many each has."""
@@ -278,14 +286,9 @@ class ModelRunner:
             raise RuntimeError(f"request {request.id}: media tokens and media disagree. This is a bug.")
 
 
-def _bytes(row: torch.Tensor) -> bytes:
-    """The numbers of a row one behind the other; numpy has no bfloat16, and each call of torch costs a small vector."""
-    return (row.contiguous().view(torch.uint8) if row.dtype == torch.bfloat16 else row).numpy().tobytes()
-
-
-def _joined(rows: Sequence[dict[str, bytes] | None], counts: Sequence[int]) -> list[dict[str, bytes] | None]:
+def _joined(rows: Sequence[Rows | None], counts: Sequence[int]) -> list[Rows | None]:
     """Rows of vectors as rows of requests that have so many each; None where one of them is not valid."""
-    answers: list[dict[str, bytes] | None] = []
+    answers: list[Rows | None] = []
     for start, stop in pairwise([0, *accumulate(counts)]):
         valid = [row for row in rows[start:stop] if row is not None]
         whole = {name: b"".join(row[name] for row in valid) for name in valid[0]} if valid else None

@@ -10,6 +10,7 @@ S. Henderson, "Fairness and efficiency in web server protocols", SIGMETRICS 2003
 """
 
 import heapq
+import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -93,21 +94,33 @@ class Line(Generic[T]):
         party.things.append((cost, thing))
         party.num_waiting += 1
 
-    def take(self) -> T:
-        """Remove the first thing and charge its cost."""
+    def take_while(self, fits: Callable[[int, T], bool], most: int) -> list[T]:
+        """Remove things of the first bundle, as long as they are paid for and fit, and charge their costs.
+
+        Args:
+            fits: asked for each, by its cost and itself.
+            most: how many may be taken.
+        """
         first = self.waiting[0]
-        cost, thing = first.things.popleft()
+        party, num_sharing = self.parties[first.party], len(self.parties)
+        taken: list[T] = []
+        while first.things and len(taken) < most:
+            cost, thing = first.things[0]
+            if cost > self.credit or not fits(cost, thing):
+                break
+            first.things.popleft()
+            taken.append(thing)
+            self.credit -= cost
+            self.given += cost / (num_sharing + len(self.tags))
+            party.unserved -= cost
+            while self.ended and self.ended[0][0] <= self.given:
+                tag, number = heapq.heappop(self.ended)
+                if self.tags.get(number) == tag:
+                    del self.tags[number]
         if not first.things:
             heapq.heappop(self.waiting)
-        self.credit -= cost
-        self.given += cost / (len(self.parties) + len(self.tags))
-        while self.ended and self.ended[0][0] <= self.given:
-            tag, number = heapq.heappop(self.ended)
-            if self.tags.get(number) == tag:
-                del self.tags[number]
-        self.parties[first.party].unserved -= cost
-        self.leave(first.party, 1)
-        return thing
+        self.leave(first.party, len(taken))
+        return taken
 
     def leave(self, number: int, num_things: int) -> None:
         """Count things of a party no longer."""
@@ -184,22 +197,26 @@ class FairQueue(Generic[T]):
             line.credit += self.quantum  # for its next turn
             self._lines.move_to_end(tenant)
 
-    def take_if(self, fits: Callable[[int, T], bool]) -> T | None:
-        """Remove the next thing if it fits, by its cost and itself; None where it does not, or there is none."""
-        if not self._lines:
-            return None
-        line = self._first_line()
-        return self._take_from(line) if fits(*line.waiting[0].things[0]) else None
-
     def take(self) -> T:
         """Remove the next thing. The queue must not be empty."""
-        return self._take_from(self._first_line())
+        (thing,) = self._take_from(self._first_line(), lambda *_: True, 1)
+        return thing
 
-    def _take_from(self, line: Line[T]) -> T:
-        thing = line.take()
+    def take_while(self, fits: Callable[[int, T], bool]) -> list[T]:
+        """Remove the next things until one does not fit, by its cost and itself, or none is left."""
+        taken: list[T] = []
+        while self._lines:
+            some = self._take_from(self._first_line(), fits, sys.maxsize)
+            if not some:
+                break
+            taken += some
+        return taken
+
+    def _take_from(self, line: Line[T], fits: Callable[[int, T], bool], most: int) -> list[T]:
+        taken = line.take_while(fits, most)
         if not line.waiting:  # credit is not saved up while idle
             self._lines.popitem(last=False)
-        return thing
+        return taken
 
     def keep(self, is_kept: Callable[[T], bool]) -> None:
         """Forget everything else."""

@@ -69,18 +69,21 @@ class ShortLongQueue(Generic[T]):
             order = (self._long, self._short)
             self._long_is_next = False  # where long ones are alone, this is their turn
         batch: list[Waiting[T]] = []
-        num_tokens = 0
+        num_tokens = num_fit = 0
+        has_alone = False
 
         def fits(cost: int, waiting: Waiting[T]) -> bool:
-            nonlocal num_tokens
-            if batch and (waiting.request.alone or batch[0].request.alone or num_tokens + cost > self.max_tokens):
+            nonlocal num_tokens, num_fit, has_alone
+            is_over = num_fit == self._max_requests or num_tokens + cost > self.max_tokens
+            if num_fit and (is_over or has_alone or waiting.request.alone):
                 return False
             num_tokens += cost
+            num_fit += 1
+            has_alone = waiting.request.alone
             return True
 
         for queue in order:
-            while len(batch) < self._max_requests and (waiting := queue.take_if(fits)) is not None:
-                batch.append(waiting)
+            batch += queue.take_while(fits)
         return batch
 
     def keep(self, is_kept: Callable[[Waiting[T]], bool]) -> None:

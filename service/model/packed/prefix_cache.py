@@ -12,7 +12,6 @@ without blocks: a system turn is often shorter than one.
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -21,7 +20,7 @@ import torch
 from cenote_kernels.cpu.attention import KeysValues
 from service.model.packed.beginnings import Index
 from service.model.packed.packed_batch import PackedBatch
-from service.model.packed.segments import num_common
+from service.model.packed.ragged import common_lengths
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -83,6 +82,19 @@ class PrefixUse:
 NO_USE = PrefixUse()
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What may be kept of a batch's prompts.
+
+    Attributes:
+        first: the head of the first prompt.
+        num_alike: of these tokens, how many the heads of all prompts begin with.
+    """
+
+    first: Index
+    num_alike: int
+
+
 class PrefixCache:
     """The beginnings that are kept; the least recently used are given up first.
 
@@ -110,15 +122,15 @@ class PrefixCache:
         """
         if not batch.tenants:
             return NO_USE
-        heads = _heads(batch)
-        found = self._find(heads, list(dict.fromkeys(batch.tenants)))
+        (tenant, *_), head, num_prompts = batch.tenants, _head(batch), len(batch.segment_lengths)
+        found = self._find(head, list(dict.fromkeys(batch.tenants)))
         num_found = 0 if found is None else found.num_tokens
         least = num_found + LEAST_TOKENS
-        if num_to_keep := max(self._learn(batch.tenants[0], heads[0], least), self._alike(batch, heads, least)):
-            return PrefixUse(None, num_to_keep, (batch.tenants[0], heads[0][:num_to_keep].tobytes()))
-        if num_found * len(heads) * LEAST_SHARE < len(batch.token_ids):
+        if num_to_keep := max(self._learn(tenant, head.first, least), self._alike(batch, head, least)):
+            return PrefixUse(None, num_to_keep, (tenant, head.first[:num_to_keep].tobytes()))
+        if num_found * num_prompts * LEAST_SHARE < len(batch.token_ids):
             return NO_USE
-        self.num_reused += num_found * len(heads)
+        self.num_reused += num_found * num_prompts
         return PrefixUse(found)
 
     def keep(self, key: Key, prefix: Prefix) -> None:
@@ -140,12 +152,11 @@ class PrefixCache:
     def _give_up(self, key: Key) -> None:
         self.num_bytes -= self._kept.pop(key).num_bytes
 
-    def _find(self, heads: Sequence[Index], tenants: Sequence[str]) -> Prefix | None:
-        limit, first = min(map(len, heads)), heads[0]
+    def _find(self, head: Head, tenants: Sequence[str]) -> Prefix | None:
         for length in sorted({one.num_tokens for one in self._kept.values()}, reverse=True):
-            if length > limit or any(not np.array_equal(one[:length], first[:length]) for one in heads[1:]):
+            if length > head.num_alike:
                 continue
-            tokens = first[:length].tobytes()
+            tokens = head.first[:length].tobytes()
             kept = [self._kept.get((tenant, tokens)) for tenant in tenants]
             if all(kept):
                 for tenant in tenants:
@@ -156,8 +167,8 @@ class PrefixCache:
     def _learn(self, tenant: str, head: Index, least: int) -> int:
         """Compare a prompt with the tenant's recent ones: the length of a beginning to keep now, or 0."""
         recent = self._recent.pop(tenant, None) or deque(maxlen=NUM_RECENT)
-        common = {num_common(head, other) for other in recent}
-        recent.append(head)
+        common = {_num_common(head, other) for other in recent}
+        recent.append(head.copy())  # a view would hold its whole batch
         _put_last(self._recent, tenant, recent, NUM_TENANTS)
         for length in sorted(common, reverse=True):
             if length < least:
@@ -169,13 +180,12 @@ class PrefixCache:
                 return length
         return 0
 
-    def _alike(self, batch: PackedBatch, heads: Sequence[Index], least: int) -> int:
+    def _alike(self, batch: PackedBatch, head: Head, least: int) -> int:
         """What all prompts of one tenant's batch begin with: the length to keep now, or 0."""
-        if len(heads) < LEAST_ALIKE or len(set(batch.tenants)) > 1:
+        if len(batch.segment_lengths) < LEAST_ALIKE or len(set(batch.tenants)) > 1 or head.num_alike < least:
             return 0
-        length = min(num_common(heads[0], other) for other in heads[1:])
-        is_new = length >= least and (batch.tenants[0], heads[0][:length].tobytes()) not in self._kept
-        return length if is_new else 0
+        is_kept = (batch.tenants[0], head.first[: head.num_alike].tobytes()) in self._kept
+        return 0 if is_kept else head.num_alike
 
 
 class LayerPrefixes:
@@ -221,23 +231,30 @@ def without(batch: PackedBatch, num_tokens: int) -> PackedBatch:
     )
 
 
-def _heads(batch: PackedBatch) -> list[Index]:
-    """The first tokens of each prompt that may be kept: text in front of its first image, without its last token."""
-    starts = np.array([0, *accumulate(batch.segment_lengths)])
-    limits = _num_before_image(starts, batch.visual_index.numpy())
-    token_ids, lengths = batch.token_ids.numpy(), batch.segment_lengths
-    return [
-        token_ids[start : start + min(limit, length - 1, MAX_TOKENS)]
-        for start, limit, length in zip(starts, limits, lengths, strict=False)
-    ]
+def _head(batch: PackedBatch) -> Head:
+    """Where a prompt's head ends: in front of its first image, and of its last token."""
+    token_ids, lengths = batch.token_ids.numpy(), np.array(batch.segment_lengths)
+    starts = np.cumsum(lengths) - lengths
+    limits = np.minimum(np.minimum(_num_before_image(starts, lengths, batch), lengths - 1), MAX_TOKENS)
+    first = token_ids[: limits[0]]
+    if len(lengths) == 1:
+        return Head(first, len(first))
+    num_common = common_lengths(token_ids, np.zeros_like(starts), starts, np.minimum(limits, limits[0]))
+    return Head(first, int(num_common.min()))
 
 
-def _num_before_image(starts: Index, visual_index: Index) -> list[int]:
+def _num_before_image(starts: Index, lengths: Index, batch: PackedBatch) -> Index:
     """For each prompt how many tokens stand in front of its first placeholder: all of them where there is none."""
-    after_last = np.append(visual_index, starts[-1])
-    first = after_last[np.searchsorted(visual_index, starts[:-1])]
-    limits: list[int] = (np.minimum(first, starts[1:]) - starts[:-1]).tolist()
-    return limits
+    visual_index = batch.visual_index.numpy()
+    after_last = np.append(visual_index, starts[-1] + lengths[-1])
+    return np.minimum(after_last[np.searchsorted(visual_index, starts)] - starts, lengths)
+
+
+def _num_common(one: Index, other: Index) -> int:
+    """How many tokens two texts, `[num_tokens]` each, have in common at their beginning."""
+    limit = min(len(one), len(other))
+    unequal = np.flatnonzero(one[:limit] != other[:limit])
+    return int(unequal[0]) if len(unequal) else limit
 
 
 def _put_last(store: OrderedDict[K, V], key: K, value: V, most: int) -> None:

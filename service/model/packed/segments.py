@@ -14,11 +14,12 @@ Source: RadixMLP, Baseten 2026 (text-embeddings-inference #761): "fold" and "unf
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 
 from service.model.packed.beginnings import Index, Shared, worth_apart
+from service.model.packed.ragged import common_lengths, stretch_places
 
 LEAST_SHARE = 12
 """Sharing starts where it saves one token in so many: spreading rows for attention and back costs about 3 % of a
@@ -112,36 +113,31 @@ def plan_segments(
         may_part: attention knows beginnings.
         num_hidden: tokens at the end of each prompt that none attends to; empty where there are none.
     """
-    starts = np.array([0, *accumulate(lengths)])
-    by_text, shared = [0], np.zeros(len(lengths), np.int64)
-    if may_share and len(lengths) > 1:
+    sizes = np.array(lengths)
+    starts = np.cumsum(sizes) - sizes
+    by_text, shared = [0], np.zeros(len(sizes), np.int64)
+    if may_share and len(sizes) > 1:
         numbers = np.arange(len(visual_index)) if visual_numbers is None else visual_numbers
         what = token_ids.copy()
         what[visual_index] = token_ids.max() + 1 + numbers
-        by_text, shared = _common_beginnings(what, starts)
+        by_text, shared = _common_beginnings(what, starts, sizes)
     if shared.sum() * LEAST_SHARE < len(token_ids):
-        by_text, shared = list(range(len(lengths))), np.zeros(len(lengths), np.int64)
-    apart = worth_apart(by_text, shared[by_text], starts[1:] - starts[:-1]) if may_part and shared.any() else []
+        by_text, shared = list(range(len(sizes))), np.zeros(len(sizes), np.int64)
+    apart = worth_apart(by_text, shared[by_text], sizes) if may_part and shared.any() else []
     held = {prompt for one in apart for prompt in one.prompts}
-    parts = [*apart, Shared(0, tuple(prompt for prompt in range(len(lengths)) if prompt not in held))]
-    hidden = np.array(num_hidden if any(num_hidden) else [0] * len(lengths))
-    order, groups, beginnings = _attention_order(parts, np.array(lengths), hidden)
-    row, tokens = _rows(starts, order, by_text, shared)
+    parts = [*apart, Shared(0, tuple(prompt for prompt in range(len(sizes)) if prompt not in held))]
+    order, groups, beginnings = _attention_order(parts, lengths, num_hidden if any(num_hidden) else [0] * len(sizes))
+    row, tokens = _rows(starts, sizes, order, by_text, shared)
     unfold = fold = None
     if shared.any():
-        places, prompts = list[Index](), iter(order)
-        for one in parts:
-            own = list(islice(prompts, len(one.prompts)))
-            places += [row[starts[i] : starts[i] + one.num_tokens] for i in own[:1]]
-            places += [row[starts[i] + one.num_tokens : starts[i + 1]] for i in own]
-        unfold = np.concatenate(places)
+        unfold = row[_places(parts, order, starts, sizes)]
         fold = np.empty(len(tokens), np.int64)
         fold[unfold] = np.arange(len(unfold))
     return Segments(tokens, row, order, groups, beginnings, unfold, fold)
 
 
 def _attention_order(
-    parts: Sequence[Shared], lengths: Index, hidden: Index
+    parts: Sequence[Shared], lengths: Sequence[int], hidden: Sequence[int]
 ) -> tuple[Index, tuple[Group, ...], tuple[Beginning, ...]]:
     """The prompts in attention's order, and where they and their beginnings stand there."""
     order, groups, beginnings = list[int](), list[Group](), list[Beginning]()
@@ -151,7 +147,7 @@ def _attention_order(
         first_rest = start
         alike: dict[tuple[int, int], list[int]] = {}
         for prompt in one.prompts:
-            alike.setdefault((int(lengths[prompt]), int(hidden[prompt])), []).append(prompt)
+            alike.setdefault((lengths[prompt], hidden[prompt]), []).append(prompt)
         for (num_whole, num_unseen), prompts in sorted(alike.items()):
             num_tokens = num_whole - one.num_tokens
             stop = start + len(prompts) * num_tokens
@@ -161,6 +157,18 @@ def _attention_order(
         if one.num_tokens:
             beginnings.append(Beginning(begin, first_rest, start))
     return np.array(order, np.int64), tuple(groups), tuple(beginnings)
+
+
+def _places(parts: Sequence[Shared], order: Index, starts: Index, lengths: Index) -> Index:
+    """The tokens of the batch in attention's order: each beginning once, and behind it the rests of its prompts."""
+    begins, sizes = list[Index](), list[Index]()
+    first = 0
+    for one in parts:
+        own = order[first : first + len(one.prompts)]
+        first += len(own)
+        begins += [starts[own[:1]], starts[own] + one.num_tokens]
+        sizes += [np.full(len(own[:1]), one.num_tokens), lengths[own] - one.num_tokens]
+    return stretch_places(np.concatenate(begins), np.concatenate(sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +184,6 @@ class Part:
     start: int
     stop: int
     groups: tuple[Group, ...]
-
-
-def num_common(one: Index, other: Index) -> int:
-    """How many tokens two texts, `[num_tokens]` each, have in common at their beginning."""
-    limit = min(len(one), len(other))
-    unequal = np.flatnonzero(one[:limit] != other[:limit])
-    return int(unequal[0]) if len(unequal) else limit
 
 
 def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[Part]:
@@ -206,26 +207,45 @@ def cut_parts(groups: Sequence[Group], max_tokens: int) -> list[Part]:
     return [*parts, Part(start, start + held[-1].stop, tuple(held))]
 
 
-def _common_beginnings(what: Index, starts: Index) -> tuple[list[int], Index]:
+def _common_beginnings(what: Index, starts: Index, lengths: Index) -> tuple[list[int], Index]:
     """The prompts in the order of what they hold, and how many tokens each shares with the one before it there."""
-    texts = [what[start:stop] for start, stop in pairwise(starts)]
-    keys = [text.astype(">i4").tobytes() for text in texts]
-    by_text = sorted(range(len(texts)), key=keys.__getitem__)
-    shared = np.zeros(len(texts), np.int64)
-    for before, index in pairwise(by_text):
-        shared[index] = num_common(texts[before], texts[index])
+    written = what.astype(">i4").tobytes()
+    stops = (4 * (starts + lengths)).tolist()
+    keys = [written[start:stop] for start, stop in pairwise([0, *stops])]
+    by_text = sorted(range(len(keys)), key=keys.__getitem__)
+    before, behind = np.array(by_text[:-1]), np.array(by_text[1:])
+    shared = np.zeros(len(keys), np.int64)
+    shared[behind] = common_lengths(what, starts[before], starts[behind], np.minimum(lengths[before], lengths[behind]))
     return by_text, shared
 
 
-def _rows(starts: Index, order: Index, by_text: Sequence[int], shared: Index) -> tuple[Index, Index]:
+def _rows(starts: Index, lengths: Index, order: Index, by_text: Sequence[int], shared: Index) -> tuple[Index, Index]:
     """The row of each token, and the token of each row: rows of one prompt lie together, shortest prompt first."""
-    own = starts[1:] - starts[:-1] - shared
-    first_row = np.zeros(len(own), np.int64)
+    own = lengths - shared
+    first_row = np.empty_like(own)
     first_row[order] = np.cumsum(own[order]) - own[order]
-    row, tokens = np.empty(starts[-1], np.int64), np.empty(own.sum(), np.int64)
-    for before, index in pairwise([by_text[0], *by_text]):
-        start, stop, num_shared = starts[index], starts[index + 1], shared[index]
-        row[start : start + num_shared] = row[starts[before] : starts[before] + num_shared]
-        row[start + num_shared : stop] = rows = np.arange(first_row[index], first_row[index] + own[index])
-        tokens[rows] = np.arange(start + num_shared, stop)
+    row, computed = stretch_places(first_row - shared, lengths), np.arange(lengths.sum())
+    if shared.any():
+        same = _first_alike(starts, lengths, by_text, shared)
+        row, computed = row[same], np.flatnonzero(same == computed)
+    tokens = np.empty(len(computed), np.int64)
+    tokens[row[computed]] = computed
     return row, tokens
+
+
+def _first_alike(starts: Index, lengths: Index, by_text: Sequence[int], shared: Index) -> Index:
+    """Of each token the one whose row computes it: itself, unless its prompt shares it.
+
+    Then it is that of the nearest prompt before, in the order of what they hold, that does not share its token at that
+    place. All prompts between the two have one there, so in the order of places the two follow each other, but for
+    those that are shared too.
+    """
+    sizes = lengths[by_text]
+    place = stretch_places(np.zeros_like(sizes), sizes)
+    by_place = np.argsort(place.astype(np.min_scalar_type(int(sizes.max()))), kind="stable")
+    tokens = stretch_places(starts[by_text], sizes)[by_place]
+    is_own = (place >= np.repeat(shared[by_text], sizes))[by_place]
+    nearest = np.maximum.accumulate(np.where(is_own, np.arange(len(tokens)), 0))
+    same = np.empty_like(tokens)
+    same[tokens] = tokens[nearest]
+    return same

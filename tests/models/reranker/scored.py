@@ -58,7 +58,7 @@ class Scored:
         waiting = [self._waiting(index, prompt) for index, prompt in enumerate(prompts)]
         rows = finish(self.runner.embed(waiting), [LOGIT] * len(waiting))
         assert all(row is not None for row in rows)
-        return np.array([row["float32"].item() for row in rows if row is not None])
+        return np.concatenate([np.frombuffer(row["float32"], np.float32) for row in rows if row is not None])
 
     def scores(self, prompts: Sequence[Prompt]) -> np.ndarray:
         """As the front makes them."""
