@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import torch
 
@@ -77,15 +77,15 @@ def finish(
     bounds = [0, *accumulate(counts)]
     answers: Rows = [None] * len(outputs)
     for output, indices in groups.items():
-        rows = [row for index in indices for row in range(bounds[index], bounds[index + 1])]
-        made, is_valid = _made(raw if len(groups) == 1 else raw[rows], output, ranges)
+        own = raw
+        if len(groups) > 1:
+            own = raw[[row for index in indices for row in range(bounds[index], bounds[index + 1])]]
+        made, is_valid = _made(own, output, ranges)
         wholes = [(dtype, as_bytes(tensor), tensor.shape[1] * tensor.itemsize) for dtype, tensor in made.items()]
-        start = 0
-        for index in indices:
-            stop = start + counts[index]
-            if all(is_valid[start:stop]):
+        stops = accumulate(counts[index] for index in indices)
+        for index, (start, stop) in zip(indices, pairwise([0, *stops]), strict=True):
+            if is_valid[start] if stop == start + 1 else all(is_valid[start:stop]):
                 answers[index] = {dtype: whole[start * size : stop * size] for dtype, whole, size in wholes}
-            start = stop
     return answers
 
 

@@ -91,7 +91,7 @@ class EngineSharing:
             self._door.close()
         self._door, theirs = open_door()
         with theirs:
-            return await start_engine(name, self._arena_descriptor, theirs.fileno())
+            return await start_engine(name, self._arena_descriptor, door_descriptor=theirs.fileno())
 
     async def known_answer(self) -> None:
         """Wait for the next word of any front's health probe.

@@ -16,6 +16,7 @@ from service.front.admission.queue_rate import QueueRate
 from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
+from service.ipc.bell import Bell
 from service.ipc.messages import Output, Ready
 from service.prompt.prompt import Prompt
 from service.settings import Settings
@@ -130,6 +131,7 @@ class HostNeeds:
         rate: is told the tokens of each forward.
         series: count what the model's engines do.
         tower: names the features of images, 32 bytes: the model's fingerprint, or that of another with the same tower.
+        bell: that engines may ring when a forward is over.
         log_name: of the model, in the engine's log lines; None where there is no other.
     """
 
@@ -141,6 +143,7 @@ class HostNeeds:
     rate: QueueRate
     series: EngineSeries
     tower: bytes
+    bell: Bell
     log_name: str | None = None
 
 

@@ -48,7 +48,7 @@ class LocalEngine:
         settings = self._needs.settings
         return Supervisor(
             start=start_message(settings, self._needs.model, self._needs.cores, self._needs.log_name),
-            spawn=partial(start_engine, self._needs.model.name, self._arena.descriptor),
+            spawn=partial(start_engine, self._needs.model.name, self._arena.descriptor, self._needs.bell.descriptor),
             client=self._client,
             known_answer=known_answer,
             series=self._needs.series,

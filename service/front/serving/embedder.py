@@ -22,6 +22,7 @@ from service.front.late_chunks import by_chunk
 from service.front.serving.part_runs import PartRuns, TakePart
 from service.front.tenant import Caller
 from service.front.turns import Turns
+from service.ipc.bell import Bell
 from service.ipc.messages import Output
 from service.prompt.prompt import Prompt
 from service.stages import stage
@@ -58,6 +59,7 @@ class Embedder:
         queues: Queues,
         answers: AnswerRoom,
         turns: Turns,
+        bell: Bell,
         *,
         num_threads: int,
         timeout_s: float,
@@ -68,6 +70,7 @@ class Embedder:
         self.queues = queues
         self._answers = answers
         self._turns = turns
+        self._bell = bell
         self._has_few_cores = num_threads <= FEW_CORES
         self._timeout_s = timeout_s
         self._part_size = part_size
@@ -92,7 +95,7 @@ class Embedder:
         try:
             async with self.place(len(job.inputs), caller) as place:
                 if parts := parts_of(job, self._part_size, self._reader.model.builder.plain_texts):
-                    runs = PartRuns(self._engine, job, caller, hold, take_part)
+                    runs = PartRuns(self._engine, self._bell, job, caller, hold, take_part)
                     result, media = await self._run_parts(runs, parts, place), None
                     result.hold = hold
                 else:
@@ -144,8 +147,9 @@ class Embedder:
             for part in parts:
                 is_first = part is parts[0]
                 with stage("prepare" if is_first else "engine"):
-                    await runs.has_room()
+                    await runs.is_time()
                     prompts = await self._part_prompts(runs.job, part, size)
+                    await runs.has_room()
                 if is_first:
                     place.add_tokens(_num_tokens(prompts))
                     prepare_ms = (time.perf_counter() - began_s) * 1e3

@@ -1,6 +1,7 @@
 """One model of the service: its files, its engine, and what the routes ask once both are there."""
 
 import logging
+from contextlib import closing
 from dataclasses import dataclass
 
 from schemas.endpoints.health import ModelHealth
@@ -28,6 +29,7 @@ from service.front.serving.health_probe import HealthProbe
 from service.front.serving.shared_towers import SharedTowers
 from service.front.turns import Turns
 from service.garbage import keep_out_of_collections
+from service.ipc.bell import Bell
 from service.ipc.messages import Ready
 from service.media.local_file import LocalFiles
 from service.settings import Settings
@@ -144,7 +146,8 @@ class ModelServing:
         try:
             logger.info("looking for %s", settings.model)
             self.model = model = await in_daemon_thread(lambda: _load_model(settings), "load")
-            await self._keep_engine(model)
+            with closing(Bell()) as bell:
+                await self._keep_engine(model, bell)
         except (CheckpointError, UnsupportedModelError, EngineBrokenError) as error:
             self.failure = FAILED
             logger.error("%s", error)
@@ -152,7 +155,7 @@ class ModelServing:
             self.failure = FAILED
             logger.exception("the service failed to start. This is a bug.")
 
-    async def _keep_engine(self, model: ServedModel) -> None:
+    async def _keep_engine(self, model: ServedModel, bell: Bell) -> None:
         commons = self._commons
         tower = await commons.towers.join(self._index, model, self.settings)
         settings = tower.settings
@@ -167,6 +170,7 @@ class ModelServing:
             rate=queues.rate,
             series=self._series,
             tower=tower.fingerprint,
+            bell=bell,
             log_name=log_name,
         )
         host = with_shared_vectors(commons.open_host(needs), needs)
@@ -182,6 +186,7 @@ class ModelServing:
             queues,
             commons.answers,
             commons.turns,
+            bell,
             num_threads=commons.cores,
             timeout_s=timeout_s,
             part_size=part_size,

@@ -8,12 +8,13 @@ from service.front.admission.answer_room import Hold
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.job import EmbedResult, InputResult, Job
 from service.front.tenant import Caller
+from service.ipc.bell import Bell
 from service.prompt.prompt import Prompt
 from service.stages import unnoted
 
 NUM_AHEAD = 2
-"""Parts that the engine has: one that runs and one that waits. The prompts of the next are made when a forward ends,
-for the most part in the gap before the one after it: on few cores, those that are made during one cost it as much."""
+"""Parts that the engine has: one that runs and one that waits. The prompts of the next are made as soon as a forward is
+over, in the gap before the one after it: on few cores, those that are made during one cost it as much."""
 
 TakePart = Callable[[range, Sequence[InputResult], Hold | None], Awaitable[None]]
 """Takes the inputs of a part by index, their results, and what is reserved for the answer."""
@@ -24,6 +25,7 @@ class PartRuns:
 
     Args:
         engine: that runs them.
+        bell: rings when a forward is over.
         job: whose parts they are.
         caller: who wants it.
         hold: on the bytes of the answer.
@@ -34,28 +36,43 @@ class PartRuns:
     """
 
     def __init__(
-        self, engine: PromptEngine, job: Job, caller: Caller, hold: Hold | None, take_part: TakePart | None
+        self,
+        engine: PromptEngine,
+        bell: Bell,
+        job: Job,
+        caller: Caller,
+        hold: Hold | None,
+        take_part: TakePart | None,
     ) -> None:
         self.job = job
         self._engine = engine
+        self._bell = bell
         self._caller = caller
         self._hold = hold
         self._take_part = take_part
         self._runs: list[asyncio.Task[EmbedResult]] = []
         self._context = unnoted()
         self._room = asyncio.Semaphore(NUM_AHEAD)
+        self._is_time = asyncio.Event()
         self._error: Exception | None = None
 
     async def __aenter__(self) -> None:
-        pass
+        self._bell.listen(self._is_time.set)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._bell.leave(self._is_time.set)
         if kind is not None:  # cancelled, for one
             for run in self._runs:
                 run.cancel()
             await asyncio.gather(*self._runs, return_exceptions=True)
         self._runs.clear()  # an error's frames hold the runs, and these the error: all that it held would stay
         self._error = None
+
+    async def is_time(self) -> None:
+        """Wait until the prompts of another part should be made: the engine has room for them, or will have it soon."""
+        if self._room.locked():
+            self._is_time.clear()
+            await self._is_time.wait()
 
     async def has_room(self) -> None:
         """Wait until the engine has use for another part.
@@ -93,4 +110,5 @@ class PartRuns:
             raise
         finally:
             self._room.release()
+            self._is_time.set()
         return result

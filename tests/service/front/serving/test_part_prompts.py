@@ -15,6 +15,7 @@ from service.front.inputs.sources import TURN_CHARS
 from service.front.serving.embedder import FEW_CORES, Embedder
 from service.front.tenant import SERVICE
 from service.front.turns import Turns
+from service.ipc.bell import Bell
 from service.ipc.messages import OutputSpec
 from service.prompt.plain_texts import PlainTexts
 from tests.service.front.inputs.test_reader import input_reader
@@ -37,7 +38,9 @@ def embedded(texts: list[str], cores: int, monkeypatch: pytest.MonkeyPatch) -> t
     async def run() -> list[list[int]]:
         queues = Queues(Admission(QueueLimits(1000, 100_000, 1 << 20)), None)
         room = AnswerRoom(1 << 30, 1.0)
-        embedder = Embedder(READER, Engine(), queues, room, Turns(), num_threads=cores, timeout_s=60, part_size=SIZE)
+        embedder = Embedder(
+            READER, Engine(), queues, room, Turns(), Bell(), num_threads=cores, timeout_s=60, part_size=SIZE
+        )
         request = EmbeddingRequest(input=texts, truncate_prompt_tokens=-1)
         job = READER.embedding_job(request, OutputSpec(dimensions=8), SERVICE.tenant)
         result = await embedder.embed(job, SERVICE)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -13,6 +14,7 @@ from service.front.admission.answer_room import AnswerRoom, Hold
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.serving.part_runs import NUM_AHEAD, PartRuns, TakePart
 from service.front.tenant import SERVICE, Caller
+from service.ipc.bell import Bell, ring
 from service.ipc.messages import Output, OutputSpec, Vector
 from service.prompt.prompt import Prompt
 from service.stages import open_stages, stage
@@ -61,12 +63,50 @@ class Engine:
 async def run(engine: Engine, take_part: TakePart | None = None, hold: Hold | None = None) -> EmbedResult:
     request = EmbeddingRequest(input=["x"] * 12)
     job = READER.embedding_job(request, OutputSpec(dimensions=8), SERVICE.tenant)
-    runs = PartRuns(engine, job, SERVICE, hold, take_part)
+    runs = PartRuns(engine, Bell(), job, SERVICE, hold, take_part)
     async with runs:
         for part in PARTS:
+            await runs.is_time()
             await runs.has_room()
             await runs.begin(part, PROMPTS)
         return await runs.result()
+
+
+class Held(Engine):
+    """Ends no run before it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = asyncio.Event()
+
+    async def run(
+        self, prepared: Mapping[int, Prompt | ServiceError], output: Output, caller: Caller, *, per_item: bool
+    ) -> EmbedResult:
+        await self.may_end.wait()
+        return await super().run(prepared, output, caller, per_item=per_item)
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd"), reason="no bells on this system")
+def test_prompts_are_made_when_the_bell_rings_and_wait_for_room() -> None:
+    async def check() -> None:
+        bell, engine = Bell(), Held()
+        job = READER.embedding_job(EmbeddingRequest(input=["x"] * 12), OutputSpec(dimensions=8), SERVICE.tenant)
+        runs = PartRuns(engine, bell, job, SERVICE, None, None)
+        async with runs:
+            for part in PARTS[:NUM_AHEAD]:
+                await runs.is_time()
+                await runs.has_room()
+                await runs.begin(part, PROMPTS)
+            time, room = asyncio.ensure_future(runs.is_time()), asyncio.ensure_future(runs.has_room())
+            assert not (await asyncio.wait([time], timeout=0.05))[0]
+            ring(bell.descriptor)
+            await asyncio.wait_for(time, 5)
+            assert not room.done()
+            engine.may_end.set()
+            await asyncio.wait_for(room, 5)
+            await runs.result()
+
+    asyncio.run(check())
 
 
 def test_parts_are_joined_in_order_and_summed_up() -> None:
