@@ -13,7 +13,7 @@ import msgspec
 from service.front.admission.answer_room import Hold
 from service.front.job import EmbeddedInput, InputResult
 from service.front.turns import Turns
-from service.http.responses.answer import MARK, RAW_MARK, SLICE_BYTES
+from service.http.responses.answer import RAW_MARK, SLICE_BYTES
 from service.http.responses.vector_format import DeferredValue, VectorFormat
 from service.ipc.messages import Row
 
@@ -113,13 +113,12 @@ class EarlyEntries:
 
     def _text(self, start: int, results: Sequence[InputResult]) -> bytes:
         """Entries from `start` on, as they stand behind others in their list."""
-        vectors = self._format.printed([self._row(one) for one in results if isinstance(one, EmbeddedInput)])
         entries = [
             self._make_entry(index, one, RAW_MARK if isinstance(one, EmbeddedInput) else None)
             for index, one in enumerate(results, start)
         ]
-        first, *others = msgspec.json.encode(entries)[1:-1].split(MARK)
-        return b"".join([COMMA, first, *(piece for pair in zip(vectors, others, strict=True) for piece in pair)])
+        text = COMMA + msgspec.json.encode(entries)[len("[") : -len("]")]
+        return self._format.filled(text, [self._row(one) for one in results if isinstance(one, EmbeddedInput)])
 
     def _row(self, one: EmbeddedInput) -> Row:
         return one.vector.rows[self._format.dtype]

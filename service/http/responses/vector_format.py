@@ -10,7 +10,7 @@ import numpy as np
 import pybase64
 from numpy.typing import NDArray
 
-from cenote_native import print_rows
+from cenote_native import fill_rows, print_rows
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.fields import EmbedDtype
 from service.ipc.messages import Row
@@ -106,13 +106,16 @@ class VectorFormat:
             return NumberList(row, self.dtype)
         return BigEndianBase64(row, self.dtype) if self.is_big_endian else Base64String(row)
 
-    def printed(self, rows: Sequence[Row]) -> Sequence[bytes | memoryview]:
-        """Rows of one length as JSON values, all at once where that takes less time."""
-        if self.is_base64 and not self.is_big_endian:
-            return [b'"%s"' % pybase64.b64encode(row) for row in rows]
-        if self.is_base64 or not rows:
-            return [b"".join(self.json(row).chunks()) for row in rows]
-        return print_rows(numbers(b"".join(rows), self.dtype).reshape(len(rows), -1))
+    def filled(self, text: bytes, rows: Sequence[Row]) -> bytes:
+        """A text with rows of one length as JSON values in the places of its zero bytes."""
+        if rows and not self.is_base64:
+            return fill_rows(text, numbers(b"".join(rows), self.dtype).reshape(len(rows), -1))
+        if self.is_big_endian:
+            values = [b"".join(self.json(row).chunks()) for row in rows]
+        else:
+            values = [b'"%s"' % pybase64.b64encode(row) for row in rows]
+        first, *others = text.split(b"\0")
+        return b"".join([first, *(piece for pair in zip(values, others, strict=True) for piece in pair)])
 
     def raw(self, row: Row) -> Row | DeferredValue:
         """A row as it is sent without JSON."""
