@@ -23,11 +23,13 @@ class Bell:
     """The front's end. The event loop is woken only while somebody listens.
 
     Attributes:
-        descriptor: that engines inherit; -1 where the system has none (other than Linux), and nothing rings.
+        descriptor: that engines inherit; -1 where there is none, on other systems than Linux, and nothing rings.
     """
 
     def __init__(self) -> None:
-        self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
+        self.descriptor = -1
+        with suppress(OSError, AttributeError):  # no descriptors left, or not Linux
+            self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._listeners = list[Callable[[], None]]()
 
     def listen(self, hear: Callable[[], None]) -> None:
