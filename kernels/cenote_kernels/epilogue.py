@@ -84,7 +84,7 @@ def finish(
         wholes = [(dtype, as_bytes(tensor), tensor.shape[1] * tensor.itemsize) for dtype, tensor in made.items()]
         stops = accumulate(counts[index] for index in indices)
         for index, (start, stop) in zip(indices, pairwise([0, *stops]), strict=True):
-            if is_valid[start] if stop == start + 1 else all(is_valid[start:stop]):
+            if all(is_valid[start:stop]):
                 answers[index] = {dtype: whole[start * size : stop * size] for dtype, whole, size in wholes}
     return answers
 

@@ -59,8 +59,17 @@ def fill_rows(text: bytes, rows: NDArray[np.generic]) -> bytes:
 
 def fill_rows_reference(text: bytes, rows: NDArray[np.generic]) -> bytes:
     """The same, row by row."""
+    return fill_places(text, print_rows(rows))
+
+
+def fill_places(text: bytes, values: Sequence[bytes | memoryview]) -> bytes:
+    """A text with values in the places of its zero bytes.
+
+    Raises:
+        ValueError: there are more values or fewer than places.
+    """
     first, *others = text.split(b"\0")
-    return b"".join([first, *(piece for pair in zip(print_rows(rows), others, strict=True) for piece in pair)])
+    return b"".join([first, *(piece for pair in zip(values, others, strict=True) for piece in pair)])
 
 
 def print_rows_reference(rows: NDArray[np.generic]) -> list[memoryview]:

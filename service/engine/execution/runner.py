@@ -163,7 +163,7 @@ class ModelRunner:
             features=torch.cat(features) if features else None,
             tenants=[request.tenant for request in requests],
             visual_numbers=numbering.all(),
-            wants_tokens=[self._wants_tokens(request) for request in requests] if self._unused_ids is not None else (),
+            wants_tokens=[self._wants_tokens(request) for request in requests],
             num_hidden=[request.num_hidden for request in requests],
             looked_up=[request.is_looked_up for request in requests],
             spans=[request.spans for request in requests],
@@ -197,7 +197,7 @@ class ModelRunner:
 
     def num_vectors(self, request: Request) -> int:
         """How many raw vectors a request's prompt has: one, one for each span, or for each token that is given."""
-        if self._is_multi_vector or (self._unused_ids is not None and self._wants_tokens(request)):
+        if self._is_multi_vector or self._wants_tokens(request):
             return len(request.token_ids) - len(request.dropped)
         return len(request.spans) or 1
 

@@ -10,7 +10,7 @@ import numpy as np
 import pybase64
 from numpy.typing import NDArray
 
-from cenote_native import fill_rows, print_rows
+from cenote_native import fill_places, fill_rows, print_rows
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.fields import EmbedDtype
 from service.ipc.messages import Row
@@ -111,11 +111,8 @@ class VectorFormat:
         if rows and not self.is_base64:
             return fill_rows(text, numbers(b"".join(rows), self.dtype).reshape(len(rows), -1))
         if self.is_big_endian:
-            values = [b"".join(self.json(row).chunks()) for row in rows]
-        else:
-            values = [b'"%s"' % pybase64.b64encode(row) for row in rows]
-        first, *others = text.split(b"\0")
-        return b"".join([first, *(piece for pair in zip(values, others, strict=True) for piece in pair)])
+            return fill_places(text, [b"".join(self.json(row).chunks()) for row in rows])
+        return fill_places(text, [b'"%s"' % pybase64.b64encode(row) for row in rows])
 
     def raw(self, row: Row) -> Row | DeferredValue:
         """A row as it is sent without JSON."""

@@ -73,7 +73,7 @@ LINE = Line(
         Sabotage(
             name="vectors are sent unchecked",
             file="kernels/cenote_kernels/epilogue.py",
-            old="            if is_valid[start] if stop == start + 1 else all(is_valid[start:stop]):\n",
+            old="            if all(is_valid[start:stop]):\n",
             new="            if True:\n",
             size=50,
         ),

@@ -20,6 +20,10 @@ class RecordingAnnouncer(FrontsAnnouncer):
     def __init__(self, sent: list[Any]) -> None:
         super().__init__(-1, 1)
         self._sent = sent
+        self.num_computed = 0
+
+    def computed(self) -> None:
+        self.num_computed += 1
 
     def begin(self, kind: StepKind, num_tokens: int, ids: list[int]) -> StepStarted:
         self.num_steps += 1
@@ -36,6 +40,7 @@ class LoopRig:
         inbox: messages to it.
         sent: its answers and announcements, in order.
         runner: what stands in for the model.
+        announcer: also counts the forwards that it said were over.
     """
 
     def __init__(
@@ -51,7 +56,7 @@ class LoopRig:
         self.sent: list[Any] = []
         self.scheduler = scheduler
         self.runner = runner or TroubledRunner()
-        announcer = RecordingAnnouncer(self.sent)
+        self.announcer = announcer = RecordingAnnouncer(self.sent)
         fronts = Fronts(self.sent.append, announcer)
         self.loop = EngineLoop(fronts, announcer, self.inbox, scheduler, self.runner, shared, look_ups)
 

@@ -19,7 +19,7 @@ from service.ipc.messages import (
 )
 from service.media.item import TensorDtype
 from tests.builders import engine_request, media
-from tests.service.engine.loop_rig import LoopRig, image, request
+from tests.service.engine.loop_rig import LoopRig, image, make_scheduler, request
 from tests.service.engine.troubled_runner import NO_MEMORY, NOT_FINITE, POISON, SHORT, SPOILING
 
 
@@ -227,3 +227,18 @@ def test_a_wait_that_is_over_at_once_never_waits_for_a_message(engine: LoopRig) 
 
     threading.Thread(target=wait, daemon=True).start()
     assert done.wait(60)
+
+
+def test_a_forward_is_said_to_be_over_before_its_vectors_are_finished() -> None:
+    rig = LoopRig(make_scheduler())
+    finish = rig.runner.finish
+    said: list[int] = []
+
+    def finish_and_look(*arguments: object) -> object:
+        said.append(rig.announcer.num_computed)
+        return finish(*arguments)
+
+    rig.runner.finish = finish_and_look
+    rig.run(request(1, 1), request(2, 2))
+    assert said == [1]
+    assert rig.answered == [1, 2]

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from service.ipc.announcements import Announcer
 from service.ipc.bell import Bell, ring
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "eventfd"), reason="no bells on this system")
@@ -78,3 +79,15 @@ def test_without_a_bell_nothing_is_rung_and_nothing_heard(monkeypatch: pytest.Mo
     ring(bell.descriptor)
     bell.leave(pytest.fail)
     bell.close()
+
+
+def test_an_engines_announcer_rings_it() -> None:
+    async def check() -> None:
+        bell, heard = Bell(), asyncio.Event()
+        bell.listen(heard.set)
+        Announcer(-1, bell.descriptor).computed()
+        await asyncio.wait_for(heard.wait(), 5)
+        bell.close()
+        Announcer(-1).computed()  # has none
+
+    asyncio.run(check())
