@@ -1,8 +1,8 @@
 """A checkpoint's tokenizer, with the client's text kept apart from the template's special tokens.
 
 In: a folder with tokenizer.json; later, texts. Out: token ids.
-Knows no template: which special token stands where is the profile's layout. Nothing is changed after the constructor,
-so one instance serves any number of threads.
+Knows no template: which special token stands where is the profile's layout. Known words are all that changes after the
+constructor, and one instance serves any number of threads.
 """
 
 import codecs
@@ -14,6 +14,7 @@ from tokenizers import Encoding
 from tokenizers.decoders import DecodeStream
 
 from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.tokenizer.known_words import KnownWords
 from service.prompt.tokenizer.tokenizer_file import TokenizerFile
 
 MAX_CHARS_LOCKED = 128
@@ -51,6 +52,8 @@ class PromptTokenizer:
         self._parsing = file.load()
         self._parsing.post_processor = None
         self._plain = file.load_plain()
+        rule = file.word_rule
+        self._words = None if rule is None else KnownWords(rule, self._encode_each)
         self.bound = file.bound(self._whole)
         self.is_byte_level = file.is_byte_level
         self.cuts_lines = file.cuts_lines
@@ -74,6 +77,9 @@ class PromptTokenizer:
 
     def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
         """Tokenize several texts without head and tail, special tokens read as characters: the ids of each."""
+        return self._encode_each(texts) if self._words is None else self._words.encode_each(texts)
+
+    def _encode_each(self, texts: Sequence[str]) -> list[list[int]]:
         if sum(map(len, texts)) <= MAX_CHARS_LOCKED:
             return [self._plain.encode(text, add_special_tokens=False).ids for text in texts]
         # "fast" is without the places of tokens in the text

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, normalizers
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.tokenizer.known_words import CUTTING, WordRule, word_rule
 from service.prompt.tokenizer.text_bound import BytesBound, CharsBound, TextBound
 from service.prompt.tokenizer.tokenizer_class import as_its_class_reads
 
@@ -36,13 +37,6 @@ def with_markers(content: dict[str, Any], markers: Sequence[str]) -> dict[str, A
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     added |= {marker: {"id": ids[marker], "content": marker, **flags} for marker in markers}
     return content | {"added_tokens": sorted(added.values(), key=lambda token: token["id"])}
-
-
-_CUTTING = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-CUTTING = {_CUTTING % numbers for numbers in (r"\p{N}", r"\p{N}{1,3}")}
-"""By which Qwen's tokenizers, and others after GPT-4's, cut a text into words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +122,11 @@ class TokenizerFile:
         split = self.content.get("pre_tokenizer") or {}
         steps = split.get("pretokenizers", [split]) if split.get("type") == "Sequence" else [split]
         return self.content["model"].get("type") == "BPE" and any(step.get("type") == "ByteLevel" for step in steps)
+
+    @property
+    def word_rule(self) -> WordRule | None:
+        """How words of ASCII text are found, if each is encoded by itself."""
+        return word_rule(self.content)
 
     @property
     def cuts_lines(self) -> bool:
