@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service import metrics
+from service.cores import use_all
 from service.decode.messages import DecodeEnd
 from service.decode.worker_process import WorkerLostError
 from service.decode.worker_slot import WorkerSlot
@@ -44,7 +45,7 @@ class IsolatedDecoder:
         num_processes = num_workers + NUM_SPARE
         self.room = FairRoom(num_workers, max_bytes, count_bytes=metrics.DECODE_BYTES.inc)
         self._deadline_s = deadline_s
-        self._threads = ThreadPoolExecutor(num_processes, thread_name_prefix=f"decode-{self.what}")
+        self._threads = ThreadPoolExecutor(num_processes, f"decode-{self.what}", initializer=use_all)
         self._idle: queue.LifoQueue[WorkerSlot] = queue.LifoQueue()  # the most recently used is next
         for number in range(num_processes):
             max_memory_bytes = max_bytes + MEMORY_SLACK_BYTES

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
+from service.cores import use_all
 from service.fairness.room import NUM_SPARE, FairRoom, WorkPiece
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class FairThreads:
 
     def __init__(self, num_threads: int, name: str, *, small: int, num_spare: int = NUM_SPARE) -> None:
         self._room = FairRoom(num_threads, num_spare=num_spare)
-        self._pool = ThreadPoolExecutor(num_threads + num_spare, thread_name_prefix=name)
+        self._pool = ThreadPoolExecutor(num_threads + num_spare, thread_name_prefix=name, initializer=use_all)
         self._small = small
 
     async def run(self, work: Callable[[], T], size: int, *, is_slice: bool = False) -> T:

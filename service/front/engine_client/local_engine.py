@@ -53,6 +53,7 @@ class LocalEngine:
             known_answer=known_answer,
             series=self._needs.series,
             patience=patience(settings),
+            shares_cores=self._needs.log_name is None,  # of several engines one would have the front's core
         )
 
     def check_open(self, *, is_probe: bool = False) -> None:
