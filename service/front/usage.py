@@ -5,6 +5,7 @@ request repeats it; an input that failed counts nothing but `num_inputs`. With l
 with the tokens that it repeats of the one before.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.endpoints.embed import EmbedApiVersion, EmbedBilledUnits
@@ -18,7 +19,7 @@ from schemas.endpoints.rerank_v2 import (
 from schemas.usage import PromptTokensDetails, Usage
 from service import metrics
 from service.ipc.messages import Vector
-from service.prompt.prompt import Prompt
+from service.prompt.prompt import Placeholder, Prompt
 
 
 @dataclass(slots=True)
@@ -53,11 +54,19 @@ class InputCounts:
         """Count an input that has its vector."""
         num_tokens = len(prompt.token_ids)
         self.num_tokens += num_tokens
-        self.num_cached_tokens += num_tokens if vector.is_cached else 0
+        if vector.is_cached:
+            self.num_cached_tokens += num_tokens
+        if prompt.spans:
+            self.num_truncated += sum(one.truncated for one in prompt.spans)
+        elif prompt.truncated:
+            self.num_truncated += 1
+        if prompt.placeholders:
+            self._add_media(prompt.placeholders, vector)
+
+    def _add_media(self, placeholders: Sequence[Placeholder], vector: Vector) -> None:
         self.num_hits += vector.num_hits
         self.num_misses += vector.num_misses
-        self.num_truncated += sum(one.truncated for one in prompt.spans) if prompt.spans else prompt.truncated
-        for placeholder in prompt.placeholders:
+        for placeholder in placeholders:
             kind = placeholder.item.kind
             if kind == "audio":
                 self.num_audio_tokens += placeholder.length

@@ -15,6 +15,8 @@ from service.stages import unnoted
 NUM_AHEAD = 2
 """Parts that the engine has: one that runs and one that waits. The prompts of the next are made as soon as a forward is
 over, in the gap before the one after it: on few cores, those that are made during one cost it as much."""
+NUM_UNFINISHED = NUM_AHEAD + 1
+"""Parts that have no result yet. That of the forward that is over is on its way when the engine is given the next."""
 
 TakePart = Callable[[range, Sequence[InputResult], Hold | None], Awaitable[None]]
 """Takes the inputs of a part by index, their results, and what is reserved for the answer."""
@@ -52,7 +54,8 @@ class PartRuns:
         self._take_part = take_part
         self._runs: list[asyncio.Task[EmbedResult]] = []
         self._context = unnoted()
-        self._room = asyncio.Semaphore(NUM_AHEAD)
+        self._room = asyncio.Semaphore(NUM_UNFINISHED)
+        self._num_unfinished = 0
         self._is_time = asyncio.Event()
         self._error: Exception | None = None
 
@@ -70,7 +73,7 @@ class PartRuns:
 
     async def is_time(self) -> None:
         """Wait until the prompts of another part should be made: the engine has room for them, or will have it soon."""
-        if self._room.locked():
+        if self._num_unfinished >= NUM_AHEAD:
             self._is_time.clear()
             await self._is_time.wait()
 
@@ -86,6 +89,7 @@ class PartRuns:
 
     async def begin(self, part: range, prompts: Sequence[Prompt | ServiceError]) -> None:
         """Begin with a part, and return when the engine has it; errors stand in their inputs' places."""
+        self._num_unfinished += 1
         self._runs.append(asyncio.create_task(self._run(part, prompts), context=self._context))
         await asyncio.sleep(0)  # or the prompts of the next would be made first
 
@@ -109,6 +113,8 @@ class PartRuns:
             self._error = self._error or error
             raise
         finally:
+            self._num_unfinished -= 1
             self._room.release()
-            self._is_time.set()
+            if self._num_unfinished < NUM_AHEAD:
+                self._is_time.set()
         return result
