@@ -71,6 +71,8 @@ def finish(
         raise ValueError(f"finish: got {len(raw)} vectors, expected {sum(counts)}")
     if outputs and num_vectors is None and kernels_run_on(raw.device) and fits(raw):
         return fused_epilogue(raw, torch.arange(len(raw) + 1), outputs, "last_token", ranges)
+    if outputs and outputs.count(outputs[0]) == len(raw) == len(outputs):  # the usual case, at half the cost
+        return _alike(raw, outputs[0], ranges)
     groups: dict[OutputSpec, list[int]] = defaultdict(list)
     for index, output in enumerate(outputs):
         groups[output].append(index)
@@ -86,6 +88,18 @@ def finish(
         for index, (start, stop) in zip(indices, pairwise([0, *stops]), strict=True):
             if all(is_valid[start:stop]):
                 answers[index] = {dtype: whole[start * size : stop * size] for dtype, whole, size in wholes}
+    return answers
+
+
+def _alike(raw: torch.Tensor, output: OutputSpec, ranges: Mapping[int, Ranges] | None) -> Rows:
+    """What `finish` gives for requests that want the same of one vector each."""
+    made, is_valid = _made(raw, output, ranges)
+    answers: Rows = [{} if valid else None for valid in is_valid]
+    for dtype, tensor in made.items():
+        whole, size = as_bytes(tensor), tensor.shape[1] * tensor.itemsize
+        for rows, start in zip(answers, range(0, len(whole), size), strict=True):
+            if rows is not None:
+                rows[dtype] = whole[start : start + size]
     return answers
 
 

@@ -54,6 +54,8 @@ class InputCounts:
         """Count an input that has its vector."""
         num_tokens = len(prompt.token_ids)
         self.num_tokens += num_tokens
+        self.num_hits += vector.num_hits
+        self.num_misses += vector.num_misses
         if vector.is_cached:
             self.num_cached_tokens += num_tokens
         if prompt.spans:
@@ -61,11 +63,9 @@ class InputCounts:
         elif prompt.truncated:
             self.num_truncated += 1
         if prompt.placeholders:
-            self._add_media(prompt.placeholders, vector)
+            self._add_media(prompt.placeholders)
 
-    def _add_media(self, placeholders: Sequence[Placeholder], vector: Vector) -> None:
-        self.num_hits += vector.num_hits
-        self.num_misses += vector.num_misses
+    def _add_media(self, placeholders: Sequence[Placeholder]) -> None:
         for placeholder in placeholders:
             kind = placeholder.item.kind
             if kind == "audio":

@@ -197,7 +197,7 @@ class ModelRunner:
 
     def num_vectors(self, request: Request) -> int:
         """How many raw vectors a request's prompt has: one, one for each span, or for each token that is given."""
-        if self._is_multi_vector or self._wants_tokens(request):
+        if self._is_multi_vector or (self._unused_ids is not None and self._wants_tokens(request)):
             return len(request.token_ids) - len(request.dropped)
         return len(request.spans) or 1
 
@@ -218,6 +218,8 @@ class ModelRunner:
         outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]  # all of them
         if self._is_sparse and all(output.is_sparse for output in outputs):
             return [None if row is None else {SPARSE: row} for row in sparse_rows(raw)]
+        if len(raw) == len(requests) and self._unused_ids is None and not self._is_multi_vector:  # one each
+            return [*finish(raw.to(self.device), outputs, ranges=self._ranges)]
         counts = [self.num_vectors(one) for one in requests]
         if self._unused_ids is not None:
             return hybrid_rows(raw.to(self.device), requests, counts, self.hidden, self._unused_ids, self._ranges)

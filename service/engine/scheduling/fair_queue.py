@@ -38,6 +38,11 @@ class Party(Generic[T]):
     things: deque[tuple[int, T]] = field(default_factory=deque)
     num_waiting: int = 0
 
+    def add(self, cost: int, thing: T) -> None:
+        """Put a thing behind those of its last bundle."""
+        self.things.append((cost, thing))
+        self.num_waiting += 1
+
 
 class Queued(NamedTuple, Generic[T]):
     """The things of a bundle that wait. Heaps compare it as the tuple that it is, which Python does by itself.
@@ -79,8 +84,8 @@ class Line(Generic[T]):
         """Of what `take` gives next."""
         return self.waiting[0].things[0][0]
 
-    def add(self, cost: int, thing: T, number: int, bundle: int, bundle_cost: int, numbers: Iterator[int]) -> None:
-        """Queue a thing of the party of that number behind those of its bundle that wait."""
+    def add(self, cost: int, thing: T, number: int, bundle: int, bundle_cost: int, numbers: Iterator[int]) -> Party[T]:
+        """Queue a thing of the party of that number behind those of its bundle that wait, and return the party."""
         party = self.parties.get(number)
         if party is None:
             start = max(self.given, self.tags.pop(number, 0.0))
@@ -91,8 +96,8 @@ class Line(Generic[T]):
             party.things = deque()
         if not party.things:
             heapq.heappush(self.waiting, Queued(party.tag, next(numbers), number, party.things))
-        party.things.append((cost, thing))
-        party.num_waiting += 1
+        party.add(cost, thing)
+        return party
 
     def take_while(self, fits: Callable[[int, T], bool], most: int) -> list[T]:
         """Remove things of the first bundle, as long as they are paid for and fit, and charge their costs.
@@ -155,6 +160,7 @@ class FairQueue(Generic[T]):
         self.quantum = quantum
         self._lines: OrderedDict[str, Line[T]] = OrderedDict()
         self._numbers = count()
+        self._last: Party[T] | None = None  # that something was queued for
 
     def __len__(self) -> int:
         return sum(party.num_waiting for line in self._lines.values() for party in line.parties.values())
@@ -173,13 +179,18 @@ class FairQueue(Generic[T]):
             cost: of the thing.
             thing: what waits.
             party: the request over HTTP that it is of.
-            bundle: the number of what came together with it; without one, things keep the order in which they came.
+            bundle: the number of what came together with it, which nothing else has; without one, things keep the order
+                in which they came.
             bundle_cost: of all of that.
         """
+        last = self._last
+        if bundle and last is not None and last.bundle == bundle and last.things:  # as hundreds of a large request
+            last.add(cost, thing)
+            return
         line = self._lines.get(tenant)
         if line is None:
             line = self._lines[tenant] = Line(credit=self.quantum)
-        line.add(cost, thing, party, bundle, bundle_cost, self._numbers)
+        self._last = line.add(cost, thing, party, bundle, bundle_cost, self._numbers)
 
     def peek(self) -> tuple[int, T]:
         """Return what `take` gives next, with its cost. The queue must not be empty.

@@ -73,3 +73,13 @@ def test_tokens_and_images_do_not_run_together() -> None:
     bare = msgspec.structs.replace(REQUEST, media=())
     joined = [msgspec.structs.replace(bare, token_ids=[*REQUEST.token_ids, *b"k" * n]) for n in range(40)]
     assert len({prompt_digest(one) for one in (REQUEST, *joined)}) == 41
+
+
+@pytest.mark.parametrize("num_tokens", range(60))
+def test_short_prompts_are_told_from_others_and_from_hashes(num_tokens: int) -> None:
+    """No digest is as long as a hash but hashes, and none is long."""
+    one = msgspec.structs.replace(REQUEST, token_ids=[7] * num_tokens, media=())
+    other = msgspec.structs.replace(one, token_ids=[7] * num_tokens + [8])
+    assert prompt_digest(one) != prompt_digest(other)
+    assert prompt_digest(one) != prompt_digest(one, salt="t")
+    assert 32 <= len(prompt_digest(one)) <= 96

@@ -12,7 +12,7 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import ModelError, ServiceError
 from service.front.admission.answer_room import AnswerRoom, Hold
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
-from service.front.serving.part_runs import NUM_AHEAD, PartRuns, TakePart
+from service.front.serving.part_runs import NUM_AHEAD, NUM_UNFINISHED, PartRuns, TakePart
 from service.front.tenant import SERVICE, Caller
 from service.ipc.bell import Bell, ring
 from service.ipc.messages import Output, OutputSpec, Vector
@@ -97,11 +97,17 @@ def test_prompts_are_made_when_the_bell_rings_and_wait_for_room() -> None:
                 await runs.is_time()
                 await runs.has_room()
                 await runs.begin(part, PROMPTS)
+            for part in PARTS[NUM_AHEAD:NUM_UNFINISHED]:
+                time = asyncio.ensure_future(runs.is_time())
+                assert not (await asyncio.wait([time], timeout=0.05))[0]
+                ring(bell.descriptor)
+                await asyncio.wait_for(time, 5)
+                await asyncio.wait_for(runs.has_room(), 5)  # though no vector has come
+                await runs.begin(part, PROMPTS)
             time, room = asyncio.ensure_future(runs.is_time()), asyncio.ensure_future(runs.has_room())
-            assert not (await asyncio.wait([time], timeout=0.05))[0]
             ring(bell.descriptor)
             await asyncio.wait_for(time, 5)
-            assert not room.done()
+            assert not (await asyncio.wait([room], timeout=0.05))[0]
             engine.may_end.set()
             await asyncio.wait_for(room, 5)
             await runs.result()
