@@ -77,9 +77,10 @@ class EarlyEntries:
         while start < part.stop and self._has_room:
             stop = min(part.stop, start + self._num_at_once)
             mine = results[start - part.start : stop - part.start]
-            text = await self._turns.take(partial(self._text, start, mine))
+            rows = [self._row(one) for one in mine if isinstance(one, EmbeddedInput)]
+            text = await self._turns.take(partial(self._text, start, mine, rows))
             self._num_at_once = max(1, SLICE_BYTES * len(mine) // len(text))
-            num_bytes = sum(len(self._row(one)) for one in mine if isinstance(one, EmbeddedInput))
+            num_bytes = sum(map(len, rows))
             self._has_room = hold is None or hold.grow(len(text) - num_bytes)
             if self._has_room:
                 texts.append(text)
@@ -111,14 +112,14 @@ class EarlyEntries:
             index, one, self._format.json(self._row(one)) if isinstance(one, EmbeddedInput) else None
         )
 
-    def _text(self, start: int, results: Sequence[InputResult]) -> bytes:
-        """Entries from `start` on, as they stand behind others in their list."""
+    def _text(self, start: int, results: Sequence[InputResult], rows: Sequence[Row]) -> bytes:
+        """Entries from `start` on, as they stand behind others in their list; `rows` are those of their vectors."""
         entries = [
             self._make_entry(index, one, RAW_MARK if isinstance(one, EmbeddedInput) else None)
             for index, one in enumerate(results, start)
         ]
         text = COMMA + msgspec.json.encode(entries)[len("[") : -len("]")]
-        return self._format.filled(text, [self._row(one) for one in results if isinstance(one, EmbeddedInput)])
+        return self._format.filled(text, rows)
 
     def _row(self, one: EmbeddedInput) -> Row:
         return one.vector.rows[self._format.dtype]
