@@ -122,7 +122,9 @@ def groups(inputs: Sequence[JobInput], part: range | None = None, max_chars: int
         if isinstance(source, str):
             num_chars = len(source)
             for one in islice(inputs, stop, end):
-                if not isinstance(one.source, str) or one.error is not None or one.options != options:
+                if not isinstance(one.source, str) or one.error is not None:
+                    break
+                if one.options is not options and one.options != options:
                     break
                 num_chars += len(one.source)
                 if num_chars > max_chars:
