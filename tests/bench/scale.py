@@ -11,7 +11,7 @@ class Scale:
         num_rounds: of everything that takes a second and more.
         num_tower_rounds: of the vision tower of the 2B shape.
         num_short_rounds: of single short queries.
-        num_answer_rounds: of large answers, a quarter of a second each.
+        num_brief_rounds: of what takes less than a second: large answers, and short queries side by side.
         num_texts: of a batch of mixed lengths.
         num_images: of a batch of images.
         num_instructions: under which one image is asked for.
@@ -35,7 +35,7 @@ class Scale:
     num_rounds: int = 7
     num_tower_rounds: int = 3
     num_short_rounds: int = 240
-    num_answer_rounds: int = 41
+    num_brief_rounds: int = 41
     num_texts: int = 24
     num_images: int = 8
     num_instructions: int = 16
@@ -58,7 +58,7 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    num_rounds=3, num_tower_rounds=1, num_short_rounds=20, num_answer_rounds=7,
+    num_rounds=3, num_tower_rounds=1, num_short_rounds=20, num_brief_rounds=7,
     num_texts=12, num_images=4, image_px=230, tower_px=512, num_documents=20,
     num_vectors=512, curve_rounds=1, batch_sizes=(1, 8, 32), concurrencies=(1, 4, 16), image_sides=(128, 320, 640),
     batch_tokens=(512, 1024, 2048), hit_shares=(0.0, 0.5, 1.0), num_distinct=1000,
@@ -66,7 +66,7 @@ QUICK = Scale(
 )  # fmt: skip
 """A look in about a tenth of the time; its figures say less."""
 TINY = Scale(
-    num_rounds=2, num_tower_rounds=2, num_short_rounds=3, num_answer_rounds=2,
+    num_rounds=2, num_tower_rounds=2, num_short_rounds=3, num_brief_rounds=2,
     num_texts=5, num_images=2, num_instructions=4, image_px=70, tower_px=96,
     num_documents=10, document_tokens=300, num_vectors=70, curve_rounds=1, batch_sizes=(1, 2), concurrencies=(1, 3),
     image_sides=(64, 96), batch_tokens=(256, 512, 768), hit_shares=(0.0, 0.5, 1.0), num_distinct=120,

@@ -20,7 +20,7 @@ def run(stage: Stage) -> Measured:
         Case("floats", stage.service, floats),
         Case("bare", stage.bare, base64),
     ]
-    spent = interleave(cases, stage.scale.num_answer_rounds)
+    spent = interleave(cases, stage.scale.num_brief_rounds)
     return Measured([_figure(stage, spent, form) for form in ("base64", "floats")])
 
 
@@ -32,7 +32,7 @@ def _figure(stage: Stage, spent: dict[str, list[float]], form: str) -> Figure:
     words = f"throughput of a large answer as {form}, over the bare forward"
     both = {name: spent[name] for name in (form, "bare")}
     value = ratio(spent["bare"], spent[form])
-    return Figure(f"answer_{form}", words, value, "×", Bar("≥", 0.9), stage.scale.num_answer_rounds, notes, both)
+    return Figure(f"answer_{form}", words, value, "×", Bar("≥", 0.9), stage.scale.num_brief_rounds, notes, both)
 
 
 PART = Part("answers", "2,048 vectors in one answer (built-in model)", run, model="builtin")

@@ -45,7 +45,7 @@ def _added(stage: Stage) -> Figure:
 
 def _throughput(stage: Stage, concurrency: int) -> Figure:
     num = concurrency * REQUESTS_EACH
-    spent = interleave(_cases(stage, num, concurrency), stage.scale.num_rounds)
+    spent = interleave(_cases(stage, num, concurrency), stage.scale.num_brief_rounds)
     waits = stage.service.seconds("service")
     notes = [
         f"service {num / spread(spent['service']).median:,.0f} queries/s",
@@ -54,7 +54,7 @@ def _throughput(stage: Stage, concurrency: int) -> Figure:
     words = f"throughput of short queries, {concurrency} at once, over the bare forward on batches of {concurrency}"
     value = ratio(spent["bare"], spent["service"])
     bar = BARS.get(concurrency)
-    return Figure(f"short_at_{concurrency}", words, value, "×", bar, stage.scale.num_rounds, notes, spent)
+    return Figure(f"short_at_{concurrency}", words, value, "×", bar, stage.scale.num_brief_rounds, notes, spent)
 
 
 PART = Part("short", "single short queries at several concurrencies", run)
