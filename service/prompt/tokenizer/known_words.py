@@ -3,7 +3,8 @@
 In: texts. Out: their token ids, those that the library gives for each text as a whole. Knows no template.
 
 A tokenizer cuts a text into words by an expression of its tokenizer.json, and encodes each of them by itself. For ASCII
-text the expressions are written here once more for Python's `re`; normalizers change no ASCII text but for its case.
+text the expressions are written here once more for Python's `re`. Of ASCII text normalizers change the case, and BERT's
+drops controls.
 """
 
 import re
