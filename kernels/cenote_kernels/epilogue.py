@@ -71,35 +71,35 @@ def finish(
         raise ValueError(f"finish: got {len(raw)} vectors, expected {sum(counts)}")
     if outputs and num_vectors is None and kernels_run_on(raw.device) and fits(raw):
         return fused_epilogue(raw, torch.arange(len(raw) + 1), outputs, "last_token", ranges)
-    if outputs and outputs.count(outputs[0]) == len(raw) == len(outputs):  # the usual case, at half the cost
-        return _alike(raw, outputs[0], ranges)
+    if outputs and outputs.count(outputs[0]) == len(outputs):  # the usual case
+        return _alike(raw, outputs[0], num_vectors, ranges)
     groups: dict[OutputSpec, list[int]] = defaultdict(list)
     for index, output in enumerate(outputs):
         groups[output].append(index)
     bounds = [0, *accumulate(counts)]
     answers: Rows = [None] * len(outputs)
     for output, indices in groups.items():
-        own = raw
-        if len(groups) > 1:
-            own = raw[[row for index in indices for row in range(bounds[index], bounds[index + 1])]]
-        made, is_valid = _made(own, output, ranges)
-        wholes = [(dtype, as_bytes(tensor), tensor.shape[1] * tensor.itemsize) for dtype, tensor in made.items()]
-        stops = accumulate(counts[index] for index in indices)
-        for index, (start, stop) in zip(indices, pairwise([0, *stops]), strict=True):
-            if all(is_valid[start:stop]):
-                answers[index] = {dtype: whole[start * size : stop * size] for dtype, whole, size in wholes}
+        own = raw[[row for index in indices for row in range(bounds[index], bounds[index + 1])]]
+        for index, rows in zip(indices, _alike(own, output, [counts[i] for i in indices], ranges), strict=True):
+            answers[index] = rows
     return answers
 
 
-def _alike(raw: torch.Tensor, output: OutputSpec, ranges: Mapping[int, Ranges] | None) -> Rows:
-    """What `finish` gives for requests that want the same of one vector each."""
+def _alike(
+    raw: torch.Tensor, output: OutputSpec, counts: Sequence[int] | None, ranges: Mapping[int, Ranges] | None
+) -> Rows:
+    """What `finish` gives for requests that want the same, of so many vectors each; None: of one."""
     made, is_valid = _made(raw, output, ranges)
+    bounds: Sequence[int] = range(len(raw) + 1)
+    if counts is not None:
+        bounds = [0, *accumulate(counts)]
+        is_valid = [all(is_valid[start:stop]) for start, stop in pairwise(bounds)]
     answers: Rows = [{} if valid else None for valid in is_valid]
     for dtype, tensor in made.items():
         whole, size = as_bytes(tensor), tensor.shape[1] * tensor.itemsize
-        for rows, start in zip(answers, range(0, len(whole), size), strict=True):
+        for rows, (start, stop) in zip(answers, pairwise(bounds), strict=True):
             if rows is not None:
-                rows[dtype] = whole[start : start + size]
+                rows[dtype] = whole[start * size : stop * size]
     return answers
 
 

@@ -257,7 +257,7 @@ class Isolation:
             return failed(request, NOT_VALID, "non_finite_embedding")
         assert isinstance(request.output, OutputSpec)  # features are never finished
         output, num_vectors = request.output, self._runner.num_vectors(request)
-        if not (output.is_sparse or output.token_dtypes or output.pool_factor != 1.0):  # the usual, at a third
+        if not output.needs_tokens and output.pool_factor == 1.0:  # the usual one, at a third of the cost
             num_numbers = output.dimensions * num_vectors
             for dtype in output.output_dtypes:
                 if len(rows.get(dtype, b"")) * 8 != num_numbers * NUM_BITS[dtype]:

@@ -197,7 +197,7 @@ class ModelRunner:
 
     def num_vectors(self, request: Request) -> int:
         """How many raw vectors a request's prompt has: one, one for each span, or for each token that is given."""
-        if self._is_multi_vector or (self._unused_ids is not None and self._wants_tokens(request)):
+        if self._is_multi_vector or self._wants_tokens(request):
             return len(request.token_ids) - len(request.dropped)
         return len(request.spans) or 1
 
