@@ -73,8 +73,8 @@ LINE = Line(
         Sabotage(
             name="vectors are sent unchecked",
             file="kernels/cenote_kernels/epilogue.py",
-            old="            if all(is_valid[start:stop]):\n",
-            new="            if True:\n",
+            old="    answers: Rows = [{} if valid else None for valid in is_valid]\n",
+            new="    answers: Rows = [{} for _ in is_valid]\n",
             size=50,
         ),
     ),
