@@ -1,13 +1,13 @@
 """The request and tenant that work belongs to, in a context variable of the request's task."""
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from itertools import count
 from secrets import randbits
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Party:
+
+class Party(msgspec.Struct, frozen=True):
     """A request and its tenant.
 
     Attributes:

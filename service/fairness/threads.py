@@ -4,9 +4,10 @@ import asyncio
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
+
+import msgspec
 
 from service.cores import use_all
 from service.fairness.room import NUM_SPARE, FairRoom, WorkPiece
@@ -19,8 +20,7 @@ Steps = Generator[None, None, T]
 SLICE_S = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Done(Generic[T]):
+class Done(msgspec.Struct, Generic[T], frozen=True):
     """The result of finished steps."""
 
     result: T

@@ -61,8 +61,7 @@ class JobInput(msgspec.Struct, frozen=True, gc=False):
     error: ServiceError | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a route wants embedded. `InputReader.prompts` makes its prompts, `Embedder.embed` has them embedded.
 
     Attributes:

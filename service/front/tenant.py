@@ -2,14 +2,14 @@
 
 import hashlib
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 NO_CREDENTIALS = hashlib.sha256(b"").digest()
 """The scope of names for images of all who send no Authorization header."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tenant:
+class Tenant(msgspec.Struct, frozen=True):
     """Those who share caches, names for images and a share of the queue.
 
     Attributes:
@@ -38,8 +38,7 @@ class Tenant:
         return cls("", b"", hashlib.sha256(header).digest() if header else NO_CREDENTIALS)
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """One request's owner and patience.
 
     Attributes:

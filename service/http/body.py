@@ -1,11 +1,9 @@
 """A request's body: the right media type, in time, within the limit, decoded strictly by the route's own schema."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
+import msgspec
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
 from schemas.base import Wire
@@ -16,7 +14,15 @@ from service.errors import InputError
 from service.front.admission.admission import Reservation
 from service.front.serving.serving import Serving, serving_of
 from service.front.tenant import Caller
-from service.http.request_context import AnyRequest, RequestContext, caller_of, context_of, header, header_values
+from service.http.request_context import (
+    AnyRequest,
+    RequestContext,
+    caller_of,
+    context_of,
+    has_whole_body,
+    header,
+    header_values,
+)
 from service.stages import stage
 
 CHARSETS = ("utf-8", "utf8")
@@ -28,12 +34,12 @@ MAX_BYTES_ON_LOOP = 1 << 16
 W = TypeVar("W", bound=Wire)
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[W]):
-    """A request whose body has been read.
+class Call(msgspec.Struct, Generic[W], frozen=True, eq=False):
+    """A request whose body has been read. Its bytes are counted in the queue until its `with` is left.
 
     Attributes:
         num_bytes: of the body.
+        room: what it holds of the queue.
     """
 
     serving: Serving
@@ -41,11 +47,17 @@ class Call(Generic[W]):
     caller: Caller
     body: W
     num_bytes: int
+    room: Reservation
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.room.close()
 
 
-@asynccontextmanager
-async def read_call(request: AnyRequest, type_: type[W]) -> AsyncIterator[Call[W]]:
-    """The body as a `type_`, with its caller. Its bytes are counted in the queue until the `with` is left.
+async def read_call(request: AnyRequest, type_: type[W]) -> Call[W]:
+    """The body as a `type_`, with its caller, for a `with`.
 
     Raises:
         RequestEntityTooLarge: the body is larger than its route takes.
@@ -58,7 +70,8 @@ async def read_call(request: AnyRequest, type_: type[W]) -> AsyncIterator[Call[W
     announced = header(request.scope, b"content-length")
     num_announced = int(announced) if announced.isdigit() else 0
     max_bytes = request.route_handler.resolve_request_max_body_size() or serving.settings.max_body_bytes
-    with serving.admission.body(min(num_announced, max_bytes), caller.tenant) as room:
+    room = serving.admission.body(min(num_announced, max_bytes), caller.tenant)
+    try:
         check_kind(request, "application/json")
         with stage("body"):
             if num_announced > max_bytes:
@@ -69,7 +82,10 @@ async def read_call(request: AnyRequest, type_: type[W]) -> AsyncIterator[Call[W
                 body = _decode(raw, type_, serving)
             else:
                 body = await serving.bodies.run(lambda: _decode(raw, type_, serving), len(raw))
-        yield Call(serving, context_of(request.scope), caller, body, len(raw))
+    except BaseException:  # cancelled, for one
+        room.close()
+        raise
+    return Call(serving, context_of(request.scope), caller, body, len(raw), room)
 
 
 def _decode(raw: bytes, type_: type[W], serving: Serving) -> W:
@@ -84,26 +100,34 @@ async def _read(request: AnyRequest, serving: Serving, room: Reservation, max_by
 
     Source: Apache's mod_reqtimeout, `body=15,MinRate=16000`.
     """
+    if has_whole_body(request.scope):  # nothing has to be waited for, and a timer costs more than all else here
+        return (await _next_chunk(request, room, max_bytes))[0]
     settings, began_s = serving.settings, asyncio.get_running_loop().time()
     chunks: list[bytes] = []
     num_bytes, is_more = 0, True
     try:
         async with asyncio.timeout(settings.body_timeout_s) as deadline:
             while is_more:
-                message = await request.receive()
-                assert message["type"] == "http.request"  # `AccessLog` passes no disconnect on
-                if chunk := message["body"]:
-                    num_bytes += len(chunk)
-                    if num_bytes > max_bytes:
-                        raise RequestEntityTooLarge
-                    room.add_bytes(len(chunk))
-                    chunks.append(chunk)
-                if is_more := message.get("more_body", False):
+                chunk, is_more = await _next_chunk(request, room, max_bytes - num_bytes)
+                num_bytes += len(chunk)
+                chunks.append(chunk)
+                if is_more:
                     fair_s = settings.body_timeout_s + num_bytes / settings.min_bytes_per_s
                     deadline.reschedule(began_s + min(fair_s, settings.request_timeout_s))
     except TimeoutError:
         raise InputError("body_timeout", f"the body: {num_bytes} bytes came, then too little for too long") from None
     return b"".join(chunks)
+
+
+async def _next_chunk(request: AnyRequest, room: Reservation, max_bytes: int) -> tuple[bytes, bool]:
+    """The next bytes of the body, `max_bytes` at most, and whether there may be more."""
+    message = await request.receive()
+    assert message["type"] == "http.request"  # `AccessLog` passes no disconnect on
+    chunk = message["body"]
+    if len(chunk) > max_bytes:
+        raise RequestEntityTooLarge
+    room.add_bytes(len(chunk))
+    return chunk, message.get("more_body", False)
 
 
 def check_kind(request: AnyRequest, media_type: str) -> None:

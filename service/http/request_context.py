@@ -27,6 +27,7 @@ LINES = "lines"
 """Log field of a stream: it goes on after its answer has begun, so the rest of its time is not that of writing."""
 
 _CONTEXT = "cenote_context"
+_WHOLE_BODY = "cenote_whole_body"
 
 _HARMLESS_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _TIMEOUT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?")
@@ -82,6 +83,16 @@ def context_of(scope: Mapping[str, Any]) -> RequestContext:
     """The context of a request; one without an id where it has no log line."""
     context: RequestContext = scope.get(_CONTEXT) or RequestContext("")
     return context
+
+
+def note_whole_body(scope: Scope) -> None:
+    """Note that all of a request's body has come, and is given in one message."""
+    scope[_WHOLE_BODY] = True  # type: ignore[literal-required]  # ASGI lets servers add keys
+
+
+def has_whole_body(scope: Mapping[str, Any]) -> bool:
+    """Whether that was noted."""
+    return _WHOLE_BODY in scope
 
 
 def caller_of(request: AnyRequest, max_timeout_s: float) -> Caller:

@@ -3,8 +3,9 @@
 Knows no model family, no tokenizer and no route.
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from service.media.item import MediaItem
 from service.media.video.frame_pair import Video
@@ -16,8 +17,7 @@ A pair to be scored is a conversation of exactly two turns, of the roles `query`
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """One turn: videos, then images, then text, whatever order the client wrote.
 
     Attributes:
@@ -37,8 +37,7 @@ class Turn:
     is_empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(msgspec.Struct, frozen=True):
     """Everything that becomes one prompt and one vector. A flag of None means the profile's default.
 
     Attributes:

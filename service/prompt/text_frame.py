@@ -4,8 +4,9 @@ A request of many texts has one frame. Its tokens are made once, and each text c
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from service.errors import InputError
 from service.prompt.conversation import Conversation, Turn

@@ -6,14 +6,15 @@ Knows no tokenizer and no template: it cuts a run of ids, and words the error.
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
+import msgspec
+
 from service.errors import InputError
 
 Side = Literal["left", "right"]
 """Where text is cut off: `right` keeps its beginning, `left` its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Truncation:
+class Truncation(msgspec.Struct, frozen=True):
     """What a request asks for.
 
     Attributes:

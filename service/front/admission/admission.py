@@ -5,9 +5,10 @@ Above the service's limits every request is refused (`overloaded`), above a tena
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from typing import Self
+
+import msgspec
 
 from schemas.errors import ErrorCode
 from service import metrics
@@ -25,9 +26,8 @@ BULK_SHARE = 0.5
 single requests are never refused because of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """The part of the load that one request holds, for the length of its `with`.
+class Reservation(msgspec.Struct, frozen=True, eq=False):
+    """The part of the load that one request holds, until `close` or for the length of a `with`.
 
     Attributes:
         admission: that it counts in.
@@ -37,7 +37,17 @@ class Reservation:
 
     admission: "Admission"
     tenant: Tenant
-    load: Load = field(default_factory=Load)
+    load: Load = msgspec.field(default_factory=Load)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give it back."""
+        self.admission.count(self, self.load, -1)
 
     def add_tokens(self, num_tokens: int, num_bytes: int = 0) -> None:
         """Add the tokens of an accepted request, now that they are known, and the bytes of a large answer.
@@ -80,6 +90,15 @@ class Reservation:
         self.admission.count(self, more)
 
 
+class HeldBody(Reservation, frozen=True, eq=False):
+    """The same of a request whose body is held."""
+
+    def close(self) -> None:
+        """Give it back, once."""
+        self.admission.count_body(-1)
+        super().close()
+
+
 class Admission:
     """Counts the work under way and refuses what exceeds the limits, which are those of all fronts together.
 
@@ -118,8 +137,7 @@ class Admission:
             metrics.QUEUE_TOKENS.set_function(lambda: self.load.num_tokens)
             metrics.QUEUE_BYTES.set_function(lambda: self.load.num_bytes)
 
-    @contextmanager
-    def body(self, announced_bytes: int, tenant: Tenant = EVERYBODY) -> Iterator[Reservation]:
+    def body(self, announced_bytes: int, tenant: Tenant = EVERYBODY) -> HeldBody:
         """Account for a request's body, from before it is read until the request is answered.
 
         Refuses before a byte is read if the queue is full or the announced bytes do not fit. Only received bytes are
@@ -129,19 +147,16 @@ class Admission:
             UnavailableError: the queue is full, or too many bytes are held already.
         """
         self.check(tenant, ONE_MORE, Load(num_bytes=announced_bytes))
-        self.num_bodies += 1
-        self._others.show(BODIES, self.num_bodies)
-        body = Reservation(self, tenant)
-        try:
-            yield body
-        finally:
-            self.num_bodies -= 1
-            self._others.show(BODIES, self.num_bodies)
-            self.count(body, body.load, -1)
+        self.count_body(1)
+        return HeldBody(self, tenant)
 
-    @contextmanager
-    def place(self, num_inputs: int, tenant: Tenant = EVERYBODY) -> Iterator[Reservation]:
-        """Reserve space for inputs in the queue for the length of the `with`.
+    def count_body(self, sign: int) -> None:
+        """Count a request whose body is held, or that it is no more."""
+        self.num_bodies += sign
+        self._others.show(BODIES, self.num_bodies)
+
+    def place(self, num_inputs: int, tenant: Tenant = EVERYBODY) -> Reservation:
+        """Reserve space for inputs in the queue.
 
         Raises:
             UnavailableError: the queue is full.
@@ -150,13 +165,10 @@ class Admission:
         self.check(tenant, load)
         place = Reservation(self, tenant)
         self.count(place, load)
-        try:
-            yield place
-        finally:
-            self.count(place, place.load, -1)
+        return place
 
-    def stream(self, tenant: Tenant = EVERYBODY) -> AbstractContextManager[Reservation]:
-        """Account for a stream, whose bytes `hold` counts, for the length of the `with`.
+    def stream(self, tenant: Tenant = EVERYBODY) -> Reservation:
+        """Account for a stream, whose bytes `hold` counts.
 
         Raises:
             UnavailableError: the queue is full.

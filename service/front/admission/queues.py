@@ -3,18 +3,18 @@
 One model whose engine has gone, or that is flooded, fills its own queue and leaves the others' as they are.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import Self
 
+import msgspec
+
+from service.errors import UnavailableError
 from service.front.admission.admission import Admission, Reservation
 from service.front.admission.queue_rate import QueueRate
 from service.front.tenant import Tenant
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What one request holds of both.
+class Place(msgspec.Struct, frozen=True, eq=False):
+    """What one request holds of both, until `close` or for the length of a `with`.
 
     Attributes:
         service: its part of the service's queue, which alone counts bytes.
@@ -23,6 +23,18 @@ class Place:
 
     service: Reservation
     model: Reservation | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give it back."""
+        self.service.close()
+        if self.model is not None:
+            self.model.close()
 
     def add_tokens(self, num_tokens: int, num_bytes: int = 0) -> None:
         """Add tokens, now that they are known, and the bytes of a large answer; see `Reservation.add_tokens`.
@@ -41,8 +53,7 @@ class Place:
                 one.add_more(num_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class Queues:
+class Queues(msgspec.Struct, frozen=True, eq=False):
     """The queues that a model's requests wait in.
 
     Attributes:
@@ -58,19 +69,20 @@ class Queues:
         """At which the model's engine works; the service's hears of it too."""
         return (self.model or self.service).rate
 
-    @contextmanager
-    def place(self, num_inputs: int, tenant: Tenant) -> Iterator[Place]:
-        """Reserve space for inputs for the length of the `with`.
+    def place(self, num_inputs: int, tenant: Tenant) -> Place:
+        """Reserve space for inputs.
 
         Raises:
             UnavailableError: either queue is full.
         """
         if self.model is None:
-            with self.service.place(num_inputs, tenant) as ours:
-                yield Place(ours)
-            return
-        with self.model.place(num_inputs, tenant) as own, self.service.place(num_inputs, tenant) as ours:
-            yield Place(ours, own)
+            return Place(self.service.place(num_inputs, tenant))
+        own = self.model.place(num_inputs, tenant)
+        try:
+            return Place(self.service.place(num_inputs, tenant), own)
+        except UnavailableError:
+            own.close()
+            raise
 
     def has_bulk_room(self, tenant: Tenant) -> bool:
         """Whether a stream may take more; see `Admission.has_bulk_room`."""

@@ -1,7 +1,8 @@
 """Pairs to be scored: a query, read once where all documents share it, and a document, as one conversation."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from service.errors import ServiceError
 from service.fairness.threads import Steps

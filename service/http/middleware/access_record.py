@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import msgspec
 
 from service.stages import Stages
 
@@ -43,8 +45,7 @@ def trace_context(headers: Iterable[tuple[bytes, bytes]]) -> TraceContext | None
     return TraceContext(found["trace"].decode(), found["parent"].decode(), bool(int(found["flags"], 16) & 1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessRecord:
+class AccessRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A request that is over.
 
     Attributes:
@@ -65,7 +66,7 @@ class AccessRecord:
     request_id: str
     trace: TraceContext | None
     stages: Stages
-    log_fields: Mapping[str, object] = field(default_factory=dict)
+    log_fields: Mapping[str, object] = msgspec.field(default_factory=dict)
 
     def line(self, stages_ms: Mapping[str, float], trace_id: str | None) -> dict[str, object]:
         """The fields of its log line: never a body, a query, a key or a vector."""

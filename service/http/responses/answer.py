@@ -91,8 +91,7 @@ def slices(parts: BodyParts) -> Iterator[bytes]:
     yield b"".join(slice_)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """A 200 in one piece: an ASGI app, which Litestar runs as it is. Litestar's own build their headers three times."""
 
     headers: Headers

@@ -4,8 +4,8 @@ In a response struct a vector is a `DeferredValue`, printed when its turn to be 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import pybase64
 from numpy.typing import NDArray
@@ -81,8 +81,7 @@ class Base64String(DeferredValue):
         yield b'"'
 
 
-@dataclass(frozen=True, slots=True)
-class VectorFormat:
+class VectorFormat(msgspec.Struct, frozen=True):
     """The result of `encoding_format`, `embed_dtype` and `endianness` of a request.
 
     Attributes:

@@ -25,7 +25,7 @@ META = CohereTokenMeta(api_version=V1)
 @post("/v1/tokenize", status_code=200, request_max_body_size=MAX_DETOKENIZE_BYTES)
 async def tokenize_text(request: AnyRequest) -> ASGIApp:
     """The tokens of a text alone."""
-    async with read_call(request, CohereTokenizeRequest) as call:
+    with await read_call(request, CohereTokenizeRequest) as call:
         serving, text = call.serving, call.body.text
         online = serving.find(call.body.model, "prompt")
         hold = serving.answers.hold(len(text.encode()) * (TOKEN_BYTES + STR_BYTES), call.caller.tenant)

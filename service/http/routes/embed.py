@@ -34,7 +34,7 @@ AS_DOCUMENTS = "there was no `input_type`: the inputs were embedded as documents
 @post("/v2/embed", status_code=200)
 async def embed(request: AnyRequest) -> ASGIApp:
     """One vector for each input, in every number format asked for."""
-    async with read_call(request, EmbedRequest) as call:
+    with await read_call(request, EmbedRequest) as call:
         check_embed_request(call.body)
         done = await embed_inputs(call, call.body)
         return await answer(call.serving.turns, lambda: embed_response(done), done.result, done.fingerprint)

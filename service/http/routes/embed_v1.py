@@ -20,7 +20,7 @@ V1 = EmbedApiVersion(version="1")
 @post("/v1/embed", status_code=200)
 async def embed_v1(request: AnyRequest) -> ASGIApp:
     """One vector for each input: a bare list, or by number format when formats are named."""
-    async with read_call(request, EmbedV1Request) as call:
+    with await read_call(request, EmbedV1Request) as call:
         body = call.body
         check_embed_v1_request(body)
         is_bare = body.embedding_types is None

@@ -28,7 +28,7 @@ from service.ipc.messages import OutputSpec
 @post("/v1/embeddings", status_code=200)
 async def create_embedding(request: AnyRequest) -> ASGIApp:
     """One vector for each input, in OpenAI's form."""
-    async with read_call(request, EmbeddingRequest) as call:
+    with await read_call(request, EmbeddingRequest) as call:
         serving, body = call.serving, call.body
         check_embedding_request(body, accepts_token_arrays=serving.accepts_token_arrays)
         is_raw = is_answered_raw(header_values(request, b"accept"), body)

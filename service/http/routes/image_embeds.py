@@ -32,7 +32,7 @@ HEADS: Mapping[FeaturesFormat, Callable[[Tensor], bytes]] = {"safetensors": safe
 @post("/v1/image_embeds", status_code=200)
 async def create_image_embeds(request: AnyRequest) -> ASGIApp:
     """The features of each image."""
-    async with read_call(request, ImageEmbedsRequest) as call:
+    with await read_call(request, ImageEmbedsRequest) as call:
         serving, caller, body = call.serving, call.caller, call.body
         check_image_embeds_request(body)
         online = serving.find(body.model, "features")

@@ -22,7 +22,7 @@ from service.stages import stage
 @post(PAGES_PATH, status_code=200)
 async def render_playground_pages(request: AnyRequest) -> ASGIApp:
     """The first pages as images, at most as many as go into one request for their vectors."""
-    async with read_call(request, PlaygroundPagesRequest) as call:
+    with await read_call(request, PlaygroundPagesRequest) as call:
         serving, tenant = call.serving, call.caller.tenant
         online = serving.find(call.body.model, "prompt")
         max_bytes = serving.settings.max_body_bytes // 2  # in base64 they are a third longer

@@ -34,7 +34,7 @@ from service.prompt.truncation import Side as CutSide
 @post("/v1/rerank", status_code=200)
 async def rerank_v1(request: AnyRequest) -> ASGIApp:
     """The documents, best first, in the form of Cohere's v1, Jina and vLLM."""
-    async with read_call(request, RerankRequest) as call:
+    with await read_call(request, RerankRequest) as call:
         body = call.body
         check_rerank_request(body)
         done = await score_call(call, _comparison(call, body), body.model)
@@ -44,7 +44,7 @@ async def rerank_v1(request: AnyRequest) -> ASGIApp:
 @post("/v2/rerank", status_code=200)
 async def rerank_v2(request: AnyRequest) -> ASGIApp:
     """The documents, best first, in the form of Cohere's v2."""
-    async with read_call(request, CohereRerankRequest) as call:
+    with await read_call(request, CohereRerankRequest) as call:
         check_rerank_request(call.body)
         body = RerankRequest(**{name: getattr(call.body, name) for name in CohereRerankRequest.__struct_fields__})
         done = await score_call(call, _comparison(call, body), body.model)
@@ -54,7 +54,7 @@ async def rerank_v2(request: AnyRequest) -> ASGIApp:
 @post("/rerank", status_code=200)
 async def rerank(request: AnyRequest) -> ASGIApp:
     """The documents, best first: as `/v1/rerank` answers, or as a list where they came as `texts`."""
-    async with read_call(request, AnyRerankRequest) as call:
+    with await read_call(request, AnyRerankRequest) as call:
         check_any_rerank_request(call.body)
         body, is_texts = _as_v1(call.body), call.body.texts is not None
         asked = _comparison(call, body, "texts" if is_texts else "documents")

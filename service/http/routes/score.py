@@ -22,7 +22,7 @@ from service.http.responses.answer import answer, observe
 @post(["/score", "/v1/score"], status_code=200)
 async def score(request: AnyRequest) -> ASGIApp:
     """The score of each pair."""
-    async with read_call(request, ScoreRequest) as call:
+    with await read_call(request, ScoreRequest) as call:
         body = call.body
         check_score_request(body)
         queries_name, documents_name = sides_of(body)

@@ -37,7 +37,7 @@ from service.prompt.truncation import Side, Truncation
 @post("/embed", status_code=200)
 async def embed_tei(request: AnyRequest) -> ASGIApp:
     """One vector for each text."""
-    async with read_call(request, TeiEmbedRequest) as call:
+    with await read_call(request, TeiEmbedRequest) as call:
         online = call.serving.find(None, "vector", "`/embed`")
         model, body = online.model, call.body
         output = OutputSpec(
@@ -53,7 +53,7 @@ async def embed_tei(request: AnyRequest) -> ASGIApp:
 @post("/embed_sparse", status_code=200)
 async def embed_sparse_tei(request: AnyRequest) -> ASGIApp:
     """One sparse vector for each text."""
-    async with read_call(request, TeiSparseRequest) as call:
+    with await read_call(request, TeiSparseRequest) as call:
         online = call.serving.find(None, "sparse", "`/embed_sparse`")
         model = online.model
         model.check_side(call.body.prompt_name, "prompt_name")  # an answer without room for a warning

@@ -49,7 +49,7 @@ D = TypeVar("D", DetokenizeRequest, CohereDetokenizeRequest)
 @post("/tokenize", status_code=200)
 async def tokenize(request: AnyRequest) -> ASGIApp:
     """The tokens that `/v1/embeddings` would read for the same body."""
-    async with read_call(request, TokenizeRequest) as call:
+    with await read_call(request, TokenizeRequest) as call:
         serving, tenant, body = call.serving, call.caller.tenant, call.body
         check_tokenize_request(body)
         online = serving.find(body.model, "prompt")
@@ -119,7 +119,7 @@ def _entry(index: int, prompt: Prompt | ServiceError, id_: str) -> TokenizeData:
 
 async def answer_text(request: AnyRequest, type_: type[D], respond: Callable[[str], msgspec.Struct]) -> ASGIApp:
     """The text of a request's token ids, in the form that `respond` gives it, for this route and `/v1/detokenize`."""
-    async with read_call(request, type_) as call:
+    with await read_call(request, type_) as call:
         serving, token_ids = call.serving, call.body.tokens
         online = serving.find(call.body.model, "prompt")
         model = online.model

@@ -25,7 +25,7 @@ from service import metrics
 from service.errors import InputError, ServiceError, UnavailableError
 from service.http.errors import error_answer, refuse, retry_headers
 from service.http.middleware.allow_lists import AllowedOrigins
-from service.http.request_context import PROBES, open_request
+from service.http.request_context import PROBES, note_whole_body, open_request
 from service.http.server.answer_head import sender
 from service.http.server.pacing import ChunkTurns, ConnectionLimits, SlowReader, num_in_kernel
 from service.http.server.strict_h11 import StrictConnection
@@ -132,6 +132,8 @@ class Connection(H11Protocol):
         self._answering = task
         if cycle.disconnected:  # before this task began
             self._cancel_request()
+        if not cycle.more_body:
+            note_whole_body(scope)
         try:
             await self._served(scope, receive, sender(cycle, self.conn.begin_answer))
         except asyncio.CancelledError:

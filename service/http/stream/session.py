@@ -8,9 +8,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from litestar.types import Send
+from msgspec.structs import replace
 
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.endpoints.stream import StreamEnd

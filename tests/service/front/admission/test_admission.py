@@ -6,8 +6,9 @@ from contextlib import contextmanager
 import pytest
 
 from service.errors import UnavailableError
-from service.front.admission.admission import Admission, Reservation
+from service.front.admission.admission import EVERYBODY, Admission, Reservation
 from service.front.admission.load import QueueLimits
+from service.front.admission.queues import Queues
 from service.front.tenant import Tenant
 
 
@@ -146,3 +147,17 @@ def test_a_full_queue_refuses_before_a_body_is_read() -> None:
             pass
     with queue.body(1):
         pass
+
+
+def test_a_models_queue_holds_nothing_of_what_the_service_refuses() -> None:
+    service, own = admission(), admission()
+    queues = Queues(service, own)
+    with service.place(9):
+        with pytest.raises(UnavailableError):
+            queues.place(2, EVERYBODY)
+        assert own.load.is_nothing()
+    with queues.place(2, EVERYBODY) as place:
+        place.add_tokens(7)
+        assert (service.load.num_tokens, own.load.num_tokens) == (7, 7)
+    assert service.load.is_nothing()
+    assert own.load.is_nothing()
