@@ -180,9 +180,9 @@ LINE = Line(
         ),
         Sabotage(
             "a place in the queue is not given back to who leaves by an error",
-            "service/front/admission/admission.py",
-            "        try:\n            yield place\n        finally:\n            self.count(place, place.load, -1)",
-            "        yield place\n        self.count(place, place.load, -1)",
+            "service/front/admission/queues.py",
+            "    def __exit__(self, *_: object) -> None:\n        self.close()",
+            "    def __exit__(self, *error: object) -> None:\n        if error[0] is None:\n            self.close()",
             200,
         ),
         Sabotage(
