@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 from schemas.errors import ERROR_CODES
 from service.afterwards import AFTERWARDS
+from service.loop_histogram import LoopHistogram
 from service.settings import FIELDS, Settings
 from service.stages import ENGINE_STAGES, STAGES
 
@@ -38,10 +39,10 @@ def histogram(name: str, about: str, buckets: Sequence[float], *labels: str) -> 
 
 
 REQUESTS = counter("cenote_requests_total", "Requests answered, by route and status", "route", "status")
-REQUEST_SECONDS = histogram(
-    "cenote_request_seconds", "Time from a request's first byte to its answer", SECONDS, "route"
+REQUEST_SECONDS = LoopHistogram(
+    "cenote_request_seconds", "Time from a request's first byte to its answer", SECONDS, "route", REGISTRY
 )
-STAGE_SECONDS = histogram("cenote_stage_seconds", "Time of a request in each stage", SECONDS, "stage")
+STAGE_SECONDS = LoopHistogram("cenote_stage_seconds", "Time of a request in each stage", SECONDS, "stage", REGISTRY)
 INPUTS = histogram("cenote_inputs_per_request", "Inputs of a request", SIZES)
 TRUNCATED = counter("cenote_truncated_inputs_total", "Inputs whose text was truncated")
 ERRORS = counter("cenote_errors_total", "Errors sent, by code; items of per_item answers included", "code")

@@ -45,8 +45,6 @@ ROUTES = frozenset({"/llms.txt", PAGES_PATH, *(route.path for route in DOCUMENTE
 STATUSES = frozenset({200, 304, CLIENT_CLOSED_REQUEST, *CODES})
 
 _requests = cache(metrics.REQUESTS.labels)
-_request_seconds = cache(metrics.REQUEST_SECONDS.labels)
-_stage_seconds = cache(metrics.STAGE_SECONDS.labels)
 
 
 @dataclass(slots=True)
@@ -117,12 +115,12 @@ class LoggedRequest:
 def _account(done: AccessRecord, level: int, tracing: Tracing | None) -> None:
     """Count a request, send its span, and log it at the time that it ended."""
     _requests(done.route, str(done.status if done.status in STATUSES else OTHER)).inc()
-    _request_seconds(done.route).observe(done.total_s)
+    metrics.REQUEST_SECONDS.labels(done.route).observe(done.total_s)
     if isinstance(tenant := done.log_fields.get(TENANT), str):
         TENANTS.ended(tenant, is_error=done.status >= 400 and done.status != CLIENT_CLOSED_REQUEST)
     stages_ms = done.stages.ms()
     for name, ms in stages_ms.items():
-        _stage_seconds(name).observe(ms / 1e3)
+        metrics.STAGE_SECONDS.labels(name).observe(ms / 1e3)
     trace_id = tracing.export(done) if tracing else done.trace.trace_id if done.trace else None
     if logger.isEnabledFor(level):
         # `logger.log` would look for its caller's file and line, which no line shows, for every request.

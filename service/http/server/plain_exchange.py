@@ -79,13 +79,13 @@ class PlainExchange:
         Raises:
             h11.LocalProtocolError: the answer's length is another, or it is over.
         """
-        if isinstance(event, h11.Data) and self.our_state is h11.SEND_BODY and len(event.data) <= self._num_due:
+        if type(event) is h11.Data and self.our_state is h11.SEND_BODY and len(event.data) <= self._num_due:
             self._num_due -= len(event.data)
             return [event.data]
-        if isinstance(event, h11.EndOfMessage) and self.our_state is h11.SEND_BODY and not self._num_due:
+        if type(event) is h11.EndOfMessage and self.our_state is h11.SEND_BODY and not self._num_due:
             self.our_state = h11.DONE
             return []
-        if isinstance(event, h11.ConnectionClosed) and self.our_state in (h11.DONE, h11.CLOSED):
+        if type(event) is h11.ConnectionClosed and self.our_state in (h11.DONE, h11.CLOSED):
             self.our_state = h11.CLOSED
             return None
         self.our_state = h11.ERROR

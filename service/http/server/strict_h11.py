@@ -198,9 +198,9 @@ class StrictConnection(h11.Connection):
         if self._plain is not None and self._plain.our_state is h11.SEND_RESPONSE:
             self._leave_to_h11()
         parts = super().send_with_data_passthrough(event) if self._plain is None else self._plain.sent(event)
-        if parts is None or isinstance(event, h11.Response):
+        if parts is None or type(event) is h11.Response:  # `isinstance` would ask an abstract class, in Python
             self._head = parts or []
-            if isinstance(event, h11.Response) and event.status_code >= 400 and self.is_in_chunks and parts:
+            if type(event) is h11.Response and event.status_code >= 400 and self.is_in_chunks and parts:
                 self.ends_early = True
                 parts.insert(-1, CLOSE)  # before the blank line; h11 must not know of it, or it would close at once
             return None if parts is None else []
