@@ -3,12 +3,11 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import TypeVar
 
 from schemas.errors import ErrorCode
-from service.errors import DeadlineError, ServiceError, UnavailableError
+from service.errors import ServiceError, UnavailableError
 from service.fairness.threads import FairThreads, Steps, all_at_once
 from service.front.admission.answer_room import AnswerRoom, Hold
 from service.front.admission.queues import Place, Queues
@@ -20,6 +19,7 @@ from service.front.inputs.sources import TURN_CHARS, is_short, num_chars
 from service.front.job import EmbeddedInput, EmbedResult, Job
 from service.front.late_chunks import by_chunk
 from service.front.serving.part_runs import PartRuns, TakePart
+from service.front.serving.stay import Stay
 from service.front.tenant import Caller
 from service.front.turns import Turns
 from service.ipc.bell import Bell
@@ -93,7 +93,7 @@ class Embedder:
         self._engine.check_open()
         hold = self._answers.hold(job.answer_bytes, caller.tenant)
         try:
-            async with self.place(len(job.inputs), caller) as place:
+            with self.place(len(job.inputs), caller) as place:
                 if parts := parts_of(job, self._part_size, self._reader.model.builder.plain_texts):
                     runs = PartRuns(self._engine, self._bell, job, caller, hold, take_part)
                     result, media = await self._run_parts(runs, parts, place), None
@@ -194,7 +194,7 @@ class Embedder:
             ServiceError: the queue is full, the engine has gone, or time is up.
         """
         self._engine.check_open()
-        async with self.place(len(prompts), caller) as place:
+        with self.place(len(prompts), caller) as place:
             place.add_tokens(_num_tokens(prompts))
             return await self._engine.run(dict(enumerate(prompts)), output, caller, per_item=True)
 
@@ -204,7 +204,7 @@ class Embedder:
         Raises:
             ServiceError: an input is at fault, the queue is full, or time is up.
         """
-        async with self.place(len(job.inputs), caller) as place:
+        with self.place(len(job.inputs), caller) as place:
             prompts, _ = await self._prepare(job, place)
             place.add_tokens(_num_tokens(prompts))
             return prompts
@@ -218,20 +218,9 @@ class Embedder:
         """
         return await self._texts.run_steps(steps, num_chars)
 
-    @asynccontextmanager
-    async def place(self, num_inputs: int, caller: Caller) -> AsyncIterator[Place]:
-        """A place in the queue until the deadline; the service's own limit holds for everybody.
-
-        Raises:
-            ServiceError: the queue is full, or time is up.
-        """
-        try:
-            async with asyncio.timeout(min(self._timeout_s, caller.deadline_s - time.monotonic())):
-                with self.queues.place(num_inputs, caller.tenant) as place:
-                    yield place
-        except TimeoutError:
-            message = f"no answer within {min(self._timeout_s, caller.patience_s):g} s"
-            raise DeadlineError(message, is_callers=caller.patience_s < self._timeout_s) from None
+    def place(self, num_inputs: int, caller: Caller) -> Stay:
+        """A place in the queue for the length of a `with`, and until the caller's deadline at most."""
+        return Stay(self.queues, num_inputs, caller, self._timeout_s)
 
     async def _prepare(self, job: Job, place: Place) -> tuple[Sequence[Prompt | ServiceError], MediaReader | None]:
         """A job's prompts, and what has read its media; None where it has none."""

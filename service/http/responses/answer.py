@@ -69,6 +69,8 @@ def in_parts(answer: Any, *, as_lines: bool = False) -> BodyParts:
 
     encoder = msgspec.json.Encoder(enc_hook=print_or_defer)  # calls it for each value of a type that it does not know
     text = encoder.encode_lines(answer) if as_lines else encoder.encode(answer)
+    if not deferred:
+        return deque([text])
     first, *texts = text.split(MARK)
     return deque([first, *(part for pair in zip(deferred, texts, strict=True) for part in pair)])
 

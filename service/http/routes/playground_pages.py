@@ -27,10 +27,9 @@ async def render_playground_pages(request: AnyRequest) -> ASGIApp:
         online = serving.find(call.body.model, "prompt")
         max_bytes = serving.settings.max_body_bytes // 2  # in base64 they are a third longer
         hold = serving.answers.hold(max_bytes * 4 // 3, tenant)
-        with stage("media"):
-            async with online.embedder.place(1, call.caller):
-                source = call.body.file.file_data
-                pages = await page_images(online.reader, source, "file.file_data", max_bytes=max_bytes)
+        with stage("media"), online.embedder.place(1, call.caller):
+            source = call.body.file.file_data
+            pages = await page_images(online.reader, source, "file.file_data", max_bytes=max_bytes)
         with stage("write"):
             parts = await asyncio.to_thread(_body, pages)
         hold = serving.answers.settle(hold, sum(map(len, pages.images)), tenant)

@@ -18,6 +18,7 @@ from service.http.server.plain_exchange import LENGTH
 Headers = Sequence[tuple[bytes, bytes]]
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+LENGTH_NAME = b"content-length"
 _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"upgrade", b"host"})
 _VALUES = re.compile(rb"[!-~](?:[ -~]*[!-~])?(?:\n[!-~](?:[ -~]*[!-~])?)*")
 """Values of printable ASCII with no blank at an end, a line each."""
@@ -52,13 +53,12 @@ def answer_head(status: int, headers: Headers) -> h11.Response:
 
 def plain_answer(headers: Headers) -> tuple[bytes, int] | None:
     """The head of a 200 as h11 would write it, and the length of its body; None where h11 has to decide either."""
-    lengths = [value for name, value in headers if name == b"content-length"]
-    num_free = sum(map(_is_free_name, [name for name, _ in headers]))
-    if len(lengths) != 1 or num_free != len(headers) - 1 or not LENGTH.fullmatch(lengths[0]):
+    plain = _plain_head(tuple([name for name, _ in headers]))
+    if plain is None or not _are_well_formed(headers):
         return None
-    if not _are_well_formed(headers):
-        return None
-    return b"HTTP/1.1 200 OK\r\n%b\r\n" % b"".join([b"%b: %b\r\n" % one for one in headers]), int(lengths[0])
+    head, length_at = plain
+    values = [value for _, value in headers]
+    return (head % tuple(values), int(values[length_at])) if LENGTH.fullmatch(values[length_at]) else None
 
 
 def _are_well_formed(headers: Headers) -> bool:
@@ -73,6 +73,14 @@ def _is_name(name: bytes) -> bool:
 
 
 @lru_cache(256)
-def _is_free_name(name: bytes) -> bool:
-    """Whether it is the name of a header that has no say in how the answer is framed, as it is sent."""
-    return _is_name(name) and name.lower() not in _FRAMING
+def _plain_head(names: tuple[bytes, ...]) -> tuple[bytes, int] | None:
+    """The head of a 200 with places for the values of these headers, and which of them is the length of the body.
+
+    None where that is not the only header that has a say in how the answer is framed, or not a name.
+    """
+    if names.count(LENGTH_NAME) != 1 or not all(map(_is_name, names)):
+        return None
+    if any(name.lower() in _FRAMING for name in names if name != LENGTH_NAME):
+        return None
+    lines = b"".join([b"%b: %%b\r\n" % name.replace(b"%", b"%%") for name in names])
+    return b"HTTP/1.1 200 OK\r\n%b\r\n" % lines, names.index(LENGTH_NAME)
