@@ -48,9 +48,11 @@ class HumanFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """A record as one line, followed by the traceback of an exception."""
         extras = " ".join(
-            f"{name}={value if type(value) in NUMBERS else _escape(str(value))}"
-            for name, value in vars(record).items()
-            if name not in PLAIN_ATTRIBUTES
+            [
+                f"{name}={value if type(value) in NUMBERS else _escape(str(value))}"
+                for name, value in vars(record).items()
+                if name not in PLAIN_ATTRIBUTES
+            ]
         )
         line = f"{_local(int(record.created))} {record.levelname.lower():7s} "
         line += _escape(record.getMessage(), MAX_MESSAGE_CHARS) + (f"  {extras}" if extras else "")
