@@ -6,6 +6,7 @@ not match is left to h11, which alone refuses.
 """
 
 import re
+from collections.abc import Iterator
 
 import h11
 from h11._headers import Headers  # h11's own way there would check each of them again
@@ -25,6 +26,19 @@ _HEAD = re.compile(
 _FIELD = re.compile(rb"([^:]++): ?([^\r]*+)\r\n")
 LENGTH = re.compile(rb"[0-9]{1,15}")
 _DECISIVE = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
+
+
+END = h11.EndOfMessage()
+"""Of every plain body: it has no trailers."""
+
+
+class PlainHeaders(Headers):
+    """h11's, which asks itself for each item by its index."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        return iter([(name, value) for _, name, value in self._full_items])
 
 
 class PlainExchange:
@@ -57,7 +71,7 @@ class PlainExchange:
             return (h11.PAUSED if came else h11.NEED_DATA), came
         if not self.num_left:
             self.their_state = h11.DONE
-            return h11.EndOfMessage(), came
+            return END, came
         if not came:
             return h11.NEED_DATA, came
         data, rest = came[: self.num_left], came[self.num_left :]
@@ -116,5 +130,5 @@ def read_plain(raw: bytes, max_head_bytes: int) -> PlainExchange | None:
     )
     if not is_plain:
         return None
-    request = h11.Request(method=method, headers=Headers(fields), target=target, http_version=b"1.1", _parsed=True)
+    request = h11.Request(method=method, headers=PlainHeaders(fields), target=target, http_version=b"1.1", _parsed=True)
     return PlainExchange(request, end + 2, int(length))

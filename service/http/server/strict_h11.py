@@ -102,15 +102,15 @@ class StrictConnection(h11.Connection):
             event, self._came = self._plain.next_event(self._came)
         elif self._is_h11s:
             event = self._next_of_h11()
+        elif not self._came:
+            return h11.NEED_DATA
         elif (plain := read_plain(self._came, self._max_head_bytes)) is not None:
             self._plain, self._came = plain, self._came[plain.num_head_bytes :]
             self._num_tiny, self._is_chunked, self._has_lines = 0, False, False
             return plain.request
-        elif self._came:
+        else:
             self._tell_h11(b"")
             event = self._next_of_h11()
-        else:
-            return h11.NEED_DATA
         if isinstance(event, h11.Data):
             if not self._has_lines:
                 self._num_tiny += len(event.data) < TINY_BYTES
