@@ -136,7 +136,7 @@ def _check_input_list(items: Sequence[InputItem], request: EmbeddingRequest, acc
 
 def token_arrays(items: str | Sequence[InputItem] | None) -> list[list[int]]:
     """The prompts that `input` of a checked request holds as token ids, one per vector; empty where it holds texts."""
-    if items is None or isinstance(items, str):
+    if not items or isinstance(items, str) or isinstance(items[0], str):  # they are not mixed
         return []
     flat = [item for item in items if isinstance(item, int)]
     return [flat] if flat else [item for item in items if isinstance(item, list)]

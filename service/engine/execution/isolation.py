@@ -8,7 +8,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.scheduling.coalescing import Coalescing
@@ -186,6 +186,8 @@ class Isolation:
         requests = [waiting.request for waiting in batch]
         try:
             rows = self._runner.finish(raw, requests)
+            if len(raw) == len(requests) and _are_alike_and_whole(rows, requests):  # the usual batch
+                return list(zip(batch, rows, strict=True))
             return [(one, self._checked(one.request, row)) for one, row in zip(batch, rows, strict=True)]
         except Exception as error:
             logger.exception("%d vectors could not be finished", len(requests))
@@ -257,12 +259,6 @@ class Isolation:
             return failed(request, NOT_VALID, "non_finite_embedding")
         assert isinstance(request.output, OutputSpec)  # features are never finished
         output, num_vectors = request.output, self._runner.num_vectors(request)
-        if not output.needs_tokens and output.pool_factor == 1.0:  # the usual one, at a third of the cost
-            num_numbers = output.dimensions * num_vectors
-            for dtype in output.output_dtypes:
-                if len(rows.get(dtype, b"")) * 8 != num_numbers * NUM_BITS[dtype]:
-                    return _cut(request)
-            return rows
         num_own = 1 if output.needs_tokens else num_vectors
         wanted = [(str(dtype), num_own, NUM_BITS[dtype]) for dtype in output.output_dtypes]
         wanted += [(MULTI_ROW + dtype, num_vectors - 1, NUM_BITS[dtype]) for dtype in output.token_dtypes]
@@ -275,6 +271,17 @@ class Isolation:
             if rest or not (1 <= found <= number if output.pool_factor > 1 else found == number):
                 return _cut(request)
         return rows
+
+
+def _are_alike_and_whole(rows: Sequence[Rows | None], requests: Sequence[Request]) -> TypeGuard[Sequence[Rows]]:
+    """Whether all requests ask for the same vector, and each has got one of that length: for a batch of one each."""
+    output = requests[0].output
+    if not isinstance(output, OutputSpec) or output.needs_tokens or output.pool_factor > 1 or None in rows:
+        return False
+    if any(request.output != output for request in requests):
+        return False
+    wanted = [(dtype, output.dimensions * NUM_BITS[dtype]) for dtype in output.output_dtypes]
+    return all(len((row or {}).get(dtype, b"")) * 8 == num_bits for dtype, num_bits in wanted for row in rows)
 
 
 def _cut(request: Request) -> Failure:

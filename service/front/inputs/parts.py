@@ -1,7 +1,8 @@
 """Large jobs of plain texts in parts: the first run while the prompts of the next are made."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 from service.front.inputs.conversations import conversation_of
@@ -60,11 +61,11 @@ def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[Part]:
 
 
 def _cut(lengths: Sequence[int], size: PartSize) -> list[Part]:
-    ends, start, num_chars = [], 0, 0
-    for index, length in enumerate(lengths):
-        if index - start == size.num_inputs or (num_chars + length > size.num_chars and index > start):
-            ends.append(index)
-            start, num_chars = index, 0
-        num_chars += length
-    bounds = pairwise([0, *ends, len(lengths)])
-    return [Part(range(start, stop), sum(lengths[start:stop]), max(lengths[start:stop])) for start, stop in bounds]
+    sums = [0, *accumulate(lengths)]
+    parts, start = list[Part](), 0
+    while start < len(lengths):
+        most = min(start + size.num_inputs, len(lengths))
+        stop = max(start + 1, bisect_right(sums, sums[start] + size.num_chars, start, most + 1) - 1)
+        parts.append(Part(range(start, stop), sums[stop] - sums[start], max(lengths[start:stop])))
+        start = stop
+    return parts
