@@ -18,6 +18,7 @@ from cenote_kernels.vector_ops import (
     quantize,
     truncate_normalize,
 )
+from cenote_kernels.whole_rows import WholeRows
 
 OPS: tuple[OpSpec, ...] = (POOL, TRUNCATE_NORMALIZE, QUANTIZE, EPILOGUE, PATCHIFY, SCATTER, RESIZE)
 """Every op, for the tests and benchmarks that are generated from them."""
@@ -39,6 +40,7 @@ __all__ = [
     "Ranges",
     "Row",
     "TensorSpec",
+    "WholeRows",
     "as_tensor",
     "epilogue",
     "finish",

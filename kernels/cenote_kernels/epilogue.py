@@ -9,8 +9,9 @@ import torch
 from cenote_kernels.availability import kernels_run_on
 from cenote_kernels.cpu.library import runs_on
 from cenote_kernels.cpu.rows import unit_rows
-from cenote_kernels.fused_epilogue import OutputSpec, Rows, as_bytes, fits, fused_epilogue
+from cenote_kernels.fused_epilogue import OutputSpec, Row, Rows, as_bytes, fits, fused_epilogue
 from cenote_kernels.vector_ops import NumberFormat, PoolingMode, Ranges, pool, quantize, truncate_normalize
+from cenote_kernels.whole_rows import WholeRows
 
 NORM_TOLERANCE = 1e-3
 """How far the length of a unit vector may be from 1. Float32 rounding stays within 1e-6."""
@@ -77,7 +78,7 @@ def finish(
     for index, output in enumerate(outputs):
         groups[output].append(index)
     bounds = [0, *accumulate(counts)]
-    answers: Rows = [None] * len(outputs)
+    answers: list[Row | None] = [None] * len(outputs)
     for output, indices in groups.items():
         own = raw[[row for index in indices for row in range(bounds[index], bounds[index + 1])]]
         for index, rows in zip(indices, _alike(own, output, [counts[i] for i in indices], ranges), strict=True):
@@ -90,11 +91,13 @@ def _alike(
 ) -> Rows:
     """What `finish` gives for requests that want the same, of so many vectors each; None: of one."""
     made, is_valid = _made(raw, output, ranges)
+    if counts is None and all(is_valid):
+        return WholeRows({dtype: as_bytes(tensor) for dtype, tensor in made.items()}, len(raw))
     bounds: Sequence[int] = range(len(raw) + 1)
     if counts is not None:
         bounds = [0, *accumulate(counts)]
         is_valid = [all(is_valid[start:stop]) for start, stop in pairwise(bounds)]
-    answers: Rows = [{} if valid else None for valid in is_valid]
+    answers: list[Row | None] = [{} if valid else None for valid in is_valid]
     for dtype, tensor in made.items():
         whole, size = as_bytes(tensor), tensor.shape[1] * tensor.itemsize
         for rows, (start, stop) in zip(answers, pairwise(bounds), strict=True):

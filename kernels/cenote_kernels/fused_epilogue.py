@@ -49,7 +49,7 @@ JOB = np.dtype(
 
 Row = dict[str, memoryview]
 """One request's vector by number format, little-endian: bytes as they are sent, of a buffer that rows share."""
-Rows = list[Row | None]
+Rows = Sequence[Row | None]
 
 
 class OutputSpec(Protocol):
@@ -106,7 +106,7 @@ def fused_epilogue(
 
 def _split(host: torch.Tensor, num_bytes: int, starts: list[int], outputs: Sequence[OutputSpec]) -> Rows:
     """The rows of each request; None where the kernel found the vector not valid."""
-    rows: Rows = []
+    rows: list[Row | None] = []
     whole = as_bytes(host)
     for start, one, valid in zip(starts, outputs, host[num_bytes:].tolist(), strict=True):
         made: Row = {}

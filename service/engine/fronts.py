@@ -144,7 +144,7 @@ class Fronts:
             return
         if step.report is not None:
             self._announcer.write(step.report)  # first: who has the answer may ask for the counts
-        vectors = _grouped(step.vectors, lambda one: self.of_request(one.id))
+        vectors = _grouped(step.all_vectors(), lambda one: self.of_request(one.id))
         failures = _grouped(step.failures, lambda one: self.of_request(one.id))
         released = _grouped(step.released, self.of_slot)
         for index in self._lines.keys() & {*vectors, *failures, *released}:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from service.engine.execution.isolation import INTERNAL, NO_MEMORY, Isolation, Result, failed
+from service.engine.execution.isolation import INTERNAL, NO_MEMORY, Isolation, failed
 from service.engine.execution.media_encoder import MediaEncoder
+from service.engine.execution.results import Alike, Result
 from service.engine.fronts import FrontLine, Fronts, Joined, Left
 from service.engine.scheduling.coalescing import Kept
 from service.engine.scheduling.scheduler import Scheduler
@@ -191,8 +192,9 @@ class EngineLoop:
     ) -> None:
         """Send what a step gave; `num_tokens` is 0 where the language model did not run."""
         step_ms = (time.perf_counter() - began_s) * 1e3
+        block = results.block(began_s, step_ms) if isinstance(results, Alike) else None
         vectors, failures = [], []
-        for waiting, row in results:
+        for waiting, row in results if block is None else ():
             if isinstance(row, Failure):
                 failures.append(row)
                 continue
@@ -223,4 +225,5 @@ class EngineLoop:
             results=self._scheduler.coalescing.report(),
         )
         after = self._announcer.num_steps
-        self._fronts.answer(StepDone(vectors=vectors, failures=failures, released=released, report=report, after=after))
+        done = StepDone(vectors=vectors, block=block, failures=failures, released=released, report=report, after=after)
+        self._fronts.answer(done)

@@ -211,6 +211,33 @@ class Vector(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
     num_batched: int = 0  # inputs of its forward; 0 where the model did not run for it
 
 
+class VectorBlock(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+    """The answers to requests without media that asked for the same and went through one forward."""
+
+    ids: list[int]
+    rows: Rows  # of all, one behind the other
+    queue_ms: list[float]
+    inference_ms: float
+    num_batched: int
+
+    def vectors(self) -> list[Vector]:
+        """Each by itself."""
+        made = []
+        sizes = [(dtype, memoryview(whole), len(whole) // len(self.ids)) for dtype, whole in self.rows.items()]
+        for place, (id_, queue_ms) in enumerate(zip(self.ids, self.queue_ms, strict=True)):
+            vector = Vector(
+                id=id_,
+                rows={dtype: whole[place * size : (place + 1) * size] for dtype, whole, size in sizes},
+                num_hits=0,
+                num_misses=0,
+                queue_ms=queue_ms,
+                inference_ms=self.inference_ms,
+                num_batched=self.num_batched,
+            )
+            made.append(vector)
+        return made
+
+
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """One request that failed by itself; its batch mates did not."""
 
@@ -270,11 +297,17 @@ class StepDone(SignOfLife, frozen=True, kw_only=True):
     """The results of one step of the engine."""
 
     vectors: list[Vector] = []
+    block: VectorBlock | None = None
+    """More of them."""
     failures: list[Failure] = []
     released: list[int] = []
     """Starts of pixel slots that the engine has read."""
     report: StepReport | None = None
     """To the only front; with several, the main process gets it (`announcements.py`)."""
+
+    def all_vectors(self) -> list[Vector]:
+        """Those of the block, too."""
+        return self.vectors if self.block is None else [*self.vectors, *self.block.vectors()]
 
 
 class WantPixels(SignOfLife, frozen=True, kw_only=True):

@@ -8,9 +8,10 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from typing import TYPE_CHECKING, Literal
 
 from service.engine.encoder_cache.cache import EncoderCache
+from service.engine.execution.results import Alike, Result
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.announcements import Announcer
@@ -21,6 +22,7 @@ from service.ipc.sparse_row import ENTRY_BYTES, MULTI_ROW, SPARSE
 if TYPE_CHECKING:
     import torch
 
+    from cenote_kernels import WholeRows
     from service.engine.execution.runner import ModelRunner
 
     Batch = Sequence[Waiting[torch.Tensor]]
@@ -36,9 +38,6 @@ NO_FIT = "the features of this image hold numbers that {dtype} cannot; ask for f
 
 CPU_WORDS = ("can't allocate memory", "not enough memory")
 """From torch's `DefaultCPUAllocator`, which raises a plain RuntimeError."""
-
-Result = tuple["Waiting[torch.Tensor]", Rows | Failure]
-"""A request with its vector, or why it has none."""
 
 RAISE_AFTER = 16
 """Batches in a row that had memory before the ceiling rises."""
@@ -144,7 +143,7 @@ class Isolation:
         self._coalescing = coalescing
         self._quarantine = Quarantine()
 
-    def embed(self, batch: "Batch") -> list[Result]:
+    def embed(self, batch: "Batch") -> Sequence[Result]:
         """Run a batch, in halves where it fails. Content in quarantine never reaches the model.
 
         Returns:
@@ -158,7 +157,7 @@ class Isolation:
             held = [waiting for waiting in batch if self._quarantine.holds(prompt_digest(waiting.request), now_s)]
             free = [waiting for waiting in batch if waiting not in held]
             if held:
-                return _all_failed(held, INTERNAL) + (self.embed(free) if free else [])
+                return [*_all_failed(held, INTERNAL), *(self.embed(free) if free else [])]
         results, had_memory = self._try(batch)
         # Outside the handler: its traceback keeps the failed batch's tensors alive, and memory may be what was short.
         if results is not None:
@@ -171,9 +170,9 @@ class Isolation:
         if len(batch) == 1:
             return self._last_try(batch[0], had_memory=had_memory)
         half = len(batch) // 2
-        return self.embed(batch[:half]) + self.embed(batch[half:])
+        return [*self.embed(batch[:half]), *self.embed(batch[half:])]
 
-    def finish(self, raw: "torch.Tensor", batch: "Batch") -> list[Result]:
+    def finish(self, raw: "torch.Tensor", batch: "Batch") -> Sequence[Result]:
         """Make of raw vectors, fresh or kept ones, what each request asks for.
 
         Args:
@@ -183,11 +182,13 @@ class Isolation:
         Raises:
             Exception: the device is lost.
         """
+        from cenote_kernels import WholeRows  # here: the loop can be imported without torch
+
         requests = [waiting.request for waiting in batch]
         try:
             rows = self._runner.finish(raw, requests)
-            if len(raw) == len(requests) and _are_alike_and_whole(rows, requests):  # the usual batch
-                return list(zip(batch, rows, strict=True))
+            if isinstance(rows, WholeRows) and _are_whole(rows, requests[0]):
+                return Alike(batch, rows)
             return [(one, self._checked(one.request, row)) for one, row in zip(batch, rows, strict=True)]
         except Exception as error:
             logger.exception("%d vectors could not be finished", len(requests))
@@ -198,9 +199,9 @@ class Isolation:
             return [(batch[0], failure)]
         half = len(batch) // 2
         num_first = sum(self._runner.num_vectors(request) for request in requests[:half])
-        return self.finish(raw[:num_first], batch[:half]) + self.finish(raw[num_first:], batch[half:])
+        return [*self.finish(raw[:num_first], batch[:half]), *self.finish(raw[num_first:], batch[half:])]
 
-    def _try(self, batch: "Batch") -> tuple[list[Result] | None, bool]:
+    def _try(self, batch: "Batch") -> tuple[Sequence[Result] | None, bool]:
         """Results or None, and whether there was memory."""
         everyone = [one for waiting in batch for one in waiting.group]
         num_tokens = sum(len(waiting.request.token_ids) for waiting in batch)
@@ -225,9 +226,9 @@ class Isolation:
                 self.ceiling.ran_out(num_tokens)
         return None, not is_short
 
-    def _run_again_alone(self, batch: "Batch", results: list[Result]) -> list[Result]:
+    def _run_again_alone(self, batch: "Batch", results: Sequence[Result]) -> Sequence[Result]:
         """Run those alone that have no vector in company: one's NaN may lie in rows that others share with it."""
-        if len(batch) == 1:
+        if len(batch) == 1 or isinstance(results, Alike):
             return results
         spoilt = {
             one.request.id for one, row in results if isinstance(row, Failure) and row.code == "non_finite_embedding"
@@ -239,7 +240,7 @@ class Isolation:
         well = [(one, row) for one, row in results if one.request.id not in gone]
         return well + [result for waiting in again for result in self.embed([waiting])]
 
-    def _last_try(self, waiting: "Waiting[torch.Tensor]", *, had_memory: bool) -> list[Result]:
+    def _last_try(self, waiting: "Waiting[torch.Tensor]", *, had_memory: bool) -> Sequence[Result]:
         """Fail a prompt that failed by itself; where memory was short, run it once more with all that there is."""
         if not had_memory:
             self._cache.clear()
@@ -273,15 +274,11 @@ class Isolation:
         return rows
 
 
-def _are_alike_and_whole(rows: Sequence[Rows | None], requests: Sequence[Request]) -> TypeGuard[Sequence[Rows]]:
-    """Whether all requests ask for the same vector, and each has got one of that length: for a batch of one each."""
-    output = requests[0].output
-    if not isinstance(output, OutputSpec) or output.needs_tokens or output.pool_factor > 1 or None in rows:
-        return False
-    if any(request.output != output for request in requests):
-        return False
-    wanted = [(dtype, output.dimensions * NUM_BITS[dtype]) for dtype in output.output_dtypes]
-    return all(len((row or {}).get(dtype, b"")) * 8 == num_bits for dtype, num_bits in wanted for row in rows)
+def _are_whole(rows: "WholeRows", like: Request) -> bool:
+    """Whether rows that all want the same as one request have the bytes that it asks for."""
+    assert isinstance(like.output, OutputSpec)  # features are never finished
+    num_numbers = like.output.dimensions * len(rows)
+    return all(len(rows.whole.get(one, b"")) * 8 == num_numbers * NUM_BITS[one] for one in like.output.output_dtypes)
 
 
 def _cut(request: Request) -> Failure:

@@ -210,8 +210,10 @@ class ModelRunner:
         parts = torch.split(raw, [self.num_vectors(request) for request in requests])
         return torch.cat([part for part, number in zip(parts, times, strict=True) for _ in range(number)])
 
-    def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[Rows | None]:
+    def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> Sequence[Rows | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not valid.
+
+        A `WholeRows` where all want the same of one vector, and have it.
 
         `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`.
         """
@@ -219,7 +221,7 @@ class ModelRunner:
         if self._is_sparse and all(output.is_sparse for output in outputs):
             return [None if row is None else {SPARSE: row} for row in sparse_rows(raw)]
         if len(raw) == len(requests) and self._unused_ids is None and not self._is_multi_vector:  # one each
-            return [*finish(raw.to(self.device), outputs, ranges=self._ranges)]
+            return finish(raw.to(self.device), outputs, ranges=self._ranges)
         counts = [self.num_vectors(one) for one in requests]
         if self._unused_ids is not None:
             return hybrid_rows(raw.to(self.device), requests, counts, self.hidden, self._unused_ids, self._ranges)

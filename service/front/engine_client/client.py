@@ -227,7 +227,7 @@ class EngineClient:
         if step.released:
             self._take_back(step.released)
         num_tokens = 0
-        for vector in step.vectors:
+        for vector in step.all_vectors():
             if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
                 if self._suspects.strikes_by_digest:
                     self._suspects.clear(pending.request)

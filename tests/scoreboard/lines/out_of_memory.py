@@ -96,7 +96,7 @@ LINE = Line(
         Sabotage(
             name="a batch without memory is not split",
             file="service/engine/execution/isolation.py",
-            old="return self.embed(batch[:half]) + self.embed(batch[half:])",
+            old="return [*self.embed(batch[:half]), *self.embed(batch[half:])]",
             new="return _all_failed(batch, NO_MEMORY, 'out_of_memory')",
             size=20,
         ),

@@ -59,7 +59,7 @@ LINE = Line(
         Sabotage(
             name="a batch fails as a whole",
             file="service/engine/execution/isolation.py",
-            old="return self.embed(batch[:half]) + self.embed(batch[half:])",
+            old="return [*self.embed(batch[:half]), *self.embed(batch[half:])]",
             new="return _all_failed(batch, INTERNAL)",
             size=50,
         ),
@@ -73,8 +73,8 @@ LINE = Line(
         Sabotage(
             name="vectors are sent unchecked",
             file="kernels/cenote_kernels/epilogue.py",
-            old="    answers: Rows = [{} if valid else None for valid in is_valid]\n",
-            new="    answers: Rows = [{} for _ in is_valid]\n",
+            old="    answers: list[Row | None] = [{} if valid else None for valid in is_valid]\n",
+            new="    answers: list[Row | None] = [{} for _ in is_valid]\n",
             size=50,
         ),
     ),

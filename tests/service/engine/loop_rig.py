@@ -4,6 +4,8 @@ import queue
 import time
 from typing import Any
 
+import msgspec
+
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.fronts import Fronts, FrontsAnnouncer
 from service.engine.loop import EngineLoop
@@ -63,7 +65,11 @@ class LoopRig:
     @property
     def steps(self) -> list[StepDone]:
         """The answers."""
-        return [message for message in self.sent if isinstance(message, StepDone)]
+        return [
+            msgspec.structs.replace(message, vectors=message.all_vectors(), block=None)
+            for message in self.sent
+            if isinstance(message, StepDone)
+        ]
 
     @property
     def reports(self) -> list[StepReport]:

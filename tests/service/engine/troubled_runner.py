@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from cenote_kernels import WholeRows
 from service.ipc.messages import NUM_BITS, Media, OutputSpec, PixelSlot, Request
 
 POISON, NOT_FINITE, SHORT, SPOILING = 666, 667, 668, 669
@@ -63,10 +64,16 @@ class TroubledRunner:
     def repeat(self, raw: torch.Tensor, requests: list[Request], times: list[int]) -> torch.Tensor:
         return raw.repeat_interleave(torch.tensor(times))
 
-    def finish(self, raw: torch.Tensor, requests: list[Request]) -> list[dict[str, bytes] | None]:
+    def finish(self, raw: torch.Tensor, requests: list[Request]) -> Any:
         if any(request.output == UNFINISHED for request in requests):
             raise RuntimeError("a kernel that does not know this length")
-        return [self._row(int(first), request) for first, request in zip(raw, requests, strict=True)]
+        rows = [self._row(int(first), request) for first, request in zip(raw, requests, strict=True)]
+        made = [row for row in rows if row is not None]
+        shapes = {str({dtype: len(row) for dtype, row in row.items()}) for row in made}
+        if len(made) < len(rows) or len(shapes) > 1 or any(one.output != requests[0].output for one in requests):
+            return rows
+        whole = {dtype: memoryview(b"".join(row[dtype] for row in made)) for dtype in made[0]}
+        return WholeRows(whole, len(rows))
 
     def to_keep(self, raw: torch.Tensor, requests: Sequence[Request]) -> list[bytes | None]:
         return [None if first == NOT_FINITE else int(first).to_bytes(2, "big") for first in raw]
