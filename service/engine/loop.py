@@ -27,8 +27,8 @@ from service.ipc.messages import (
     StepDone,
     StepReport,
     Submit,
-    Vector,
 )
+from service.ipc.vectors import Vector
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,8 @@ from service.front.admission.answer_room import Hold
 from service.front.inputs.placed_media import PlacedMedia
 from service.front.tenant import Tenant
 from service.front.usage import InputCounts
-from service.ipc.messages import Output, OutputSpec, Row, Vector
+from service.ipc.messages import Output, OutputSpec
+from service.ipc.vectors import Row, Vector
 from service.prompt.prompt import ChunkSpan, Prompt
 from service.prompt.token_array import TokenArray
 from service.prompt.truncation import Truncation

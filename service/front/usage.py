@@ -18,7 +18,7 @@ from schemas.endpoints.rerank_v2 import (
 )
 from schemas.usage import PromptTokensDetails, Usage
 from service import metrics
-from service.ipc.messages import Vector
+from service.ipc.vectors import Vector
 from service.prompt.prompt import Placeholder, Prompt
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.ipc.messages import NUM_BITS, OutputSpec, Row
+from service.ipc.messages import NUM_BITS, OutputSpec
+from service.ipc.vectors import Row
 
 SPARSE = "sparse"
 """Its name among the rows of a `Vector`."""

@@ -24,7 +24,7 @@ from service.front.job import EmbeddedInput, EmbedResult
 from service.http.responses.answer import BodyParts, in_parts, slices
 from service.http.responses.vector_format import VectorFormat
 from service.http.routes.embeddings import embedding_entry, embedding_response
-from service.ipc.messages import Vector
+from service.ipc.vectors import Vector
 from service.prompt.prompt import Prompt
 
 DIMENSIONS: Final = 2048

@@ -14,7 +14,8 @@ from schemas.errors import ErrorCode
 from service.errors import DeadlineError, InputError, MediaError, ModelError, ServiceError, UnavailableError
 from service.front.job import EmbeddedInput, InputResult
 from service.front.tenant import Caller, Tenant
-from service.ipc.messages import Output, Vector
+from service.ipc.messages import Output
+from service.ipc.vectors import Vector
 from service.media.features.features import FeaturesItem
 from service.prompt.prompt import Placeholder, Prompt
 

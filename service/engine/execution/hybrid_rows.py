@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from cenote_kernels import finish
-from service.ipc.messages import OutputSpec, Request, Row, Rows
+from service.ipc.messages import OutputSpec, Request
 from service.ipc.sparse_row import MULTI_ROW, SPARSE, pack_sparse
+from service.ipc.vectors import Row, Rows
 
 Ranges = tuple[torch.Tensor, torch.Tensor]
 

@@ -15,9 +15,10 @@ from service.engine.execution.results import Alike, Result
 from service.engine.scheduling.coalescing import Coalescing
 from service.engine.scheduling.waiting import Waiting
 from service.ipc.announcements import Announcer
-from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request, Rows
+from service.ipc.messages import NUM_BITS, Failure, OutputSpec, Request
 from service.ipc.prompt_digest import prompt_digest
 from service.ipc.sparse_row import ENTRY_BYTES, MULTI_ROW, SPARSE
+from service.ipc.vectors import Rows
 
 if TYPE_CHECKING:
     import torch

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, overload
 
-from service.ipc.messages import Failure, Rows, VectorBlock
+from service.ipc.messages import Failure
+from service.ipc.vectors import Rows, VectorBlock
 
 if TYPE_CHECKING:
     import torch

@@ -22,8 +22,9 @@ from service.engine.execution.sparse_vectors import dense_weights, sparse_rows
 from service.engine.execution.token_pooling import pool_tokens
 from service.engine.scheduling.waiting import Waiting
 from service.errors import ModelError
-from service.ipc.messages import Media, OutputSpec, PixelSlot, Request, Rows
+from service.ipc.messages import Media, OutputSpec, PixelSlot, Request
 from service.ipc.sparse_row import SPARSE
+from service.ipc.vectors import Rows
 from service.media.audio.samples import samples_of
 from service.media.item import FRAMES_OF_PAIR, TensorDtype
 from service.model.embedding_model import EmbeddingModel
@@ -213,9 +214,7 @@ class ModelRunner:
     def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> Sequence[Rows | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not valid.
 
-        A `WholeRows` where all want the same of one vector, and have it.
-
-        `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`.
+        `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`. `WholeRows`: all want the same and have it.
         """
         outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]  # all of them
         if self._is_sparse and all(output.is_sparse for output in outputs):

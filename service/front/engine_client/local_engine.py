@@ -19,7 +19,8 @@ from service.front.job import EmbeddedInput, EmbedResult, InputResult, raise_fir
 from service.front.served_model import ServedModel
 from service.front.tenant import Caller
 from service.ipc.arena import PixelArena
-from service.ipc.messages import Output, Start, Vector
+from service.ipc.messages import Output, Start
+from service.ipc.vectors import Vector
 from service.media.item import MediaItem
 from service.prompt.prompt import Prompt
 from service.settings import Settings

@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from service.ipc.messages import Request, Vector
+from service.ipc.messages import Request
+from service.ipc.vectors import Vector
 from service.media.item import MediaItem
 
 Place = Literal["sent", "held", "sent_again"]

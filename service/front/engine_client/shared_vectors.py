@@ -18,7 +18,8 @@ from service.front.engine_client.engine_host import EngineHost, HostNeeds, Keepe
 from service.front.engine_client.vector_store import VectorStore
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.tenant import Caller
-from service.ipc.messages import Output, OutputSpec, Ready, Vector
+from service.ipc.messages import Output, OutputSpec, Ready
+from service.ipc.vectors import Vector
 from service.prompt.prompt import Prompt
 
 encode = msgspec.msgpack.Encoder().encode

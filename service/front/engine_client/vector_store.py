@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from service.engine_series import SHARED_VECTORS, EngineSeries
-from service.ipc.messages import Row
+from service.ipc.vectors import Row
 
 logger = logging.getLogger("cenote.front")
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from service.ipc.messages import Row
+from service.ipc.vectors import Row
 
 
 def unit_vector(row: Row) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from service.ipc.messages import Row
+from service.ipc.vectors import Row
 from service.prompt.profile.profile import Scoring
 
 

@@ -6,7 +6,7 @@ Source: colpali-engine's `score_multi_vector`.
 import numpy as np
 from numpy.typing import NDArray
 
-from service.ipc.messages import Row
+from service.ipc.vectors import Row
 
 MAX_PRODUCTS = 1 << 17
 """Products that are summed at once: half of those from which OpenBLAS takes threads of its own, beside the engine's."""

@@ -19,8 +19,8 @@ from service.front.scoring.sparse_dot import entries, sparse_dot
 from service.front.served_model import ServedModel
 from service.front.serving.model_serving import Online
 from service.front.tenant import Caller
-from service.ipc.messages import Row
 from service.ipc.sparse_row import SPARSE
+from service.ipc.vectors import Row
 from service.prompt.profile.profile import Scoring
 
 MAX_NUMBERS_ON_LOOP = 1 << 16

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.ipc.messages import Row
 from service.ipc.sparse_row import unpack_sparse
+from service.ipc.vectors import Row
 
 
 class Entries(NamedTuple):

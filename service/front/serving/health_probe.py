@@ -15,8 +15,9 @@ from service.errors import ModelError
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.served_model import ServedModel
 from service.front.tenant import SERVICE
-from service.ipc.messages import OutputSpec, Row
+from service.ipc.messages import OutputSpec
 from service.ipc.sparse_row import SPARSE, unpack_sparse
+from service.ipc.vectors import Row
 from service.media.audio.audio_file import AudioInfo, OpenAudio
 from service.media.audio.samples import Audio
 from service.media.image.header import DecodeLimits

@@ -15,7 +15,7 @@ from service.front.job import EmbeddedInput, InputResult
 from service.front.turns import Turns
 from service.http.responses.answer import RAW_MARK, SLICE_BYTES
 from service.http.responses.vector_format import DeferredValue, VectorFormat
-from service.ipc.messages import Row
+from service.ipc.vectors import Row
 
 MakeEntry = Callable[[int, InputResult, msgspec.Raw | DeferredValue | None], msgspec.Struct]
 """An entry from an input's index and result, and its vector as JSON; None where it failed."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import orjson
 
 from service.http.responses.vector_format import NUMBER_BYTES, DeferredValue
-from service.ipc.messages import Row
 from service.ipc.sparse_row import ENTRY_BYTES, unpack_sparse
+from service.ipc.vectors import Row
 
 INDEX_BYTES = 7
 """About what an index takes in JSON, its comma included."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cenote_native import fill_places, fill_rows, print_rows
 from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.fields import EmbedDtype
-from service.ipc.messages import Row
+from service.ipc.vectors import Row
 
 NUMPY = {
     "float32": "<f4",

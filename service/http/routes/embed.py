@@ -25,8 +25,9 @@ from service.http.responses.answer import answer, observe
 from service.http.responses.embedding_types import MULTI, embedding_types, output_kind
 from service.http.responses.sparse_format import SparseObject, SparseTokens
 from service.http.responses.vector_format import Base64String, DeferredValue, NumberList, NumberLists
-from service.ipc.messages import NumberFormat, OutputSpec, Row
+from service.ipc.messages import NumberFormat, OutputSpec
 from service.ipc.sparse_row import MULTI_ROW, SPARSE
+from service.ipc.vectors import Row
 
 AS_DOCUMENTS = "there was no `input_type`: the inputs were embedded as documents; queries are weighed by a table"
 

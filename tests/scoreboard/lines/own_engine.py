@@ -17,7 +17,8 @@ import torch
 from service.engine.encoder_cache.cache import EncoderCache
 from service.engine.execution.runner import ModelRunner
 from service.engine.scheduling.scheduler import Scheduler
-from service.ipc.messages import Failure, Media, OutputSpec, PixelSlot, Request, Vector
+from service.ipc.messages import Failure, Media, OutputSpec, PixelSlot, Request
+from service.ipc.vectors import Vector
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
 from tests.conftest import CHECKPOINT, TOLERANCE
 from tests.service.engine.loop_rig import LoopRig
@@ -100,7 +101,7 @@ class OwnEngine:
             self._rig.sent.clear()
             self._rig.turn()
             for step in self._rig.steps:
-                found: list[Answer] = [*step.vectors, *step.failures]
+                found: list[Answer] = [*step.all_vectors(), *step.failures]
                 assert not {one.id for one in found} & answers.keys(), "a request was answered twice"
                 answers.update((one.id, one) for one in found)
         return [answers[request.id] for request in requests]

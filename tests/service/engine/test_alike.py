@@ -7,7 +7,8 @@ import pytest
 
 from service.ipc.channel import frame
 from service.ipc.frames import PREFIX
-from service.ipc.messages import EngineMessage, StepDone, VectorBlock
+from service.ipc.messages import EngineMessage, StepDone
+from service.ipc.vectors import VectorBlock
 from tests.service.engine.loop_rig import LoopRig, image, request
 from tests.service.engine.troubled_runner import NOT_FINITE, SHORT
 

@@ -6,7 +6,8 @@ from service.errors import ModelError
 from service.front.job import EmbeddedInput, EmbedResult, Job, JobInput
 from service.front.late_chunks import by_chunk
 from service.front.tenant import SERVICE
-from service.ipc.messages import OutputSpec, Vector
+from service.ipc.messages import OutputSpec
+from service.ipc.vectors import Vector
 from service.prompt.prompt import ChunkSpan, Prompt
 from service.prompt.truncation import Truncation
 

@@ -10,18 +10,9 @@ import uvloop
 
 from service.ipc.channel import AsyncChannel, BlockingChannel, frame
 from service.ipc.frames import COPIED_BYTES, PREFIX, SMALL_BYTES
-from service.ipc.messages import (
-    EngineMessage,
-    FrontMessage,
-    OutputSpec,
-    Pong,
-    Request,
-    StepDone,
-    StepReport,
-    Submit,
-    Vector,
-)
+from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, Pong, Request, StepDone, StepReport, Submit
 from service.ipc.reports import CacheReport
+from service.ipc.vectors import Vector
 
 
 def submit(num_requests: int) -> Submit:

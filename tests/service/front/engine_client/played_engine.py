@@ -15,15 +15,9 @@ from service.front.engine_client.pending import Pending
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
-from service.ipc.messages import (
-    EngineMessage,
-    FrontMessage,
-    OutputSpec,
-    StepStarted,
-    Submit,
-    Vector,
-)
+from service.ipc.messages import EngineMessage, FrontMessage, OutputSpec, StepStarted, Submit
 from service.ipc.reports import CacheReport
+from service.ipc.vectors import Vector
 from service.media.image.image_file import ImageFile
 from service.media.resize.image_rule import PixelRule
 from service.prompt.prompt import Placeholder, Prompt

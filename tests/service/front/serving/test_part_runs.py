@@ -15,7 +15,8 @@ from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.serving.part_runs import NUM_AHEAD, NUM_UNFINISHED, PartRuns, TakePart
 from service.front.tenant import SERVICE, Caller
 from service.ipc.bell import Bell, ring
-from service.ipc.messages import Output, OutputSpec, Vector
+from service.ipc.messages import Output, OutputSpec
+from service.ipc.vectors import Vector
 from service.prompt.prompt import Prompt
 from service.stages import open_stages, stage
 from tests.service.front.inputs.test_reader import input_reader

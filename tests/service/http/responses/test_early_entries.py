@@ -19,7 +19,7 @@ from service.http.responses.answer import in_parts, slices
 from service.http.responses.early_entries import EarlyEntries, Printed
 from service.http.responses.vector_format import VectorFormat
 from service.http.routes.embeddings import embedding_entry, embedding_response
-from service.ipc.messages import Vector
+from service.ipc.vectors import Vector
 from service.prompt.prompt import Prompt
 
 DIMENSIONS = 96
