@@ -214,7 +214,7 @@ class ModelRunner:
     def finish(self, raw: torch.Tensor, requests: Sequence[Request]) -> Sequence[Rows | None]:
         """One row per request in each wanted number format, as bytes; None where the vector is not valid.
 
-        `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`. `WholeRows`: all want the same and have it.
+        `raw` is `[total_vectors, hidden]`, from `embed`, `repeat` or `kept`. `WholeRows` where all are alike and valid.
         """
         outputs = [request.output for request in requests if isinstance(request.output, OutputSpec)]  # all of them
         if self._is_sparse and all(output.is_sparse for output in outputs):
