@@ -12,6 +12,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from schemas.parsing.paths import expectation, types_at
 from service import engine_series, metrics
 from service.http import tenant_counts
+from service.loop_histogram import LoopHistogram
 from service.serve_arguments import default_of, flag_of, meaning, setting_groups
 from service.setting_sources import PREFIX
 
@@ -40,6 +41,7 @@ name that answers have, with one model too.
 """
 
 PACKAGE = Path(__file__).parent
+ANY_COLLECTOR = (MetricWrapperBase, LoopHistogram, tenant_counts.TenantCounts)
 DECLARING = (metrics, engine_series, tenant_counts)
 """Modules that register collectors."""
 
@@ -80,12 +82,12 @@ def _module_rows(module: ModuleType) -> Iterator[tuple[str, ...]]:
     for name, value in vars(module).items():
         collectors = value.values() if isinstance(value, dict) else (value,)
         for collector in collectors if name.isupper() else ():
-            if isinstance(collector, MetricWrapperBase | tenant_counts.TenantCounts):
+            if isinstance(collector, ANY_COLLECTOR):
                 yield from _collector_rows(collector, _counted_in(module, name))
 
 
 def _collector_rows(
-    collector: MetricWrapperBase | tenant_counts.TenantCounts, places: str
+    collector: MetricWrapperBase | LoopHistogram | tenant_counts.TenantCounts, places: str
 ) -> Iterator[tuple[str, ...]]:
     own_labels = collector._labelnames if isinstance(collector, MetricWrapperBase) else None
     for family in collector.collect():
