@@ -41,7 +41,7 @@ name that answers have, with one model too.
 """
 
 PACKAGE = Path(__file__).parent
-ANY_COLLECTOR = (MetricWrapperBase, LoopHistogram, tenant_counts.TenantCounts)
+AnyCollector = MetricWrapperBase | LoopHistogram | tenant_counts.TenantCounts
 DECLARING = (metrics, engine_series, tenant_counts)
 """Modules that register collectors."""
 
@@ -82,13 +82,11 @@ def _module_rows(module: ModuleType) -> Iterator[tuple[str, ...]]:
     for name, value in vars(module).items():
         collectors = value.values() if isinstance(value, dict) else (value,)
         for collector in collectors if name.isupper() else ():
-            if isinstance(collector, ANY_COLLECTOR):
+            if isinstance(collector, AnyCollector):
                 yield from _collector_rows(collector, _counted_in(module, name))
 
 
-def _collector_rows(
-    collector: MetricWrapperBase | LoopHistogram | tenant_counts.TenantCounts, places: str
-) -> Iterator[tuple[str, ...]]:
+def _collector_rows(collector: AnyCollector, places: str) -> Iterator[tuple[str, ...]]:
     own_labels = collector._labelnames if isinstance(collector, MetricWrapperBase) else None
     for family in collector.collect():
         labels = family._labelnames if own_labels is None else own_labels  # type: ignore[attr-defined]

@@ -188,7 +188,7 @@ class Isolation:
         requests = [waiting.request for waiting in batch]
         try:
             rows = self._runner.finish(raw, requests)
-            if isinstance(rows, WholeRows) and _are_whole(rows, requests[0]):
+            if isinstance(rows, WholeRows) and _are_whole(rows, requests):
                 return Alike(batch, rows)
             return [(one, self._checked(one.request, row)) for one, row in zip(batch, rows, strict=True)]
         except Exception as error:
@@ -275,11 +275,15 @@ class Isolation:
         return rows
 
 
-def _are_whole(rows: "WholeRows", like: Request) -> bool:
-    """Whether rows that all want the same as one request have the bytes that it asks for."""
-    assert isinstance(like.output, OutputSpec)  # features are never finished
-    num_numbers = like.output.dimensions * len(rows)
-    return all(len(rows.whole.get(one, b"")) * 8 == num_numbers * NUM_BITS[one] for one in like.output.output_dtypes)
+def _are_whole(rows: "WholeRows", requests: Sequence[Request]) -> bool:
+    """Whether there is a row for each request, and all ask for one vector of the bytes that each has."""
+    output = requests[0].output
+    if not isinstance(output, OutputSpec) or output.needs_tokens or len(rows) != len(requests):
+        return False
+    if any(request.output != output for request in requests):
+        return False
+    num_numbers = output.dimensions * len(rows)
+    return all(len(rows.whole.get(one, b"")) * 8 == num_numbers * NUM_BITS[one] for one in output.output_dtypes)
 
 
 def _cut(request: Request) -> Failure:

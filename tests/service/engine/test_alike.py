@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cenote_kernels import WholeRows
 from service.ipc.channel import frame
 from service.ipc.frames import PREFIX
 from service.ipc.messages import EngineMessage, StepDone
@@ -72,12 +73,23 @@ def test_whoever_has_images_tells_of_them(engine: LoopRig) -> None:
     assert [(one.id, one.num_misses) for step in engine.steps for one in step.vectors] == [(1, 1), (2, 1)]
 
 
-def test_a_block_of_vectors_that_are_too_short_is_an_error_of_each(engine: LoopRig) -> None:
-    engine.submit(request(1, SHORT))
+@pytest.mark.parametrize("wrong", [request(1, SHORT), request(1, 2, is_sparse=True)])
+def test_a_block_that_is_not_what_was_asked_for_is_an_error_of_each(engine: LoopRig, wrong: Any) -> None:
+    engine.submit(wrong)
     engine.turn()
     (step,) = engine.steps
     assert step.vectors == []
     assert [(one.id, one.code) for one in step.failures] == [(1, "internal_error")]
+
+
+def test_a_block_for_requests_that_want_different_vectors_is_taken_apart_and_checked(engine: LoopRig) -> None:
+    same = WholeRows({"float32": memoryview(bytes(2 * 32))}, 2)
+    engine.runner.finish = lambda raw, requests: same  # as if the rows of others had come
+    engine.submit(request(1, 1), request(2, 2, dimensions=16))
+    engine.turn()
+    (step,) = engine.steps
+    assert [one.id for one in step.vectors] == [1]
+    assert [(one.id, one.code) for one in step.failures] == [(2, "internal_error")]
 
 
 def test_vectors_of_a_block_share_its_memory() -> None:
