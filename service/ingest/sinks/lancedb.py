@@ -13,6 +13,9 @@ from service.ingest.vectors import NO_LAYOUT, Layout, VectorKind
 OPTIMIZE_EVERY = 32
 """Writes between compactions; each write adds a fragment, and merges read all fragments."""
 
+METRIC = "cosine"
+"""Of an index; without one a search names it."""
+
 
 class LanceTable(Sink):
     """Columns as in Parquet; `metadata` is JSON."""
@@ -47,6 +50,7 @@ class LanceTable(Sink):
                 database.create_table(self._target.name, schema=self._schema)
             self._table = database.open_table(self._target.name)
             self._check_columns()
+            self._check_indexes()
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise IngestError(f"--to {where}: {error}") from error
 
@@ -57,6 +61,18 @@ class LanceTable(Sink):
             got = there.field(name).type if name in there.names else "not there"
             if got != wanted:
                 raise IngestError(f"--to {self._target.described}: `{name}` is {got}, expected {wanted}")
+
+    def _check_indexes(self) -> None:
+        """Refuse indexes of other distances: a search that uses one has to ask for its distance."""
+        names = {self._layout.name(kind) for kind in self._layout.outputs}
+        for index in self._table.list_indices():
+            stats = self._table.index_stats(index.name)
+            if names.isdisjoint(index.columns) or stats is None or stats.distance_type in (None, METRIC):
+                continue
+            raise IngestError(
+                f"--to {self._target.described}: the index {index.name} of `{index.columns[0]}` has the distance "
+                f"{stats.distance_type}, expected {METRIC}"
+            )
 
     def write(self, points: Sequence[Point]) -> int:
         """Merge rows by point, one commit. The position counts commits."""

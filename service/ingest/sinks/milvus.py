@@ -17,6 +17,8 @@ MAX_TEXT_BYTES = 65_535
 
 Source: Milvus documentation, "Milvus Limits".
 """
+METRICS: Mapping[VectorKind, str] = {"dense": "COSINE", "sparse": "IP"}
+"""The metric of each kind's index."""
 
 
 class MilvusCollection(Sink):
@@ -48,9 +50,11 @@ class MilvusCollection(Sink):
                     raise IngestError(f"--to {where}: not there, and the ledger knows {num_done} points")
                 self._create()
             described = self._client.describe_collection(name)["fields"]
+            indexes = [self._client.describe_index(name, each) for each in self._client.list_indexes(name)]
         except self._milvus.MilvusException as error:
             raise IngestError(f"--to {where}: {error.message}") from error
         self._check({each["name"]: each for each in described})
+        self._check_metrics({each["field_name"]: each["metric_type"] for each in indexes if each.get("metric_type")})
 
     def write(self, points: Sequence[Point]) -> int:
         """Upsert points."""
@@ -96,6 +100,19 @@ class MilvusCollection(Sink):
             has = "is not there" if not field else "is sparse" if is_sparse else f"has {got} components"
             raise IngestError(f"--to {self._target.described}: `{name}` {has}, expected {expected}")
 
+    def _check_metrics(self, metrics: Mapping[str, str]) -> None:
+        """Compare with the metrics of a collection's indexes, by field; one without an index gets it later.
+
+        Raises:
+            IngestError: another metric.
+        """
+        for kind in self._layout.outputs:
+            name, expected = self._layout.name(kind), METRICS[kind]
+            if (got := metrics.get(name, expected)) != expected:
+                raise IngestError(
+                    f"--to {self._target.described}: the index of `{name}` has the metric {got}, expected {expected}"
+                )
+
     def _create(self) -> None:
         types, schema = self._milvus.DataType, self._milvus.MilvusClient.create_schema()
         schema.add_field("point", types.VARCHAR, is_primary=True, max_length=36)
@@ -106,10 +123,10 @@ class MilvusCollection(Sink):
         if "dense" in self._layout.outputs:
             name = self._layout.name("dense")
             schema.add_field(name, types.FLOAT_VECTOR, dim=self._layout.dimensions)
-            index.add_index(name, index_type="AUTOINDEX", metric_type="COSINE")
+            index.add_index(name, index_type="AUTOINDEX", metric_type=METRICS["dense"])
         if "sparse" in self._layout.outputs:
             schema.add_field("sparse", types.SPARSE_FLOAT_VECTOR)
-            index.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
+            index.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type=METRICS["sparse"])
         self._client.create_collection(self._target.name, schema=schema, index_params=index)
 
 

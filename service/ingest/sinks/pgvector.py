@@ -27,6 +27,18 @@ SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
 WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped
 """
 
+OPERATOR_CLASSES = """
+SELECT index.relname, attname, opcname FROM pg_index
+JOIN pg_class index ON index.oid = indexrelid JOIN pg_am ON pg_am.oid = relam AND amname IN ('hnsw', 'ivfflat')
+JOIN pg_opclass ON pg_opclass.oid = indclass[0]
+JOIN pg_depend ON objid = indexrelid AND refobjid = indrelid
+JOIN pg_attribute ON attrelid = indrelid AND attnum = refobjsubid AND attname = ANY(%s)
+WHERE indrelid = %s::regclass ORDER BY index.relname
+"""
+"""Each index of a column of vectors, of an expression too (`vector::halfvec(1024)`), with how it compares."""
+METRICS: Mapping[VectorKind, str] = {"dense": "cosine", "sparse": "ip"}
+"""In the names of operator classes."""
+
 
 class PgTable(Sink):
     """Creates extension and table if needed; libpq reads passwords from PGPASSWORD or a file."""
@@ -48,14 +60,32 @@ class PgTable(Sink):
             self._connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             self._connection.execute(_create(table, types))
             found = dict(self._connection.execute(COLUMNS, (table,)).fetchall())
+            indexes = self._connection.execute(OPERATOR_CLASSES, (list(types), table)).fetchall()
             (is_filled,) = self._connection.execute(f"SELECT EXISTS (SELECT FROM {table})").fetchone()  # noqa: S608
         except self._psycopg.Error as error:
             raise IngestError(f"--to {where}: {str(error).strip()}") from None
         for name, wanted in types.items():
             if (got := found.get(name, "not there")) != wanted:
                 raise IngestError(f"--to {where}: the column {name} is {got}, expected {wanted}")
+        self._check_indexes(indexes)
         if num_done and not is_filled:
             raise IngestError(f"--to {where}: it is empty, and the ledger knows {num_done} points")
+
+    def _check_indexes(self, indexes: Sequence[tuple[str, str, str]]) -> None:
+        """Refuse a column whose indexes all compare in other ways: no search by the model's own would use them.
+
+        Raises:
+            IngestError: the indexes (name, column, operator class) of a column have another metric.
+        """
+        for kind in self._layout.outputs:
+            metric, column = METRICS.get(kind), self._layout.name(kind)
+            found = {name: written for name, of, written in indexes if of == column}
+            if found and not any(f"_{metric}_" in written or written.startswith("bit_") for written in found.values()):
+                has = ", ".join(f"{name} ({written})" for name, written in found.items())
+                raise IngestError(
+                    f"--to {self._target.described}: the index of `{column}` is {has}, "
+                    f"expected an operator class for {metric}"
+                )
 
     def write(self, points: Sequence[Point]) -> int:
         """Upsert in one transaction."""

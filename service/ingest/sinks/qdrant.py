@@ -152,14 +152,31 @@ def _use_write_ahead_log(database: Path) -> None:
 
 
 def _described(vectors: Any, sparse: Any) -> str:
-    """A collection's vectors in words; equal for equal ones."""
-    if (size := getattr(vectors, "size", None)) is not None:
-        return f"vectors of {size} components"
-    named = [
-        f"`{name}` of {one.size} components{' by MaxSim' if one.multivector_config else ''}"
-        for name, one in sorted((vectors or {}).items())
-    ]
-    return "named vectors " + ", ".join([*named, *(f"`{name}`, sparse" for name in sorted(sparse or {}))])
+    """What decides how a collection's vectors are held and compared, in words; equal for equal ones."""
+    if hasattr(vectors, "size"):
+        return f"vectors of {_dense(vectors)}"
+    named = [f"`{name}` of {_dense(one)}" for name, one in sorted((vectors or {}).items())]
+    return "named vectors " + ", ".join(
+        [*named, *(f"`{name}`, {_sparse(one)}" for name, one in sorted((sparse or {}).items()))]
+    )
+
+
+def _dense(params: Any) -> str:
+    multi = params.multivector_config
+    parts = [f"{params.size} components", f"distance {params.distance.value}"]
+    parts += [f"by {multi.comparator.value}"] if multi else []
+    return ", ".join(parts + _datatype(params))
+
+
+def _sparse(params: Any) -> str:
+    modifier = params.modifier.value if params.modifier else "none"
+    return ", ".join(["sparse", f"modifier {modifier}", *_datatype(params.index)])
+
+
+def _datatype(params: Any) -> list[str]:
+    """The format of stored components, if it holds none of ours: Qdrant casts a unit vector to zeros of uint8."""
+    name = params.datatype.value if params and params.datatype else ""
+    return [f"stored as {name}"] if name == "uint8" else []
 
 
 def _first_line(error: Exception) -> str:

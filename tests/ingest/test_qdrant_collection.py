@@ -1,0 +1,90 @@
+"""A Qdrant collection that somebody else made: what would compare or hold vectors in another way is refused by name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import qdrant_client
+
+from service.ingest.errors import IngestError
+from service.ingest.sinks.qdrant import QdrantCollection
+from service.ingest.sinks.target import Target
+from service.ingest.vectors import DENSE_ALONE, Layout
+
+MODELS: Any = qdrant_client.models
+ALONE, EVERY = Layout(DENSE_ALONE, 4), Layout(("dense", "sparse", "multi"), 4, 100)
+
+
+def dense(**other: Any) -> Any:
+    return MODELS.VectorParams(**{"size": 4, "distance": MODELS.Distance.COSINE} | other)
+
+
+def multi() -> Any:
+    return dense(multivector_config=MODELS.MultiVectorConfig(comparator=MODELS.MultiVectorComparator.MAX_SIM))
+
+
+def every(**other: Any) -> dict[str, Any]:
+    return {
+        "vectors_config": {"dense": dense(), "multi": multi()} | other,
+        "sparse_vectors_config": {"sparse": MODELS.SparseVectorParams()},
+    }
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Iterator[QdrantCollection]:
+    one = QdrantCollection(Target("qdrant", str(tmp_path), "items"))
+    yield one
+    one.close()
+
+
+def make(folder: Path, **config: Any) -> None:
+    client: Any = qdrant_client.QdrantClient(path=str(folder))
+    client.create_collection("items", **config)
+    client.close()
+
+
+@pytest.mark.parametrize("metric", ["Dot", "Euclid", "Manhattan"])
+@pytest.mark.parametrize("named", [False, True])
+def test_another_distance(sink: QdrantCollection, tmp_path: Path, metric: str, named: bool) -> None:
+    other = dense(distance=MODELS.Distance(metric))
+    make(tmp_path, **(every(dense=other) if named else {"vectors_config": other}))
+    with pytest.raises(IngestError, match=f"distance {metric}.*expected.*distance Cosine"):
+        sink.open(EVERY if named else ALONE, None, 0)
+
+
+def test_another_distance_of_token_vectors(sink: QdrantCollection, tmp_path: Path) -> None:
+    make(tmp_path, **every(multi=multi().model_copy(update={"distance": MODELS.Distance.DOT})))
+    with pytest.raises(
+        IngestError, match=r"`multi` of 4 components, distance Dot.*expected.*distance Cosine, by max_sim"
+    ):
+        sink.open(EVERY, None, 0)
+
+
+def test_components_in_eight_bits(sink: QdrantCollection, tmp_path: Path) -> None:
+    """Qdrant casts what it gets: nearly every component of a unit vector would be zero."""
+    make(tmp_path, vectors_config=dense(datatype=MODELS.Datatype.UINT8))
+    with pytest.raises(IngestError, match=r"stored as uint8.*expected"):
+        sink.open(ALONE, None, 0)
+
+
+def test_weights_that_the_model_has_given_are_not_weighed_again(sink: QdrantCollection, tmp_path: Path) -> None:
+    weighed = MODELS.SparseVectorParams(modifier=MODELS.Modifier.IDF)
+    make(tmp_path, **every() | {"sparse_vectors_config": {"sparse": weighed}})
+    with pytest.raises(IngestError, match=r"modifier idf.*expected.*modifier none"):
+        sink.open(EVERY, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("layout", "config"),
+    [
+        (ALONE, {"vectors_config": dense()}),
+        (ALONE, {"vectors_config": dense(datatype=MODELS.Datatype.FLOAT32, on_disk=True)}),
+        (EVERY, every()),
+    ],
+)
+def test_one_that_compares_alike_is_filled(
+    sink: QdrantCollection, tmp_path: Path, layout: Layout, config: dict[str, Any]
+) -> None:
+    make(tmp_path, **config)
+    sink.open(layout, None, 0)
