@@ -8,6 +8,7 @@ import asyncio
 import hmac
 import logging
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
 
 from service.front.admission.key_file import ApiKey, hash_key, read_key_file
@@ -20,6 +21,8 @@ from service.settings import SettingsError
 logger = logging.getLogger("cenote.keys")
 
 RELOAD_EVERY_S = 1.0
+LATE_S = 5.0
+"""A read that takes longer is said in the log, and again once a minute."""
 
 Stamp = tuple[int, int, int, int]
 
@@ -87,13 +90,22 @@ class Keyring:
     async def reload_if_changed(self) -> None:
         """Reload the file if it changed; an invalid file changes nothing and is logged once.
 
-        It is read in a thread, so that a hanging disk delays no request.
+        It is read in a thread, so that a hanging disk delays no request; nothing is reloaded meanwhile.
         """
+        reading = asyncio.ensure_future(in_daemon_thread(self._read_if_changed, "keys"))
         try:
-            keys = await in_daemon_thread(self._read_if_changed, "keys")
+            for wait_s in chain((LATE_S,), repeat(60.0)):
+                if (await asyncio.wait([reading], timeout=wait_s))[0]:
+                    break
+                logger.error(
+                    "--api-keys %s: reading it is late; until it is read no key is added or revoked", self._path
+                )
+            keys = reading.result()
         except SettingsError as error:
             logger.error("%s; the keys stay as they were", error)
             return
+        finally:
+            reading.cancel()
         if keys is not None:
             self._take(keys)
             logger.info("the file of API keys was read again: %d %s", len(keys), "key" if len(keys) == 1 else "keys")

@@ -4,7 +4,9 @@ Errors name the line and never its content.
 """
 
 import hashlib
+import os
 import secrets
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +21,14 @@ KEY_PREFIX = "cen_"
 
 KEY_BYTES = 32
 
+MAX_FILE_BYTES = 16 << 20
+"""Some 80,000 keys."""
+
+MIN_REQUESTS_PER_S = 1e-5
+"""About one a day. Fronts share times in nanoseconds, of which 64 bits hold 292 years."""
+
+MAX_REQUESTS_PER_S = 1e6
+
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A line of the file. Several keys may name one tenant, so that a key can be replaced without a gap."""
@@ -27,7 +37,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Name of the tenant, whose keys share caches and a part of the queue."""
     sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
     """SHA-256 of the key's bytes, in hex."""
-    max_requests_per_s: Annotated[float, Meta(gt=0, le=1e6)] | None = None
+    max_requests_per_s: Annotated[float, Meta(ge=MIN_REQUESTS_PER_S, le=MAX_REQUESTS_PER_S)] | None = None
     """Rate limit of this key, with bursts of one second's worth; no limit when absent."""
     max_concurrent_requests: Annotated[int, Meta(ge=1)] | None = None
     """Limit of its requests under way; no limit when absent."""
@@ -62,7 +72,7 @@ def read_key_file(path: Path) -> tuple[ApiKey, ...]:
         SettingsError: it cannot be read, has no key or a duplicate, or a line is invalid.
     """
     try:
-        lines = path.read_text().splitlines()
+        lines = _read_regular(path).decode().splitlines()
     except (OSError, ValueError) as error:  # not there, not UTF-8
         raise SettingsError(f"--api-keys {path}: {_reason(error)}") from None
     keys = tuple(_read_line(path, number, line) for number, line in enumerate(lines, 1) if _is_key(line))
@@ -70,6 +80,23 @@ def read_key_file(path: Path) -> tuple[ApiKey, ...]:
         raise SettingsError(f"--api-keys {path}: there is no key in it; `cenote key new NAME` makes one")
     _check_distinct(path, keys)
     return keys
+
+
+def _read_regular(path: Path) -> bytes:
+    """All bytes of a file of bounded size; nothing waits for a writer, as it would for that of a pipe.
+
+    Raises:
+        OSError: it cannot be opened or read.
+        SettingsError: it is no regular file, or too large.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SettingsError(f"--api-keys {path}: is no regular file")
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise SettingsError(f"--api-keys {path}: is larger than the {MAX_FILE_BYTES} bytes accepted")
+    return content
 
 
 def _is_key(line: str) -> bool:
@@ -80,7 +107,10 @@ def _read_line(path: Path, number: int, line: str) -> ApiKey:
     try:
         return msgspec.json.decode(line.encode(), type=ApiKey)
     except msgspec.MsgspecError:  # its message may quote the line
-        wanted = 'expected {"tenant": NAME, "sha256": HEX} and perhaps limits, as `cenote key new NAME` prints it'
+        wanted = (
+            'expected {"tenant": NAME, "sha256": HEX} as `cenote key new NAME` prints it, and perhaps '
+            f"max_requests_per_s from {MIN_REQUESTS_PER_S:g} to {MAX_REQUESTS_PER_S:g}, max_concurrent_requests from 1"
+        )
         raise SettingsError(f"--api-keys {path}, line {number}: {wanted}") from None
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from service.errors import UnavailableError
+from service.front.admission import api_keys
 from service.front.admission.api_keys import Keyring
 from service.front.admission.key_file import ApiKey, hash_key, new_key, read_key_file
 from service.front.admission.key_meter import KeyMeter
@@ -59,6 +61,7 @@ def test_a_tenant_with_two_keys_is_one_tenant(tmp_path: Path) -> None:
         (line("k").replace("tenant", "tenent"), "line 1"),
         (line("k") + line("k", "other"), "twice"),
         (line("k", max_requests_per_s=1.0).replace("1.0", "0"), "line 1"),
+        (line("k", max_requests_per_s=1.0).replace("1.0", "1e-12"), "max_requests_per_s from 1e-05"),
     ],
 )
 def test_a_file_that_is_not_right_says_where_and_repeats_nothing(tmp_path: Path, text: str, words: str) -> None:
@@ -103,20 +106,54 @@ def test_an_edit_in_place_of_the_same_size_and_time_counts(tmp_path: Path) -> No
     assert (ring.find(b"one"), ring.find(b"two") is None) == (None, False)
 
 
-def test_a_file_that_cannot_be_read_for_now_holds_up_nobody(tmp_path: Path) -> None:
+def test_what_is_no_file_for_a_while_is_said_and_reloading_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Opening a pipe waits for a writer."""
     path = write(tmp_path / "keys", line("one"))
     ring = Keyring(path)
     path.unlink()
-    os.mkfifo(path)  # opening it waits for a writer
+    os.mkfifo(path)
+    asyncio.run(asyncio.wait_for(ring.reload_if_changed(), 20))
+    assert "no regular file; the keys stay as they were" in caplog.text
+    path.unlink()
+    write(path, line("two"))
+    asyncio.run(ring.reload_if_changed())
+    assert ring.find(b"one") is None
+
+
+def test_a_file_of_any_size_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(SettingsError, match="larger than the 16777216 bytes"):
+        read_key_file(path)
+
+
+def test_a_read_that_hangs_is_said_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, may_go_on = write(tmp_path / "keys", line("one")), threading.Event()
+    ring = Keyring(path)
+    write(path, line("two"))
+
+    def hung(path: Path) -> tuple[ApiKey, ...]:
+        may_go_on.wait()
+        return read_key_file(path)
+
+    monkeypatch.setattr(api_keys, "LATE_S", 0.01)
+    monkeypatch.setattr(api_keys, "read_key_file", hung)
 
     async def other_work() -> None:
         reading = asyncio.create_task(ring.reload_if_changed())
-        await asyncio.sleep(0.2)
-        assert not reading.done()
-        reading.cancel()
+        while "is late" not in caplog.text:
+            await asyncio.sleep(0.01)
+        assert ring.find(b"one") is not None
+        may_go_on.set()
+        await reading
 
     asyncio.run(asyncio.wait_for(other_work(), 20))
-    assert ring.find(b"one") is not None
+    assert ring.find(b"two") is not None
 
 
 def test_what_a_key_has_under_way_outlives_a_reload(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from service.errors import UnavailableError
 from service.front.admission.admission import Admission
 from service.front.admission.answer_room import SMALL_BYTES, AnswerRoom
-from service.front.admission.key_file import ApiKey, hash_key
+from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
 from service.front.admission.load import Load, QueueLimits
 from service.front.admission.other_fronts import QUEUE
@@ -215,6 +215,12 @@ def test_a_rate_below_one_a_second_and_one_that_is_changed() -> None:
     assert first.due_s() == second.due_s() == pytest.approx(0.1)
 
 
+def test_the_lowest_rate_is_one_that_fronts_can_share() -> None:
+    _, (first, second) = meters([1e8], max_requests_per_s=MIN_REQUESTS_PER_S)
+    assert num_let_through(first, second) == 1
+    assert second.due_s() == pytest.approx(1 / MIN_REQUESTS_PER_S)
+
+
 def test_requests_under_way_at_all_fronts_count() -> None:
     rows, (first, second) = meters([0.0], max_concurrent_requests=2)
     with first.request(), second.request():
@@ -265,7 +271,7 @@ HAMMER = """
 import sys, time
 from service.errors import UnavailableError
 from service.front.admission.admission import Admission
-from service.front.admission.key_file import ApiKey, hash_key
+from service.front.admission.key_file import MIN_REQUESTS_PER_S, ApiKey, hash_key
 from service.front.admission.key_meter import KeyMeter
 from service.front.admission.load import QueueLimits
 from service.front.admission.shared_counts import SharedCounts
