@@ -7,9 +7,14 @@ from msgspec import Meta
 
 from schemas.content.parts import COLOR_PATTERN
 
-Positive = Annotated[int, Meta(ge=1)]
-NotNegative = Annotated[int, Meta(ge=0)]
-PositiveSeconds = Annotated[float, Meta(gt=0)]
+MOST = 1 << 50
+"""No machine has as many bytes, no model as many tokens."""
+MAX_S = 86_400.0
+"""A day: threads and selectors fail on waits without an end."""
+
+Positive = Annotated[int, Meta(ge=1, le=MOST)]
+NotNegative = Annotated[int, Meta(ge=0, le=MOST)]
+Seconds = Annotated[float, Meta(ge=0.001, le=MAX_S)]
 
 
 class SettingsError(Exception):
@@ -58,7 +63,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["as-is", "int8"],
         _about("int8 multiplies by 8-bit copies of the weights: CPU only, faster, refused if vectors change too much"),
     ] = "as-is"
-    threads: Annotated[NotNegative, _about("CPU threads of the engine; 0 takes the container's CPU quota")] = 0
+    threads: Annotated[
+        Annotated[int, Meta(ge=0, le=1024)], _about("CPU threads of the engine; 0 takes the container's CPU quota")
+    ] = 0
     strict_reference: Annotated[bool, _about("parse special tokens in user text, as the reference embedder does")] = (
         False
     )
@@ -83,9 +90,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None, _about("IPv6 prefixes that this network translates to IPv4 (NAT64), besides 64:ff9b::/96")
     ] = None
     media_paths: Annotated[str | None, _about("directories below which `file:` URLs may name files")] = None
-    media_fetch_timeout_s: Annotated[PositiveSeconds, _about("time limit of one fetch, redirects included")] = 10.0
-    media_connect_timeout_s: Annotated[PositiveSeconds, _about("time limit of connecting, within a fetch")] = 3.0
-    max_media_redirects: Annotated[NotNegative, _about("maximum redirects of one fetch")] = 3
+    media_fetch_timeout_s: Annotated[Seconds, _about("time limit of one fetch, redirects included")] = 10.0
+    media_connect_timeout_s: Annotated[Seconds, _about("time limit of connecting, within a fetch")] = 3.0
+    max_media_redirects: Annotated[Annotated[int, Meta(ge=0, le=100)], _about("maximum redirects of one fetch")] = 3
     max_media_fetch_bytes: Annotated[Positive, _about("maximum bytes fetched for one request")] = 64 << 20
     max_media_fetches_per_host: Annotated[Positive, _about("concurrent fetches from one host; more wait")] = 8
     max_media_fetches_per_tenant: Annotated[Positive, _about("concurrent fetches for one tenant; more wait")] = 16
@@ -120,7 +127,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         NotNegative, _about("capacity of images kept under clients' uuids; 0 keeps a uuid for its request only")
     ] = 256 << 20
     pixel_arena_bytes: Annotated[
-        Annotated[int, Meta(ge=1 << 16)], _about("shared memory that carries pixels to the engine")
+        Annotated[int, Meta(ge=1 << 16, le=1 << 40)], _about("shared memory that carries pixels to the engine")
     ] = 256 << 20
     max_batch_tokens: Annotated[Positive, _about("maximum tokens of one forward")] = 8192
     max_batch_requests: Annotated[Positive, _about("maximum inputs of one forward")] = 256
@@ -138,7 +145,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Positive, _about("maximum bytes that large answers hold until they are sent; more are answered 503")
     ] = 512 << 20
     max_tenant_share: Annotated[
-        Annotated[float, Meta(gt=0, le=1)],
+        Annotated[float, Meta(ge=0.001, le=1)],
         _about("largest share of queue and caches that one tenant may hold, with --api-keys"),
     ] = 0.5
     max_tokens: Annotated[NotNegative, _about("maximum tokens of a prompt; 0 takes the model's own limit")] = 0
@@ -146,22 +153,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_image_bytes: Annotated[Positive, _about("largest encoded image")] = 20 << 20
     max_image_pixels: Annotated[Positive, _about("maximum pixels of an image before resizing")] = 33_200_000
     max_video_frames: Annotated[
-        Annotated[int, Meta(ge=2)], _about("maximum frames taken from one video; the model's own maximum holds too")
+        Annotated[int, Meta(ge=2, le=MOST)],
+        _about("maximum frames taken from one video; the model's own maximum holds too"),
     ] = 64
     max_video_bytes: Annotated[Positive, _about("largest video file; for URLs `max_image_bytes` applies too")] = (
         64 << 20
     )
-    max_video_s: Annotated[PositiveSeconds, _about("longest video, or part of one that is asked for, in seconds")] = (
-        600.0
-    )
-    video_timeout_s: Annotated[PositiveSeconds, _about("time limit of decoding a video file")] = 20.0
+    max_video_s: Annotated[Seconds, _about("longest video, or part of one that is asked for, in seconds")] = 600.0
+    video_timeout_s: Annotated[Seconds, _about("time limit of decoding a video file")] = 20.0
     max_audio_bytes: Annotated[Positive, _about("largest audio file; for URLs `max_image_bytes` applies too")] = (
         64 << 20
     )
-    max_audio_s: Annotated[PositiveSeconds, _about("longest audio, in seconds of playing time")] = 300.0
-    audio_timeout_s: Annotated[PositiveSeconds, _about("time limit of decoding an audio file")] = 20.0
+    max_audio_s: Annotated[Seconds, _about("longest audio, in seconds of playing time")] = 300.0
+    audio_timeout_s: Annotated[Seconds, _about("time limit of decoding an audio file")] = 20.0
     max_pdf_bytes: Annotated[Positive, _about("largest PDF; for URLs `max_image_bytes` applies too")] = 64 << 20
-    pdf_timeout_s: Annotated[PositiveSeconds, _about("time limit of rendering a page of a PDF")] = 10.0
+    pdf_timeout_s: Annotated[Seconds, _about("time limit of rendering a page of a PDF")] = 10.0
     image_embeds: Annotated[Literal["accept", "refuse"], _about("what to do with features sent in place of images")] = (
         "accept"
     )
@@ -180,9 +186,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _about("where media are decoded; auto is processes; threads only if every image is trusted"),
     ] = "auto"
     decode_workers: Annotated[
-        NotNegative, _about("threads or processes that decode; 0 takes the cores of the container's CPU quota")
+        Annotated[int, Meta(ge=0, le=256)],
+        _about("threads or processes that decode; 0 takes the cores of the container's CPU quota"),
     ] = 0
-    decode_timeout_s: Annotated[Annotated[float, Meta(gt=0)], _about("time limit of decoding an image")] = 5.0
+    decode_timeout_s: Annotated[Seconds, _about("time limit of decoding an image")] = 5.0
     max_decode_bytes: Annotated[
         Positive, _about("memory of concurrent decodes; an image that alone needs more is refused")
     ] = 512 << 20
@@ -190,35 +197,30 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Positive,
         _about("maximum bytes of one answer of /v1/image_embeds, or of one with several vectors for each input"),
     ] = 256 << 20
-    request_timeout_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("time limit of a request; X-Request-Timeout may ask for less")
-    ] = 300.0
+    request_timeout_s: Annotated[Seconds, _about("time limit of a request; X-Request-Timeout may ask for less")] = 300.0
     body_timeout_s: Annotated[
-        Annotated[float, Meta(gt=0)],
+        Seconds,
         _about("time limit of receiving a body; longer while it arrives at the minimum rate"),
     ] = 15.0
     min_bytes_per_s: Annotated[
         Positive, _about("minimum rate of a slow body, and of a client that reads its answer")
     ] = 16_000
-    stream_idle_s: Annotated[PositiveSeconds, _about("how long a stream may be silent; a blank line keeps it open")] = (
-        60.0
-    )
+    stream_idle_s: Annotated[Seconds, _about("how long a stream may be silent; a blank line keeps it open")] = 60.0
     max_stream_lines: Annotated[
         Positive, _about("maximum lines of one stream in work; further lines are not read until then")
     ] = 1024
-    head_timeout_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("time limit of receiving request line and headers")
-    ] = 10.0
+    head_timeout_s: Annotated[Seconds, _about("time limit of receiving request line and headers")] = 10.0
     keep_alive_s: Annotated[
-        Annotated[int, Meta(ge=1)],
+        Annotated[int, Meta(ge=1, le=86_400)],
         _about("how long an idle connection is kept; longer than clients keep theirs, so that the client closes it"),
     ] = 75
     max_connections: Annotated[
-        Positive, _about("maximum connections; beyond it only probes are answered, others get 503")
+        Annotated[int, Meta(ge=1, le=1_000_000)],
+        _about("maximum connections; beyond it only probes are answered, others get 503"),
     ] = 1024
-    max_head_bytes: Annotated[Annotated[int, Meta(ge=1024)], _about("maximum bytes of request line and headers")] = (
-        32 << 10
-    )
+    max_head_bytes: Annotated[
+        Annotated[int, Meta(ge=1024, le=16 << 20)], _about("maximum bytes of request line and headers")
+    ] = 32 << 10
     allowed_hosts: Annotated[
         str | None, _about("host names that requests may be addressed to, separated by commas; any if not set")
     ] = None
@@ -234,27 +236,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None, _about("URL to export spans to by OTLP over HTTP, such as http://localhost:4318/v1/traces")
     ] = None
     lame_duck_s: Annotated[
-        Annotated[float, Meta(ge=0)],
+        Annotated[float, Meta(ge=0, le=MAX_S)],
         _about("after SIGTERM, how long connections are accepted while /readyz is 503"),
     ] = 10.0
-    drain_timeout_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("after lame_duck_s, how long accepted requests may take to finish")
-    ] = 25.0
+    drain_timeout_s: Annotated[Seconds, _about("after lame_duck_s, how long accepted requests may take to finish")] = (
+        25.0
+    )
     engine_load_s: Annotated[
-        Annotated[float, Meta(ge=1)], _about("time limit of loading the model, after which the engine is restarted")
+        Annotated[float, Meta(ge=1, le=MAX_S)],
+        _about("time limit of loading the model, after which the engine is restarted"),
     ] = 1800.0
     engine_stuck_s: Annotated[
-        Annotated[float, Meta(ge=1)],
+        Annotated[float, Meta(ge=1, le=MAX_S)],
         _about("silence after which the engine counts as stuck; 5 times its slowest similar step if that is longer"),
     ] = 10.0
-    known_answer_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("interval of the health probe, an embedding whose vector is known")
-    ] = 60.0
+    known_answer_s: Annotated[Seconds, _about("interval of the health probe, an embedding whose vector is known")] = (
+        60.0
+    )
     breaker_deaths: Annotated[
         Positive, _about("engine deaths within 60 s that open the breaker: no restart for breaker_wait_s")
     ] = 5
     breaker_wait_s: Annotated[
-        Annotated[float, Meta(gt=0)], _about("how long the breaker stays open; then one more death opens it again")
+        Seconds, _about("how long the breaker stays open; then one more death opens it again")
     ] = 30.0
     log_format: Annotated[Literal["human", "json"], _about("format of log lines on stderr")] = "human"
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _about("minimum severity of log lines")] = "info"

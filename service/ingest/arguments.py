@@ -1,6 +1,8 @@
 """The command line of `cenote ingest`. Imports nothing of a run, so that other commands start fast."""
 
 import argparse
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -9,8 +11,10 @@ from service.ingest.pages.page_image import PageContent
 from service.ingest.sinks.target import KINDS
 from service.ingest.vectors import DENSE_ALONE, VECTOR_KINDS, VectorKind
 
-MIN_SEGMENT_S, MAX_SEGMENT_S = 0.1, 86_400.0
-"""Of `--segment-s`."""
+MIN_S, MAX_S = 0.1, 86_400.0
+"""Of a segment of a video, and of the patience with a server."""
+MOST = 1 << 50
+"""No machine has as many bytes, no source as many items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def _add_vectors(group: argparse._ArgumentGroup) -> None:
         metavar="KINDS",
         help="kinds of vector, of one forward: dense,sparse,multi or some of them (default dense)",
     )
-    group.add_argument("--dimensions", type=_positive, metavar="N", help="length of the vectors (matryoshka)")
+    group.add_argument("--dimensions", type=_integer(1), metavar="N", help="length of the vectors (matryoshka)")
     group.add_argument("--raw", action="store_true", help="do not scale vectors to length 1")
     group.add_argument("--truncate", action="store_true", help="truncate texts that are too long, which fail otherwise")
 
@@ -123,11 +127,11 @@ def _add_records(group: argparse._ArgumentGroup) -> None:
         help="split videos into segments of S seconds (default: a video is one item)",
     )
     group.add_argument(
-        "--chunk-chars", type=_positive, metavar="N", help="split texts into chunks of at most N characters"
+        "--chunk-chars", type=_integer(1), metavar="N", help="split texts into chunks of at most N characters"
     )
     group.add_argument(
         "--chunk-overlap",
-        type=_natural,
+        type=_integer(0),
         default=0,
         metavar="N",
         help="characters at most that a chunk repeats of the one before (default 0)",
@@ -153,24 +157,30 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
         "--dead-letters", type=Path, metavar="FILE", help="items that failed (default: beside the sink, .dead.jsonl)"
     )
     group.add_argument("--retry-failed", action="store_true", help="retry items that failed in earlier runs")
-    group.add_argument("--max-errors", type=_natural, metavar="N", help="stop when more than N items have failed")
-    group.add_argument("--concurrency", type=_positive, default=4, metavar="N", help="concurrent requests (default 4)")
+    group.add_argument("--max-errors", type=_integer(0), metavar="N", help="stop when more than N items have failed")
     group.add_argument(
-        "--batch-inputs", type=_positive, default=64, metavar="N", help="maximum inputs of a request (default 64)"
+        "--concurrency", type=_integer(1, 1024), default=4, metavar="N", help="concurrent requests (default 4)"
     )
     group.add_argument(
-        "--batch-bytes", type=_positive, default=8 << 20, metavar="N", help="maximum bytes of a request (default 8 MiB)"
+        "--batch-inputs", type=_integer(1), default=64, metavar="N", help="maximum inputs of a request (default 64)"
+    )
+    group.add_argument(
+        "--batch-bytes",
+        type=_integer(1),
+        default=8 << 20,
+        metavar="N",
+        help="maximum bytes of a request (default 8 MiB)",
     )
     group.add_argument(
         "--window-bytes",
-        type=_positive,
+        type=_integer(1),
         default=64 << 20,
         metavar="N",
         help="maximum bytes of items in memory (default 64 MiB)",
     )
     group.add_argument(
         "--give-up-s",
-        type=float,
+        type=_seconds,
         default=300.0,
         metavar="S",
         help="stop when no request succeeds for S seconds (default 300)",
@@ -178,18 +188,23 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--json", action="store_true", help="progress as JSON lines on stdout")
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"got {value}, expected 1 or more")
-    return value
+def _integer(least: int, most: int = MOST) -> Callable[[str], int]:
+    """Reads an integer between bounds."""
+
+    def read(text: str) -> int:
+        with suppress(ValueError):
+            if least <= (value := int(text)) <= most:
+                return value
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected an integer from {least} to {most}")
+
+    return read
 
 
 def _seconds(text: str) -> float:
-    value = round(float(text), 3)
-    if not MIN_SEGMENT_S <= value <= MAX_SEGMENT_S:
-        raise argparse.ArgumentTypeError(f"got {text}, expected {MIN_SEGMENT_S:g} to {MAX_SEGMENT_S:g}")
-    return value
+    with suppress(ValueError):
+        if MIN_S <= (value := round(float(text), 3)) <= MAX_S:
+            return value
+    raise argparse.ArgumentTypeError(f"got {text!r}, expected a number from {MIN_S:g} to {MAX_S:g}")
 
 
 def _outputs(text: str) -> tuple[VectorKind, ...]:
@@ -197,10 +212,3 @@ def _outputs(text: str) -> tuple[VectorKind, ...]:
     if others := [part for part in asked if part not in VECTOR_KINDS]:
         raise argparse.ArgumentTypeError(f"got {others[0] or 'nothing'}, expected some of {','.join(VECTOR_KINDS)}")
     return tuple(kind for kind in VECTOR_KINDS if kind in asked)
-
-
-def _natural(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"got {value}, expected 0 or more")
-    return value

@@ -37,7 +37,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
             wait_s = (parsedate_to_datetime(told) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError):
         return None
-    return min(max(wait_s, 0.0), MAX_TOLD_S)
+    return min(MAX_TOLD_S, max(0.0, wait_s))  # in this order: NaN is no wait
 
 
 class Pause:

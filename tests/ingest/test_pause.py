@@ -19,6 +19,7 @@ def test_seconds_milliseconds_and_dates_are_understood_and_nonsense_is_not() -> 
     assert 55 < (retry_after_s({"retry-after": date}) or 0) <= 60
     assert retry_after_s({"retry-after": "-1"}) is None
     assert retry_after_s({"retry-after": "soon"}) is None
+    assert retry_after_s({"retry-after-ms": "nan"}) == 0
     assert retry_after_s({"retry-after": "9" * 30}) == 600
     assert retry_after_s({}) is None
 

@@ -3,9 +3,17 @@
 from pathlib import Path
 
 import pytest
+from msgspec import inspect
 
+from schemas.parsing.paths import types_at
 from service.setting_sources import load_settings
-from service.settings import Settings, SettingsError
+from service.settings import FIELDS, Settings, SettingsError
+
+NUMBERS = [
+    name
+    for name, field in FIELDS.items()
+    if any(isinstance(one, inspect.IntType | inspect.FloatType) for one in types_at(field.type, ""))
+]
 
 
 def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(tmp_path: Path) -> None:
@@ -74,3 +82,28 @@ def test_a_list_may_come_in_any_form(
 def test_an_empty_name_is_refused(value: str | list[str]) -> None:
     with pytest.raises(SettingsError, match="--served-name"):
         load_settings({"served_name": value}, {})
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_without_an_end_is_refused(name: str, tmp_path: Path) -> None:
+    """A wait of `inf` fails where a thread waits, hours after the start; the settings of a table are read alike."""
+    config = tmp_path / "cenote.toml"
+    for written in ("nan", "inf", "-inf", "-1", "1e400", f"{1 << 62}"):
+        with pytest.raises(
+            SettingsError, match=rf"--{name.replace('_', '-')}: got '{written}', expected .*from [\d.]+ to"
+        ):
+            load_settings({name: written}, {})
+    for written in ("nan", "inf", f"{1 << 62}"):
+        config.write_text(f"{name} = {written}\n")
+        with pytest.raises(SettingsError, match=rf"{name}: got {written}, expected .* to \d+"):
+            load_settings({}, {}, config)
+
+
+@pytest.mark.parametrize(
+    ("name", "absurd", "most"),
+    [("threads", "10000", 1024), ("decode_workers", "10000", 256), ("max_connections", "1000000000", 1_000_000)],
+)
+def test_more_threads_or_files_than_a_system_has_are_refused(name: str, absurd: str, most: int) -> None:
+    with pytest.raises(SettingsError, match=f"got '{absurd}', expected an integer from . to {most}"):
+        load_settings({name: absurd}, {})
+    assert getattr(load_settings({name: str(most)}, {}), name) == most
