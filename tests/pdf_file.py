@@ -83,14 +83,23 @@ def raw(
     num = len(contents)
     names = b" ".join(b"/F%d %d 0 R" % (i, 4 + i) for i in range(1, num))
     resources = b"/Resources<</%s<<%s>>>>" % (named, names)
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[%s]/Contents 4 0 R%s>>" % (media_box, resources),
-        b"<</Length %d>>stream\n%s\nendstream" % (len(contents[0]), contents[0]),
-    ]
-    for body in contents[1:]:
-        objects.append(b"<<%s%s/Length %d>>stream\n%s\nendstream" % (drawn, resources, len(body), body))
+    return _written(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[%s]/Contents 4 0 R%s>>" % (media_box, resources),
+            _stream(contents[0]),
+            *(_stream(body, drawn + resources) for body in contents[1:]),
+        ]
+    )
+
+
+def _stream(body: bytes, entries: bytes = b"") -> bytes:
+    return b"<<%s/Length %d>>stream\n%s\nendstream" % (entries, len(body), body)
+
+
+def _written(objects: Sequence[bytes]) -> bytes:
+    """A file of numbered objects; the first is its catalog."""
     out, offsets = b"%PDF-1.7\n", []
     for number, one in enumerate(objects, start=1):
         offsets.append(len(out))
@@ -99,6 +108,39 @@ def raw(
     start, size = len(out), len(objects) + 1
     end = b"trailer<</Root 1 0 R/Size %d>>\nstartxref\n%d\n%%%%EOF\n" % (size, start)
     return out + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + end
+
+
+HELVETICA = b"/Resources<</Font<</Helv 5 0 R>>>>"
+TYPED = b"/FT/Tx/T(total)/DA(/Helv 24 Tf 0 g)/V(%s)"
+"""A text field's entries, with its value."""
+NEEDS_APPEARANCES = b"/AcroForm<</Fields[6 0 R]/NeedAppearances true/DR<</Font<</Helv 5 0 R>>>>/DA(/Helv 24 Tf 0 g)>>"
+APPEARS = b"/AP<</N 7 0 R>>"
+
+
+def annotated(
+    annotation: bytes, shown: bytes = b"", catalog: bytes = b"", page: bytes = b"", more: bytes = b""
+) -> bytes:
+    """A page that says "Invoice", with one annotation.
+
+    Args:
+        annotation: its entries but for the place, 360 by 50 points.
+        shown: text of its appearance; it has one if `annotation` says so (`APPEARS`).
+        catalog: entries of the file's.
+        page: entries of the page's.
+        more: what the page draws besides.
+    """
+    text = b"BT /Helv 24 Tf 4 14 Td (%s) Tj ET"
+    return _written(
+        [
+            b"<</Type/Catalog/Pages 2 0 R%s>>" % catalog,
+            b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Contents 4 0 R/Annots[6 0 R]%s%s>>" % (HELVETICA, page),
+            _stream(b"BT /Helv 18 Tf 20 160 Td (Invoice) Tj ET" + more),
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+            b"<</Type/Annot/Rect[20 80 380 130]/P 3 0 R%s>>" % annotation,
+            _stream(text % shown, b"/Type/XObject/Subtype/Form/BBox[0 0 360 50]" + HELVETICA),
+        ]
+    )
 
 
 def boundless(num_levels: int = 12, num_each: int = 10) -> bytes:

@@ -7,10 +7,8 @@ Needs the extra `pdf`.
 import base64
 import codecs
 
-import pypdfium2
-
 from schemas.content.examples import EXAMPLE_PDF
-from service.decode import page_reader
+from service.decode import page_reader, page_text
 from service.decode.messages import DecodeEnd, PageTask
 from service.decode.serve import serve
 from service.media.page.page_file import PageInfo
@@ -34,17 +32,17 @@ class Pages:
     """Does tasks, and holds the file that the last one said to keep."""
 
     def __init__(self) -> None:
-        self._document: pypdfium2.PdfDocument | None = None
+        self._pdf: page_reader.OpenPdf | None = None
 
     def decode(self, task: PageTask) -> tuple[DecodeEnd, memoryview]:
         """Facts about a page and its text, or its pixels; nothing when the file cannot be read."""
         try:
             if task.encoded:
                 self._close()
-                self._document = page_reader.open_document(task.encoded)
-            return _decoded(task, self._document)
+                self._pdf = page_reader.open_pdf(task.encoded)
+            return _decoded(task, self._pdf)
         except page_reader.PasswordError:
-            return DecodeEnd(num_bytes=0, page=PageInfo(num_pages=0, needs_password=True)), memoryview(b"")
+            return DecodeEnd(num_bytes=0, page=PageInfo(num_pages=0, lacks="password")), memoryview(b"")
         except Exception:  # noqa: BLE001  # PDFium's errors, those of ctypes, and Python's own for want of memory
             return DecodeEnd(num_bytes=0), memoryview(b"")
         finally:
@@ -52,20 +50,20 @@ class Pages:
                 self._close()
 
     def _close(self) -> None:
-        if self._document is not None:
-            self._document.close()
-            self._document = None
+        if self._pdf is not None:
+            self._pdf.close()
+            self._pdf = None
 
 
-def _decoded(task: PageTask, document: pypdfium2.PdfDocument | None) -> tuple[DecodeEnd, memoryview]:
-    if document is None:
+def _decoded(task: PageTask, pdf: page_reader.OpenPdf | None) -> tuple[DecodeEnd, memoryview]:
+    if pdf is None:
         raise ValueError("no file is kept")
     if task.raster_size != (0, 0):
-        pixels = page_reader.render(document, task)
+        pixels = page_reader.render(pdf, task)
         return DecodeEnd(num_bytes=pixels.nbytes), pixels.data.cast("B")
-    info, text = page_reader.read_info(document, task.page), b""
+    info, text = page_reader.read_info(pdf, task.page), b""
     if task.num_text_bytes and info.width_pt:
-        text = page_reader.read_text(document, task.page, task.num_text_bytes)
+        text = page_text.read_text(pdf, task.page, task.num_text_bytes)
     return DecodeEnd(num_bytes=len(text), page=info), memoryview(text)
 
 

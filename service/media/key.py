@@ -17,6 +17,9 @@ from service.media.resize.image_rule import ImageRule
 PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-2"
 """Changes whenever the same file and rule would give other pixels. Old cache entries are then never met again."""
 
+PAGE_VERSION = b"page-source-forms"
+"""Likewise for pages of PDFs, which are drawn with the fields of forms."""
+
 AUDIO_VERSION = b"f32-mono-mean-swr-1"
 """Likewise for samples."""
 
@@ -47,7 +50,7 @@ def page_digest(file: bytes, page: int, raster_size: Size, rule: ImageRule, *, t
         page: counted from 1.
         raster_size: height and width that the page is rendered at, pixels.
     """
-    return _digest(b"page-source", tenant_salt, PREPROCESSING_VERSION, *rule.key_parts, page, *raster_size, file)
+    return _digest(PAGE_VERSION, tenant_salt, PREPROCESSING_VERSION, *rule.key_parts, page, *raster_size, file)
 
 
 def content_key(pixels: bytes | memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:

@@ -80,8 +80,8 @@ def test_text_and_image_of_a_page_are_one_input(builtin: LiveServer, tmp_path: P
     ).end()
     found = points(sink)
     form, point = (found[f"{tmp_path / name}#page=1"] for name in ("forms.PDF", "point.pdf"))
-    assert (form["text"], point["text"]) == ("Form 1", None)
-    part = {"type": "text", "text": "Form 1"}
+    assert (form["text"], point["text"]) == ("Form 1\nfilled in", None)
+    part = {"type": "text", "text": "Form 1\nfilled in"}
     there = builtin.vectors({"inputs": [{"content": [page_part("forms.PDF", 1), part]}]})
     np.testing.assert_allclose([form["vector"]], there, rtol=0, atol=TOLERANCE)
 

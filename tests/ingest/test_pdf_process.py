@@ -19,7 +19,7 @@ from service.ingest.sending.images import ImageLoader
 from service.ingest.source_file import SourceFile, find
 from service.ingest.sources.pdf import PdfPages
 from tests.conftest import children_of
-from tests.pdf_file import boundless, endless, pdf, raw
+from tests.pdf_file import annotated, boundless, endless, pdf, raw
 
 MAX_PIXELS = 100_000
 
@@ -76,6 +76,11 @@ REFUSED = {
         raw([b""]).replace(b"/Kids[3 0 R]/Count 1", b"/Kids[     ]/Count 0"),
         "media_undecodable",
         "damaged",
+    ),
+    "a form of scripts": (
+        annotated(b"/Subtype/Link", b"", b"/NeedsRendering true/AcroForm<</Fields[]/XFA[]>>"),
+        "media_undecodable",
+        "XFA",
     ),
 }
 

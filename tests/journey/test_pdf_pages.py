@@ -15,7 +15,20 @@ import pytest
 from tests.at_start.environ import customized_environ
 from tests.conftest import CHECKPOINT, TOLERANCE, LiveServer, data_uri, image_part, text_part
 from tests.media_host import MediaHost, reply
-from tests.pdf_file import A0, boundless, endless, form, paragraph, pdf, raw, scan, slide
+from tests.pdf_file import (
+    A0,
+    NEEDS_APPEARANCES,
+    TYPED,
+    annotated,
+    boundless,
+    endless,
+    form,
+    paragraph,
+    pdf,
+    raw,
+    scan,
+    slide,
+)
 
 V1 = "/v1/embeddings"
 MAX_SCALE = 300 / 72
@@ -36,7 +49,9 @@ def page_part(file: bytes, page: int | None = None, **fields: Any) -> dict[str, 
 
 def rendered(file: bytes, page: int, max_pixels: int) -> dict[str, Any]:
     """The page as a client would render and send it."""
-    one = pypdfium2.PdfDocument(file)[page - 1]
+    opened = pypdfium2.PdfDocument(file)
+    opened.init_forms()
+    one = opened[page - 1]
     width, height = one.get_size()
     scale = min(MAX_SCALE, math.sqrt(max_pixels / (width * height)))
     png = io.BytesIO()
@@ -56,6 +71,7 @@ FILES = {
     "letters": pdf(3),
     "scan, turned": pdf(2, scan, (612, 792)),
     "form": pdf(1, form),
+    "filled in": annotated(b"/Subtype/Widget/F 4" + TYPED % b"PAID", b"", NEEDS_APPEARANCES),
     "slides": pdf(2, slide, (720, 405)),
     "A0": pdf(1, paragraph, A0),
     "a point": pdf(1, lambda canvas, _: canvas.rect(0, 0, 1, 1, fill=1), (1, 1)),
@@ -109,10 +125,12 @@ def test_a_page_is_fetched_from_an_allowed_host(start_server: Callable[..., Live
         assert host.paths == ["/report.pdf"]
 
 
+XFA = annotated(b"/Subtype/Link", b"", b"/NeedsRendering true/AcroForm<</Fields[]/XFA[]>>")
 REFUSED = {
     "no PDF": (page_part(b"PK\x03\x04 and so on"), 422, "media_undecodable", PARAM, "no PDF"),
     "cut short": (page_part(pdf(1)[:300]), 422, "media_undecodable", PARAM, "damaged"),
     "password": (page_part(pdf(1, password="open sesame")), 422, "media_undecodable", PARAM, "encrypted"),
+    "a form of scripts": (page_part(XFA), 422, "media_undecodable", PARAM, "XFA"),
     "no such page": (page_part(pdf(3), 7), 400, "invalid_request", "inputs[0].content[0].page", "got 7; the PDF has 3"),
     "page 0": (page_part(pdf(1), 0), 400, "invalid_request", "inputs[0].content[0].page", "1"),
     "a path": ({"type": "file", "file": {"file_data": "/etc/report.pdf"}}, 400, "media_source_refused", PARAM, "path"),

@@ -13,7 +13,7 @@ from service.ingest.errors import FailureReason, FileError
 from service.ingest.file_processes import FileProcess
 from service.ingest.pages.page_image import PageImage
 from service.ingest.source_file import SourceFile, open_regular
-from service.media.page.page_file import ENCRYPTED, HEAD_BYTES, MAGIC, NOT_A_PDF, UNREADABLE, PageInfo, Raster
+from service.media.page.page_file import HEAD_BYTES, LACKS, MAGIC, NOT_A_PDF, UNREADABLE, PageInfo, Raster
 
 MAX_PDF_BYTES = 256 << 20
 """Largest file: its process holds two copies of it."""
@@ -90,14 +90,14 @@ class PdfProcess(FileProcess):
         """Have a process open a file; return the digest of its content.
 
         Raises:
-            FileError: it is gone, too large, encrypted or damaged.
+            FileError: it is gone, too large, encrypted, a form of scripts, or damaged.
         """
         encoded = _content(file)
         end, _ = worker.exchange(PageTask(encoded=encoded, keeps=True, page=0), 0, DEADLINE_S)
         if end.page is None:
             self.refuse(file.name, UNREADABLE)
-        if end.page.needs_password:
-            self.refuse(file.name, ENCRYPTED)
+        if end.page.lacks:
+            self.refuse(file.name, LACKS[end.page.lacks])
         return hashlib.sha256(encoded).digest()
 
     def _ask(self, file: SourceFile, task: PageTask, num_bytes: int, name: str) -> tuple[DecodeEnd, NDArray[np.uint8]]:

@@ -4,6 +4,7 @@ In: encoded bytes, and what a decoder's process has read of the page. Out: a `Pa
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -26,7 +27,11 @@ BYTES_PER_PIXEL = 16
 
 NOT_A_PDF = "The file is no PDF: only `application/pdf` is read."
 UNREADABLE = "The PDF cannot be read: the file is damaged, cut short, or its page cannot be rendered."
-ENCRYPTED = "The PDF is encrypted, and opens with a password only; send it without one."
+LACKS: Mapping[str, str] = {
+    "password": "The PDF is encrypted, and opens with a password only; send it without one.",
+    "xfa": "The PDF is a dynamic XFA form, whose pages only Adobe's programs draw; print it to a plain PDF first.",
+}
+"""Why a file that is sound has no pages for us."""
 
 MAGIC = b"%PDF-"
 HEAD_BYTES = 1024
@@ -40,7 +45,8 @@ class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
     width_pt: float = 0.0
     """Width as it is shown, in points; 0 where there is no such page."""
     height_pt: float = 0.0
-    needs_password: bool = False
+    lacks: Literal["", "password", "xfa"] = ""
+    """What keeps its pages from being drawn, a key of `LACKS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +188,7 @@ def check_head(encoded: bytes, location: ErrorLocation) -> None:
 
 
 def check_page(info: PageInfo, page: int, location: ErrorLocation, page_location: ErrorLocation) -> None:
-    """Refuse a file without its password, and a page that there is not.
+    """Refuse a file whose pages are not to be had, and a page that there is not.
 
     Args:
         info: of the file.
@@ -193,8 +199,8 @@ def check_page(info: PageInfo, page: int, location: ErrorLocation, page_location
     Raises:
         MediaError: `media_undecodable`, or `invalid_request` for the number.
     """
-    if info.needs_password:
-        location.refuse("media_undecodable", ENCRYPTED)
+    if info.lacks:
+        location.refuse("media_undecodable", LACKS[info.lacks])
     if info.num_pages == 0:
         location.refuse("media_undecodable", UNREADABLE)
     if page > info.num_pages:

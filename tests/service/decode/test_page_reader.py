@@ -1,19 +1,21 @@
 """What PDFium reads of a page as text, and a worker that keeps a file for the tasks that follow."""
 
-import pypdfium2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
 from reportlab.pdfgen.canvas import Canvas
 
-from service.decode import page_reader
+from service.decode import page_reader, page_text
 from service.decode.messages import PageTask
 from service.decode.page_worker import Pages
-from tests.pdf_file import pdf, raw, scan
+from tests.pdf_file import APPEARS, NEEDS_APPEARANCES, TYPED, annotated, pdf, raw, scan
 
 SIZE = 4096
 ACCENTED = "\N{LATIN SMALL LETTER E WITH ACUTE}"
 
 
 def text_of(encoded: bytes, page: int = 1, num_bytes: int = SIZE) -> str:
-    read = page_reader.read_text(pypdfium2.PdfDocument(encoded), page, num_bytes)
+    read = page_text.read_text(page_reader.open_pdf(encoded), page, num_bytes)
     assert len(read) == num_bytes
     return read.rstrip(b"\0").decode()
 
@@ -59,3 +61,73 @@ def test_a_worker_keeps_the_file_that_it_is_told_to_until_the_next() -> None:
     assert num_pages(b"", keeps=False) is None, "it was not told to keep the file"
     assert num_pages(first[:300], keeps=True) is None
     assert num_pages(b"", keeps=True) is None, "that file was none"
+
+
+def pixels_of(encoded: bytes) -> NDArray[np.uint8]:
+    task = PageTask(encoded=b"", page=1, scale=1.0, raster_size=(200, 400), size=(200, 400))
+    return page_reader.render(page_reader.open_pdf(encoded), task)
+
+
+FIELD = b"/Subtype/Widget/F 4"
+FORM = b"/AcroForm<</Fields[6 0 R]>>"
+FILLED = {
+    "with an appearance": lambda value: annotated(FIELD + TYPED % value + APPEARS, value, FORM),
+    "without one": lambda value: annotated(FIELD + TYPED % value, b"", NEEDS_APPEARANCES),
+    "with an old one": lambda value: annotated(FIELD + TYPED % value + APPEARS, b"before", NEEDS_APPEARANCES),
+    "of no form": lambda value: annotated(FIELD + TYPED % value + APPEARS, value),
+    "chosen": lambda value: annotated(
+        FIELD + b"/FT/Ch/Ff 131072/Opt[(PAID)(DUE 9310)]/DA(/Helv 24 Tf 0 g)/V(%s)" % value, b"", NEEDS_APPEARANCES
+    ),
+    "signed": lambda value: annotated(FIELD + b"/FT/Sig" + APPEARS, value, FORM),
+    "a note": lambda value: annotated(b"/Subtype/FreeText/F 4/DA(/Helv 24 Tf 0 g)/Contents(%s)" % value),
+    "a stamp": lambda value: annotated(b"/Subtype/Stamp/F 4" + APPEARS, value),
+}
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_what_is_filled_in_is_drawn_and_is_in_the_text(name: str) -> None:
+    first, second = FILLED[name](b"PAID"), FILLED[name](b"DUE 9310")
+    assert text_of(first) == "Invoice\nPAID"
+    assert text_of(second) == "Invoice\nDUE 9310"
+    assert (pixels_of(first) != pixels_of(second)).any()
+
+
+HIDDEN = {
+    "hidden": annotated(FIELD.replace(b"4", b"2") + TYPED % b"x" + APPEARS, b"x", FORM),
+    "printed only": annotated(FIELD.replace(b"4", b"36") + TYPED % b"x" + APPEARS, b"x", FORM),
+    "a pop-up": annotated(b"/Subtype/Popup/Open true" + APPEARS, b"x"),
+    "outside of the page": annotated(b"/Subtype/Link", more=b" BT /Helv 18 Tf 20 -50 Td (x) Tj ET"),
+    "a script": annotated(
+        b"/Subtype/Link", b"", b"/OpenAction<</S/JavaScript/JS(this.addField\\(1\\))>>/AA<</WC<</S/Launch/F(x)>>>>"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_a_page_does_not_show_is_neither_drawn_nor_in_its_text(name: str) -> None:
+    assert text_of(HIDDEN[name]) == "Invoice"
+    assert (pixels_of(HIDDEN[name]) == pixels_of(annotated(b"/Subtype/Link"))).all()
+
+
+def test_text_that_is_cropped_away_is_left_out() -> None:
+    file = annotated(b"/Subtype/Link", page=b"/CropBox[0 100 400 200]", more=b" BT /Helv 18 Tf 20 20 Td (below) Tj ET")
+    assert text_of(file) == "Invoice"
+
+
+def test_a_text_that_was_read_leaves_the_page_as_it_was() -> None:
+    pdf, task = (
+        page_reader.open_pdf(FILLED["without one"](b"PAID")),
+        PageTask(encoded=b"", page=1, scale=1.0, raster_size=(200, 400), size=(200, 400)),
+    )
+    before = page_reader.render(pdf, task)
+    page_text.read_text(pdf, 1, SIZE)
+    assert (page_reader.render(pdf, task) == before).all()
+
+
+def test_a_form_that_only_a_script_could_draw_is_named() -> None:
+    catalog = b"/NeedsRendering true/AcroForm<</Fields[6 0 R]/XFA[]>>"
+    dynamic, both = (
+        annotated(FIELD + TYPED % b"x" + APPEARS, b"x", one)
+        for one in (catalog, catalog.removeprefix(b"/NeedsRendering true"))
+    )
+    assert [page_reader.read_info(page_reader.open_pdf(one), 1).lacks for one in (dynamic, both)] == ["xfa", ""]
