@@ -55,6 +55,11 @@ class Counts:
         self._num_hits = self._num_misses = self._num_evictions = self._num_rejected = self._num_corrupt = 0
         self._last_success_s = 0.0
 
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether the tier has ever answered."""
+        return self._last_success_s > 0
+
     def hit(self) -> None:
         """Something was asked for, and was there and valid."""
         with self._lock:

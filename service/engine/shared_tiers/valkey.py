@@ -51,6 +51,7 @@ class ValkeyTier:
         self._full = OutOfMemoryError
         self._counts = Counts("valkey")
         self._breaker = TierBreaker()
+        self._last_error: Exception | None = None
         threading.Thread(target=self._greet, name="valkey-greet", daemon=True).start()
 
     def get(self, name: str) -> bytes | None:
@@ -82,8 +83,8 @@ class ValkeyTier:
         self._counts.rejected()
 
     def report(self) -> TierReport:
-        """What this process has counted; bytes and entries are the server's to tell."""
-        return self._counts.report(0, 0, is_up=self._breaker.is_up)
+        """What this process has counted; bytes and entries are the server's to tell. Down until it has answered."""
+        return self._counts.report(0, 0, is_up=self._breaker.is_up and self._counts.has_succeeded)
 
     def _call(self, ask: Callable[[], Any]) -> Any:
         """What the server answers; None when it does not, or must not be asked now."""
@@ -104,11 +105,13 @@ class ValkeyTier:
         if self._call(self._client.ping) is None:
             at = self._client.connection_pool.connection_kwargs
             address = f"{at['host']}:{at['port']}" if "host" in at else at.get("path", "its socket")
+            kind = type(self._last_error).__name__
             logger.warning(
-                "the Valkey server at %s does not answer; features are kept without it until it does", address
+                "the Valkey server at %s fails with %s; features are kept without it until it answers", address, kind
             )
 
     def _failed(self, error: Exception) -> None:
+        self._last_error = error
         if self._breaker.failed(time.monotonic()):
             kind = type(error).__name__
             logger.warning("the Valkey server fails with %s; it is left alone for a while", kind)

@@ -62,6 +62,7 @@ class VectorStore:
         self._last_success = series.tier_last_success(SHARED_VECTORS)
         self._corrupt = series.tier_corrupt(SHARED_VECTORS)
         self._num_failures = 0
+        self._last_error = ""
         self._rests_until_s = 0.0
 
     def greet(self) -> None:
@@ -99,7 +100,9 @@ class VectorStore:
             at = self._client.connection_pool.connection_kwargs
             address = f"{at['host']}:{at['port']}" if "host" in at else at.get("path", "its socket")
             logger.warning(
-                "the Valkey server at %s does not answer; vectors are kept without it until it does", address
+                "the Valkey server at %s fails with %s; vectors are kept without it until it answers",
+                address,
+                self._last_error,
             )
 
     async def _write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
@@ -128,6 +131,7 @@ class VectorStore:
         return time.monotonic() < self._rests_until_s
 
     def _failed(self, kind: str) -> None:
+        self._last_error = kind
         self._num_failures += 1
         self._up.set(0)
         if self._num_failures >= MAX_FAILURES:

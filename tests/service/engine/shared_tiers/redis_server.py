@@ -2,7 +2,9 @@
 
 import shutil
 import socket
+import socketserver
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -48,6 +50,25 @@ class RedisServer:
     def _listens(self) -> bool:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+class RefusingServer(socketserver.ThreadingTCPServer):
+    """Answers every command as a server does whose password is another one."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Refusal)
+        self.url = f"valkey://:{PASSWORD}@127.0.0.1:{self.server_address[1]}/0"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Refusal(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        while head := self.rfile.readline():
+            for _ in range(int(head[1:])):
+                self.rfile.read(int(self.rfile.readline()[1:]) + 2)
+            self.wfile.write(b"-WRONGPASS invalid username-password pair or user is disabled.\r\n")
 
 
 def free_port() -> int:

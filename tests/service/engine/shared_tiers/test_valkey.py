@@ -1,5 +1,6 @@
 """The shared tier on a server, on a real one: also when it is full, wrong, slow, gone and back."""
 
+import logging
 import os
 import signal
 import socket
@@ -12,7 +13,7 @@ import pytest
 
 from service.engine.shared_tiers import health, valkey
 from service.engine.shared_tiers.valkey import PREFIX, TIMEOUT_S, ValkeyTier
-from tests.service.engine.shared_tiers.redis_server import PASSWORD, RedisServer, free_port
+from tests.service.engine.shared_tiers.redis_server import PASSWORD, RedisServer, RefusingServer, free_port
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +56,22 @@ def test_what_one_process_stores_another_finds(server: RedisServer) -> None:
     assert (counts(one), counts(other)) == ((0, 0, 0), (1, 1, 0))
     assert client(server).keys() == [f"{PREFIX}name".encode()]
     assert 0 < client(server).ttl(f"{PREFIX}name") <= 7 * 24 * 3600
+
+
+def test_a_server_that_refuses_the_password_is_never_up(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor is one that has not answered yet: an engine's first report may come before."""
+    pytest.importorskip("redis", reason="needs the extra `valkey`")
+    with RefusingServer() as server, caplog.at_level(logging.WARNING, "cenote.engine"):
+        tier = ValkeyTier(server.url)
+        assert not tier.report().is_up
+        assert tier.get("name") is None
+        assert not tier.report().is_up
+        deadline_s = time.monotonic() + 10
+        while "fails with AuthenticationError" not in caplog.text and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        server.shutdown()
+    assert "fails with AuthenticationError; features are kept without it" in caplog.text
+    assert PASSWORD not in caplog.text
 
 
 def test_what_is_there_already_is_no_rejection_and_what_is_refused_is_removed(server: RedisServer) -> None:

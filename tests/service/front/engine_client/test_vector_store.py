@@ -13,7 +13,7 @@ from service import metrics
 from service.engine_series import EngineSeries
 from service.front.engine_client import vector_store
 from service.front.engine_client.vector_store import VectorStore
-from tests.service.engine.shared_tiers.redis_server import RedisServer, free_port
+from tests.service.engine.shared_tiers.redis_server import RedisServer, RefusingServer, free_port
 
 NAME = b"n" * 32
 
@@ -50,6 +50,20 @@ async def test_a_wrong_address_is_logged_at_start_without_the_password(caplog: p
         await all_done(store)
     assert f"127.0.0.1:{port}" in caplog.text
     assert "secret" not in caplog.text
+    assert health()[0] == 0
+
+
+@on_a_loop
+async def test_a_server_that_refuses_the_password_is_not_up_and_the_log_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pytest.importorskip("redis", reason="needs the extra `valkey`")
+    with RefusingServer() as server, caplog.at_level(logging.WARNING, "cenote.front"):
+        store = VectorStore(server.url, EngineSeries("tiny"))
+        store.greet()
+        await all_done(store)
+        server.shutdown()
+    assert "fails with AuthenticationError; vectors are kept without it" in caplog.text
     assert health()[0] == 0
 
 
