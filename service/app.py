@@ -93,7 +93,7 @@ def create_app(
         link: to the other fronts, where there are several.
     """
     serving = Serving(settings, open_host, shared, cores, link)
-    tracing = Tracing(settings.otlp_endpoint) if settings.otlp_endpoint else None
+    tracing = None if settings.otlp_endpoint is None else Tracing(settings.otlp_endpoint)
     metrics.show_limits(settings)
 
     @contextlib.asynccontextmanager

@@ -4,12 +4,47 @@ Spans are sent in batches, from a thread of the SDK's. Nothing of OpenTelemetry 
 which is made only when `--otlp-endpoint` is set.
 """
 
+import logging
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from service.http.middleware.access_record import AccessRecord
 from service.settings import SettingsError
 
+logger = logging.getLogger("cenote.server")
+
 FIRST_SERVER_ERROR = 500
+SAY_EVERY_S = 60.0
+"""How often a collector that takes no spans is logged."""
+EXPORTER = "opentelemetry.exporter"
+"""Of the library's loggers, those that say why an export failed: each try, each batch."""
+
+
+class FailedExports(logging.Handler):
+    """Logs that spans do not reach the collector: the first time, and then once a minute while it lasts.
+
+    Args:
+        where: host and port of the collector.
+    """
+
+    def __init__(self, where: str, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._where, self._clock = where, clock
+        self._num_lost, self._said_s, self._reason = 0, -SAY_EVERY_S, ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the library's first message of an export, which has the cause, instead of logging all."""
+        self._reason = self._reason or record.getMessage()
+
+    def count(self, num_lost: int) -> None:
+        """Count the spans of an export that failed; 0 of one that did not."""
+        reason, self._reason = self._reason, ""
+        self._num_lost += num_lost
+        if num_lost and self._clock() - self._said_s >= SAY_EVERY_S:
+            logger.warning("--otlp-endpoint: %d spans did not reach %s: %s", self._num_lost, self._where, reason)
+            self._num_lost, self._said_s = 0, self._clock()
 
 
 class Tracing:
@@ -19,22 +54,32 @@ class Tracing:
         endpoint: the collector's URL for traces.
 
     Raises:
-        SettingsError: the extra is not installed.
+        SettingsError: the URL is none of a collector, or the extra is not installed.
     """
 
     def __init__(self, endpoint: str) -> None:
+        failed = FailedExports(_host_of(endpoint))
         try:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.resources import Resource
-            from opentelemetry.sdk.trace import TracerProvider
-            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+            from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
         except ImportError:
             raise SettingsError(
                 "--otlp-endpoint: needs the extra `otel`; in a checkout `pip install -e '.[otel]'`"
             ) from None
+
+        class Exporter(OTLPSpanExporter):
+            def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+                result = super().export(spans)
+                failed.count(0 if result is SpanExportResult.SUCCESS else len(spans))
+                return result
+
+        library = logging.getLogger(EXPORTER)
+        library.handlers[:], library.propagate = [failed], False
         resource = Resource.create({"service.name": "cenote"})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
+        self._provider.add_span_processor(BatchSpanProcessor(Exporter(endpoint=endpoint)))
         self._tracer = self._provider.get_tracer("cenote")
 
     def export(self, done: AccessRecord) -> str:
@@ -65,6 +110,24 @@ class Tracing:
     def close(self) -> None:
         """Send the spans that wait, and end."""
         self._provider.shutdown()
+
+
+def _host_of(endpoint: str) -> str:
+    """Host and port of a collector's URL.
+
+    Raises:
+        SettingsError: it is no http or https URL with a host; not repeated, since it may hold a password.
+    """
+    try:
+        parts = urlsplit(endpoint)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts.netloc.rpartition("@")[2]
+    except ValueError:  # a port that is none
+        pass
+    raise SettingsError(
+        "--otlp-endpoint: expected http:// or https://, a host and a path, such as http://localhost:4318/v1/traces; "
+        "got another"
+    )
 
 
 def _parent(done: AccessRecord) -> Any:

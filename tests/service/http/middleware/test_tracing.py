@@ -1,5 +1,6 @@
 """Spans reach a collector over HTTP, with the caller's trace and the request's stages. Needs the extra `otel`."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -7,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from service.app import create_app
+from service.http.middleware.tracing import FailedExports, Tracing
+from service.settings import Settings, SettingsError
 from tests.conftest import CHECKPOINT, LiveServer
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
@@ -82,6 +86,53 @@ def test_a_request_is_a_span_of_its_callers_trace_with_its_stages_as_children(
         assert span.end_time_unix_nano <= root.end_time_unix_nano
     assert f'"trace_id":"{TRACE}"' in server.log.read_text()
     assert len({span.trace_id for span in collector.spans}) > 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:4318", "grpc://localhost:4317", "http:///v1/traces", "http://h:4x/", "http://h:0/", "h", "unix:/a", ""],
+)
+def test_an_endpoint_that_is_no_address_stops_the_start(url: str) -> None:
+    with pytest.raises(SettingsError, match="--otlp-endpoint: expected http:// or https://, a host"):
+        create_app(Settings(otlp_endpoint=url))
+
+
+def test_exports_that_fail_are_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """The library says it for each try of each batch, and never the setting."""
+    from opentelemetry.sdk.trace import TracerProvider
+
+    with HTTPServer(("127.0.0.1", 0), Refusal) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        tracing = Tracing(f"http://user:hidden@127.0.0.1:{server.server_port}/")
+        provider: TracerProvider = tracing._provider
+        for _ in range(3):
+            provider.get_tracer("t").start_span("one").end()
+            provider.force_flush()
+        tracing.close()
+        server.shutdown()
+    assert [(record.levelname, record.name) for record in caplog.records] == [("WARNING", "cenote.server")]
+    said = caplog.messages[0]
+    assert said.startswith(f"--otlp-endpoint: 1 spans did not reach 127.0.0.1:{server.server_port}: "), said
+    assert "404" in said
+    assert "hidden" not in said
+
+
+def test_while_it_lasts_the_next_line_has_all_that_were_lost_since(caplog: pytest.LogCaptureFixture) -> None:
+    now_s = [0.0]
+    failed = FailedExports("h:4318", clock=lambda: now_s[0])
+    for now_s[0], num_lost in ((1000.0, 5), (1030.0, 7), (1059.0, 0), (1061.0, 2), (1062.0, 3)):
+        failed.emit(logging.makeLogRecord({"msg": "refused"}))
+        failed.count(num_lost)
+    assert [message.split()[1] for message in caplog.messages] == ["5", "9"]
+
+
+class Refusal(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:  # the library's name
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
 
 def test_nothing_of_it_is_imported_unless_it_is_asked_for() -> None:
