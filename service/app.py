@@ -16,7 +16,7 @@ from service.front.admission.shared_counts import SharedCounts
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
 from service.front.serving.front_link import FrontLink
-from service.front.serving.process_tuning import watch_loop
+from service.front.serving.process_tuning import compute_alone, watch_loop
 from service.front.serving.serving import Serving
 from service.http.errors import HANDLERS
 from service.http.middleware.access_log import AccessLog
@@ -92,6 +92,7 @@ def create_app(
         cores: that this process may use; all that there are if not given.
         link: to the other fronts, where there are several.
     """
+    compute_alone()
     serving = Serving(settings, open_host, shared, cores, link)
     tracing = None if settings.otlp_endpoint is None else Tracing(settings.otlp_endpoint)
     metrics.show_limits(settings)

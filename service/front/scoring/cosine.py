@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from service.fairness.threads import Steps
 from service.ipc.vectors import Row
 
 
@@ -12,6 +13,7 @@ def unit_vector(row: Row) -> NDArray[np.float64]:
     return vector / np.linalg.norm(vector)
 
 
-def dot(query: NDArray[np.float64], document: NDArray[np.float64]) -> float:
-    """The cosine of two vectors of length 1, `[dimensions]` each."""
+def dot(query: NDArray[np.float64], document: NDArray[np.float64]) -> Steps[float]:
+    """The cosine of two vectors of length 1, `[dimensions]` each, in one step."""
+    yield
     return float(query @ document)

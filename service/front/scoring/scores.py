@@ -9,7 +9,7 @@ import msgspec
 from schemas.parsing.explain import item_index
 from service.errors import CacheMissError, ServiceError
 from service.fairness.threads import Steps, all_at_once
-from service.front.job import EmbedResult, InputResult
+from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.scoring.comparison import Comparison
 from service.front.scoring.cosine import dot, unit_vector
 from service.front.scoring.logit import activated, logit
@@ -23,10 +23,12 @@ from service.ipc.sparse_row import SPARSE
 from service.ipc.vectors import Row
 from service.prompt.profile.profile import Scoring
 
-MAX_NUMBERS_ON_LOOP = 1 << 16
-"""Numbers of vectors that are compared on the event loop: in 0.3 ms at most."""
 NUMBERS_PER_CHAR = 128
-"""Numbers that are compared in the time in which a character is tokenized."""
+"""Numbers of vectors that are read in the time in which a character is tokenized."""
+PRODUCTS_PER_CHAR = 1 << 14
+"""Products of MaxSim that are summed in that time."""
+MAX_CHARS_ON_LOOP = 512
+"""What is compared in the time of so many is compared on the event loop: in 0.3 ms at most."""
 
 Score = float | ServiceError
 """What became of one document. Errors stand here only with `per_item`."""
@@ -73,10 +75,26 @@ async def scores_of(online: Online, asked: Comparison, caller: Caller) -> Scores
         if isinstance(one, ServiceError) and _place(one, asked) and asked.is_one_query:
             raise one
     steps = _steps(model, asked, result.inputs)
-    num_numbers = sum(len(row) for one in result.embedded for row in one.vector.rows.values()) // 4
-    if num_numbers <= MAX_NUMBERS_ON_LOOP:
+    num_chars = _num_chars(model, asked, result)
+    if num_chars <= MAX_CHARS_ON_LOOP:
         return Scores(all_at_once(steps), result)
-    return Scores(await online.embedder.work(steps, num_numbers // NUMBERS_PER_CHAR), result)
+    return Scores(await online.embedder.compare(steps, num_chars, caller), result)
+
+
+def _num_chars(model: ServedModel, asked: Comparison, result: EmbedResult) -> int:
+    """How much text is tokenized in the time of the comparison."""
+    num_documents = len(asked.documents.items)
+    sizes = [0 if isinstance(one, ServiceError) else _num_numbers(one) for one in result.inputs]
+    num_products = 0
+    if model.is_multi_vector:
+        queries, documents = sizes[num_documents:], sizes[:num_documents]
+        pairs = zip(queries * num_documents if asked.is_one_query else queries, documents, strict=True)
+        num_products = sum(query * document for query, document in pairs) // model.profile.dimensions
+    return sum(sizes) // NUMBERS_PER_CHAR + num_products // PRODUCTS_PER_CHAR
+
+
+def _num_numbers(one: EmbeddedInput) -> int:
+    return sum(map(len, one.vector.rows.values())) // 4
 
 
 def _place(error: ServiceError, asked: Comparison) -> bool:
@@ -102,24 +120,28 @@ def _is_below(param: str, name: str) -> bool:
 
 
 def _steps(model: ServedModel, asked: Comparison, inputs: Sequence[InputResult]) -> Steps[list[Score]]:
-    """The score of each document; a step is a document."""
+    """The score of each document; a step is a document, or a block of one."""
     num_documents = len(asked.documents.items)
     score_of = (
         _reranked(model.profile.scoring, asked) if model.profile.scoring else _compared(model, inputs[num_documents:])
     )
     name, scores = SPARSE if model.is_sparse_only else "float32", list[Score]()
     for index, one in enumerate(inputs[:num_documents]):
-        scores.append(one if isinstance(one, ServiceError) else score_of(index, one.vector.rows[name]))
-        yield
+        scores.append(one if isinstance(one, ServiceError) else (yield from score_of(index, one.vector.rows[name])))
     return scores
 
 
-def _reranked(scoring: Scoring, asked: Comparison) -> Callable[[int, Row], Score]:
+def _reranked(scoring: Scoring, asked: Comparison) -> Callable[[int, Row], Steps[Score]]:
     """What a pair's one number means."""
-    return lambda _, row: logit(row) if asked.wants_raw else activated(logit(row), scoring)
+
+    def score(_: int, row: Row) -> Steps[Score]:
+        yield
+        return logit(row) if asked.wants_raw else activated(logit(row), scoring)
+
+    return score
 
 
-def _comparing(model: ServedModel) -> tuple[Callable[[Row], Any], Callable[[Any, Any], float], str]:
+def _comparing(model: ServedModel) -> tuple[Callable[[Row], Any], Callable[[Any, Any], Steps[float]], str]:
     """How a row is read, how two are compared, and the row's name."""
     if model.is_sparse_only:
         return entries, sparse_dot, SPARSE
@@ -130,15 +152,13 @@ def _comparing(model: ServedModel) -> tuple[Callable[[Row], Any], Callable[[Any,
     return unit_vector, dot, "float32"
 
 
-def _compared(model: ServedModel, queries: Sequence[InputResult]) -> Callable[[int, Row], Score]:
+def _compared(model: ServedModel, queries: Sequence[InputResult]) -> Callable[[int, Row], Steps[Score]]:
     """How near a document's vector, or vectors, are to those of its query."""
     numbers, compare, name = _comparing(model)
     ready = [one if isinstance(one, ServiceError) else numbers(one.vector.rows[name]) for one in queries]
 
-    def score(index: int, row: Row) -> Score:
+    def score(index: int, row: Row) -> Steps[Score]:
         query = ready[index if len(ready) > 1 else 0]
-        if isinstance(query, ServiceError):
-            return query
-        return compare(query, numbers(row))
+        return query if isinstance(query, ServiceError) else (yield from compare(query, numbers(row)))
 
     return score

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from service.fairness.threads import Steps
 from service.ipc.sparse_row import unpack_sparse
 from service.ipc.vectors import Row
 
@@ -29,8 +30,9 @@ def entries(row: Row) -> Entries:
     return Entries(*unpack_sparse(row))
 
 
-def sparse_dot(query: Entries, document: Entries) -> float:
-    """sum_i q_i d_i, over the indices that both have."""
+def sparse_dot(query: Entries, document: Entries) -> Steps[float]:
+    """sum_i q_i d_i, over the indices that both have, in one step."""
+    yield
     if not len(query.indices):
         return 0.0
     places = np.minimum(np.searchsorted(query.indices, document.indices), len(query.indices) - 1)

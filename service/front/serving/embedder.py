@@ -76,6 +76,7 @@ class Embedder:
         self._part_size = part_size
         self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
         self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
+        self._comparisons = FairThreads(max(1, num_threads // 2), "compare", small=SMALL_CHARS, num_spare=0)
 
     async def embed(self, job: Job, caller: Caller, take_part: TakePart | None = None) -> EmbedResult:
         """One vector for each input of the job; all, or an error that names the input.
@@ -217,6 +218,20 @@ class Embedder:
             num_chars: how much text it is about.
         """
         return await self._texts.run_steps(steps, num_chars)
+
+    async def compare(self, steps: Steps[T], num_chars: int, caller: Caller) -> T:
+        """Compare vectors that are there, in half of the cores at most: the engine works meanwhile.
+
+        Args:
+            steps: what to do.
+            num_chars: how much text is tokenized in the time that it takes.
+            caller: who wants it, and until when.
+
+        Raises:
+            DeadlineError: time is up.
+        """
+        with self.place(0, caller):
+            return await self._comparisons.run_steps(steps, num_chars)
 
     def place(self, num_inputs: int, caller: Caller) -> Stay:
         """A place in the queue for the length of a `with`, and until the caller's deadline at most."""

@@ -1,4 +1,4 @@
-"""Tuning of the front's process: CPU cores, memory of large bodies, and the event loop's lag."""
+"""Tuning of the front's process: CPU cores, threads of numpy, memory of large bodies, and the event loop's lag."""
 
 import asyncio
 import contextlib
@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +72,26 @@ def return_large_blocks(environ: Mapping[str, str] = os.environ) -> bool:
     pairs = ((_M_MMAP_THRESHOLD, OWN_PAGES_BYTES), (_M_TRIM_THRESHOLD, KEPT_BYTES), (_M_ARENA_MAX, MAX_HEAPS))
     has_set = [bool(libc.mallopt(name, value)) for name, value in pairs]
     return all(has_set)
+
+
+NUMPY: Final = "numpy._core._multiarray_umath"
+"""Numpy's own library, which OpenBLAS is linked with."""
+BLAS_SETTER: Final = "openblas_set_num_threads"
+BLAS_SETTERS: Final = (f"scipy_{BLAS_SETTER}64_", f"scipy_{BLAS_SETTER}", f"{BLAS_SETTER}64_", BLAS_SETTER)
+"""Its names in numpy's wheels, and in distributions."""
+
+
+def compute_alone() -> bool:
+    """Let numpy's products be computed by the thread that asks: others would take the engine's cores.
+
+    Returns:
+        whether it did; not with another library than OpenBLAS.
+    """
+    library = ctypes.CDLL(import_module(NUMPY).__file__)  # a name is looked for in what it is linked with, too
+    setters = [getattr(library, name) for name in BLAS_SETTERS if hasattr(library, name)]
+    for setter in setters:
+        setter(1)
+    return bool(setters)
 
 
 SAMPLE_S = 0.1
