@@ -2,12 +2,12 @@
 
 import asyncio
 import ctypes
+import os
 import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from service.ingest.errors import IngestError
 
@@ -30,7 +30,7 @@ async def own_server(settings: Sequence[str]) -> AsyncIterator[str]:
     Raises:
         IngestError: the server did not start; the message has the end of its log.
     """
-    with tempfile.NamedTemporaryFile(prefix="cenote-serve-", suffix=".log") as log:
+    with tempfile.TemporaryFile() as log:  # without a name: nothing stays of a run that is killed
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "service", "serve", "--port", "0", "--lame-duck-s", "0", *settings,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=log,
@@ -38,20 +38,25 @@ async def own_server(settings: Sequence[str]) -> AsyncIterator[str]:
             preexec_fn=_die_with_parent if sys.platform == "linux" else None,
         )  # fmt: skip
         try:
-            yield await _address(process, Path(log.name))
+            yield await _address(process, log.fileno())
         finally:
             await _stop(process)
 
 
-async def _address(process: asyncio.subprocess.Process, log: Path) -> str:
+async def _address(process: asyncio.subprocess.Process, log: int) -> str:
     while process.returncode is None:
-        for line in log.read_text(errors="replace").splitlines():
+        for line in _lines(log):
             _, found, rest = line.partition(LISTENING)
             if found:
                 return rest.split()[0]
         await asyncio.sleep(LOOK_EVERY_S)
-    said = log.read_text(errors="replace").strip().splitlines()[-3:]
+    said = _lines(log)[-3:]
     raise IngestError(f"`cenote serve` did not start: {' / '.join(said) or f'exit code {process.returncode}'}")
+
+
+def _lines(log: int) -> list[str]:
+    """Its lines so far; the child writes at the offset that it shares with us, which `pread` leaves alone."""
+    return os.pread(log, os.fstat(log).st_size, 0).decode(errors="replace").strip().splitlines()
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:

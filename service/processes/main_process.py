@@ -8,7 +8,6 @@ duck's time, the engine ends last.
 import asyncio
 import logging
 import math
-import os
 import signal
 import socket  # noqa: TID251  # of our own server
 import sys
@@ -16,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 from service.front.admission.shared_counts import SharedRows
-from service.front.serving.shared_towers import remove_folder
+from service.front.serving.shared_towers import remove_abandoned
 from service.http.server.listening import ListenError, allow_descriptors, listen_error, log_address, metrics_served
 from service.processes.dispatcher import Dispatcher
 from service.processes.front_process import FrontProcess
@@ -94,8 +93,7 @@ class MainProcess:
                 await self._drain(running)
                 for engine in self._engines:
                     await engine.end()
-                if len(self._engines) > 1:
-                    remove_folder(os.getpid())
+                remove_abandoned()
         return 1 if self._has_failed else 0
 
     async def _until_told(self) -> None:

@@ -17,6 +17,7 @@ from service.front.admission.api_keys import Keyring
 from service.front.admission.load import QueueLimits
 from service.front.admission.other_fronts import ALONE, PartOfFronts
 from service.front.admission.shared_counts import SharedCounts
+from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import OpenHost
 from service.front.engine_client.local_engine import LocalEngine
 from service.front.engine_client.shared_cache import check_shared_cache
@@ -26,7 +27,7 @@ from service.front.serving.choice import Need, choose
 from service.front.serving.front_link import FrontLink
 from service.front.serving.model_serving import Commons, ModelServing, Online
 from service.front.serving.process_tuning import available_cores
-from service.front.serving.shared_towers import SharedTowers, remove_folder
+from service.front.serving.shared_towers import SharedTowers, remove_abandoned
 from service.front.turns import Turns
 from service.media.local_file import LocalFiles
 from service.settings import Settings
@@ -58,6 +59,7 @@ class Serving:
         turns: in which long work is done on the loop.
         bodies: where large bodies are decoded. One thread: decoding holds Python's global lock, 1 to 2 ms for a
             megabyte. Two are never done sooner in two threads than in one, and the loop has its turn between them.
+        towers: where models with one vision tower meet.
         models: what is served, in the order of the settings.
     """
 
@@ -77,6 +79,7 @@ class Serving:
     local_files: LocalFiles | None = field(init=False)
     turns: Turns = field(default_factory=Turns)
     bodies: FairThreads = field(default_factory=lambda: FairThreads(1, "body", small=SMALL_BODY_BYTES, num_spare=0))
+    towers: SharedTowers = field(init=False)
     models: tuple[ModelServing, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -103,6 +106,7 @@ class Serving:
         uuids = UuidStore(settings.uuid_store_bytes)
         if self.link is not None:
             self.link.share_uuids(uuids)
+        self.towers = SharedTowers(len(plans), os.getpid() if self.link is None else os.getppid())
         commons = Commons(
             open_host=self.open_host,
             cores=cores,
@@ -113,7 +117,7 @@ class Serving:
             local_files=self.local_files,
             decoders=Decoders(settings, cores),
             uuids=uuids,
-            towers=SharedTowers(len(plans), os.getpid() if self.link is None else os.getppid()),
+            towers=self.towers,
         )
         queues = [self._queue_of(one, index) for index, one in enumerate(plans)] if len(plans) > 1 else [None]
         pairs = enumerate(zip(plans, queues, strict=True))
@@ -192,14 +196,16 @@ class Serving:
     async def run(self) -> None:
         """Keep every model; returns only when one of them can never work."""
         running = [asyncio.create_task(one.run()) for one in self.models]
+        cleaning = asyncio.create_task(in_daemon_thread(remove_abandoned, "abandoned"))
         try:
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in running:
+            for task in (*running, cleaning):
                 task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-            if self.link is None and len(self.models) > 1:
-                remove_folder(os.getpid())
+            await asyncio.gather(*running, cleaning, return_exceptions=True)
+            self.towers.close()
+            if self.link is None:
+                remove_abandoned()
             self.ended.set()
 
 

@@ -7,6 +7,7 @@ stored, and takes features that clients got from another. The tier compares the 
 """
 
 import asyncio
+import fcntl
 import logging
 import os
 import shutil
@@ -29,6 +30,7 @@ MEMORY = Path("/dev/shm")  # noqa: S108  # the folder is this user's alone, and 
 PREFIX = "cenote-towers-"
 MIN_FREE_BYTES = 256 << 20
 """With less free memory there, such as the 64 MB of a container, the folder is made on the disk."""
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FREE_SHARE = 4
 """Of the free memory there, one part in so many may be used."""
 
@@ -60,6 +62,7 @@ class SharedTowers:
         self._all = asyncio.Event()
         self._finding: asyncio.Future[Mapping[int, Tower]] | None = None
         self._owner = owner
+        self._held: int | None = None
 
     async def join(self, index: int, model: ServedModel, settings: Settings) -> Tower:
         """The tower of the model at `index`, once the files of all are here."""
@@ -72,6 +75,12 @@ class SharedTowers:
         if self._finding is None:
             self._finding = asyncio.ensure_future(in_daemon_thread(self._find, "towers"))
         return (await self._finding)[index]
+
+    def close(self) -> None:
+        """Let the folder go."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     def _find(self) -> Mapping[int, Tower]:
         places = sorted(self._joined)
@@ -92,8 +101,14 @@ class SharedTowers:
         """The settings with a folder in memory as disk cache, if they name none."""
         if settings.disk_cache is not None or not settings.encoder_cache_bytes:
             return settings
-        folder, max_bytes = folder_of(self._owner), settings.encoder_cache_bytes
-        if folder is None:
+        base, max_bytes = _base(), settings.encoder_cache_bytes
+        folder = (base or MEMORY) / f"{PREFIX}{self._owner}"
+        try:
+            if base is not None and self._held is None:
+                self._held = _hold(folder)
+        except OSError:
+            base = None
+        if base is None:
             logger.warning("no folder can be written, so each engine encodes for itself; --disk-cache names one")
             return settings
         if folder.parent == MEMORY:
@@ -101,27 +116,52 @@ class SharedTowers:
         return msgspec.structs.replace(settings, disk_cache=str(folder), disk_cache_bytes=max_bytes)
 
 
-def folder_of(owner: int) -> Path | None:
-    """The folder of the service whose last process is `owner`, not made yet; None where nothing can be written."""
-    is_large = MEMORY.is_dir() and _free_bytes(MEMORY) >= MIN_FREE_BYTES
-    base = MEMORY if is_large else _disk()
-    return None if base is None else base / f"{PREFIX}{owner}"
-
-
-def remove_folder(owner: int) -> None:
-    """Remove the folder of a service that ends, and those of services of this user that were killed."""
+def remove_abandoned() -> None:
+    """Remove the folders of this user's services that hold them no more: of those that were killed, or have ended."""
     for base in (MEMORY, _disk()):
         for path in () if base is None else base.glob(f"{PREFIX}*"):
-            pid = path.name.removeprefix(PREFIX)
-            if pid.isdigit() and (int(pid) == owner or not _is_running(int(pid))):
-                with suppress(OSError):
-                    if path.stat().st_uid == os.geteuid():
+            if not path.name.removeprefix(PREFIX).isdigit():
+                continue
+            with suppress(OSError):  # somebody's link, or a service holds it
+                folder = os.open(path, OPEN_FOLDER)
+                try:
+                    if os.fstat(folder).st_uid == os.geteuid():
+                        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
                         shutil.rmtree(path)
+                finally:
+                    os.close(folder)
+
+
+def _hold(path: Path) -> int:
+    """Make a folder, and a descriptor with a lock on it that ends with this process, however it ends.
+
+    A process's number says less: it is another's after a while, and in another container at once.
+
+    Raises:
+        OSError: it cannot be made, or is somebody else's.
+    """
+    while True:
+        path.mkdir(mode=0o700, exist_ok=True)
+        folder = os.open(path, OPEN_FOLDER)
+        found = os.fstat(folder)
+        if found.st_uid != os.geteuid():
+            os.close(folder)
+            raise PermissionError(f"{path} is another user's")
+        fcntl.flock(folder, fcntl.LOCK_SH)  # of each front
+        with suppress(FileNotFoundError):  # removed before it was held
+            if os.path.samestat(found, path.lstat()):
+                return folder
+        os.close(folder)
 
 
 def _agree(one: Settings, other: Settings) -> bool:
     """Whether two engines compute the same features from the same weights."""
     return (one.dtype, one.device) == (other.dtype, other.device) and "int8" not in (one.weights, other.weights)
+
+
+def _base() -> Path | None:
+    """Where the folder is made; None where nothing can be written."""
+    return MEMORY if MEMORY.is_dir() and _free_bytes(MEMORY) >= MIN_FREE_BYTES else _disk()
 
 
 def _disk() -> Path | None:
@@ -134,13 +174,3 @@ def _disk() -> Path | None:
 def _free_bytes(folder: Path) -> int:
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's
-        return True
-    return True
