@@ -43,7 +43,7 @@ def image_file(encoded: bytes | Image.Image, rule: ImageRule | None = None, **op
 
 def user(text: str, *images: ImageFile, instruction: str | None = None, **flags: bool | None) -> Conversation:
     """A conversation of one user turn."""
-    return Conversation(instruction, (Turn("user", images, text),), **flags)
+    return Conversation(instruction, (Turn("user", (*images, text)),), **flags)
 
 
 def media(key: str | bytes, start: int | None = 0, num_tokens: int = 10, **options: Any) -> Media:

@@ -31,6 +31,7 @@ class PromptOptions(NamedTuple):
         named_instruction: what `input_type` names, for an input without an instruction of its own.
         add_generation_prompt: see `Conversation`, as for the next two.
         max_text_tokens: most tokens of a turn's text, by itself; None where only the prompt's length counts.
+        as_written: the parts of a turn stay in the client's order; else they are put in the reference's.
     """
 
     instruction: str | None = None
@@ -39,6 +40,7 @@ class PromptOptions(NamedTuple):
     continue_final_message: bool | None = None
     add_special_tokens: bool | None = None
     max_text_tokens: int | None = None
+    as_written: bool = False
 
 
 NO_OPTIONS = PromptOptions()

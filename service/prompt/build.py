@@ -61,7 +61,7 @@ class PromptBuilder:
     ) -> Prompt:
         """Render, tokenize and, if asked, shorten one conversation.
 
-        Only text of the last user turn or of a pair is cut; template, instruction, placeholders and the end token stay.
+        Only texts of the last user turn or of a pair are cut; template, instruction, media and the end token stay.
         Of a text that cannot fit, characters are cut before tokenizing, so that cost is bounded by the limit and not by
         the text: as many are kept as `limit` tokens can cover at most, and the template's own tokens (nine at least)
         are the margin. The ids that are left equal those of cutting after tokenizing, unless one unbroken run of
@@ -153,8 +153,9 @@ class PromptBuilder:
         """Cut bytes that cannot survive: so many tokens cover fewer than are kept."""
         if not isinstance(piece, TextPiece) or not piece.cuttable or piece.user_start is None:
             return piece
-        header, text = piece.text[: piece.user_start], piece.text[piece.user_start :]
-        return piece._replace(text=header + self._tokenizer.bound.clip(text, limit, side))
+        start, stop = piece.user_start, len(piece.text) - piece.num_after
+        text = self._tokenizer.bound.clip(piece.text[start:stop], limit, side)
+        return piece._replace(text=piece.text[:start] + text + piece.text[stop:])
 
     def _refuse_hopeless(self, pieces: Sequence[Piece], has_ends: bool, budget: Budget) -> None:
         """Refuse by length in bytes what cannot fit in tokens, so that a huge text costs nothing."""
@@ -201,11 +202,12 @@ class PromptBuilder:
 
     def _add_text(self, buffer: PromptBuffer, piece: TextPiece, budget: Budget) -> None:
         if piece.cuttable and piece.user_start is not None:
-            token_ids, num_header_tokens = self._tokenizer.encode_after(
-                piece.text, piece.user_start, parse_special=self._strict
+            stop = len(piece.text) - piece.num_after
+            token_ids, own = self._tokenizer.encode_between(
+                piece.text, piece.user_start, stop, parse_special=self._strict
             )
-            start = len(buffer.token_ids) + num_header_tokens
-            buffer.cuttable.append(range(start, start + len(token_ids) - num_header_tokens))
+            first = len(buffer.token_ids)
+            buffer.cuttable.append(range(first + own.start, first + own.stop))
         else:  # the template's own words, and instructions, which most requests have in common
             repeats = len(piece.text) <= MAX_REPEATED_CHARS
             token_ids = self._repeated(piece.text) if repeats else self._token_ids(piece.text)
@@ -240,4 +242,4 @@ def _fixed(piece: Piece) -> Piece:
     """Return the part of a piece that is never cut."""
     if not isinstance(piece, TextPiece) or not piece.cuttable:
         return piece
-    return piece._replace(text=piece.text[: piece.user_start or 0])
+    return piece._replace(text=piece.text[: piece.user_start or 0] + piece.text[len(piece.text) - piece.num_after :])

@@ -3,6 +3,7 @@
 Knows no model family, no tokenizer and no route.
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -15,26 +16,36 @@ Role = Literal["user", "assistant", "query", "document"]
 
 A pair to be scored is a conversation of exactly two turns, of the roles `query` and `document` in this order.
 """
+Part = str | Video | MediaItem
+"""A text, a video, or another medium: an image, a page, an audio file."""
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """One turn: videos, then images, then text, whatever order the client wrote.
+    """One turn.
 
     Attributes:
         role: who speaks.
-        images: the images, in the order written.
-        text: all texts of the turn, joined with nothing between.
-        videos: the videos, in the order written.
-        is_empty: no part was given, not even an empty text; a pair's side then is the reranker's word for nothing.
-
-    Source: docs/notes/qwen3-vl-embedding.md: all videos, then all images, then all texts.
+        parts: in the order in which the model reads them. None at all are another thing than an empty text: a pair's
+            side then is the reranker's word for nothing.
     """
 
     role: Role
-    images: tuple[MediaItem, ...] = ()
-    text: str = ""
-    videos: tuple[Video, ...] = ()
-    is_empty: bool = False
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All texts, joined with nothing between."""
+        return "".join(part for part in self.parts if isinstance(part, str))
+
+    @property
+    def videos(self) -> tuple[Video, ...]:
+        """The videos."""
+        return tuple(part for part in self.parts if isinstance(part, Video))
+
+    @property
+    def images(self) -> tuple[MediaItem, ...]:
+        """All else: images, pages and audio files."""
+        return tuple(part for part in self.parts if not isinstance(part, str | Video))
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -53,3 +64,12 @@ class Conversation(msgspec.Struct, frozen=True):
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
     add_special_tokens: bool | None = None
+
+
+def in_reference_order(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Videos, images, then one text, whatever order the client wrote.
+
+    Source: docs/notes/qwen3-vl-embedding.md; the scripts of the other families put an image before a text too.
+    """
+    turn = Turn("user", tuple(parts))
+    return (*turn.videos, *turn.images, turn.text) if turn.parts else ()

@@ -6,6 +6,7 @@ no more may go. Knows no tokenizer and no template.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from service.errors import InputError
 from service.prompt.truncation import Side
@@ -17,12 +18,10 @@ NO_LEFT = "Pairs of this model are cut at the right only, where the document end
 
 
 def cut_text(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
-    """Of the only text: its end, or its beginning."""
-    if not texts:
-        return ()
-    (text,) = texts
-    num = min(num_excess, len(text))
-    return text[len(text) - num :] if side == "right" else text[:num]
+    """Of the texts, as if they were one: the end, or the beginning."""
+    places = [*chain.from_iterable(texts)]
+    num = min(num_excess, len(places))
+    return places[len(places) - num :] if side == "right" else places[:num]
 
 
 def cut_longest(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:

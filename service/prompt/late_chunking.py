@@ -132,13 +132,14 @@ class LateChunks:
     def _add_first(self, text: str) -> None:
         """The first chunk is read together with what the template puts in front of a text, as an ordinary one is."""
         header = self._frame.header
-        token_ids, num_header = self._tokenizer.encode_after(
-            header + text, len(header), parse_special=self._check_special is not None
+        whole = header + text
+        token_ids, own = self._tokenizer.encode_between(
+            whole, len(header), len(whole), parse_special=self._check_special is not None
         )
         (alone,) = self._encode([header])
         same = takewhile(lambda pair: pair[0] == pair[1], zip(alone, token_ids, strict=False))
         self._header = [one for one, _ in same]  # a last blank of it may be part of the text's first token
-        self._take(token_ids, num_header)
+        self._take(token_ids, own.start)
 
     def _take(self, token_ids: list[int], num_fixed: int) -> None:
         """Cut a chunk, which has the header in front, to what fits by itself."""

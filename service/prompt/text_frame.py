@@ -58,7 +58,7 @@ def frame_pieces(layout: Callable[[Conversation], Sequence[Piece]], like: Conver
     if not getattr(layout, "is_uniform", False):
         return None
     try:
-        pieces = layout(replace(like, turns=(Turn("user", (), PROBE),)))
+        pieces = layout(replace(like, turns=(Turn("user", (PROBE,)),)))
     except InputError:
         return None
     (place,) = [i for i, piece in enumerate(pieces) if isinstance(piece, TextPiece) and piece.cuttable]

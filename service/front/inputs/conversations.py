@@ -11,9 +11,7 @@ from service.front.inputs.opened_files import read_audio, read_page
 from service.front.inputs.placed_media import AudioPart, PlacedMedia, VideoPart
 from service.front.inputs.videos import read_video
 from service.front.job import JobInput, PromptOptions
-from service.media.item import MediaItem
-from service.media.video.frame_pair import Video
-from service.prompt.conversation import Conversation, Role, Turn
+from service.prompt.conversation import Conversation, Part, Role, Turn, in_reference_order
 
 
 def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> Conversation:
@@ -29,11 +27,11 @@ def read_conversation(one: JobInput, media: MediaReader | None, index: int) -> C
     source = one.source
     system: str | None = None
     if isinstance(source, str):
-        turns = [Turn("user", (), source)]
+        turns = [Turn("user", (source,))]
     elif isinstance(source, Content):
-        turns = [_turn("user", source.content, iter(one.media), media)]
+        turns = [_turn("user", source.content, one, iter(one.media), media)]
     elif isinstance(source, PlacedMedia):
-        turns = [_turn("user", [source.part], iter(one.media), media)]
+        turns = [_turn("user", [source.part], one, iter(one.media), media)]
     else:
         assert isinstance(source, list)  # the reader builds token arrays without a conversation
         system, turns = _messages(source, one, media, index)
@@ -60,7 +58,7 @@ def _messages(
     system = _instruction(messages[0], one.param, index) if has_system else None
     places = iter(one.media)
     turns = [
-        _turn("assistant" if message.role == "assistant" else "user", message.content, places, media)
+        _turn("assistant" if message.role == "assistant" else "user", message.content, one, places, media)
         for message in messages[has_system:]
     ]
     return system, turns
@@ -78,28 +76,32 @@ def _instruction(message: Message, param: str, index: int) -> str:
     return "".join(texts)
 
 
-def _turn(role: Role, parts: str | list[ContentPart], places: Iterator[PlacedMedia], media: MediaReader | None) -> Turn:
-    """A turn: videos and images each in the order written, and the texts joined with nothing between.
+def _turn(
+    role: Role,
+    parts: str | list[ContentPart],
+    one: JobInput,
+    places: Iterator[PlacedMedia],
+    media: MediaReader | None,
+) -> Turn:
+    """A turn of one input, its parts in the order that the request asks for.
 
     Takes as many `places` as it has parts that are not text.
     """
     if isinstance(parts, str):
-        return Turn(role, (), parts)
-    texts: list[str] = []
-    images: list[MediaItem] = []
-    videos: list[Video] = []
+        return Turn(role, (parts,))
+    read: list[Part] = []
     for part in parts:
         if isinstance(part, TextPart):
-            texts.append(part.text)
+            read.append(part.text)
             continue
         assert media is not None  # there is a reader where there are media
         place = next(places)
         if isinstance(part, VideoPart):
-            videos.append(read_video(media, place))
+            read.append(read_video(media, place))
         elif isinstance(part, AudioPart):
-            images.append(read_audio(media, place))
+            read.append(read_audio(media, place))
         elif isinstance(part, FilePart):
-            images.append(read_page(media, place))
+            read.append(read_page(media, place))
         else:
-            images += media.read(place)
-    return Turn(role, tuple(images), "".join(texts), tuple(videos), is_empty=not parts)
+            read += media.read(place)
+    return Turn(role, tuple(read) if one.options.as_written else in_reference_order(read))

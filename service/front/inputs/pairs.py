@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from service.errors import ServiceError
 from service.fairness.threads import Steps
 from service.front.job import Job, JobInput
-from service.prompt.conversation import Conversation, Turn
+from service.prompt.conversation import Conversation, Part, Turn
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 
 MARGIN = 16
@@ -51,11 +51,17 @@ def pair(queries: Sequence[Query], document: Conversation, index: int) -> Conver
 
 def with_short_texts(conversation: Conversation, max_tokens: int, tokenizer: PromptTokenizer) -> Conversation:
     """A conversation whose turns have the first `max_tokens` tokens of their texts."""
-    turns = tuple(replace(turn, text=_cut(turn.text, max_tokens, tokenizer)) for turn in conversation.turns)
+    turns = tuple(replace(turn, parts=_short(turn.parts, max_tokens, tokenizer)) for turn in conversation.turns)
     return replace(conversation, turns=turns)
 
 
-def _cut(text: str, max_tokens: int, tokenizer: PromptTokenizer) -> str:
-    text = tokenizer.bound.clip(text, max_tokens + MARGIN, "right")  # a huge one costs no more than its beginning
-    offsets = tokenizer.encode(text).offsets
-    return text if len(offsets) <= max_tokens else text[: offsets[max_tokens][0]]
+def _short(parts: Sequence[Part], num_left: int, tokenizer: PromptTokenizer) -> tuple[Part, ...]:
+    kept: list[Part] = []
+    for part in parts:
+        if isinstance(part, str):
+            text = tokenizer.bound.clip(part, num_left + MARGIN, "right")  # a huge one costs no more than its beginning
+            offsets = tokenizer.encode(text).offsets
+            part = text if len(offsets) <= num_left else text[: offsets[num_left][0]]
+            num_left = max(0, num_left - len(offsets))
+        kept.append(part)
+    return tuple(kept)

@@ -170,6 +170,11 @@ class Profile:
         is_dense = self.scoring is None and not self.token_heads and not self.sides
         return is_dense and self.pooling == "mean" and bool(getattr(self.layout, "is_uniform", False))
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the template has a place for parts in any order, and so may be given them as they were written."""
+        return bool(getattr(self.layout, "keeps_order", False))
+
     def side(self, conversation: Conversation) -> TextSide | None:
         """How a conversation is read that `layout` takes, in late interaction over texts."""
         return self.sides.get(conversation.instruction or DOCUMENT)
@@ -177,8 +182,8 @@ class Profile:
     def turns_about(self, text: str = "", images: tuple[MediaItem, ...] = ()) -> tuple[Turn, ...]:
         """The turns of a prompt with one text or image, as the checks at start have them; of a reranker a pair."""
         if self.scoring is None:
-            return (Turn("user", images, text),)
-        return (Turn("query", (), text), Turn("document", images, text))
+            return (Turn("user", (*images, text)),)
+        return (Turn("query", (text,)), Turn("document", (*images, text)))
 
     @property
     def pads(self) -> dict[MediaKind, int]:

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from service.media.item import MediaItem
 from service.prompt.conversation import Conversation, Turn
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
+from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 
 TOKEN_NAMES: Mapping[str, str] = {
     "im_start": "<|im_start|>",
@@ -57,6 +56,8 @@ class ChatML:
 
     is_uniform: ClassVar[bool] = True
     """See `frame_pieces`."""
+    keeps_order: ClassVar[bool] = True
+    """See `Profile.keeps_order`."""
     tokens: SpecialTokens
     default_instruction: str
     punctuates: bool = True
@@ -87,23 +88,18 @@ class ChatML:
         return [*pieces, *map(TokenPiece, self.closing)]
 
     def _body(self, turn: Turn, *, is_cuttable: bool) -> Sequence[Piece]:
-        """A turn between its tokens: header, pairs of frames behind their times, images, text.
-
-        Source: transformers 4.57 `Qwen3VLProcessor`, the form that the model was trained on; 5.x puts two more vision
-        tokens around all pairs of a video.
-        """
+        """A turn between its tokens: header and parts, pairs of frames behind their times."""
         header = turn.role + "\n"
-        if not turn.images and not turn.videos:  # one piece: a leading newline merges with the header's
-            return [TextPiece(header + turn.text, user_start=len(header), cuttable=is_cuttable)]
-        pairs = [pair for video in turn.videos for pair in zip(video.times_s, video.pairs, strict=True)]
-        media: list[tuple[str, MediaItem]] = [(f"<{time_s:.1f} seconds>", pair) for time_s, pair in pairs]
-        media += [("", image) for image in turn.images]
-        pieces: list[Piece] = []
-        for time, item in media:
-            pieces += [TextPiece(header + time)] if header or time else []
-            pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item), TokenPiece(self.tokens.vision_end)]
-            header = ""
-        return [*pieces, TextPiece(turn.text, user_start=0, cuttable=is_cuttable)]
+        run, pieces = TextPiece(header, len(header), is_cuttable), list[Piece]()
+        for part in turn.parts:
+            if isinstance(part, str):  # one piece with the header: a leading newline merges with its own
+                run = run._replace(text=run.text + part)
+                continue
+            for time, item in timed_items(part):
+                pieces += run.closed(time)
+                pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item), TokenPiece(self.tokens.vision_end)]
+                run = TextPiece("", 0, is_cuttable)
+        return [*pieces, run]
 
 
 def punctuate(instruction: str | None, default: str) -> str:

@@ -7,11 +7,10 @@ the beginning of an answer. Instruction, query and document are one text, unless
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.media.item import MediaItem
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.templates.chatml import NEWLINE
 from service.prompt.templates.pair import pair_turns
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
+from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 
 JUDGE = (
     "Judge whether the Document meets the requirements based on the Query and the Instruct provided. Note that the "
@@ -57,6 +56,11 @@ class JudgedPair:
     vision_start: int | None = None
     vision_end: int | None = None
 
+    @property
+    def keeps_order(self) -> bool:
+        """See `Profile.keeps_order`: where there are parts of more than one kind."""
+        return self.vision_start is not None
+
     def __call__(self, conversation: Conversation) -> Sequence[Piece]:
         """The pieces in order. Query and document are cuttable, and what stands between them in one piece.
 
@@ -78,21 +82,18 @@ class JudgedPair:
         return [*pieces, run, end, NEWLINE, start, TextPiece(self.marks.answer)]
 
     def _add(self, pieces: list[Piece], run: TextPiece, turn: Turn) -> TextPiece:
-        """Add a side's media behind the text that is open; the text that is open then, with the side's own.
-
-        Source: transformers 4.57 `Qwen3VLProcessor`: pairs of frames stand behind their times.
-        """
-        pairs = [pair for video in turn.videos for pair in zip(video.times_s, video.pairs, strict=True)]
-        media: list[tuple[str, MediaItem]] = [(f"<{time_s:.1f} seconds>", pair) for time_s, pair in pairs]
-        media += [("", image) for image in turn.images]
-        for time, item in media:
-            run = run._replace(text=run.text + time)
-            pieces += [run] if run.text else []
-            assert self.vision_start is not None  # else the front refuses media
-            assert self.vision_end is not None
-            pieces += [TokenPiece(self.vision_start), ImagePiece(item), TokenPiece(self.vision_end)]
-            run = TextPiece("")
-        text = self.marks.nothing if turn.is_empty else turn.text
-        if run.cuttable:
-            return run._replace(text=run.text + text)
-        return TextPiece(run.text + text, user_start=len(run.text), cuttable=True)
+        """Add a side's parts behind the text that is open; the text that is open then."""
+        parts = turn.parts or (self.marks.nothing,)
+        for part in (*parts, ""):  # behind the last medium there is a text, and be it empty
+            if isinstance(part, str):
+                start = run.user_start if run.cuttable else len(run.text)
+                run = TextPiece(run.text + part, start, cuttable=True)
+                continue
+            for time, item in timed_items(part):
+                run = run._replace(text=run.text + time)
+                pieces += [run] if run.text else []
+                assert self.vision_start is not None  # else the front refuses media
+                assert self.vision_end is not None
+                pieces += [TokenPiece(self.vision_start), ImagePiece(item), TokenPiece(self.vision_end)]
+                run = TextPiece("")
+        return run

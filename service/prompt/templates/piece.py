@@ -4,9 +4,11 @@ There is always a special token between two texts, so that each text can be toke
 cross a special token.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from service.media.item import MediaItem
+from service.media.video.frame_pair import Video
 
 
 class TextPiece(NamedTuple):
@@ -16,11 +18,20 @@ class TextPiece(NamedTuple):
         text: the template's text and the client's.
         user_start: index of the first character that the client wrote; None when the template wrote all of it.
         cuttable: whether truncation may cut the client's part.
+        num_after: characters of the template behind the client's part.
     """
 
     text: str
     user_start: int | None = None
     cuttable: bool = False
+    num_after: int = 0
+
+    def closed(self, words: str) -> "Sequence[TextPiece]":
+        """The piece with words of the template behind it, before a medium; none where nothing is written."""
+        text = self.text + words
+        if self.user_start is not None and self.user_start < len(self.text):
+            return [self._replace(text=text, num_after=len(words))]
+        return [TextPiece(text)] if text else []
 
 
 class TokenPiece(NamedTuple):
@@ -36,3 +47,16 @@ class ImagePiece(NamedTuple):
 
 
 Piece = TextPiece | TokenPiece | ImagePiece
+
+
+def timed_items(part: MediaItem | Video) -> Iterator[tuple[str, MediaItem]]:
+    """What a model sees of a part: each pair of a video's frames, with its time as text, or an image without any.
+
+    Source: transformers 4.57 `Qwen3VLProcessor`, the form that the models were trained on; 5.x puts two more vision
+    tokens around all pairs of a video.
+    """
+    if isinstance(part, Video):
+        for time_s, pair in zip(part.times_s, part.pairs, strict=True):
+            yield f"<{time_s:.1f} seconds>", pair
+    else:
+        yield "", part

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from service.prompt.conversation import Conversation, Turn
 from service.prompt.templates.chatml import SpecialTokens
-from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece
+from service.prompt.templates.piece import ImagePiece, Piece, TextPiece, TokenPiece, timed_items
 from service.prompt.templates.single_item import single_turn
 
 DESCRIPTION = "Describe the image."
@@ -27,6 +27,8 @@ class VisualPrompt:
 
     is_uniform: ClassVar[bool] = True
     """See `frame_pieces`."""
+    keeps_order: ClassVar[bool] = True
+    """See `Profile.keeps_order`."""
     tokens: SpecialTokens
     num_query_ends: int
 
@@ -34,7 +36,7 @@ class VisualPrompt:
         """A page if there is an image, else a query; only the client's text is cuttable.
 
         An instruction replaces the family's own words: `Query: ` before a text, `Describe the image.` after an image. A
-        text beside an image replaces them too, as `context_prompts` do.
+        text beside an image replaces them too, as `context_prompts` do, and has the instruction in front.
 
         Raises:
             InputError: `invalid_request` for other turns.
@@ -47,13 +49,25 @@ class VisualPrompt:
 
     def _page(self, turn: Turn, instruction: str) -> Sequence[Piece]:
         words = instruction or ("" if turn.text else DESCRIPTION)
-        pieces: list[Piece] = [TokenPiece(self.tokens.im_start), TextPiece("user\n")]
-        for item in turn.images:
-            pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item), TokenPiece(self.tokens.vision_end)]
-        text = TextPiece(words + turn.text, user_start=len(words), cuttable=True)
-        return [*pieces, text, TokenPiece(self.tokens.im_end), TokenPiece(self.tokens.end_of_text)]
+        run, pieces = TextPiece("user\n"), list[Piece]([TokenPiece(self.tokens.im_start)])
+        for part in turn.parts:
+            if not isinstance(part, str):
+                for time, item in timed_items(part):
+                    pieces += run.closed(time)
+                    pieces += [TokenPiece(self.tokens.vision_start), ImagePiece(item)]
+                    pieces.append(TokenPiece(self.tokens.vision_end))
+                    run = TextPiece("")
+            elif part:
+                run, words = _added(run, words, part), ""
+        return [*pieces, _added(run, words, ""), TokenPiece(self.tokens.im_end), TokenPiece(self.tokens.end_of_text)]
 
     def _query(self, turn: Turn, instruction: str) -> Sequence[Piece]:
         prefix = instruction or QUERY_PREFIX
         text = TextPiece(prefix + turn.text, user_start=len(prefix), cuttable=True)
         return [text, *[TokenPiece(self.tokens.end_of_text)] * self.num_query_ends]
+
+
+def _added(run: TextPiece, words: str, text: str) -> TextPiece:
+    """A piece with words of the template and a text of the client behind it."""
+    start = len(run.text + words) if run.user_start is None else run.user_start
+    return TextPiece(run.text + words + text, start, cuttable=True)

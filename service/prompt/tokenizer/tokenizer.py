@@ -85,25 +85,23 @@ class PromptTokenizer:
         # "fast" is without the places of tokens in the text
         return [one.ids for one in self._plain.encode_batch_fast(texts, add_special_tokens=False)]
 
-    def encode_after(self, text: str, start: int, *, parse_special: bool = False) -> tuple[list[int], int]:
-        """Tokenize a text whose beginning is of the template.
+    def encode_between(
+        self, text: str, start: int, stop: int, *, parse_special: bool = False
+    ) -> tuple[list[int], range]:
+        """Tokenize a text whose beginning and end are of the template.
 
         Args:
             start: its first character that is not.
+            stop: behind its last one that is not.
             parse_special: as for `encode`.
 
         Returns:
-            Its ids, and how many of them begin before `start`: a token that spans both belongs to the beginning.
+            Its ids, and which of them are of neither: a token that spans a border belongs to the template.
         """
         encoding = self.encode(text, parse_special=parse_special)
-        if start == 0:
-            return encoding.ids, 0
-        place = encoding.char_to_token(start)
-        chars = None if place is None else encoding.token_to_chars(place)
-        if place is not None and chars is not None:
-            return encoding.ids, place + (chars[0] < start)
-        starts = (begin for begin, _ in encoding.offsets)  # no token has that character
-        return encoding.ids, next((i for i, begin in enumerate(starts) if begin >= start), len(encoding))
+        first = _token_at(encoding, start, is_begun=False)
+        end = len(encoding) if stop == len(text) else _token_at(encoding, stop, is_begun=True)
+        return encoding.ids, range(first, max(first, end))
 
     def encode_rendered(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Tokenize a whole rendered prompt in one go, special tokens parsed, as the reference does."""
@@ -160,6 +158,18 @@ class PromptTokenizer:
             if whole[start : start + len(body)] == body:
                 return tuple(whole[:start]), tuple(whole[start + len(body) :])
         raise UnsupportedModelError("tokenizer.json has a post-processor that changes the tokens of the text itself")
+
+
+def _token_at(encoding: Encoding, place: int, *, is_begun: bool) -> int:
+    """The first token that begins at a character or behind it; the one that spans it, where `is_begun`."""
+    if place == 0:
+        return 0
+    token = encoding.char_to_token(place)
+    chars = None if token is None else encoding.token_to_chars(token)
+    if token is not None and chars is not None:
+        return token + (chars[0] < place and not is_begun)
+    starts = (begin for begin, _ in encoding.offsets)  # no token has that character
+    return next((i for i, begin in enumerate(starts) if begin >= place), len(encoding))
 
 
 def _bytes(token: str) -> bytes:

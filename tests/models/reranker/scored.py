@@ -51,7 +51,7 @@ class Scored:
 
     def text_prompt(self, query: str, document: str, side: Side | None = "right") -> Prompt:
         """The prompt of a pair of texts."""
-        return self.prompt(Turn("query", (), query), Turn("document", (), document), side=side)
+        return self.prompt(Turn("query", (query,)), Turn("document", (document,)), side=side)
 
     def logits(self, prompts: Sequence[Prompt]) -> np.ndarray:
         """One for each prompt, all of them in one batch."""

@@ -69,9 +69,9 @@ def test_pairs_have_the_scripts_tokens_and_scores_in_a_batch_and_alone(scored: S
 
 def test_an_instruction_takes_the_place_of_the_default(scored: Scored) -> None:
     script = Script(scored.folder)
-    prompt = scored.prompt(Turn("query", (), "a"), Turn("document", (), "b"), "Find the other letter")
+    prompt = scored.prompt(Turn("query", ("a",)), Turn("document", ("b",)), "Find the other letter")
     assert prompt.token_ids == script.token_ids("a", "b", "Find the other letter")
-    assert scored.prompt(Turn("query", (), "a"), Turn("document", (), "b"), " ") == scored.text_prompt("a", "b")
+    assert scored.prompt(Turn("query", ("a",)), Turn("document", ("b",)), " ") == scored.text_prompt("a", "b")
 
 
 def test_a_long_pair_is_cut_as_the_script_cuts_it_and_never_on_the_left(scored: Scored) -> None:

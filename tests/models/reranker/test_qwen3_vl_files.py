@@ -110,7 +110,7 @@ def tokenizer() -> PromptTokenizer:
 
 def side(role: Role, text: str, *, has_image: bool = False) -> Turn:
     image = image_file(Image.new("RGB", (96, 64), (9, 99, 199)), PixelRule(min_pixels=4_096))
-    return Turn(role, (image,) if has_image else (), text)
+    return Turn(role, (image, text) if has_image else (text,))
 
 
 @pytest.mark.parametrize("images", [(False, False), (True, False), (False, True), (True, True)])
@@ -160,6 +160,6 @@ def test_a_pair_that_is_too_long_is_refused_where_it_may_not_be_cut_and_on_the_l
 
 
 def test_a_conversation_that_is_no_pair_is_refused(profile: Profile, tokenizer: PromptTokenizer) -> None:
-    turns = (Turn("user", (), "a"), Turn("document", (), "b"))
+    turns = (Turn("user", ("a",)), Turn("document", ("b",)))
     with pytest.raises(InputError, match="turns of user, document; this model scores pairs"):
         PromptBuilder(profile, tokenizer).build(Conversation(None, turns), Truncation(100))

@@ -68,7 +68,7 @@ def turn(scored: Scored, role: Any, side: dict[str, Any]) -> Turn:
     rule = scored.profile.images.pixel_rule
     files = tuple(image_file((ORACLE / "media" / name).read_bytes(), rule) for name in names)
     videos = tuple(video(scored, one) for one in side.get("video", []))
-    return Turn(role, files, side.get("text", ""), videos, is_empty=not side)
+    return Turn(role, (*videos, *files, side.get("text", "")) if side else ())
 
 
 def video(scored: Scored, names: list[str]) -> Video:

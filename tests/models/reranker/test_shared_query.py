@@ -37,7 +37,7 @@ def test_pairs_of_one_query_are_rows_of_their_documents_alone(scored: Scored) ->
 
 
 def test_a_pair_has_the_score_among_others_of_its_query_that_it_has_alone(scored: Scored) -> None:
-    prompts = [scored.prompt(Turn("query", (), QUERY), Turn("document", (), one)) for one in DOCUMENTS]
+    prompts = [scored.prompt(Turn("query", (QUERY,)), Turn("document", (one,))) for one in DOCUMENTS]
     alone = np.concatenate([scored.scores([prompt]) for prompt in prompts])
     assert np.abs(scored.scores(prompts) - alone).max() <= TOLERANCE
 
@@ -48,7 +48,7 @@ def picture(seed: int, sides: tuple[int, int] = (96, 64)) -> MediaItem:
 
 
 def seen(*media: MediaItem, text: str = "", role: str = "query") -> Turn:
-    return Turn(role, media, text)
+    return Turn(role, (*media, text))
 
 
 @pytest.fixture

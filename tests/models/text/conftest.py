@@ -37,7 +37,7 @@ class Served:
 
     def token_ids(self, text: str, instruction: str | None = None, side: Side | None = None) -> list[int]:
         truncation = Truncation(self.profile.max_tokens, side)
-        prompt = self.builder.build(Conversation(instruction, (Turn("user", (), text),)), truncation)
+        prompt = self.builder.build(Conversation(instruction, (Turn("user", (text,)),)), truncation)
         for among_others in self.builder.plain_texts.build([text, text], Conversation(instruction, ()), truncation):
             assert among_others in (None, prompt)
         return prompt.token_ids

@@ -48,7 +48,7 @@ class ServedText:
     def prompts(self, asked: Sequence[Asked]) -> list[Prompt]:
         """Cut at their end where they are too long."""
         cut = Truncation(self.profile.max_tokens, "right")
-        return [self.builder.build(Conversation(first, (Turn("user", (), text),)), cut) for first, text in asked]
+        return [self.builder.build(Conversation(first, (Turn("user", (text,)),)), cut) for first, text in asked]
 
     def waiting(self, asked: Sequence[Asked], outputs: Sequence[OutputSpec]) -> list[Waiting[torch.Tensor]]:
         """A request for each, as the engine's scheduler has it."""

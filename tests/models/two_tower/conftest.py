@@ -69,14 +69,14 @@ class Served:
     reference: Reference
 
     def text(self, text: str, side: Side | None = None) -> Prompt:
-        conversation = Conversation(None, (Turn("user", (), text),))
+        conversation = Conversation(None, (Turn("user", (text,)),))
         return self.builder.build(conversation, Truncation(self.profile.max_tokens, side))
 
     def image(self, encoded: bytes) -> Prompt:
         assert self.profile.images is not None
         options = ImageReadOptions(self.profile.images.background)
         item = open_image(encoded, DecodeLimits(), self.profile.images.pixel_rule, options=options)
-        return self.builder.build(Conversation(None, (Turn("user", (item,), ""),)), Truncation(self.profile.max_tokens))
+        return self.builder.build(Conversation(None, (Turn("user", (item,)),)), Truncation(self.profile.max_tokens))
 
     def vectors(self, prompts: Sequence[Prompt]) -> np.ndarray:
         """All prompts in one batch."""

@@ -61,7 +61,7 @@ class Served:
 
     def prompt(self, text: str, images: Sequence[Image.Image] = (), instruction: str | None = None) -> Prompt:
         """The prompt of one user turn."""
-        turn = Turn("user", tuple(map(self.item, images)), text)
+        turn = Turn("user", (*map(self.item, images), text))
         return self.builder.build(Conversation(instruction, (turn,)), Truncation(self.profile.max_tokens))
 
     def vectors(self, prompts: Sequence[Prompt]) -> np.ndarray:

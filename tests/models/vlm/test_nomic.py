@@ -88,7 +88,7 @@ def test_a_checkpoint_may_ask_for_one_end_token(tmp_path: Path) -> None:
 
 
 def test_a_conversation_of_two_turns_is_refused(served: Served) -> None:
-    turns = (Turn("user", (), "one"), Turn("assistant", (), "two"))
+    turns = (Turn("user", ("one",)), Turn("assistant", ("two",)))
     with pytest.raises(InputError, match="2 turns") as caught:
         served.builder.build(Conversation(None, turns), Truncation(100), param="messages", index=3)
     assert (caught.value.param, caught.value.index) == ("messages", 3)

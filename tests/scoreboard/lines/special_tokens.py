@@ -87,7 +87,7 @@ class Checker:
         images = (self._image,) if has_image else ()
         instruction, words = (text, PLAIN) if place == "instruction" else (None, text)
         try:
-            return self._model.builder.build(Conversation(instruction, (Turn("user", images, words),)), truncation)
+            return self._model.builder.build(Conversation(instruction, (Turn("user", (*images, words)),)), truncation)
         except InputError as error:
             if error.code not in ("context_length_exceeded", "empty_input"):
                 raise

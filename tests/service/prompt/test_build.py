@@ -133,17 +133,17 @@ def test_within_a_turn_images_come_before_the_text(
     builder: PromptBuilder, tokenizer: PromptTokenizer, image: MediaItem
 ) -> None:
     one, two = image(), image(96, 96)
-    turn = Turn("user", (one, two), "Compare")
+    turn = Turn("user", (one, two, "Compare"))
     prompt = builder.build(Conversation(None, (turn,)), WHOLE)
     assert prompt.token_ids == tokenizer.encode_rendered(rendered("Compare", one, two))
 
 
 def test_vllms_recipe_gives_the_tokens_of_the_default(builder: PromptBuilder, image: MediaItem) -> None:
     for images in ((), (image(),)):
-        turn = Turn("user", images, "A cat ")
+        turn = Turn("user", (*images, "A cat "))
         recipe = Conversation(
             "Find it",
-            (turn, Turn("assistant", (), "")),
+            (turn, Turn("assistant", ("",))),
             continue_final_message=True,
             add_special_tokens=True,
         )
@@ -178,7 +178,7 @@ def test_a_conversation_without_turns_is_refused(builder: PromptBuilder) -> None
 
 
 def test_earlier_turns_are_rendered_in_order(builder: PromptBuilder, tokenizer: PromptTokenizer) -> None:
-    turns = (Turn("user", (), "one"), Turn("assistant", (), "two"), Turn("user", (), "three"))
+    turns = (Turn("user", ("one",)), Turn("assistant", ("two",)), Turn("user", ("three",)))
     text = tokenizer.decode(builder.build(Conversation(None, turns), WHOLE).token_ids)
     assert "user\none<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>\n<|im_start|>user\nthree<|im_end|>\n" in text
 

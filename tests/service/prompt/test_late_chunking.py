@@ -48,7 +48,7 @@ class Family:
 
     def whole(self, text: str, limit: int = 512, side: Side | None = None, instruction: str | None = None) -> Prompt:
         truncation = Truncation(limit, side)
-        return self.builder.build(Conversation(instruction, (Turn("user", (), text),)), truncation)
+        return self.builder.build(Conversation(instruction, (Turn("user", (text,)),)), truncation)
 
 
 @pytest.fixture(scope="module", params=MEAN)

@@ -95,7 +95,7 @@ def test_a_layout_that_says_so_puts_the_same_around_any_text(layout: Callable, i
         assert instruction
         return
     for text in ODD_TEXTS:
-        pieces: Sequence = layout(Conversation(instruction, (Turn("user", (), text),)))
+        pieces: Sequence = layout(Conversation(instruction, (Turn("user", (text,)),)))
         place = len(found.before)
         assert list(pieces[:place]) == list(found.before)
         assert pieces[place].text == found.header + text

@@ -115,7 +115,7 @@ def test_a_newline_that_merges_with_the_template_belongs_to_the_template(
 
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_only_the_last_user_turn_is_cut(builder: PromptBuilder, tokenizer: PromptTokenizer, side: Side) -> None:
-    turns = (Turn("user", (), "1" * 50), Turn("user", (), "2" * 50), Turn("assistant", (), "3" * 50))
+    turns = (Turn("user", ("1" * 50,)), Turn("user", ("2" * 50,)), Turn("assistant", ("3" * 50,)))
     prompt = builder.build(Conversation("4" * 50, turns), Truncation(220, side))
     text = tokenizer.decode(prompt.token_ids)
     assert [text.count(digit) for digit in "134"] == [50, 50, 50]
@@ -124,7 +124,7 @@ def test_only_the_last_user_turn_is_cut(builder: PromptBuilder, tokenizer: Promp
 
 
 def test_images_after_the_cut_text_move_with_it(builder: PromptBuilder, image: MediaItem) -> None:
-    turns = (Turn("user", (image(),), "7" * 100), Turn("assistant", (image(96, 96),), ""))
+    turns = (Turn("user", (image(), "7" * 100)), Turn("assistant", (image(96, 96),)))
     prompt = builder.build(Conversation(None, turns), Truncation(90, "right"))
     assert len(prompt.token_ids) == 90
     for placeholder in prompt.placeholders:
@@ -183,7 +183,7 @@ def test_a_huge_text_is_refused_without_tokenizing_it(builder: PromptBuilder, te
     error = refusal(builder, user(text), Truncation(8192))
     assert time.process_time() - began < 1  # tokenizing takes more than ten
     assert "contains at least" in error.message
-    error = refusal(builder, Conversation(f"x{text}x", (Turn("user", (), "x"),)), Truncation(8192, "right"))
+    error = refusal(builder, Conversation(f"x{text}x", (Turn("user", ("x",)),)), Truncation(8192, "right"))
     assert "contains at least" in error.message
 
 

@@ -22,5 +22,5 @@ def test_within_a_turn_images_come_first_and_texts_join_with_nothing_between() -
     (one,) = embed_inputs(request, PromptOptions("Find it"))
     assert [place.param for place in one.media] == ["inputs[0].content[1]", "inputs[0].content[3]"]
     conversation = read_conversation(one, cast(MediaReader, reader), 0)
-    assert conversation.turns == (Turn("user", tuple(images.values()), "Compare"),)
+    assert conversation.turns == (Turn("user", (*images.values(), "Compare")),)
     assert conversation.instruction == "Find it"

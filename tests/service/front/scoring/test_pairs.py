@@ -46,7 +46,7 @@ class PairReader:
             self.seen.append(conversation)
             images = tuple(one for turn in conversation.turns for one in turn.images)
             text = "|".join(turn.text for turn in conversation.turns)
-            return plain.profile.layout(Conversation(conversation.instruction, (Turn("user", images, text),)))
+            return plain.profile.layout(Conversation(conversation.instruction, (Turn("user", (*images, text)),)))
 
         profile = replace(plain.profile, layout=layout, scoring=Scoring("sigmoid"), dimensions=1, normalize=False)
         builder = PromptBuilder(profile, plain.tokenizer)

@@ -66,7 +66,7 @@ def test_positions_equal_transformers_own() -> None:
         sizes = [(source.randint(20, 700), source.randint(20, 700)) for _ in range(num_images)]
         images = tuple(image_file(Image.new("RGB", size)) for size in sizes)
         text = "some words " * source.randint(0, 9)
-        prompt = builder.build(Conversation(None, (Turn("user", images, text),)), Truncation(8192))
+        prompt = builder.build(Conversation(None, (Turn("user", (*images, text)),)), Truncation(8192))
         token_ids = torch.tensor([prompt.token_ids])
         grids = torch.tensor([p.grid_thw for p in prompt.placeholders]) if images else None
         kinds = (token_ids == 8134).int()

@@ -12,7 +12,7 @@ E5 = PlainText({"query": "query: ", "passage": "passage: "}, default_prefix="pas
 
 
 def text_of(layout: PlainText, instruction: str | None) -> str:
-    [piece] = layout(Conversation(instruction, (Turn("user", (), "a pool"),)))
+    [piece] = layout(Conversation(instruction, (Turn("user", ("a pool",)),)))
     assert isinstance(piece, TextPiece)
     assert piece.cuttable
     assert piece.text[piece.user_start :] == "a pool"
@@ -48,6 +48,6 @@ def test_where_queries_name_a_task_an_instruction_is_one(instruction: str | None
 
 @pytest.mark.parametrize("turns", [("user", "assistant"), ("assistant",), ("user", "user")])
 def test_other_turns_are_refused(turns: tuple[str, ...]) -> None:
-    conversation = Conversation(None, tuple(Turn("assistant" if t == "assistant" else "user", (), "x") for t in turns))
+    conversation = Conversation(None, tuple(Turn("assistant" if t == "assistant" else "user", ("x",)) for t in turns))
     with pytest.raises(InputError, match=f"has {len(turns)} turns"):
         E5(conversation)
