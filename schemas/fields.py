@@ -25,6 +25,9 @@ Endianness = Literal["native", "little", "big"]
 OnError = Literal["fail", "per_item"]
 """Effect of a bad item: the request fails, or the item's place in the answer holds an error."""
 
+PartOrder = Literal["reference", "as_written"]
+"""The order in which a model reads the parts of an item."""
+
 ModelField = Annotated[
     str | None,
     Meta(
@@ -91,6 +94,27 @@ NormalizeField = Annotated[
     ),
 ]
 
+PartOrderField = Annotated[
+    PartOrder | None,
+    Meta(
+        description="The order in which the model reads the parts of a `content`. `reference`: as the model's own "
+        "embedder has them, whatever order they are sent in: videos, then images (pages and features among them), then "
+        "all texts, joined with nothing between. `as_written`: as they are sent, each medium where it stands among the "
+        "texts, as the checkpoint's chat template has it and vLLM renders `messages`; for models whose `part_orders` "
+        "of `/v1/models` has it. The vectors differ, and so does `x-model-fingerprint`: send one value for everything "
+        "that goes into an index, and with its queries. Absent means `reference`, in `messages` too.",
+        examples=["reference"],
+    ),
+]
+
+PartOrdersField = Annotated[
+    list[PartOrder],
+    Meta(
+        description="What `part_order` may be: `as_written` is for models whose prompts hold parts in any order.",
+        examples=[["reference", "as_written"]],
+    ),
+]
+
 TruncatePromptTokensField = Annotated[
     Annotated[int, Meta(ge=-1, le=MAX_INT32)] | None,
     Meta(
@@ -142,4 +166,16 @@ IndexField = Annotated[
 ItemErrorField = Annotated[
     ErrorBody | UnsetType,
     Meta(description="Why this item has no result. Only with `on_error: per_item`, and only on items that failed."),
+]
+
+EXAMPLE_FINGERPRINT = "7c9e6f0d3b1a4852956e0f7a2d84c1b3"
+
+Fingerprint = Annotated[
+    str,
+    Meta(
+        description="Identifies the model that makes the vectors exactly: a digest of all bytes of its weights and "
+        "files, their number format, how its prompts are built and how images are read. Vectors of two fingerprints do "
+        "not belong in one index. It does not depend on the server, its device or the model's name.",
+        examples=[EXAMPLE_FINGERPRINT],
+    ),
 ]

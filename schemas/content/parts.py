@@ -1,4 +1,4 @@
-"""The content parts of an item: text, images, features, videos, audio files and pages of PDFs, in reading order.
+"""The content parts of an item: text, images, features, videos, audio files and pages of PDFs.
 
 The same objects have the same meaning in `messages`, in `inputs` of `/v1/embeddings` and in `inputs` of `/v2/embed`.
 """
@@ -167,13 +167,18 @@ ContentPart = (
 """One part; `type` says which."""
 
 ContentParts = Annotated[list[ContentPart], Meta(min_length=1, max_length=MAX_PARTS_PER_INPUT)]
-"""The parts of one item, in reading order."""
+"""The parts of one item."""
+
+PARTS_ORDER = (
+    "They may come in any order. The model reads them in that of its reference, which is videos, then images, then all "
+    "texts, joined with nothing between, unless `part_order` says `as_written`."
+)
 
 
 ContentField = Annotated[
     str | ContentParts,
     Meta(
-        description="The parts, in reading order. A bare string is accepted too and means one text part; this document "
+        description=f"The parts. {PARTS_ORDER} A bare string is accepted too and means one text part; this document "
         "lists only the array, since many client generators cannot send a union that holds arrays.",
         examples=[[{"type": "text", "text": "a red bicycle"}]],
     ),

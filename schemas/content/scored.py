@@ -6,11 +6,11 @@ from msgspec import Meta
 
 from schemas.base import Wire
 from schemas.content.examples import EXAMPLE_IMAGE
-from schemas.content.parts import ContentPart
+from schemas.content.parts import PARTS_ORDER, ContentPart
 from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT
 
 RerankParts = Annotated[list[ContentPart], Meta(max_length=MAX_PARTS_PER_INPUT)]
-"""The parts of a query or a document, in reading order; none are nothing at all."""
+"""The parts of a query or a document; none are nothing at all."""
 
 
 class RerankItem(Wire, frozen=True, kw_only=True):
@@ -27,8 +27,8 @@ class RerankItem(Wire, frozen=True, kw_only=True):
     content: Annotated[
         str | RerankParts | None,
         Meta(
-            description="Text, images, videos and features together, in reading order, as in `inputs` of "
-            "`/v1/embeddings`. No parts are nothing at all, for which rerankers have a word. A bare string is accepted "
+            description="Text, images, videos and features together, as in `inputs` of `/v1/embeddings`. "
+            f"{PARTS_ORDER} No parts are nothing at all, for which rerankers have a word. A bare string is accepted "
             "too and means one text part; this document lists only the array, since many client generators cannot send "
             "a union that holds arrays.",
             examples=[[{"type": "text", "text": "a red bicycle"}]],

@@ -20,6 +20,7 @@ from schemas.fields import (
     InputsField,
     ModelField,
     OnError,
+    PartOrderField,
     TextsField,
     TruncateField,
 )
@@ -57,6 +58,7 @@ class EmbedRequest(Wire, frozen=True, kw_only=True):
             examples=["Represent the colors of the image."],
         ),
     ] = None
+    part_order: PartOrderField = None
     max_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=MAX_INT32)] | None,
         Meta(

@@ -23,6 +23,7 @@ from schemas.fields import (
     ModelField,
     NormalizeField,
     OnError,
+    PartOrderField,
     ServedModelField,
     Truncate,
     TruncatePromptTokensField,
@@ -85,6 +86,7 @@ class EmbeddingRequest(Wire, frozen=True, kw_only=True):
             examples=["query"],
         ),
     ] = None
+    part_order: PartOrderField = None
     late_chunking: Annotated[
         bool | None,
         Meta(

@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from schemas.base import Answer
 from schemas.endpoints import model_videos as videos
+from schemas.fields import Fingerprint, PartOrdersField
 
 Pooling = Literal["last_token", "mean", "cls", "multi_vector", "splade"]
 """Pooling of the hidden states of all tokens into one vector; `multi_vector`: none, each token has its own;
@@ -22,19 +23,6 @@ ScoreKind = Literal["cosine", "max_sim", "mean_max_sim", "sigmoid", "logit", "do
 
 InputTypes = dict[str, str]
 """Instruction by name, for `input_type`."""
-
-
-EXAMPLE_FINGERPRINT = "7c9e6f0d3b1a4852956e0f7a2d84c1b3"
-
-Fingerprint = Annotated[
-    str,
-    Meta(
-        description="Identifies the model that makes the vectors exactly: a digest of all bytes of its weights and "
-        "files, their number format, how its prompts are built and how images are read. Vectors of two fingerprints do "
-        "not belong in one index. It does not depend on the server, its device or the model's name.",
-        examples=[EXAMPLE_FINGERPRINT],
-    ),
-]
 
 
 class ModelCard(Answer, frozen=True, kw_only=True):
@@ -104,6 +92,7 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             examples=[False],
         ),
     ]
+    part_orders: PartOrdersField
     normalize: Annotated[bool, Meta(description="Whether vectors have length 1.", examples=[True])]
     dimensions: Annotated[
         int,

@@ -33,7 +33,7 @@ from schemas.endpoints.score_fields import (
     UseActivationField,
     UserField,
 )
-from schemas.fields import ModelField, ServedModelField, TruncationSideField
+from schemas.fields import ModelField, PartOrderField, ServedModelField, TruncationSideField
 from schemas.limits import MAX_INT32
 from schemas.usage import Usage
 
@@ -103,6 +103,7 @@ class AnyRerankRequest(Wire, frozen=True, kw_only=True):
     ] = None
     on_error: OnErrorField = None
     image_background: ImageBackground = None
+    part_order: PartOrderField = None
     rank_fields: RankFieldsField = None
     max_chunks_per_doc: IgnoredChunks = None
     priority: PriorityField = None

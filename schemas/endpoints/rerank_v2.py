@@ -23,7 +23,7 @@ from schemas.endpoints.score_fields import (
     TopNField,
     UseActivationField,
 )
-from schemas.fields import ModelField
+from schemas.fields import ModelField, PartOrderField
 
 DOCUMENTS_PER_UNIT = 100
 """Documents that Cohere counts as one search unit."""
@@ -43,6 +43,7 @@ class CohereRerankRequest(Wire, frozen=True, kw_only=True):
     max_tokens_per_doc: MaxTokensPerDocField = None
     on_error: OnErrorField = None
     image_background: ImageBackground = None
+    part_order: PartOrderField = None
     rank_fields: RankFieldsField = None
     priority: PriorityField = None
 

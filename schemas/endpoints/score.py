@@ -29,6 +29,7 @@ from schemas.fields import (
     ItemErrorField,
     ListField,
     ModelField,
+    PartOrderField,
     ServedModelField,
     TruncationSideField,
 )
@@ -79,6 +80,7 @@ class ScoreRequest(Wire, frozen=True, kw_only=True):
     truncation_side: TruncationSideField = None
     on_error: OnErrorField = None
     image_background: ImageBackground = None
+    part_order: PartOrderField = None
     priority: PriorityField = None
     user: UserField = None
 

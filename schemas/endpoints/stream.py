@@ -13,14 +13,15 @@ from schemas.base import Answer, Count, Wire
 from schemas.content.messages import Conversation
 from schemas.content.parts import ContentParts, ImageBackground
 from schemas.endpoints.embeddings import Embedding, EncodingFormat
-from schemas.endpoints.models import Fingerprint
 from schemas.errors import ErrorBody
 from schemas.fields import (
     DimensionsField,
     EmbedDtypeField,
     EndiannessField,
+    Fingerprint,
     ModelField,
     NormalizeField,
+    PartOrderField,
     ServedModelField,
     TruncatePromptTokensField,
     TruncationSideField,
@@ -54,6 +55,7 @@ class StreamOptions(Wire, frozen=True, kw_only=True):
             examples=["passage"],
         ),
     ] = None
+    part_order: PartOrderField = None
     dimensions: DimensionsField = None
     encoding_format: Annotated[
         EncodingFormat | None,
@@ -88,8 +90,8 @@ class StreamLine(Wire, frozen=True, kw_only=True):
     content: Annotated[
         str | ContentParts | None,
         Meta(
-            description="An item of text and images, as one of `inputs` of `/v1/embeddings`. A bare string is "
-            "accepted too and means one text part; this document lists only the array.",
+            description="An item of text and images, as one of `inputs` of `/v1/embeddings`, in the stream's "
+            "`part_order`. A bare string is accepted too and means one text part; this document lists only the array.",
             examples=[[{"type": "text", "text": "a red bicycle"}]],
         ),
     ] = None

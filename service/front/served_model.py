@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from schemas.endpoints.models import ScoreKind
+from schemas.fields import PartOrder
 from schemas.parsing.hints import shown
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.hub import Checkpoint
@@ -202,6 +203,20 @@ class ServedModel:
                 f"`instruction`: got a text; {self.name} was trained without instructions and has no place for one"
             )
             raise InputError("invalid_request", message, param="instruction")
+
+    def keeps_order(self, asked: PartOrder | None) -> bool:
+        """Whether the parts of an item stay as they are written.
+
+        Raises:
+            InputError: its prompts have a place for each kind of part, and no other.
+        """
+        if asked == "as_written" and not self.profile.keeps_order:
+            message = (
+                f"`part_order`: got as_written, expected reference; {self.name} has the prompts of "
+                f"{self.profile.name}, in which each kind of part has its place (`part_orders` of `/v1/models`)"
+            )
+            raise InputError("invalid_request", message, param="part_order")
+        return asked == "as_written"
 
     def check_late_chunking(self) -> None:
         """Refuse late chunking for a model whose vectors are no means of their tokens.

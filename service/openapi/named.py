@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from schemas.content.audio import AudioFormat, AudioSource
 from schemas.content.messages import Conversation, MessageOrConversation, Role
-from schemas.content.parts import ContentPart, ContentParts, GridThw, ImageSource
+from schemas.content.parts import PARTS_ORDER, ContentPart, ContentParts, GridThw, ImageSource
 from schemas.content.scored import RerankInput, RerankParts, ScoreInput
 from schemas.content.video import VideoSource
 from schemas.endpoints.embed_v1 import EmbedV1Response
@@ -22,7 +22,7 @@ from schemas.endpoints.rerank import AnyRerankResponse, CutDirection
 from schemas.endpoints.stream import StreamAnswer
 from schemas.endpoints.tei import TeiInputs, TeiSparseVectors, TeiVectors
 from schemas.errors import ErrorCode, ErrorType
-from schemas.fields import EmbedDtype, Endianness, OnError, Truncate, TruncationSide
+from schemas.fields import EmbedDtype, Endianness, OnError, PartOrder, Truncate, TruncationSide
 from schemas.limits import MAX_GRID_NUMBERS, MAX_INPUTS, MAX_INT32
 
 
@@ -76,6 +76,7 @@ NAMED = (
     Named("EmbedDtype", EmbedDtype, "Number format of components."),
     Named("Endianness", Endianness, "Byte order of components.", in_sdk=False),
     Named("OnError", OnError, "Effect of a bad item."),
+    Named("PartOrder", PartOrder, "The order in which a model reads the parts of an item."),
     Named("FeaturesFormat", FeaturesFormat, "File format of features."),
     Named("TruncationSide", TruncationSide, "The end of a text that is cut off if it is too long."),
     Named("CohereEmbeddingType", EmbeddingType, "A number format of vectors."),
@@ -130,7 +131,7 @@ NAMED = (
         (_GRIDS,),
     ),
     Named("ContentPart", ContentPart, "One part; `type` says which."),
-    Named("ContentParts", ContentParts, "The parts of one item, in reading order."),
+    Named("ContentParts", ContentParts, f"The parts of one item. {PARTS_ORDER}"),
     Named("ContentParts", str | ContentParts, "", array_only=True),
     Named("Conversation", Conversation, "The messages of one conversation, in order."),
     Named(
@@ -156,7 +157,7 @@ NAMED = (
         sdk_branch="Numbers",
         sdk_description="A vector, as numbers.",
     ),
-    Named("RerankParts", RerankParts, "The parts of a query or a document, in reading order."),
+    Named("RerankParts", RerankParts, f"The parts of a query or a document. {PARTS_ORDER}"),
     Named("RerankParts", str | RerankParts, "", array_only=True),
     Named(
         "RerankInput",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.endpoints.models import EXAMPLE_FINGERPRINT
+from schemas.fields import EXAMPLE_FINGERPRINT
 from service.openapi.route import Route
 from service.openapi.statuses import MIN_TIMEOUT_S
 

@@ -114,6 +114,9 @@ def test_a_kept_prompt_needs_no_image_and_its_images_count_as_hits(
     assert keeping.metric("cenote_pixel_arena_bytes") == 0
     turned = {"inputs": [{"content": parts[::-1]}]}
     assert data(keeping, turned) != want  # the same images in another order are another prompt
+    written = body | {"part_order": "as_written"}  # so are the same parts where each stays in its place
+    assert data(keeping, written) == data(bare_server, written) != want
+    assert data(keeping, body) == want
 
 
 def test_one_list_with_repeated_texts_runs_each_once(keeping: LiveServer, bare_server: LiveServer) -> None:

@@ -99,7 +99,8 @@ class InputReader:
         self.model.check_instruction(request.instruction)
         limit = request.max_tokens or self.model.profile.max_tokens
         side = CUT_SIDES[request.truncate or "END"]
-        inputs, several = embed_inputs(request, PromptOptions(instruction)), self.model.is_multi_vector
+        options = PromptOptions(instruction, as_written=self.model.keeps_order(request.part_order))
+        inputs, several = embed_inputs(request, options), self.model.is_multi_vector
         return Job(
             inputs=inputs,
             truncation=Truncation(limit, side, limit_name="max_tokens", how_to_cut="`truncate: END`"),
@@ -274,6 +275,7 @@ class InputReader:
             request.add_generation_prompt,
             request.continue_final_message,
             request.add_special_tokens,
+            as_written=self.model.keeps_order(request.part_order),
         )
 
     def _line_input(self, line: EmbeddingRequest, index: int) -> JobInput:

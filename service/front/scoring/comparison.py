@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from schemas.content.parts import Content, ImageUrlPart, TextPart
 from schemas.content.scored import RerankInput, ScoreInput
+from schemas.fields import PartOrder
 from service.front.inputs.placed_media import PlacedMedia
 from service.front.inputs.sources import parts_input
 from service.front.job import JobInput, PromptOptions
@@ -75,6 +76,7 @@ class Comparison:
         max_prompt_tokens: longest prompt; -1 means the model's limit.
         cut_side: which end of a text is cut; None makes it an error.
         background: the request's color under transparent pixels, as `#rrggbb`.
+        part_order: in which items are read.
         per_item: a document that fails leaves the others alone.
         wants_raw: a reranker's logits, without its activation.
         answer_bytes: of the answer, beside its scores.
@@ -86,6 +88,7 @@ class Comparison:
     max_prompt_tokens: int = -1
     cut_side: CutSide | None = "right"
     background: str | None = None
+    part_order: PartOrder | None = None
     per_item: bool = False
     wants_raw: bool = False
     answer_bytes: int = 0

@@ -20,17 +20,18 @@ def score_job(model: ServedModel, asked: Comparison, tenant: Tenant, max_answer_
         max_answer_bytes: most bytes of all vectors, where an input has several, or a sparse one.
 
     Raises:
-        InputError: the model takes no instruction, or has not so many tokens.
+        InputError: the model takes no instruction, or one order of parts, or has not so many tokens.
     """
     model.check_instruction(asked.instruction)
     limit = prompt_limit(asked.max_prompt_tokens, model.profile.max_tokens)
     is_reranker, several = model.profile.scoring is not None, model.is_multi_vector
-    options, own = PromptOptions(asked.instruction), model.profile.input_types
+    options = PromptOptions(asked.instruction, as_written=model.keeps_order(asked.part_order))
+    own = model.profile.input_types
     queries: list[JobInput] = []
     if is_reranker:
         queries, inputs = asked.queries.inputs(options), asked.documents.inputs(options)
     else:
-        inputs = asked.documents.inputs(PromptOptions(named_instruction=own[DOCUMENT]))
+        inputs = asked.documents.inputs(options._replace(instruction=None, named_instruction=own[DOCUMENT]))
         inputs += asked.queries.inputs(options._replace(named_instruction=own[QUERY]), first_index=len(inputs))
     dimensions = model.profile.dimensions
     if model.is_sparse_only:

@@ -8,6 +8,7 @@ import hashlib
 
 import msgspec
 
+from schemas.fields import PartOrder
 from service.front.served_model import ServedModel
 from service.front.serving.from_settings import reading_rule, video_rule
 from service.ipc.messages import Ready
@@ -37,6 +38,13 @@ def model_fingerprint(settings: Settings, model: ServedModel, ready: Ready) -> s
         (AUDIO_VERSION, *(profile.audios.rule.key_parts if profile.audios else ())),
     )
     return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()[:NUM_DIGITS]
+
+
+def fingerprint_in_order(fingerprint: str, part_order: PartOrder | None) -> str:
+    """A model's fingerprint, or that of its vectors of parts as written: the two do not belong in one index."""
+    if part_order != "as_written":
+        return fingerprint
+    return hashlib.sha256(f"{fingerprint} {part_order}".encode()).hexdigest()[:NUM_DIGITS]
 
 
 def _prompts(model: ServedModel) -> list[list[int]]:

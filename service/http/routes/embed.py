@@ -77,7 +77,8 @@ async def embed_inputs(call: Call[Any], body: EmbedRequest) -> EmbeddedRequest:
     job = online.reader.embed_job(body, named if body.instruction is None else body.instruction, output, caller.tenant)
     result = await online.embedder.embed(job, caller)
     observe(result, call.context)
-    return EmbeddedRequest(call.context.id, body, types, output.dimensions, result, model, online.fingerprint)
+    made_by = online.fingerprint_of(body.part_order)
+    return EmbeddedRequest(call.context.id, body, types, output.dimensions, result, model, made_by)
 
 
 def embed_response(done: EmbeddedRequest) -> EmbedResponse:

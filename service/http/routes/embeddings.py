@@ -38,6 +38,7 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
         output = output_spec(body, vector_format, online.model)
         job = online.reader.embedding_job(body, output, call.caller.tenant)
         id_, places = call.context.id, list[ChunkPlace]()
+        made_by = online.fingerprint_of(body.part_order)
         early = EarlyEntries(
             serving.turns,
             vector_format,
@@ -47,12 +48,12 @@ async def create_embedding(request: AnyRequest) -> ASGIApp:
         places += chunk_places(body, result)
         observe(result, call.context)
         if is_raw:
-            return raw_answer(serving.turns, result, online.fingerprint, vector_format, output.dimensions)
+            return raw_answer(serving.turns, result, made_by, vector_format, output.dimensions)
         return await answer(
             serving.turns,
             lambda: embedding_response(id_, name, result, early.entries(result.inputs)),
             result,
-            online.fingerprint,
+            made_by,
             VARY,
             in_thread=early.num_left > MAX_VECTORS_ON_LOOP,
         )

@@ -73,6 +73,7 @@ def model_card(serving: Serving, online: Online, name: str, names: Sequence[str]
         outputs=list(model.outputs),
         pooling=profile.pooling,
         late_chunking=profile.offers_late_chunking,
+        part_orders=["reference", "as_written"] if profile.keeps_order else ["reference"],
         normalize=profile.normalize,
         dimensions=profile.dimensions,
         sparse_dimensions=model.sparse_dimensions,

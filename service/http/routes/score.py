@@ -63,7 +63,8 @@ async def score_call(call: Call[Any], asked: Comparison, model: str | None) -> S
     name = model or online.model.name
     scores = await scores_of(online, asked, call.caller)
     observe(scores.result, call.context)
-    return ScoredCall(call.context.id, name, asked.documents, scores, online.fingerprint)
+    made_by = online.fingerprint_of(asked.part_order)
+    return ScoredCall(call.context.id, name, asked.documents, scores, made_by)
 
 
 def comparison(body: ScoreRequest | RerankRequest, queries: Side, documents: Side) -> Comparison:
@@ -75,6 +76,7 @@ def comparison(body: ScoreRequest | RerankRequest, queries: Side, documents: Sid
         max_prompt_tokens=-1 if body.truncate_prompt_tokens is None else body.truncate_prompt_tokens,
         cut_side=body.truncation_side or "right",
         background=body.image_background,
+        part_order=body.part_order,
         per_item=body.on_error == "per_item",
         wants_raw=body.raw_scores is True or body.use_activation is False,
     )

@@ -58,6 +58,7 @@ async def create_embedding_stream(request: AnyRequest) -> ASGIApp:
     name = options.model or online.model.name
     online.model.check_instruction(options.instruction)
     online.model.instruction_of(options.input_type)
+    online.model.keeps_order(options.part_order)
     embedding_truncation(base, online.model.profile.max_tokens)
     output = output_spec(base, VectorFormat.of(base), online.model)
     caller = caller_of(request, serving.settings.request_timeout_s)
@@ -85,6 +86,11 @@ class EmbeddingStream:
     rate_limit: StreamRateLimit
     name: str
 
+    @property
+    def fingerprint(self) -> str:
+        """Of all its vectors."""
+        return self.online.fingerprint_of(self.base.part_order)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Begin the answer before the body has ended, and end it with a line that says whether it is complete."""
         context = context_of(scope)
@@ -93,11 +99,11 @@ class EmbeddingStream:
             window = StreamWindow(self._limits(), reservation, self.online.embedder.queues)
             body = StreamBody(receive, self.serving, self.rate_limit, window)
             await body.open()
-            made_by = (FINGERPRINT, self.online.fingerprint.encode())
+            made_by = (FINGERPRINT, self.fingerprint.encode())
             await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, made_by]})
             await send({"type": "http.response.body", "body": b"", "more_body": True})  # sends the head
             try:
-                end = await self._session(window, body, tally, send).run(self.name)
+                end = await self._session(window, body, tally, send).run(self.name, self.fingerprint)
             finally:
                 context.log_fields.update(tally.log_fields())
             last = msgspec.json.encode(end) + b"\n"

@@ -65,15 +65,16 @@ class StreamSession:
     vector_bytes: int
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def run(self, model: str) -> StreamEnd:
+    async def run(self, model: str, fingerprint: str) -> StreamEnd:
         """Answer lines until the body ends or must not be read on; returns the last line, which is not written yet.
 
         Args:
             model: its name as the query gave it.
+            fingerprint: of all vectors.
         """
         async with asyncio.TaskGroup() as answering:
             error = await self._read(answering)
-        return self.tally.end(model, self.online.fingerprint, error)
+        return self.tally.end(model, fingerprint, error)
 
     async def _read(self, answering: asyncio.TaskGroup) -> ServiceError | None:
         """Start answering lines as the window admits them; returns why the rest of the body was not read, or None."""

@@ -1,0 +1,123 @@
+"""The order of parts in the other families: as written where the template holds it, refused by name elsewhere."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schemas.content.parts import Content, TextPart
+from schemas.endpoints.embed import EmbedRequest
+from schemas.endpoints.embeddings import EmbeddingRequest
+from service.checkpoint.hub import Checkpoint
+from service.errors import InputError
+from service.front.inputs.reader import InputReader
+from service.front.served_model import load_served_model
+from service.front.tenant import Tenant
+from service.ipc.messages import OutputSpec
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.truncation import Truncation
+from tests.conftest import TOLERANCE, LiveServer
+from tests.models.late_pages.engine_checkpoints import colqwen2_5
+from tests.models.part_order.templates import QWEN2_VL, Part, images_of, rendered
+from tests.models.text.checkpoints import make_checkpoint
+from tests.models.vlm.checkpoints import qwen2_5_vl, qwen2_vl
+from tests.models.vlm.images import SMALL, TALL, WIDE
+from tests.models.vlm.references import PAD, Reference, resized
+from tests.models.vlm.served import Served
+
+ITEMS: list[list[Part]] = [
+    ["What is this?", SMALL],
+    [SMALL, "before", WIDE, "after"],
+    ["\nCompare ", TALL, " with ", SMALL, WIDE],
+    ["one ", "two"],
+    [SMALL, WIDE],
+]
+MEDIUM = f"<|vision_start|>{PAD}<|vision_end|>"
+
+
+def served_vectors(served: Served, instruction: str | None = None) -> np.ndarray:
+    """Of all items in one batch."""
+    prompts = []
+    for parts in ITEMS:
+        turn = Turn("user", tuple(part if isinstance(part, str) else served.item(part) for part in parts))
+        prompts.append(served.builder.build(Conversation(instruction, (turn,)), Truncation(served.profile.max_tokens)))
+    return served.vectors(prompts)
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "seen", "plain_positions"),
+    [("gme-Qwen2-VL-small", (4, 1280), (4, 16_384), True), ("Ops-MM-embedding-small", (256, 1280), (256, 1280), False)],
+    ids=["GME", "Ops-MM"],
+)
+def test_the_chat_template_of_qwen2_vl_holds_parts_as_written(
+    tmp_path: Path, name: str, limits: tuple[int, int], seen: tuple[int, int], plain_positions: bool
+) -> None:
+    folder = qwen2_vl(tmp_path / name)
+    served, reference = Served(folder), Reference(folder, *limits)
+    assert served.profile.keeps_order
+    want = []
+    for parts in ITEMS:
+        turns: Sequence[Any] = [("user", parts)]
+        images = [resized(image.convert("RGB"), *seen) for image in images_of(turns)]
+        prompt = rendered(folder, QWEN2_VL, turns) + "<|endoftext|>"
+        want.append(reference.last_state(prompt, images, plain_positions=plain_positions))
+    assert np.abs(served_vectors(served) - np.stack(want)).max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("instruction", [None, "Look closely: "])
+def test_nomics_prompt_of_a_page_holds_parts_as_written(tmp_path: Path, instruction: str | None) -> None:
+    """As colpali-engine's `context_prompts` do, which are the whole prompt in the client's words."""
+    folder = qwen2_5_vl(tmp_path / "nomic-embed-multimodal-small")
+    served, reference = Served(folder, "nomic_multimodal"), Reference(folder, 4, 1280)
+    given, want = instruction or "", []
+    for parts in ITEMS:
+        images = images_of([("user", parts)])
+        texts = [part if isinstance(part, str) else MEDIUM for part in parts]
+        place = next((i for i, part in enumerate(parts) if isinstance(part, str)), len(parts))
+        texts.insert(place, given if place < len(parts) or given else "Describe the image.")
+        page = f"<|im_start|>user\n{''.join(texts)}<|im_end|><|endoftext|>"
+        query = (given or "Query: ") + "".join(texts[1:]) + "<|endoftext|>" * 10
+        want.append(reference.last_state(page if images else query, images, plain_positions=False))
+    assert np.abs(served_vectors(served, instruction) - np.stack(want)).max() <= TOLERANCE
+
+
+REFUSED: dict[str, tuple[Callable[[Path], Path], str | None, str]] = {
+    "VLM2Vec": (qwen2_vl, "vlm2vec", "vlm2vec"),
+    "jina-embeddings-v4": (qwen2_5_vl, "jina_v4", "jina-embeddings-v4"),
+    "ColQwen2.5": (colqwen2_5, None, "colqwen2.5"),
+    "a text model": (lambda folder: make_checkpoint("bert", folder), None, "bert"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_templates_with_one_place_for_each_kind_refuse_by_name(tmp_path: Path, name: str) -> None:
+    make, family, prompts = REFUSED[name]
+    checkpoint = Checkpoint(name, make(tmp_path / "checkpoint"), None)
+    model = load_served_model(checkpoint, served_names=(), strict_reference=False, max_tokens=0, family=family)
+    unread: Any = None  # no medium is
+    reader, output = InputReader(model=model, rules=unread), OutputSpec(dimensions=model.profile.dimensions)
+    inputs, tenant = [Content(content=[TextPart(text="a")])], Tenant.named("one")
+    reader.embedding_job(EmbeddingRequest(inputs=inputs, part_order="reference"), output, tenant)
+    written = "as_written"
+    for job in (
+        lambda: reader.embedding_job(EmbeddingRequest(inputs=inputs, part_order=written), output, tenant),
+        lambda: reader.embed_job(EmbedRequest(inputs=inputs, part_order=written), None, output, tenant),
+    ):
+        with pytest.raises(InputError, match=f"expected reference; {name} has the prompts of {prompts}") as caught:
+            job()
+        assert caught.value.param == "part_order"
+
+
+def test_every_route_refuses_it(sparse: LiveServer) -> None:
+    for route, body in (
+        ("/v2/embed", {"texts": ["a"]}),
+        ("/rerank", {"query": "a", "documents": ["b"]}),
+        ("/score", {"queries": "a", "documents": ["b"]}),
+        ("/tokenize", {"input": "a"}),
+    ):
+        answer = sparse.http.post(route, json=body | {"part_order": "as_written"})
+        error = answer.json().get("error", answer.json())
+        assert (answer.status_code, error["param"]) == (400, "part_order"), route
+    assert sparse.http.get("/v1/models").json()["data"][0]["part_orders"] == ["reference"]
