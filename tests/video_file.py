@@ -1,6 +1,7 @@
 """Video files that tests draw, by PyAV: every frame tells its number by its color."""
 
 import io
+from fractions import Fraction
 from typing import Any
 
 import av
@@ -20,13 +21,24 @@ def video(
     container: str = "mp4",
     fps: int = 25,
     size: tuple[int, int] = (96, 128),
+    degrees: int = 0,
+    pixel_shape: Fraction | None = None,
 ) -> bytes:
-    """A file of so many frames, with keyframes among them and frames that refer to later ones."""
+    """A file of so many frames, with keyframes among them and frames that refer to later ones.
+
+    Args:
+        degrees: by which its container says that they are shown, counterclockwise.
+        pixel_shape: width of a pixel over its height.
+    """
     buffer = io.BytesIO()
     with av.open(buffer, "w", format=container) as file:
         stream = file.add_stream(codec, rate=fps)
         stream.height, stream.width = size
         stream.pix_fmt, stream.gop_size = "yuv420p", GOP
+        if pixel_shape is not None:
+            stream.codec_context.sample_aspect_ratio = pixel_shape
+        if degrees:
+            stream.set_display_rotation(degrees)
         stream.options = {"bf": "2", "crf": "5"} if codec == "libx264" else {}
         for number in range(num_frames):
             file.mux(stream.encode(av.VideoFrame.from_ndarray(drawn(number, size), format="rgb24")))

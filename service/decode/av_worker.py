@@ -38,7 +38,7 @@ def main() -> None:
 def load_video_codecs() -> None:
     """Write and read one small file: libraries load parts of themselves at the first use."""
     encoded = _sample_video()
-    video_reader.read_info(encoded, "mp4")
+    video_reader.read_info(encoded, "mp4", max_pixels=_SIDE**2)
     video_reader.read_frames(encoded, "mp4", [0, 1], (32, 32), max_pixels=_SIDE**2)
 
 
@@ -73,15 +73,15 @@ class Files:
         if file is None:
             raise UnreadableFileError
         try:
-            frames = file.frames(task.frames, task.size, max_pixels=task.max_pixels) if task.frames else None
+            if not task.frames:
+                return DecodeEnd(num_bytes=0, video=file.info(max_pixels=task.max_pixels)), memoryview(b"")
+            frames = file.frames(task.frames, task.size, max_pixels=task.max_pixels)
+            return DecodeEnd(num_bytes=frames.nbytes), frames.data.cast("B")
         finally:
             if task.keeps:
                 self._kept = file
             else:
                 file.close()
-        if frames is None:
-            return DecodeEnd(num_bytes=0, video=file.info), memoryview(b"")
-        return DecodeEnd(num_bytes=frames.nbytes), frames.data.cast("B")
 
 
 def _decode_audio(task: AudioTask) -> tuple[DecodeEnd, memoryview]:

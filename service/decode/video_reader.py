@@ -1,12 +1,14 @@
 """Video files by PyAV, the extra `video`: what a container says, and single frames of it. Runs in a worker's process.
 
 In: a file, whole or lent. Out: numbers, or RGB frames at the model's size. A frame's number is its place in the order
-of showing, as the packets' times give it; frames are found by the nearest keyframe before them. Rotation, edit lists'
-speed, pixel shapes that are not square and audio are passed over.
+of showing, as the packets' times give it; frames are found by the nearest keyframe before them. Each is turned by its
+own display matrix, and all have the size at which the first is shown, with square pixels, as the ffmpeg command has it.
+Edit lists' speed, crops that the container alone states, and audio are passed over.
 
 Source: docs/notes/qwen3-vl-embedding.md; qwen-vl-utils 0.0.14.
 """
 
+import math
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 
 from schemas.limits import MAX_FPS, MIN_FPS
 from service.decode.container_reader import Content, UnreadableFileError, ends_inside, open_container
+from service.decode.shown_frame import SQUARE, shown_pixels, shown_size
 from service.media.container import Container
 from service.media.item import Size
 from service.media.resize.antialias import resize_antialiased
@@ -36,11 +39,7 @@ class _Index:
 
 
 class OpenVideoFile:
-    """A file whose packets have been counted, and whose frames can be taken one task after another.
-
-    Attributes:
-        info: what the container says.
-    """
+    """A file whose packets have been counted, and whose frames can be taken one task after another."""
 
     def __init__(self, content: Content, container: Container) -> None:
         """Open a file; every packet is read, and none decoded.
@@ -54,19 +53,34 @@ class OpenVideoFile:
         try:
             self._stream = _video(self._opened)
             self._index = _index(self._opened, self._stream)
-            context = self._stream.codec_context
-            self.info = VideoInfo(
-                width=context.width,
-                height=context.height,
-                num_frames=len(self._index.times),
-                fps=_fps(self._stream, self._index),
-            )
+            self._fps = _fps(self._stream, self._index)
         except BaseException:
             self._opened.close()
             raise
 
+    def info(self, *, max_pixels: int) -> VideoInfo:
+        """What the file says. Its first frame is decoded, since turns may stand in the codec's messages alone.
+
+        Args:
+            max_pixels: of a larger frame its size is told as it is stored.
+
+        Raises:
+            UnreadableFileError: the first frame cannot be read.
+        """
+        context = self._stream.codec_context
+        height, width = context.height, context.width
+        if height * width <= max_pixels:  # else it will be refused
+            (first,) = _at(self._opened, self._stream, self._index, [int(self._index.times[0])])
+            height, width = shown_size(first, _pixel_shape(self._stream))
+        return VideoInfo(
+            width=width,
+            height=height,
+            num_frames=len(self._index.times),
+            fps=self._fps,
+        )
+
     def frames(self, frames: Sequence[int], size: Size, *, max_pixels: int) -> NDArray[np.uint8]:
-        """Single frames, resized as the reference resizes those of a file: once, antialiased.
+        """Single frames as they are shown, resized as the reference resizes those of a file: once, antialiased.
 
         Args:
             frames: their numbers, ascending.
@@ -84,10 +98,11 @@ class OpenVideoFile:
             raise UnreadableFileError
         found = np.empty((len(frames), *size, 3), np.uint8)
         wanted = [int(times[i]) for i in frames]
+        pixel_shape = _pixel_shape(self._stream)
         for place, frame in enumerate(_at(self._opened, self._stream, self._index, wanted)):
-            if frame.width * frame.height > max_pixels:
+            if math.prod(shown_size(frame, pixel_shape)) > max_pixels:
                 raise UnreadableFileError
-            found[place] = resize_antialiased(np.asarray(frame.to_ndarray(format="rgb24"), np.uint8), size)
+            found[place] = resize_antialiased(shown_pixels(frame, pixel_shape), size)
         return found
 
     def close(self) -> None:
@@ -95,14 +110,14 @@ class OpenVideoFile:
         self._opened.close()
 
 
-def read_info(encoded: bytes, container: Container) -> VideoInfo:
-    """What the container of a whole file says.
+def read_info(encoded: bytes, container: Container, *, max_pixels: int) -> VideoInfo:
+    """What a whole file says of its video.
 
     Raises:
         UnreadableFileError: it cannot be read.
     """
     with closing(OpenVideoFile(encoded, container)) as file:
-        return file.info
+        return file.info(max_pixels=max_pixels)
 
 
 def read_frames(
@@ -122,6 +137,11 @@ def _video(opened: InputContainer) -> VideoStream:
     if not stream.codec_context.width or not stream.codec_context.height:
         raise UnreadableFileError
     return stream
+
+
+def _pixel_shape(stream: VideoStream) -> Fraction:
+    """Width of a stored pixel over its height: the container's, else the codec's; 1 where neither says."""
+    return Fraction(stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or SQUARE)
 
 
 def _index(opened: InputContainer, stream: VideoStream) -> _Index:

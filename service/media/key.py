@@ -20,6 +20,9 @@ PREPROCESSING_VERSION = b"rgb8-pillow-bicubic-2"
 PAGE_VERSION = b"page-source-forms"
 """Likewise for pages of PDFs, which are drawn with the fields of forms."""
 
+VIDEO_VERSION = b"rgb8-as-shown-1"
+"""Likewise for frames of video files."""
+
 AUDIO_VERSION = b"f32-mono-mean-swr-1"
 """Likewise for samples."""
 
@@ -89,7 +92,7 @@ def video_pair_digest(file: bytes, frames: tuple[int, int], size: Size, *, tenan
         frames: which two, counted from 0.
         size: height and width at which the model sees them.
     """
-    return _digest(b"clip-pair-source", tenant_salt, PREPROCESSING_VERSION, *frames, *size, file)
+    return _digest(b"clip-pair-source", tenant_salt, VIDEO_VERSION, *frames, *size, file)
 
 
 def pair_key(pixels: memoryview, size: Size, fingerprint: bytes, *, tenant_salt: bytes = b"") -> bytes:

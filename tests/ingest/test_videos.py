@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,15 @@ LARGE = (448, 576)
 FILES = {
     "a/long.mp4": video(125, fps=5, size=(96, 128)),  # 25 s: 10, 10 and 5
     "a/short.webm": video(30, fps=10, codec="libvpx-vp9", container="webm", size=(96, 160)),  # 3 s
+    "a/phone.mov": video(20, fps=5, container="mov", size=(128, 96), degrees=270),  # 4 s, upright by its matrix
+    "a/wide.mp4": video(20, fps=5, size=(96, 64), pixel_shape=Fraction(8, 3)),
     "large.m4v": video(42, fps=4, size=LARGE),  # 10.5 s: half a second more is no segment of its own
 }
 SEGMENTS = {
     "a/long.mp4": [(0, 10), (10, 20), (20, 25)],
     "a/short.webm": [(0, 3)],
+    "a/phone.mov": [(0, 4)],
+    "a/wide.mp4": [(0, 4)],
     "large.m4v": [(0, 10.5)],
 }
 

@@ -12,7 +12,7 @@ from schemas.fields import PartOrder
 from service.front.served_model import ServedModel
 from service.front.serving.from_settings import reading_rule, video_rule
 from service.ipc.messages import Ready
-from service.media.key import AUDIO_VERSION, PREPROCESSING_VERSION
+from service.media.key import AUDIO_VERSION, PREPROCESSING_VERSION, VIDEO_VERSION
 from service.prompt.conversation import Conversation
 from service.prompt.truncation import Truncation
 from service.settings import Settings
@@ -29,12 +29,12 @@ def model_fingerprint(settings: Settings, model: ServedModel, ready: Ready) -> s
         model: its profile and its tokenizer.
         ready: an engine's facts, with the digest of every byte that it loaded.
     """
-    profile = model.profile
+    profile, frames = model.profile, video_rule(settings, model)
     parts = (
         ready.model_digest,
         (profile.name, profile.normalize, settings.strict_reference, _prompts(model)),
         (PREPROCESSING_VERSION, *(model.pixel_rule.key_parts if model.pixel_rule else ())),
-        (reading_rule(settings, model).key_part, video_rule(settings, model)),
+        (reading_rule(settings, model).key_part, frames and (VIDEO_VERSION, frames)),
         (AUDIO_VERSION, *(profile.audios.rule.key_parts if profile.audios else ())),
     )
     return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()[:NUM_DIGITS]

@@ -20,9 +20,10 @@ MAX_INDEXED_FRAMES = 1 << 20
 
 
 class VideoInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts that a container states about its video."""
+    """Facts that a file states about its video."""
 
     width: int
+    """Pixels at which it is shown: turned, and with square pixels."""
     height: int
     num_frames: int
     """Frames that are shown; more than `MAX_INDEXED_FRAMES` were not counted to the end."""
@@ -46,7 +47,7 @@ class VideoLimits:
     max_duration_s: float = 600.0
     """Longest video, or part of one, of which frames are taken."""
     max_pixels: int = 33_200_000
-    """Largest area of one frame, as stored."""
+    """Largest area of one frame, as shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ VIDEO = Files(
     {"max_pixels": 10**6},
     "mp4",
     lambda: video(4),
-    lambda encoded: video_reader.read_info(encoded, "mp4"),
+    lambda encoded: video_reader.read_info(encoded, "mp4", max_pixels=10**6),
     (b"", b"\0\0\0\x20ftypisom" + bytes(64), b"\x1aE\xdf\xa3webm"),
 )
 

@@ -55,7 +55,7 @@ def test_a_lent_file_that_is_kept_gives_the_frames_of_the_whole(
     (tmp_path / "video").write_bytes(encoded)
     with (tmp_path / "video").open("rb") as file:
         end, _ = ask(slot, file, task(file, container=container))
-        assert end.video == read_info(encoded, container)
+        assert end.video == read_info(encoded, container, max_pixels=10**6)
         for frames in ([3, 20, 33], [49], [0, 1], [48, 49], [10]):  # to the end, and back
             _, pixels = ask(slot, file, task(None, *frames, container=container))
             whole = read_frames(encoded, container, frames, SIZE, max_pixels=LARGE)
