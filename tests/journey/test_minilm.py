@@ -86,6 +86,14 @@ def test_late_chunks_are_found_by_what_only_their_text_names(
     assert late > alone + 0.1
 
 
+@pytest.mark.parametrize("late_chunking", [False, True])
+def test_the_data_uri_of_an_image_is_no_text_to_a_model_of_texts(minilm: LiveServer, late_chunking: bool) -> None:
+    body = {"input": ["a door", image(3)], "late_chunking": late_chunking}
+    error = minilm.http.post("/v1/embeddings", json=body).json()["error"]
+    assert (error["code"], error["param"], error["index"]) == ("unsupported_modality", "input[1]", 1)
+    assert "the data URI of an image; this model takes text only" in error["message"]
+
+
 def test_a_long_text_is_cut_as_the_reference_cuts_it(minilm: LiveServer, reference: SentenceTransformer) -> None:
     text = " ".join(TEXTS)
     theirs = reference.encode([text])

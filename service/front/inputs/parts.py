@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from service.front.inputs.conversations import conversation_of
+from service.front.inputs.data_uris import is_media_uri
 from service.front.job import Job
 from service.prompt.plain_texts import PlainTexts
 
@@ -55,7 +56,9 @@ def parts_of(job: Job, size: PartSize, plain_texts: PlainTexts) -> list[Part]:
     texts = [one.source for one in job.inputs if isinstance(one.source, str) and one.options is options]
     if len(texts) < len(job.inputs) or options.max_text_tokens is not None:
         return []
-    if not job.per_item and not plain_texts.are_accepted(texts, conversation_of(options), job.truncation):
+    if not job.per_item and (
+        any(map(is_media_uri, texts)) or not plain_texts.are_accepted(texts, conversation_of(options), job.truncation)
+    ):
         return []
     return _cut(list(map(len, texts)), size)
 

@@ -16,7 +16,9 @@ from schemas.endpoints.embeddings import EmbeddingRequest
 from schemas.parsing.second_reading import what_is_broken
 from service.errors import InputError, ServiceError
 from service.fairness.threads import Steps
+from service.front.inputs.checking import check_input
 from service.front.inputs.conversations import conversation_of, read_conversation
+from service.front.inputs.data_uris import is_media_uri
 from service.front.inputs.fetching import Fetching, UrlFetch
 from service.front.inputs.lengths import CUT_SIDES, embedding_truncation
 from service.front.inputs.media_reader import MediaReader, MediaRules
@@ -26,7 +28,6 @@ from service.front.inputs.pairs import Query, pair, read_queries, with_short_tex
 from service.front.inputs.placed_media import AudioPart, ImagePart, PlacedMedia
 from service.front.inputs.sources import (
     MAX_GROUP_CHARS,
-    check_texts,
     embed_inputs,
     embedding_inputs,
     groups,
@@ -205,6 +206,8 @@ class InputReader:
         """The prompts of chunks of one text."""
         texts = [one.source for one in job.inputs if isinstance(one.source, str)]  # all of them
         params = [one.param for one in job.inputs]
+        for index, one in enumerate(job.inputs):
+            check_input(job, one, None, index, self.model.profile.modalities)
         chunks = self.model.builder.late_chunks(conversation_of(job.inputs[0].options), job.truncation, params)
         for group in groups(job.inputs):
             chunks.add(texts[group.start : group.stop])
@@ -220,7 +223,7 @@ class InputReader:
             return none
         if job.queries or inputs[0].options.max_text_tokens is not None:
             return none
-        if job.per_item and any(what_is_broken(text) is not None for text in texts):
+        if any(map(is_media_uri, texts)) or (job.per_item and any(what_is_broken(text) is not None for text in texts)):
             return none
         return self.model.builder.plain_texts.build(texts, conversation_of(inputs[0].options), job.truncation)
 
@@ -238,13 +241,13 @@ class InputReader:
         self, job: Job, one: JobInput, media: MediaReader | None, index: int, queries: Sequence[Query]
     ) -> Prompt:
         if isinstance(one.source, TokenArray):
-            _check(job, one, media, index)
+            check_input(job, one, media, index, self.model.profile.modalities)
             model = self.model
             return build_token_array(
                 one.source, job.truncation, model.profile, model.num_embedded, param=one.param, index=index
             )
         if isinstance(job.output, FeaturesSpec):
-            _check(job, one, media, index)
+            check_input(job, one, media, index, self.model.profile.modalities)
             return self._image_prompt(one, media)
         conversation = self._conversation(job, one, media, index)
         if queries:
@@ -255,7 +258,7 @@ class InputReader:
         return prompt
 
     def _conversation(self, job: Job, one: JobInput, media: MediaReader | None, index: int) -> Conversation:
-        _check(job, one, media, index)
+        check_input(job, one, media, index, self.model.profile.modalities)
         conversation, max_tokens = read_conversation(one, media, index), one.options.max_text_tokens
         return conversation if max_tokens is None else with_short_texts(conversation, max_tokens, self.model.tokenizer)
 
@@ -285,14 +288,3 @@ class InputReader:
         except InputError as refused:
             options, error = PromptOptions(), refused.without_frames()
         return msgspec.structs.replace(line_input(line, index, options), error=error)
-
-
-def _check(job: Job, one: JobInput, media: MediaReader | None, index: int) -> None:
-    """Raise what is wrong with one input of a `per_item` job; of others all inputs have been checked together."""
-    if not job.per_item:
-        return
-    check_texts(one.source, one.param, index)
-    if one.error is not None:
-        raise one.error
-    if media is not None:
-        media.check_known(one.media)

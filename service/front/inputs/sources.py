@@ -140,12 +140,13 @@ def check_texts(source: Source, param: str, index: int) -> None:
     Raises:
         InputError: with the path of the first such text.
     """
-    for path, text in _texts_of(source, param):
+    for path, text in texts_of(source, param):
         if (broken := what_is_broken(text)) is not None:
             raise InputError(broken[0], f"`{path}`: {broken[1]}", param=path, index=index)
 
 
-def _texts_of(source: Source, param: str) -> Iterator[tuple[str, str]]:
+def texts_of(source: Source, param: str) -> Iterator[tuple[str, str]]:
+    """Each text of a source with its path."""
     if isinstance(source, str):
         yield param, source
     elif isinstance(source, Content | list):

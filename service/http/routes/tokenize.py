@@ -82,7 +82,7 @@ async def detokenize(request: AnyRequest) -> ASGIApp:
 
 def _rename(error: InputError, body: TokenizeRequest) -> None:
     if body.prompt is not None and error.param == "input":
-        error.param = "prompt"
+        error.param, error.message = "prompt", error.message.replace("`input`", "`prompt`", 1)
 
 
 def _tokens(
