@@ -9,7 +9,7 @@ from service.checkpoint.colbert_files import colbert_form
 from service.checkpoint.config_files import CheckpointFiles
 from service.prompt.families import bert, distilbert, eurobert, gte, modernbert, nomic_bert, xlm_roberta
 from service.prompt.profile.colbert_profile import ENCODERS
-from service.prompt.profile.family import Family
+from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
 
 ENCODER_FAMILIES: tuple[Family, ...] = (
@@ -37,4 +37,15 @@ FAMILY = Family(
     pooling="none: a projection of each token, but for those that the files skip",
     prompt="marker or prefix of the side; a query is filled up with masks, by its files",
     tests=("tests/models/late_interaction/",),
+    differences=(
+        Difference(
+            "ColBERT on ModernBERT, masks of a query more than half a local window (`local_attention`) behind its text",
+            "transformers' attention disagrees with itself: with `sdpa` a token that sees none gets zeros, with "
+            "`eager` the mean of all tokens, padding too; with FlashAttention all masks get zeros",
+            "as `sdpa`",
+            "it is the default of transformers, sentence-transformers and PyLate, whose recorded vectors agree; with "
+            "`eager` a vector depends on its neighbors. Models trained under FlashAttention say so by "
+            "`do_query_expansion: false`, which is obeyed",
+        ),
+    ),
 )

@@ -194,6 +194,6 @@ def stanford(folder: Path, metadata: dict[str, object] | None) -> Path:
     return folder
 
 
-def reference(folder: Path) -> MultiVectorEncoder:
-    """sentence-transformers on a checkpoint: padded batches, its own masks."""
-    return MultiVectorEncoder(str(folder), device="cpu")
+def reference(folder: Path, **model: object) -> MultiVectorEncoder:
+    """sentence-transformers on a checkpoint: padded batches, its own masks; `model` goes to `from_pretrained`."""
+    return MultiVectorEncoder(str(folder), device="cpu", model_kwargs=model)

@@ -94,9 +94,23 @@ def test_filling_in_windows(what: str, tmp_path: Path) -> None:
     check(native("modernbert", tmp_path / "colbert", SHAPES[what]))
 
 
-def test_a_query_far_from_its_filling_sees_nothing_there(tmp_path: Path) -> None:
-    """Beyond the window of 16 tokens to each side no token of a short query is seen: torch's softmax gives zeros."""
-    check(native("modernbert", tmp_path / "colbert", Shape(expansion=fixed(300))))
+def test_masks_beyond_half_a_local_window_are_those_of_the_references_default(tmp_path: Path) -> None:
+    """Beyond 16 tokens to each side no token of a short query is seen: `sdpa`, which is transformers' default, and so
+    sentence-transformers' and PyLate's, gives zeros there.
+
+    `eager` gives the mean of all that it has masked, padding too: its vectors depend on the longest of the batch.
+    """
+    check(native("modernbert", tmp_path / "fixed", Shape(expansion=fixed(300))))
+    expansion = {"strategy": "min", "length": 100, "attend": False}
+    folder = native("modernbert", tmp_path / "colbert", Shape(expansion=expansion))
+    default, eager = reference(folder), reference(folder, attn_implementation="eager")
+    alone, beside = ["a short one"], ["a short one", " ".join(TEXTS)[:1000]]
+    meant, same, other, another = (
+        model.encode_query(texts, convert_to_numpy=True)[:1] for model in (default, eager) for texts in (alone, beside)
+    )
+    assert len(meant[0]) == 100
+    assert max(difference(Served(folder)([("query", alone[0])]), meant), difference(same, meant)) <= TOLERANCE
+    assert min(difference(other, meant), difference(another, meant), difference(other, another)) > 1000 * TOLERANCE
 
 
 @pytest.mark.parametrize("name", FAMILIES)
