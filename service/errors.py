@@ -108,15 +108,16 @@ class UnavailableError(ServiceError):
 
 
 class DeadlineError(ServiceError):
-    """The request's deadline has passed.
+    """The request's deadline has passed, or will have passed before it can be done.
 
     Attributes:
-        is_callers: the deadline was the caller's, earlier than the server's: retrying ends the same way.
+        is_final: retrying ends the same way: the deadline was the caller's, earlier than the server's, or no time is
+            enough.
     """
 
-    def __init__(self, message: str, *, is_callers: bool) -> None:
+    def __init__(self, message: str, *, is_final: bool) -> None:
         super().__init__("deadline_exceeded", message)
-        self.is_callers = is_callers
+        self.is_final = is_final
 
 
 class ModelError(ServiceError):

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from service.ipc.announcements import Announcer
-from service.ipc.messages import Pong, Ready, StepDone, StepKind, StepStarted, WantPixels
+from service.ipc.messages import AreKept, Pong, Ready, StepDone, StepKind, StepStarted, WantPixels
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -169,6 +169,13 @@ class Fronts:
         for index, wanted in _grouped(keys, lambda key: self.of_request(keys[key])).items():
             if (line := self._lines.get(index)) is not None:
                 line.send(WantPixels(keys=wanted, after=after))
+
+    def tell_kept(self, answer: AreKept) -> None:
+        """Answer an `AskKept`."""
+        if self._num_fronts == 1:
+            self._control(answer)
+        elif (line := self._lines.get(self.of_request(answer.id))) is not None:
+            line.send(answer)
 
     def pong(self, after: int) -> None:
         """Answer a `Ping`."""

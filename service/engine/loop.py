@@ -19,6 +19,8 @@ from service.engine.shared_tiers.shared import LookedUp
 from service.ipc.announcements import Announcer
 from service.ipc.messages import (
     Abandon,
+    AreKept,
+    AskKept,
     Failure,
     FeaturesSpec,
     FrontMessage,
@@ -133,6 +135,9 @@ class EngineLoop:
                     self._scheduler.images.not_found(key)
                 else:
                     self._released += self._scheduler.found(key, features, features.nbytes)
+            case AskKept(id=id_, digests=digests):
+                are_kept = self._scheduler.coalescing.results.have(digests)
+                self._fronts.tell_kept(AreKept(id=id_, are_kept=are_kept, after=self._announcer.num_steps))
             case Ping():
                 self._fronts.pong(self._announcer.num_steps)
             case Joined(index=index, line=line):

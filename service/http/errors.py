@@ -83,7 +83,7 @@ def answer_service_error(request: AnyRequest, error: ServiceError) -> Response[b
     headers = {}
     if STATUS[error.code] in RETRY_AFTER:
         headers = retry_headers(error)
-    elif error.code == "uuid_conflict" or (isinstance(error, DeadlineError) and error.is_callers):
+    elif error.code == "uuid_conflict" or (isinstance(error, DeadlineError) and error.is_final):
         headers = {"x-should-retry": "false"}  # OpenAI's clients repeat a 409 and a 504 otherwise
     return _answer(request, error, headers)
 

@@ -168,6 +168,14 @@ class Ping(IpcMessage, frozen=True, kw_only=True):
     """A request for a `Pong`, answered between two steps."""
 
 
+class AskKept(IpcMessage, frozen=True, kw_only=True):
+    """A question, answered between two steps: which of these prompts have a kept vector."""
+
+    id: int
+    """As of a request."""
+    digests: list[bytes]
+
+
 # Engine to front.
 
 
@@ -266,5 +274,12 @@ class WantPixels(SignOfLife, frozen=True, kw_only=True):
     keys: list[bytes]
 
 
-FrontMessage = Start | Submit | Pixels | Abandon | Ping
-EngineMessage = Ready | Broken | Pong | StepDone | WantPixels
+class AreKept(SignOfLife, frozen=True, kw_only=True):
+    """The answer to an `AskKept`: of each prompt whether its vector is kept."""
+
+    id: int
+    are_kept: list[bool]
+
+
+FrontMessage = Start | Submit | Pixels | Abandon | Ping | AskKept
+EngineMessage = Ready | Broken | Pong | StepDone | WantPixels | AreKept

@@ -100,7 +100,7 @@ MEANINGS: dict[ErrorCode, str] = {
     "overloaded": "The server's queue is full; retry later.",
     "rate_limit_exceeded": "This key, or its tenant, has reached its limit; retry later.",
     "too_many_connections": "The server has reached its limit of connections; retry later, or use fewer.",
-    "deadline_exceeded": "The request's time was over before its answer.",
+    "deadline_exceeded": "The request's time was over before its answer, or cannot be enough for so many tokens.",
     "non_finite_embedding": "The model gave a vector that is not finite or not of unit length; it is not sent.",
     "internal_error": "The service failed; quote the request id in a report.",
 }

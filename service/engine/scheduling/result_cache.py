@@ -5,6 +5,7 @@ never holds more than its share: past that its own oldest go first. Knows no ten
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
 ENTRY_BYTES = 512
 """What an entry takes besides its vector: two keys, two places in ordered maps, three objects."""
@@ -41,6 +42,10 @@ class ResultCache:
         self.vectors.move_to_end(digest)
         self._of_tenant[tenant].move_to_end(digest)
         return vector
+
+    def have(self, digests: Sequence[bytes]) -> list[bool]:
+        """Of each prompt whether its vector is kept."""
+        return [digest in self.vectors for digest in digests]
 
     def put(self, digest: bytes, vector: bytes, tenant: str = "") -> None:
         """Keep a vector; the least recently used make room, those of its tenant first where that is at its share."""

@@ -12,9 +12,11 @@ import msgspec
 from service.afterwards import AFTERWARDS
 from service.engine_series import EngineSeries
 from service.errors import ModelError
+from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.queue_rate import QueueRate
 from service.front.engine_client.engine_host import RESTARTING
 from service.front.engine_client.engine_request import request_of
+from service.front.engine_client.in_time import KeptQuestions, Ran, note_forward
 from service.front.engine_client.pending import Pending, Place
 from service.front.engine_client.pixel_loader import LoadedMedia, PixelLoader
 from service.front.engine_client.suspects import MAX_STRIKES, Suspects
@@ -23,6 +25,7 @@ from service.ipc.arena import PixelArena
 from service.ipc.channel import AsyncChannel
 from service.ipc.messages import (
     Abandon,
+    AreKept,
     Broken,
     EngineMessage,
     Output,
@@ -63,12 +66,15 @@ class EngineClient:
         arena: PixelArena,
         loader: PixelLoader,
         rate: QueueRate,
+        forwards: ForwardRate,
         series: EngineSeries,
         ids: Iterator[int] | None = None,
     ) -> None:
         self._arena = arena
         self._loader = loader
         self._rate = rate
+        self._forwards = forwards
+        self._kept = KeptQuestions()
         self._series = series
         self._pending: dict[int, Pending] = {}
         self._lent: set[int] = set()  # starts of the slots that the engine may still read
@@ -124,6 +130,11 @@ class EngineClient:
             self._send_unsuspected(requests)
         else:
             self.channel.send(Submit(requests=requests))
+
+    async def not_kept(self, prompts: Sequence[Prompt], output: Output, caller: Caller) -> Sequence[Request] | None:
+        """Those of some prompts without media whose vectors the engine has not kept; see `KeptQuestions`."""
+        requests = [request_of(next(self._ids), prompt, (), output, caller) for prompt in prompts]
+        return None if self.channel is None or not requests else await self._kept.ask(requests, self.channel.send)
 
     def abandon(self, submitted: Iterable[Pending]) -> None:
         """Cancel requests, in the engine too; answered ones are passed over.
@@ -213,6 +224,8 @@ class EngineClient:
         match message:
             case StepDone():
                 self._settle(message)
+            case AreKept():
+                self._kept.answered(message)
             case WantPixels(keys=keys):
                 self._resupply_all(keys)
             case Ready() | Broken():
@@ -226,18 +239,20 @@ class EngineClient:
     def _settle(self, step: StepDone) -> None:
         if step.released:
             self._take_back(step.released)
-        num_tokens = 0
+        num_tokens, ran = 0, list[Ran]()
         for vector in step.all_vectors():
             if (pending := self._pending.pop(vector.id, None)) is not None:  # None: abandoned meanwhile
                 if self._suspects.strikes_by_digest:
                     self._suspects.clear(pending.request)
                 num_tokens += len(pending.request.token_ids)
+                ran.append((vector, pending.request.token_ids))
                 pending.settle(vector)
         for failure in step.failures:
             if (pending := self._pending.pop(failure.id, None)) is not None:
                 pending.settle(ModelError(failure.code, failure.message))
         if num_tokens:
             self._rate.finished(num_tokens)
+            note_forward(self._forwards, ran)
         if step.report is not None:
             AFTERWARDS.add(partial(self._series.observe_step, step.report))
 

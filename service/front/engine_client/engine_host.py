@@ -12,6 +12,7 @@ from schemas.errors import ErrorCode
 from service.decode.start import Decoders
 from service.engine_series import EngineSeries
 from service.errors import ServiceError, UnavailableError
+from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.queue_rate import QueueRate
 from service.front.job import EmbedResult
 from service.front.served_model import ServedModel
@@ -129,6 +130,7 @@ class HostNeeds:
         cores: CPU threads that this process may use.
         decoders: of images, video and audio files.
         rate: is told the tokens of each forward.
+        forwards: is told how long it took.
         series: count what the model's engines do.
         tower: names the features of images, 32 bytes: the model's fingerprint, or that of another with the same tower.
         bell: that engines may ring when a forward is over.
@@ -141,6 +143,7 @@ class HostNeeds:
     cores: int
     decoders: Decoders
     rate: QueueRate
+    forwards: ForwardRate
     series: EngineSeries
     tower: bytes
     bell: Bell

@@ -3,14 +3,16 @@
 This is the `PromptEngine` that `serving.Serving` binds unless another `open_host` is given (`deploy/ray`).
 """
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-from service.errors import MediaError, ModelError, ServiceError
+from service.errors import DeadlineError, MediaError, ModelError, ServiceError
 from service.front.engine_client.client import EngineClient
 from service.front.engine_client.engine_host import HostNeeds
 from service.front.engine_client.engine_process import start_engine
+from service.front.engine_client.in_time import check_in_time, over_in_time
 from service.front.engine_client.pending import Pending, Wait
 from service.front.engine_client.pixel_loader import PixelLoader
 from service.front.engine_client.supervisor import Supervisor
@@ -42,7 +44,7 @@ class LocalEngine:
         needs.series.arena_bytes.set_function(lambda: arena.num_bytes_taken)
         others = decoders.videos, decoders.audio, decoders.pages
         self._loader = PixelLoader(arena, needs.tower, images, *others, num_threads=needs.cores)
-        self._client = EngineClient(arena, self._loader, needs.rate, needs.series, ids)
+        self._client = EngineClient(arena, self._loader, needs.rate, needs.forwards, needs.series, ids)
 
     def keeper(self, known_answer: Callable[[], Awaitable[None]]) -> Supervisor:
         """What starts the engine and replaces it."""
@@ -72,7 +74,10 @@ class LocalEngine:
         if len(prompts) < len(ends) and not per_item:
             raise_first(ends.values())
         pending: dict[int, Pending] = {}
+        is_large = sum(len(prompt.token_ids) for prompt in prompts.values()) > self._needs.settings.max_batch_tokens
         try:
+            if is_large:
+                await self._check_in_time(prompts.values(), output, caller)
             with stage("media"):
                 if any(prompt.placeholders for prompt in prompts.values()):
                     await self._load_and_submit(ends, pending, output, caller, per_item=per_item)
@@ -81,10 +86,29 @@ class LocalEngine:
                     pending |= zip(prompts, sent, strict=True)
             media_ms = (time.perf_counter() - began_s) * 1e3
             with stage("engine"):
-                return EmbedResult(await _results(ends, pending, per_item=per_item), media_ms)
+                over = self._over_in_time(pending.values(), caller) if is_large else Wait.over
+                return EmbedResult(await _results(ends, pending, over, per_item=per_item), media_ms)
         except BaseException:  # cancelled, for one
             self._client.abandon(pending.values())
             raise
+
+    async def _check_in_time(self, prompts: Collection[Prompt], output: Output, caller: Caller) -> None:
+        """Pass if prompts may be done by the caller's deadline: those with media, whose vectors may be kept, count not.
+
+        Raises:
+            DeadlineError: they cannot be.
+        """
+        texts = [prompt for prompt in prompts if not prompt.placeholders]
+        forwards = self._needs.forwards
+        try:
+            await asyncio.to_thread(check_in_time, forwards, [one.token_ids for one in texts], caller)
+        except DeadlineError:
+            left = await self._client.not_kept(texts, output, caller)
+            if left is not None:
+                await asyncio.to_thread(check_in_time, forwards, [one.token_ids for one in left], caller)
+
+    def _over_in_time(self, pending: Collection[Pending], caller: Caller) -> Callable[[Wait], Awaitable[None]]:
+        return partial(over_in_time, forwards=self._needs.forwards, pending=pending, caller=caller)
 
     async def _load_and_submit(
         self,
@@ -144,9 +168,16 @@ class LocalEngine:
 
 
 async def _results(
-    ends: Mapping[int, Prompt | ServiceError], pending: Mapping[int, Pending], *, per_item: bool
+    ends: Mapping[int, Prompt | ServiceError],
+    pending: Mapping[int, Pending],
+    over: Callable[[Wait], Awaitable[None]] = Wait.over,
+    *,
+    per_item: bool,
 ) -> list[InputResult]:
     """Wait for the prompts that were sent, and return every input's result.
+
+    Args:
+        over: how to wait.
 
     Raises:
         ServiceError: the first error, unless `per_item`; or one that concerns all inputs.
@@ -154,7 +185,7 @@ async def _results(
     waiting = [one for one in pending.values() if one.outcome is None]
     has_failed = any(isinstance(one.outcome, Exception) for one in pending.values())
     if waiting and (per_item or not has_failed):
-        await Wait(waiting, per_item=per_item).over()
+        await over(Wait(waiting, per_item=per_item))
     results: list[InputResult] = []
     for index, end in ends.items():
         if isinstance(end, ServiceError):

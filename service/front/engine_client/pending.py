@@ -85,6 +85,10 @@ class Wait:
         """Wait."""
         await self._over
 
+    async def is_over_within(self, seconds: float) -> bool:
+        """Wait for a time at most; whether it is over."""
+        return bool((await asyncio.wait([self._over], timeout=seconds))[0])
+
     def heard(self, *, is_failure: bool) -> None:
         """Count an outcome."""
         self._num_left -= 1

@@ -10,6 +10,7 @@ from schemas.errors import ErrorCode
 from service.errors import ServiceError, UnavailableError
 from service.fairness.threads import FairThreads, Steps, all_at_once
 from service.front.admission.answer_room import AnswerRoom, Hold
+from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.queues import Place, Queues
 from service.front.engine_client.engine_host import PromptEngine
 from service.front.inputs.media_reader import MediaReader
@@ -64,6 +65,7 @@ class Embedder:
         num_threads: int,
         timeout_s: float,
         part_size: PartSize,
+        forwards: ForwardRate,
     ) -> None:
         self._reader = reader
         self._engine = engine
@@ -74,6 +76,7 @@ class Embedder:
         self._has_few_cores = num_threads <= FEW_CORES
         self._timeout_s = timeout_s
         self._part_size = part_size
+        self._forwards = forwards
         self._texts = FairThreads(num_threads, "text", small=SMALL_CHARS)
         self._headers = FairThreads(num_threads, "header", small=SMALL_MEDIA_CHARS)
         self._comparisons = FairThreads(max(1, num_threads // 2), "compare", small=SMALL_CHARS, num_spare=0)
@@ -96,7 +99,7 @@ class Embedder:
         try:
             with self.place(len(job.inputs), caller) as place:
                 if parts := parts_of(job, self._part_size, self._reader.model.builder.plain_texts):
-                    runs = PartRuns(self._engine, self._bell, job, caller, hold, take_part)
+                    runs = PartRuns(self._engine, self._bell, job, caller, hold, take_part, self._forwards)
                     result, media = await self._run_parts(runs, parts, place), None
                     result.hold = hold
                 else:
@@ -151,6 +154,7 @@ class Embedder:
                     await runs.is_time()
                     prompts = await self._part_prompts(runs.job, part, size)
                     await runs.has_room()
+                    await runs.check_in_time(range(part.inputs.start, len(runs.job.inputs)))
                 if is_first:
                     place.add_tokens(_num_tokens(prompts))
                     prepare_ms = (time.perf_counter() - began_s) * 1e3

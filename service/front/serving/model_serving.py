@@ -13,6 +13,7 @@ from service.engine_series import EngineSeries
 from service.errors import UnavailableError
 from service.front.admission.admission import Admission
 from service.front.admission.answer_room import AnswerRoom
+from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.queues import Queues
 from service.front.daemon_thread import in_daemon_thread
 from service.front.engine_client.engine_host import HostNeeds, Keeper, OpenHost
@@ -165,7 +166,7 @@ class ModelServing:
         tower = await commons.towers.join(self._index, model, self.settings)
         settings = tower.settings
         log_name = None if self._queue is None else self.name
-        queues = Queues(commons.admission, self._queue)
+        queues, forwards = Queues(commons.admission, self._queue), ForwardRate(settings.max_batch_tokens)
         needs = HostNeeds(
             settings=settings,
             model=model,
@@ -173,6 +174,7 @@ class ModelServing:
             cores=commons.cores,
             decoders=commons.decoders,
             rate=queues.rate,
+            forwards=forwards,
             series=self._series,
             tower=tower.fingerprint,
             bell=bell,
@@ -195,6 +197,7 @@ class ModelServing:
             num_threads=commons.cores,
             timeout_s=timeout_s,
             part_size=part_size,
+            forwards=forwards,
         )
         probe = HealthProbe(model, host, timeout_s=timeout_s, takes_audio=audio is not None)
 

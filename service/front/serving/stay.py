@@ -52,7 +52,7 @@ class Stay:
         if self._is_over and self._task.uncancel() <= self._num_cancelling and kind is asyncio.CancelledError:
             patience_s = self._caller.patience_s
             message = f"no answer within {min(self._timeout_s, patience_s):g} s"
-            raise DeadlineError(message, is_callers=patience_s < self._timeout_s) from None
+            raise DeadlineError(message, is_final=patience_s < self._timeout_s) from None
 
     def _end(self) -> None:
         """Time is up."""

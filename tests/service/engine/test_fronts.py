@@ -18,6 +18,8 @@ from service.ipc.announcements import Announcements, open_pipe
 from service.ipc.channel import BlockingChannel
 from service.ipc.messages import (
     Abandon,
+    AreKept,
+    AskKept,
     EngineMessage,
     FrontMessage,
     Ping,
@@ -111,6 +113,14 @@ def test_each_front_has_its_own_answers_and_the_main_process_the_report(two: Two
     assert started.ids == [2, 3, 4]
     assert isinstance(report, StepReport)
     assert (report.num_requests, report.num_tokens) == (3, 3)
+
+
+def test_who_asks_what_is_kept_is_told(two: TwoFronts) -> None:
+    two.inbox.put(AskKept(id=3, digests=[b"a"]))
+    two.submit(request(2, 5))
+    two.turn()
+    assert [one.id for one in two.lines[1].sent if isinstance(one, AreKept)] == [3]
+    assert not any(isinstance(one, AreKept) for one in (*two.control, *two.lines[0].sent))
 
 
 def test_a_sign_of_life_goes_to_the_main_process(two: TwoFronts) -> None:

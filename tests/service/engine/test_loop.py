@@ -11,12 +11,15 @@ import torch
 from service.engine.scheduling.gathering import MAX_WAIT_S
 from service.ipc.messages import (
     Abandon,
+    AreKept,
+    AskKept,
     FeaturesSpec,
     Ping,
     Pong,
     StepStarted,
     WantPixels,
 )
+from service.ipc.prompt_digest import prompt_digest
 from service.media.item import TensorDtype
 from tests.builders import engine_request, media
 from tests.service.engine.loop_rig import LoopRig, image, make_scheduler, request
@@ -195,6 +198,18 @@ def test_a_sign_of_life_is_given(engine: LoopRig) -> None:
     engine.submit(request(1, 1))  # without work a turn waits for the next message
     engine.turn()
     assert any(isinstance(message, Pong) for message in engine.sent)
+
+
+def test_which_vectors_are_kept_is_said_without_a_run() -> None:
+    engine = LoopRig(make_scheduler(result_bytes=1 << 16))
+    engine.run(request(1, 5))
+    engine.sent.clear()
+    digests = [prompt_digest(request(0, token)) for token in (5, 6)]
+    engine.inbox.put(AskKept(id=7, digests=digests))
+    engine.submit(request(2, 9))  # without work a turn waits for the next message
+    engine.turn()
+    (answer,) = (one for one in engine.sent if isinstance(one, AreKept))
+    assert (answer.id, answer.are_kept) == (7, [True, False])
 
 
 def test_a_forward_waits_a_moment_for_requests_that_come_back_together(engine: LoopRig) -> None:

@@ -10,6 +10,7 @@ from service.errors import DeadlineError
 from service.fairness.threads import Steps
 from service.front.admission.admission import Admission
 from service.front.admission.answer_room import AnswerRoom
+from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.load import QueueLimits
 from service.front.admission.queues import Queues
 from service.front.inputs.parts import PartSize
@@ -36,6 +37,7 @@ async def _compared(patience_s: float, num_callers: int, threads: list[str]) -> 
         num_threads=2,
         timeout_s=60,
         part_size=PartSize(20, 30_000),
+        forwards=ForwardRate(8192),
     )
 
     def steps() -> Steps[float]:

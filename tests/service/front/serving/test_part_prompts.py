@@ -8,6 +8,7 @@ import pytest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.front.admission.admission import Admission
 from service.front.admission.answer_room import AnswerRoom
+from service.front.admission.forward_rate import ForwardRate
 from service.front.admission.load import QueueLimits
 from service.front.admission.queues import Queues
 from service.front.inputs.parts import PartSize
@@ -39,7 +40,16 @@ def embedded(texts: list[str], cores: int, monkeypatch: pytest.MonkeyPatch) -> t
         queues = Queues(Admission(QueueLimits(1000, 100_000, 1 << 20)), None)
         room = AnswerRoom(1 << 30, 1.0)
         embedder = Embedder(
-            READER, Engine(), queues, room, Turns(), Bell(), num_threads=cores, timeout_s=60, part_size=SIZE
+            READER,
+            Engine(),
+            queues,
+            room,
+            Turns(),
+            Bell(),
+            num_threads=cores,
+            timeout_s=60,
+            part_size=SIZE,
+            forwards=ForwardRate(8192),
         )
         request = EmbeddingRequest(input=texts, truncate_prompt_tokens=-1)
         job = READER.embedding_job(request, OutputSpec(dimensions=8), SERVICE.tenant)

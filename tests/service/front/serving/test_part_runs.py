@@ -11,6 +11,7 @@ import pytest
 from schemas.endpoints.embeddings import EmbeddingRequest
 from service.errors import ModelError, ServiceError
 from service.front.admission.answer_room import AnswerRoom, Hold
+from service.front.admission.forward_rate import ForwardRate
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.serving.part_runs import NUM_AHEAD, NUM_UNFINISHED, PartRuns, TakePart
 from service.front.tenant import SERVICE, Caller
@@ -64,7 +65,7 @@ class Engine:
 async def run(engine: Engine, take_part: TakePart | None = None, hold: Hold | None = None) -> EmbedResult:
     request = EmbeddingRequest(input=["x"] * 12)
     job = READER.embedding_job(request, OutputSpec(dimensions=8), SERVICE.tenant)
-    runs = PartRuns(engine, Bell(), job, SERVICE, hold, take_part)
+    runs = PartRuns(engine, Bell(), job, SERVICE, hold, take_part, ForwardRate(8192))
     async with runs:
         for part in PARTS:
             await runs.is_time()
@@ -92,7 +93,7 @@ def test_prompts_are_made_when_the_bell_rings_and_wait_for_room() -> None:
     async def check() -> None:
         bell, engine = Bell(), Held()
         job = READER.embedding_job(EmbeddingRequest(input=["x"] * 12), OutputSpec(dimensions=8), SERVICE.tenant)
-        runs = PartRuns(engine, bell, job, SERVICE, None, None)
+        runs = PartRuns(engine, bell, job, SERVICE, None, None, ForwardRate(8192))
         async with runs:
             for part in PARTS[:NUM_AHEAD]:
                 await runs.is_time()

@@ -35,7 +35,7 @@ def test_time_is_up_for_who_has_less_of_it(patience_s: float, timeout_s: float) 
     async def late() -> None:
         with pytest.raises(DeadlineError, match=f"within {min(patience_s, timeout_s):g} s") as caught:
             await stay(of, hurried(patience_s), timeout_s, LONG_S)
-        assert caught.value.is_callers == (patience_s < timeout_s)
+        assert caught.value.is_final == (patience_s < timeout_s)
         task = asyncio.current_task()
         assert task is not None
         assert not task.cancelling()

@@ -1,0 +1,114 @@
+"""What is left of a request is looked at while it runs, and the engine says what it has kept."""
+
+import asyncio
+import time
+
+import pytest
+
+from service.errors import DeadlineError
+from service.front.admission.forward_rate import LEAST_SAMPLES, SAMPLE_S, ForwardRate
+from service.front.engine_client import in_time
+from service.front.engine_client.in_time import note_forward, over_in_time
+from service.front.engine_client.pending import Wait
+from service.front.tenant import SERVICE, Caller
+from service.ipc.messages import AreKept, AskKept, StepDone
+from service.ipc.prompt_digest import prompt_digest
+from service.ipc.vectors import Vector
+from service.prompt.prompt import Prompt
+from tests.service.front.engine_client.played_engine import OUTPUT, Stage, played, vector
+
+NUM_TOKENS = 4
+
+
+def made(num: int) -> list[Prompt]:
+    """Prompts of four tokens, each like no other."""
+    return [Prompt([1 + number] * NUM_TOKENS, (), truncated=False) for number in range(num)]
+
+
+def measured(num_per_s: int) -> ForwardRate:
+    """Rates of so many prompts in a second."""
+    now_s = [0.0]
+    forwards = ForwardRate(NUM_TOKENS, lambda: now_s[0])
+    for number in range(LEAST_SAMPLES):
+        now_s[0] += SAMPLE_S
+        forwards.ran([[number] * NUM_TOKENS], 1.0, 1 / num_per_s)
+    return forwards
+
+
+def hurried(seconds: float) -> Caller:
+    return Caller(SERVICE.tenant, time.monotonic() + seconds, seconds)
+
+
+@pytest.mark.parametrize("num_answered", [0, 1, 40])
+def test_what_is_left_is_refused_as_soon_as_it_cannot_be_done(
+    num_answered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept vectors are answered before anything runs: until an answer is there, all may be kept."""
+    monkeypatch.setattr(in_time, "LOOK_S", 0.01)
+
+    async def story(stage: Stage) -> None:
+        await stage.connect()
+        pending = stage.client.submit([(one, ()) for one in made(50)], OUTPUT)
+        wait, caller = Wait(pending, per_item=False), hurried(10)  # there is time for twenty, and twice as many
+        ended = asyncio.create_task(over_in_time(wait, measured(2), pending, caller))
+        vectors = [vector(one.request.id) for one in pending]
+        stage.client.receive(StepDone(vectors=vectors[:num_answered]))
+        await asyncio.sleep(0.2)
+        if num_answered == 1:
+            with pytest.raises(
+                DeadlineError, match=r"196 tokens cannot be done in time: at 8 tokens per second"
+            ) as caught:
+                await ended
+            assert caught.value.is_final
+            return
+        assert not ended.done()
+        stage.client.receive(StepDone(vectors=vectors[num_answered:]))
+        await ended
+
+    played(story)()
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_the_engine_is_asked_what_it_has_kept(is_lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_time, "ANSWER_S", 0.05 if is_lost else 20)
+
+    async def story(stage: Stage) -> None:
+        engine = await stage.connect()
+        prompts = made(3)
+        asked = asyncio.create_task(stage.client.not_kept(prompts, OUTPUT, SERVICE))
+        question = await engine.receive()
+        assert isinstance(question, AskKept)
+        if is_lost:
+            assert await asked is None
+        stage.client.receive(AreKept(id=question.id, are_kept=[True, False, True]))
+        if not is_lost:
+            (left,) = await asked or ()
+            assert left.token_ids == prompts[1].token_ids
+            assert question.digests[1] == prompt_digest(left, salt=left.tenant)
+
+    played(story)()
+
+
+def test_a_forward_is_measured_by_what_ran() -> None:
+    def ran(forwards: ForwardRate, num_batched: int, num_cached: int) -> None:
+        answers = [
+            Vector(
+                id=number,
+                rows={},
+                num_hits=0,
+                num_misses=0,
+                is_cached=number < num_cached,
+                queue_ms=0.0,
+                inference_ms=1000.0,
+                num_batched=num_batched,
+            )
+            for number in range(2)
+        ]
+        note_forward(forwards, [(one, [1 + one.id] * NUM_TOKENS) for one in answers])
+
+    now_s = [0.0]
+    forwards = ForwardRate(NUM_TOKENS, lambda: now_s[0])
+    for num_batched, num_cached in ((0, 0), (2, 2), *[(2, 1)] * LEAST_SAMPLES):
+        now_s[0] += SAMPLE_S
+        ran(forwards, num_batched, num_cached)
+    assert forwards.plain_s([NUM_TOKENS]) == pytest.approx(1)
