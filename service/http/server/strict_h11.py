@@ -2,10 +2,13 @@
 
 A head that two parsers could read in two ways is refused before it is parsed, with the status that says why.
 
+Blank lines before a request are passed over: some clients send one behind a body.
+
 Source: RFC 9112 sections 2.2, 2.3, 3.2.2, 5.2, 6.1 and 11.2.
 """
 
 import re
+import sys
 
 import h11
 from h11._util import Sentinel
@@ -30,9 +33,11 @@ as that pays for a tiny one: for the newline that some clients send by itself. O
 after the chunks were parsed."""
 
 CLOSE = b"connection: close\r\n"
+CR = 13
 
 _END = re.compile(rb"\n\r?\n")
 _BARE_LF = re.compile(rb"(?<!\r)\n")
+_BLANK_LINES = re.compile(rb"(?:\r\n)*")
 _FOLDED = re.compile(rb"\n[ \t]")
 _ABSOLUTE = re.compile(rb"https?://([^/?#@]+)((?:[/?][^#]*)?)", re.IGNORECASE)
 
@@ -102,7 +107,7 @@ class StrictConnection(h11.Connection):
             event, self._came = self._plain.next_event(self._came)
         elif self._is_h11s:
             event = self._next_of_h11()
-        elif not self._came:
+        elif not self._came or self._is_blank():
             return h11.NEED_DATA
         elif (plain := read_plain(self._came, self._max_head_bytes)) is not None:
             self._plain, self._came = plain, self._came[plain.num_head_bytes :]
@@ -119,6 +124,19 @@ class StrictConnection(h11.Connection):
             if self._num_tiny > MAX_TINY_CHUNKS:
                 raise h11.RemoteProtocolError("too many tiny chunks")
         return event
+
+    def _is_blank(self) -> bool:
+        """Pass over blank lines before a request; True where nothing else has come, of which one line is kept.
+
+        That one is data that has come, so the head that it begins has to come in time.
+        """
+        if self._came[0] != CR:
+            return False
+        end = _BLANK_LINES.match(self._came).end()  # type: ignore[union-attr]  # it always matches
+        rest = self._came[end:]
+        is_blank = rest in (b"", b"\r")
+        self._came = self._came[: min(end, 2)] + rest if is_blank else rest
+        return is_blank
 
     def _next_of_h11(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         if self.their_state is h11.IDLE:
@@ -155,7 +173,8 @@ class StrictConnection(h11.Connection):
         """
         if self._plain is None:
             super().start_next_cycle()
-            self._is_h11s = bool(super().trailing_data[0])
+            self._came = bytes(self._receive_buffer.maybe_extract_at_most(sys.maxsize) or b"")
+            self._is_h11s = False
         elif self._plain.our_state is self._plain.their_state is h11.DONE:
             self._plain = None
         else:

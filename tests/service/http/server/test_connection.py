@@ -55,6 +55,10 @@ RAW = {
     "a URL with a password": (b"GET http://me:secret@b/livez HTTP/1.1\r\nhost: a\r\n\r\n", 400),
     "a URL with a malformed host": (b"GET http://a,b/livez HTTP/1.1\r\nhost: a\r\n\r\n", 400),
     "a URL and no host": (b"GET http://b/livez HTTP/1.1\r\n\r\n", 400),
+    "a blank line first": (b"\r\n" + GET + b"\r\n", 200),
+    "blank lines and what h11 reads": (b"\r\n\r\n\r\n" + GET + b"expect: more\r\n\r\n", 200),
+    "a blank line of a bare line feed": (b"\n" + GET + b"\r\n", 400),
+    "a bare carriage return first": (b"\rGET / HTTP/1.1\r\nhost: a\r\n\r\n", 400),
     "another upgrade": (GET + b"connection: upgrade\r\nupgrade: websocket\r\n\r\n", 200),
 }
 
@@ -74,6 +78,17 @@ def test_a_body_shorter_than_announced_waits_and_one_longer_is_cut(server: LiveS
     longer = say(server, START + LENGTH + b"\r\n" + BODY + b"GARBAGE THAT IS NO REQUEST\r\n\r\n")
     assert longer.status == 200
     assert say(server, START + b"content-length: 100\r\n\r\n" + BODY, timeout_s=0.5).raw == b""
+
+
+@pytest.mark.parametrize("first", [post("/v1/embeddings", BODY), CHUNKED + WHOLE_CHUNK], ids=["plain", "chunks"])
+def test_blank_lines_between_requests_are_passed_over(server: LiveServer, first: bytes) -> None:
+    """However they come: with the request before them, by themselves, in halves, with the one behind them."""
+    with connect(server) as client:
+        for pieces in ((first + b"\r\n",), (b"\r\n\r", b"\n" + first), (b"\r\n" + first,)):
+            for piece in pieces:
+                client.sendall(piece)
+                time.sleep(0.05)
+            assert receive(client).status == 200
 
 
 def test_a_client_that_waits_for_100_gets_it(server: LiveServer) -> None:
@@ -125,6 +140,14 @@ def test_a_connection_that_is_idle_after_its_answer_ends_also_when_it_says_a_byt
             assert receive(client).status == 200
             client.sendall(byte)
             assert receive(client).is_closed
+
+
+def test_blank_lines_do_not_keep_a_connection(impatient: LiveServer) -> None:
+    with connect(impatient) as client:
+        client.sendall(GET + b"\r\n")
+        assert receive(client).status == 200
+        client.sendall(b"\r\n" * 100_000)
+        assert receive(client).is_closed
 
 
 def test_a_slow_body_is_answered_408_and_its_connection_ends(impatient: LiveServer) -> None:
