@@ -157,9 +157,9 @@ async def _serve_by_fronts(settings: Settings) -> int:
 
 async def _serve_until_ended(settings: Settings) -> int:
     bound = bind(settings.host, settings.port)
+    allow_descriptors(settings.max_connections)
     app, serving = create_app(settings)
     server = DrainingServer(server_config(app, settings, settings.port), serving)
-    allow_descriptors(settings.max_connections)
     async with metrics_served(settings) as where:
         if where is not None:
             logger.info("metrics on %s", where)

@@ -52,7 +52,9 @@ STREAM_LINES = counter("cenote_stream_lines_total", "Stream lines answered", "en
 REFUSED_CONNECTIONS = counter(
     "cenote_refused_connections_total", "Connections refused before a request was read", "code"
 )
-SLOW_CONNECTIONS = counter("cenote_slow_connections_total", "Connections closed because the client was slow", "phase")
+SLOW_CONNECTIONS = counter(
+    "cenote_slow_connections_total", "Connections closed because the client was slow, or idle when others came", "phase"
+)
 LIMIT = gauge("cenote_limit", "Value of every numeric setting", "name")
 
 LOOP_LAG = histogram("cenote_event_loop_lag_seconds", "Delay of a timer on the front's event loop", LAGS)
@@ -88,7 +90,7 @@ for _code in ("invalid_request", "target_too_long", "head_too_large", "too_many_
     REFUSED_CONNECTIONS.labels(_code)
 for _end in ("embedding", "error"):
     STREAM_LINES.labels(_end)
-for _phase in ("head", "drain", "write"):
+for _phase in ("head", "drain", "write", "waiting"):
     SLOW_CONNECTIONS.labels(_phase)
 
 

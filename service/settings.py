@@ -216,8 +216,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 75
     max_connections: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)],
-        _about("maximum connections; beyond it only probes are answered, others get 503"),
+        _about("maximum connections; beyond it those that wait make way, or only probes are answered"),
     ] = 1024
+    max_peer_share: Annotated[
+        Annotated[float, Meta(gt=0, le=1)],
+        _about("largest share of the connections that one address (of IPv6, one /64) may hold; 1 for no limit"),
+    ] = 0.5
+    proxies: Annotated[
+        str | None,
+        _about("proxies in front, to which max_peer_share does not apply: `10.0.0.7,10.1.0.0/16`"),
+    ] = None
     max_head_bytes: Annotated[
         Annotated[int, Meta(ge=1024, le=16 << 20)], _about("maximum bytes of request line and headers")
     ] = 32 << 10

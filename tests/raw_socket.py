@@ -35,13 +35,13 @@ def address(server: LiveServer) -> tuple[str, int]:
     return host, int(port)
 
 
-def connect(server: LiveServer) -> socket.socket:
-    return socket.create_connection(address(server), timeout=10)
+def connect(server: LiveServer, source: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(address(server), timeout=10, source_address=(source, 0))
 
 
-def say(server: LiveServer, sent: bytes, timeout_s: float = 5.0) -> Heard:
+def say(server: LiveServer, sent: bytes, timeout_s: float = 5.0, source: str = "127.0.0.1") -> Heard:
     """Send it all on a new connection, and hear one answer or the end."""
-    with connect(server) as client:
+    with connect(server, source) as client:
         with contextlib.suppress(OSError):  # it may have answered and ended already
             client.sendall(sent)
         return receive(client, timeout_s)

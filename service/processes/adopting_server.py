@@ -13,24 +13,9 @@ import uvicorn
 from service.front.serving.serving import Serving
 from service.http.server.connection import Connection
 from service.http.server.pacing import ChunkTurns, ConnectionLimits
+from service.http.server.peers import Arrival, Verdict
+from service.http.server.places import Places
 from service.http.server.server import DrainingServer
-
-
-class CountedConnection(Connection):
-    """A connection whose end is told, once.
-
-    Args:
-        ended: is told.
-    """
-
-    def __init__(self, ended: Callable[[], None], *of_connection: Any, **named: Any) -> None:
-        super().__init__(*of_connection, **named)
-        self._ended = ended
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Tell of the end."""
-        self._ended()
-        super().connection_lost(exc)
 
 
 class AdoptingServer(DrainingServer):
@@ -39,32 +24,39 @@ class AdoptingServer(DrainingServer):
     Args:
         config: uvicorn's.
         serving: of the app.
-        limits: of one connection; `max_connections` is the main process's to count.
-        ended: is told of each connection's end.
+        limits: of one connection.
+        places: of this front; the main process counts those of all.
+        changed: is told the peer of a connection that has gone before it was served, and -1.
     """
 
     def __init__(
-        self, config: uvicorn.Config, serving: Serving, limits: ConnectionLimits, ended: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        serving: Serving,
+        limits: ConnectionLimits,
+        places: Places,
+        changed: Callable[[str, int], None],
     ) -> None:
         super().__init__(config, serving)
         self._limits = limits
-        self._ended = ended
+        self._places = places
+        self._changed = changed
         self._turns = ChunkTurns()
         self._adopting: set[asyncio.Task[Any]] = set()
 
-    def adopt(self, sock: socket.socket, num_over: int) -> None:
-        """Serve a connection; `num_over` by how many the limit of connections is exceeded with it."""
-        task = asyncio.create_task(self._adopt(sock, num_over))
+    def adopt(self, sock: socket.socket, arrival: Arrival) -> None:
+        """Serve a connection."""
+        task = asyncio.create_task(self._adopt(sock, arrival))
         self._adopting.add(task)
         task.add_done_callback(self._adopting.discard)
 
-    async def _adopt(self, sock: socket.socket, num_over: int) -> None:
-        limits = self._limits.with_room(len(self.server_state.connections) + 1 - num_over) if num_over else self._limits
+    async def _adopt(self, sock: socket.socket, arrival: Arrival) -> None:
         protocol = partial(
-            CountedConnection,
-            self._ended,
-            limits,
+            Connection,
+            self._limits,
             self._turns,
+            self._places,
+            arrival,
             config=self.config,
             server_state=self.server_state,
             app_state=self.lifespan.state,
@@ -73,7 +65,8 @@ class AdoptingServer(DrainingServer):
             await asyncio.get_running_loop().connect_accepted_socket(protocol, sock)
         except OSError:  # it has gone meanwhile
             sock.close()
-            self._ended()
+            if arrival.verdict is Verdict.FREE:
+                self._changed(arrival.peer, -1)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to load."""

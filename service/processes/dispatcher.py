@@ -1,5 +1,8 @@
 """Accepts connections and hands each to the front that has the fewest, in turns where several have as few.
 
+One for which another has to make way goes to the front that has the most of the same peer; where all places are taken,
+to the one that has the most of any peer.
+
 A front that does not answer is passed over while another does.
 
 While only some fronts have the engine's answer to the health probe, they get all: `/readyz` of one speaks for all.
@@ -11,6 +14,7 @@ import socket  # noqa: TID251  # of our own server
 from collections import deque
 from collections.abc import Sequence
 
+from service.http.server.peers import PeerRule, Verdict
 from service.processes.front_process import FrontProcess
 
 logger = logging.getLogger("cenote.main")
@@ -28,17 +32,17 @@ class Dispatcher:
     Args:
         sockets: bound, and not yet listening.
         fronts: of which some may be starting.
-        max_connections: of all fronts; those above are handed over with a note of it.
+        rule: who may have a connection, of all fronts; what it says goes along.
 
     Attributes:
         is_listening: connections are accepted.
     """
 
-    def __init__(self, sockets: Sequence[socket.socket], fronts: Sequence[FrontProcess], max_connections: int) -> None:
+    def __init__(self, sockets: Sequence[socket.socket], fronts: Sequence[FrontProcess], rule: PeerRule) -> None:
         self._sockets = sockets
         self._fronts = fronts
-        self._max_connections = max_connections
-        self._waiting: deque[socket.socket] = deque()
+        self._rule = rule
+        self._waiting: deque[tuple[socket.socket, str]] = deque()
         self._loop = asyncio.get_running_loop()
         self.is_listening = False
         self._next = 0
@@ -61,7 +65,7 @@ class Dispatcher:
             self._loop.remove_reader(one)
             one.close()
         self._offer()
-        for one in self._waiting:
+        for one, _ in self._waiting:
             one.close()
         self._waiting.clear()
 
@@ -73,7 +77,7 @@ class Dispatcher:
     def _accept(self, listening: socket.socket) -> None:
         while len(self._waiting) < MAX_WAITING:
             try:
-                connection, _ = listening.accept()
+                connection, (address, *_) = listening.accept()
             except BlockingIOError:
                 break
             except ConnectionError:
@@ -85,28 +89,35 @@ class Dispatcher:
                 self._loop.call_later(NO_DESCRIPTORS_S, self._watch)
                 break
             connection.setblocking(False)
-            self._waiting.append(connection)
+            self._waiting.append((connection, address))
         self._offer()
 
     def _offer(self) -> None:
-        while self._waiting and self._hand_over(self._waiting[0]):
-            self._waiting.popleft().close()
+        while self._waiting and self._hand_over(*self._waiting[0]):
+            self._waiting.popleft()[0].close()
         if self._retrying is not None:
             self._retrying.cancel()
         self._retrying = self._loop.call_later(RETRY_S, self._offer) if self._waiting else None
 
-    def _hand_over(self, connection: socket.socket) -> bool:
-        num_over = max(0, 1 + sum(one.num_connections for one in self._fronts) - self._max_connections)
+    def _hand_over(self, connection: socket.socket, address: str) -> bool:
+        peer, verdict = self._rule.arrival(address, [one.connections for one in self._fronts])
         serving = [one for one in self._fronts if one.is_serving]
         num_ready = max((one.num_ready for one in serving), default=0)
         self._next += 1
         num = len(self._fronts)
 
-        def order(one: FrontProcess) -> tuple[bool, int, int]:
-            return one.is_late, one.num_connections, (one.index - self._next) % num
+        def order(one: FrontProcess) -> tuple[bool, int, int, int]:
+            tally = one.connections
+            num_waiting = 0
+            if verdict is Verdict.PEER_HAS_ITS_SHARE:
+                num_waiting = tally.of[peer]
+            elif verdict is Verdict.ALL_TAKEN:
+                num_waiting = max(tally.of.values(), default=0)
+            return one.is_late, -num_waiting, tally.num, (one.index - self._next) % num
 
         for front in sorted((one for one in serving if one.num_ready == num_ready), key=order):
-            if front.hand_over(b"connection %d" % num_over, (connection.fileno(),)):
-                front.num_connections += 1
+            if front.hand_over(b"connection %d %s" % (verdict, peer.encode()), (connection.fileno(),)):
+                if verdict is Verdict.FREE:  # else it says itself whether another has made way
+                    front.connections.change(peer, 1)
                 return True
         return False

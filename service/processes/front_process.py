@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from service.http.server.peers import Tally
 from service.ipc.channel import AsyncChannel
 from service.processes.door import hand_over, open_door
 from service.processes.engine_sharing import EngineLink
@@ -51,7 +52,7 @@ class FrontProcess:
         process: that runs now, or ran last.
         is_serving: connections may be handed over.
         links: to the engine of each model.
-        num_connections: handed over and not ended.
+        connections: handed over and not ended.
         silent_s: since it was heard, while it serves.
     """
 
@@ -67,7 +68,7 @@ class FrontProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.is_serving = False
         self.links = [EngineLink() for _ in settings.of_each_model]
-        self.num_connections = 0
+        self.connections = Tally()
         self.silent_s = 0.0
         self._settings = settings
         self._num_fronts = num_fronts
@@ -162,7 +163,7 @@ class FrontProcess:
             self._door = None
             self.is_serving = False
             self.links = [EngineLink() for _ in self.links]
-            self.num_connections = 0
+            self.connections = Tally()
             self.silent_s = 0.0
             await asyncio.to_thread(self._wait)
             self._take(self, None)

@@ -18,7 +18,8 @@ from service.app import create_app
 from service.front.admission.shared_counts import SharedCounts
 from service.front.engine_client.engine_host import HostNeeds
 from service.front.serving.process_tuning import available_cores, return_large_blocks
-from service.http.server.listening import allow_descriptors, connection_limits, server_config
+from service.http.server.listening import allow_descriptors, connection_limits, peer_rule, server_config
+from service.http.server.places import Places
 from service.ipc.channel import AsyncChannel
 from service.processes.adopting_server import AdoptingServer
 from service.processes.linked_engine import LinkedEngine
@@ -54,8 +55,9 @@ async def _run(sock: socket.socket, door: socket.socket, counts_fd: int, arena_f
 
     shared, cores = SharedCounts(counts_fd, start.index), max(1, all_cores // start.num_fronts)
     app, serving = create_app(settings, open_host, shared, cores=cores, link=link)
+    places = Places(peer_rule(settings), link.connections_changed)
     server = AdoptingServer(
-        server_config(app, settings, 0), serving, connection_limits(settings), link.connection_ended
+        server_config(app, settings, 0), serving, connection_limits(settings), places, link.connections_changed
     )
 
     def lost() -> None:

@@ -6,6 +6,7 @@ When the main process has gone, so has the reason to go on: nobody else would en
 import asyncio
 import os
 import socket  # noqa: TID251  # socket pairs
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from typing import Protocol
@@ -14,10 +15,11 @@ import msgspec
 
 from service import metrics
 from service.front.inputs.uuids import UuidStore
+from service.http.server.peers import Arrival, Verdict
 from service.ipc.channel import AsyncChannel
 from service.processes.door import watch_door
 from service.processes.messages import (
-    ConnectionsEnded,
+    ConnectionsChanged,
     EngineBroken,
     EngineNews,
     EngineStatus,
@@ -54,14 +56,14 @@ class MainLink:
 
     Attributes:
         start: what the main process said first.
-        adopt: takes a connection that was accepted, and by how many the limit of connections is exceeded.
+        adopt: takes a connection that was accepted.
         closed: is called when no more connections will come.
         lost: is called when the main process has gone.
     """
 
     def __init__(self, channel: AsyncChannel[ToFront], start: StartFront) -> None:
         self.start = start
-        self.adopt: Callable[[socket.socket, int], None] | None = None
+        self.adopt: Callable[[socket.socket, Arrival], None] | None = None
         self.closed: Callable[[], None] = lambda: None
         self.lost: Callable[[], None] = lambda: os._exit(1)
         self._channel = channel
@@ -72,7 +74,7 @@ class MainLink:
         self._names = SharedNames(start.index, self.send)
         self._scrapes: dict[int, asyncio.Future[bytes]] = {}
         self._numbers = count(1)
-        self._num_ended = 0
+        self._changes: Counter[str] = Counter()
 
     def send(self, message: msgspec.Struct) -> None:
         """Tell the main process something."""
@@ -113,15 +115,15 @@ class MainLink:
         finally:
             del self._scrapes[number]
 
-    def connection_ended(self) -> None:
-        """Count a connection that has ended; the main process hears of those of one turn of the loop together."""
-        if not self._num_ended:
-            self._loop.call_soon(self._tell_ended)
-        self._num_ended += 1
+    def connections_changed(self, peer: str, by: int) -> None:
+        """Count one that has come or ended; the main process hears of those of one turn of the loop together."""
+        if not self._changes:
+            self._loop.call_soon(self._tell_changes)
+        self._changes[peer] += by
 
-    def _tell_ended(self) -> None:
-        self.send(ConnectionsEnded(num=self._num_ended))
-        self._num_ended = 0
+    def _tell_changes(self) -> None:
+        self.send(ConnectionsChanged(by=dict(self._changes)))
+        self._changes.clear()
 
     def _take(self, message: ToFront) -> None:
         match message:
@@ -145,11 +147,11 @@ class MainLink:
                 raise RuntimeError("a front was started twice. This is a bug.")
 
     def _came(self, packet: bytes, descriptors: list[int]) -> None:
-        what, *numbers = packet.split()
-        if what == b"engine" and (keeper := self._keepers.get(int(numbers[0]))) is not None:
-            keeper.came(int(numbers[1]), socket.socket(fileno=descriptors[0]), descriptors[1])
+        what, *rest = packet.split(b" ")
+        if what == b"engine" and (keeper := self._keepers.get(int(rest[0]))) is not None:
+            keeper.came(int(rest[1]), socket.socket(fileno=descriptors[0]), descriptors[1])
         elif what == b"connection" and self.adopt is not None:
-            self.adopt(socket.socket(fileno=descriptors[0]), int(numbers[0]))
+            self.adopt(socket.socket(fileno=descriptors[0]), Arrival(rest[1].decode(), Verdict(int(rest[0]))))
         elif what == b"closed":
             self.closed()
         else:

@@ -16,11 +16,18 @@ from collections.abc import Sequence
 
 from service.front.admission.shared_counts import SharedRows
 from service.front.serving.shared_towers import remove_abandoned
-from service.http.server.listening import ListenError, allow_descriptors, listen_error, log_address, metrics_served
+from service.http.server.listening import (
+    ListenError,
+    allow_descriptors,
+    listen_error,
+    log_address,
+    metrics_served,
+    peer_rule,
+)
 from service.processes.dispatcher import Dispatcher
 from service.processes.front_process import FrontProcess
 from service.processes.messages import (
-    ConnectionsEnded,
+    ConnectionsChanged,
     Failed,
     FrontServing,
     Loaded,
@@ -54,6 +61,7 @@ class MainProcess:
     """
 
     def __init__(self, settings: Settings, bound: Sequence[socket.socket], num_fronts: int) -> None:
+        allow_descriptors(settings.max_connections)
         self._settings = settings
         self._bound = bound
         self._rows = SharedRows(num_fronts)
@@ -65,7 +73,7 @@ class MainProcess:
             self._fronts.append(FrontProcess(index, settings, num_fronts, inherited, self._take))
         self._scraping = Scraping(self._fronts, self._look)
         self._names = NameRelay(self._fronts)
-        self._dispatcher = Dispatcher(bound, self._fronts, settings.max_connections)
+        self._dispatcher = Dispatcher(bound, self._fronts, peer_rule(settings))
         self._has_terminal = sys.stderr.isatty()
         self._num_signals = 0
         self._close_at_s = math.inf
@@ -77,7 +85,6 @@ class MainProcess:
         Raises:
             ListenError: another program has begun to listen at the address.
         """
-        allow_descriptors(self._settings.max_connections)
         self._hear_signals()
         async with metrics_served(self._settings, self._scraping.scrape) as where:
             if where is not None:
@@ -141,8 +148,9 @@ class MainProcess:
                     front.signal(signal.SIGTERM)
             case Loaded() | Verdict() | Struck():
                 self._engines[message.model].take(front, message)
-            case ConnectionsEnded(num=num):
-                front.num_connections -= num
+            case ConnectionsChanged(by=changes):
+                for peer, by in changes.items():
+                    front.connections.change(peer, by)
             case Scraped(number=number, text=text):
                 self._scraping.scraped(front, number, text)
             case ScrapeAll(number=number):

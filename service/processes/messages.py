@@ -115,10 +115,11 @@ class Beat(ProcessMessage, frozen=True, kw_only=True):
     """The front's event loop runs."""
 
 
-class ConnectionsEnded(ProcessMessage, frozen=True, kw_only=True):
-    """So many of the connections that were handed over have ended since the last message."""
+class ConnectionsChanged(ProcessMessage, frozen=True, kw_only=True):
+    """Connections that have ended since the last message, and those that took the place of another one."""
 
-    num: int
+    by: dict[str, int]
+    """Change of a peer's number."""
 
 
 class Scraped(ProcessMessage, frozen=True, kw_only=True):
@@ -172,7 +173,7 @@ ToMain = (
     | Loaded
     | Verdict
     | Struck
-    | ConnectionsEnded
+    | ConnectionsChanged
     | Scraped
     | ScrapeAll
     | Failed

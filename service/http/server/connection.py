@@ -3,7 +3,8 @@
 A client that breaks HTTP gets a short answer. Its connection ends then, and when it takes too long over a head, over
 the rest of a body that is not read, or over its answer. Bodies that are read have their time limit in `body.py`.
 A client that goes before it has its answer has its request cancelled: unwinding gives back the request's places in the
-queue, its pixels, and what the engine has not begun. Above the limit of connections only the probes are answered.
+queue, its pixels, and what the engine has not begun. One that has ended its side alone has its answer (`hang_up.py`).
+Above the limit of connections only the probes are answered (`places.py`).
 """
 
 import asyncio
@@ -13,7 +14,6 @@ import sys
 from typing import Any, Literal
 
 import h11
-from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
@@ -23,18 +23,17 @@ from uvicorn.server import ServerState
 from schemas.errors import ErrorCode
 from service import metrics
 from service.errors import InputError, ServiceError, UnavailableError
-from service.http.errors import error_answer, refuse, retry_headers
-from service.http.middleware.allow_lists import AllowedOrigins
-from service.http.request_context import PROBES, note_whole_body, open_request
+from service.http.errors import error_answer, retry_headers
+from service.http.request_context import note_whole_body, open_request
 from service.http.server.answer_head import sender
+from service.http.server.hang_up import HangUp
 from service.http.server.pacing import ChunkTurns, ConnectionLimits, SlowReader, num_in_kernel
+from service.http.server.peers import Arrival
+from service.http.server.places import Line, Places
+from service.http.server.probes_only import ProbesOnly, too_many_connections
 from service.http.server.strict_h11 import StrictConnection
 
-NUM_SPARE = 64
-"""Connections above the limit whose head is read, in case it is a probe's; those above are answered unread."""
-
 SPARE_HEAD_TIMEOUT_S = 2.0
-TOO_MANY_RETRY_S = 2
 
 MAX_UNSENT_BYTES = 1 << 17
 """Of one connection, in the system's buffer; its own bound is 4 MB, for each of a thousand slow clients."""
@@ -73,6 +72,8 @@ class Connection(H11Protocol):
     Args:
         limits: of one connection, and of all.
         turns: the server's, for bodies in chunks.
+        places: the server's, of which it needs one.
+        arrival: whose it is, and whether it may have a place; found here where None.
     """
 
     flow: Flow
@@ -81,6 +82,8 @@ class Connection(H11Protocol):
         self,
         limits: ConnectionLimits,
         turns: ChunkTurns,
+        places: Places,
+        arrival: Arrival | None,
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
@@ -90,6 +93,10 @@ class Connection(H11Protocol):
         self.conn: StrictConnection = StrictConnection(limits.max_head_bytes, turns)
         self._limits = limits
         self._turns = turns
+        self._places = places
+        self._arrival = arrival
+        self._line: Line = Line()
+        self._hang_up = HangUp(self)
         self._head_timeout_s = limits.head_timeout_s
         self._phase: Phase | None = None
         self._reading: asyncio.TimerHandle | None = None
@@ -100,24 +107,27 @@ class Connection(H11Protocol):
         self.app = self._answer  # uvicorn makes a task of it for each request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Count the connection; above the limit answer only probes, far above it nothing."""
+        """Take a place; with a spare one answer only probes, with none nothing."""
         super().connection_made(transport)
         self.flow = Flow(transport)  # pyright: ignore[reportIncompatibleVariableOverride]  # set here alone
         if sys.platform == "linux":  # bounds what cannot be sent yet, not what is on its way to the client: tcp(7)
             sock = transport.get_extra_info("socket")
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
-        num_over = len(self.connections) - self._limits.max_connections
-        if num_over > NUM_SPARE:
+        arrival = self._arrival or self._places.arrival(self.client and self.client[0])
+        place = self._places.take(self, arrival)
+        if place is None:
             self._refuse(too_many_connections(), 503)
             return
-        if num_over > 0:
+        self._line = place.line
+        if place.is_spare:
             self._served = ProbesOnly(self._served)
             self._head_timeout_s = min(self._head_timeout_s, SPARE_HEAD_TIMEOUT_S)
         self._watch_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timers, and cancel a request that is not answered yet."""
-        for timer in (self._reading, self._writing):
+        """Forget the place and the timers, and cancel a request that is not answered yet."""
+        self._places.leave(self)
+        for timer in (self._reading, self._writing, self._hang_up.asking):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
@@ -146,6 +156,20 @@ class Connection(H11Protocol):
             self._answering.cancel()
             self._answering = None
 
+    @property
+    def may_make_way(self) -> bool:
+        """Whether its client has been sent all that it was answered."""
+        return not self.transport.get_write_buffer_size()
+
+    def make_way(self) -> None:
+        """End it, which waits for its client, for one that has just come."""
+        metrics.SLOW_CONNECTIONS.labels("waiting").inc()
+        self.transport.close()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's own, which uvicorn narrows
+        """Stay while an answer is owed: True keeps the connection."""
+        return self._hang_up.heard()
+
     def data_received(self, data: bytes) -> None:
         """Read, and start or stop the timer; nothing more is read from a client that was refused."""
         if not self._ignores_input:
@@ -165,6 +189,7 @@ class Connection(H11Protocol):
     def _go_on(self) -> None:
         if not self._ignores_input and not self.transport.is_closing():
             self.handle_events()
+            self._hang_up.settle()
             self._watch_reading()
 
     def _hold(self, *, is_held: bool) -> None:
@@ -179,6 +204,7 @@ class Connection(H11Protocol):
         super().on_response_complete()
         if (self.conn.ends_early or self.conn.is_in_chunks) and not self.transport.is_closing():
             self._end_early()
+        self._hang_up.settle()
         self._watch_reading()
         self._watch_writing()
 
@@ -227,6 +253,10 @@ class Connection(H11Protocol):
 
     def _watch_reading(self) -> None:
         """Time what the client has to send now; an idle connection between requests has uvicorn's timer."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._line.pop(self, None)
+        elif self not in self._line:
+            self._line[self] = None
         phase: Phase | None
         if self.transport.is_closing():
             phase = None
@@ -266,30 +296,3 @@ class Connection(H11Protocol):
             self._writing = self.loop.call_later(wait_s, self._check_writing, reader)
         else:
             self._give_up("write")
-
-
-def too_many_connections() -> UnavailableError:
-    """The refusal above the limit."""
-    message = "the server has as many connections as it takes; come back, or use fewer and keep them open"
-    return UnavailableError("too_many_connections", message, retry_after_s=TOO_MANY_RETRY_S)
-
-
-class ProbesOnly:
-    """ASGI middleware of a connection above the limit: probes pass, so that orchestrators do not kill a busy server."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        inner = getattr(app, "app", app)  # uvicorn's middleware for proxies' headers stands around ours
-        self._refusing: ASGIApp = inner.around(_refuse_many) if isinstance(inner, AllowedOrigins) else _refuse_many
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a probe on; refuse anything else, and end its connection."""
-        await (self._app if scope["path"] in PROBES else self._refusing)(scope, receive, send)
-
-
-async def _refuse_many(scope: Scope, receive: Receive, send: Send) -> None:
-    if scope["type"] == ScopeType.HTTP:
-        error = too_many_connections()
-        metrics.REFUSED_CONNECTIONS.labels(error.code).inc()
-        headers = {"connection": "close", "x-request-id": open_request(scope).id}
-        await refuse(scope, send, error, retry_headers(error) | headers)

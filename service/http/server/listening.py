@@ -11,6 +11,7 @@ import logging
 import os
 import resource
 import socket  # noqa: TID251  # of our own server
+import sys
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
@@ -27,6 +28,8 @@ from service.http.middleware.head_method import HeadAsGet
 from service.http.routes.health import get_metrics
 from service.http.server.connection import Connection
 from service.http.server.pacing import ChunkTurns, ConnectionLimits
+from service.http.server.peers import PeerRule
+from service.http.server.places import Places
 from service.metrics import Scrape
 from service.settings import Settings
 
@@ -126,9 +129,8 @@ def _is_supported(family: int) -> bool:
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
-    """The limits of one connection, and of all."""
+    """The limits of one connection."""
     return ConnectionLimits(
-        max_connections=settings.max_connections,
         max_head_bytes=settings.max_head_bytes,
         head_timeout_s=settings.head_timeout_s,
         drain_timeout_s=DRAIN_TIMEOUT_S,
@@ -137,9 +139,19 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
     )
 
 
+def peer_rule(settings: Settings) -> PeerRule:
+    """Who may have a connection: as many as the setting says, or as this process may have files for.
+
+    Raises:
+        SettingsError: `--proxies` names what is no address and no network.
+    """
+    return PeerRule.of(settings, min(settings.max_connections, _num_affordable()))
+
+
 def server_config(app: Any, settings: Settings, port: int) -> uvicorn.Config:
     """Uvicorn's configuration for an app on a port."""
-    protocol: Any = partial(Connection, connection_limits(settings), ChunkTurns())  # uvicorn only ever calls it
+    limits, places = connection_limits(settings), Places(peer_rule(settings))
+    protocol: Any = partial(Connection, limits, ChunkTurns(), places, None)  # uvicorn only ever calls it
     return uvicorn.Config(
         app,
         host=settings.host,
@@ -155,12 +167,27 @@ def server_config(app: Any, settings: Settings, port: int) -> uvicorn.Config:
 
 
 def allow_descriptors(max_connections: int) -> None:
-    """Raise the process's own limit of open files to what the connections need, as far as the system lets it."""
+    """Raise the process's own limit of open files to what the connections need; say where the system forbids it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = max_connections + NUM_OTHER_DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < wanted:
         allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if (num := _num_affordable()) < max_connections:
+        logger.warning(
+            "--max-connections %d: a process may open %d files here (ulimit -n), which is enough for %d connections",
+            max_connections,
+            hard,
+            num,
+        )
+
+
+def _num_affordable() -> int:
+    """Connections that there are descriptors for, beside all else; half of them where they are few."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return max(soft // 2, soft - NUM_OTHER_DESCRIPTORS)
 
 
 class MetricsServer(uvicorn.Server):

@@ -8,7 +8,7 @@ import sys
 import termios
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 MAX_CHUNKS_A_TURN = 128
 """2 ms. Chunks of honest clients hold kilobytes, and a read of a socket holds few of those."""
@@ -23,10 +23,9 @@ MIN_WAIT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Bounds of one connection, and of all.
+    """Bounds of one connection.
 
     Attributes:
-        max_connections: those served at once.
         max_head_bytes: request line and headers together.
         head_timeout_s: from the first byte of a head, or from the connection, to its last.
         drain_timeout_s: to send the rest of a body that is not read.
@@ -34,16 +33,11 @@ class ConnectionLimits:
         min_bytes_per_s: to read of it on average.
     """
 
-    max_connections: int
     max_head_bytes: int
     head_timeout_s: float
     drain_timeout_s: float
     write_timeout_s: float
     min_bytes_per_s: int
-
-    def with_room(self, max_connections: int) -> "ConnectionLimits":
-        """The same with another number of connections."""
-        return replace(self, max_connections=max_connections)
 
 
 class ChunkTurns:

@@ -109,6 +109,37 @@ def test_a_hang_up_ends_the_request_and_not_the_task_that_it_ran_in(
     assert "Exception" not in caplog.text
 
 
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+def test_a_client_that_ends_its_side_is_asked_whether_it_is_there(version: str) -> None:
+    """HTTP/1.0 has no answer that asks: such a client has gone after a moment."""
+
+    async def story() -> bytes:
+        may_answer = asyncio.Event()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await may_answer.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        async with connected(app) as (connection, reader, writer):
+            writer.write(sized(0, 0).replace(b"1.1", version.encode()))
+            writer.write_eof()
+            task = await request_of(connection)
+            heard = await reader.read(1000)
+            may_answer.set()
+            await end_of(task)
+            return heard + await reader.read()
+
+    with access_lines() as lines:
+        heard = asyncio.run(asyncio.wait_for(story(), 10))
+    if version == "1.0":
+        assert (heard, [line.status for line in lines]) == (b"", [499])
+        return
+    assert heard.startswith(b"HTTP/1.1 102 Processing\r\n\r\n")
+    assert heard.count(b"HTTP/1.1 200 OK\r\n") == 1
+    assert [line.status for line in lines] == [200]
+
+
 def test_a_client_is_heard_to_go_when_the_end_of_its_body_was_more_than_is_read_ahead() -> None:
     async def story() -> None:
         app = Works()

@@ -1,0 +1,66 @@
+"""A client that has ended its side of a connection: it waits for its answer, or has gone.
+
+TCP says the same of both. A client whose request has not come whole has gone. Any other is sent an interim answer after
+a moment, which clients pass over; where nobody is there any more, its system answers with a reset, and the next one
+fails.
+
+Source: RFC 9110 section 15.2; RFC 9112 section 9.6; RFC 2518 section 10.1.
+"""
+
+from asyncio import TimerHandle
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from service.http.server.connection import Connection
+
+PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
+
+ASK_S = 0.1
+"""A quick answer comes before it, so that its client sees nothing else."""
+
+
+class HangUp:
+    """What is done about the end of a client's side.
+
+    Args:
+        connection: whose it is.
+
+    Attributes:
+        asking: the timer of the next interim answer.
+    """
+
+    __slots__ = ("_connection", "_is_heard", "asking")
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection = connection
+        self._is_heard = False
+        self.asking: TimerHandle | None = None
+
+    def heard(self) -> bool:
+        """The client has ended its side; True where it has an answer to come."""
+        self._is_heard = True
+        if not self._is_owed():
+            return False
+        if self.asking is None:
+            self.asking = self._connection.loop.call_later(ASK_S, self._ask, ASK_S)
+        return True
+
+    def settle(self) -> None:
+        """End the connection once all that came is answered, or can never come whole."""
+        if self._is_heard and not self._is_owed():
+            self._connection.transport.close()
+
+    def _is_owed(self) -> bool:
+        connection = self._connection
+        cycle = connection.cycle
+        is_under_way = cycle is not None and not cycle.response_complete
+        return is_under_way and (not cycle.more_body or connection.conn.is_behind)
+
+    def _ask(self, next_s: float) -> None:
+        connection = self._connection
+        if connection.cycle.scope["http_version"] == "1.0":  # which has no interim answers
+            connection.transport.abort()
+            return
+        if not connection.cycle.response_started:
+            connection.transport.write(PROCESSING)
+        self.asking = connection.loop.call_later(next_s, self._ask, 2 * next_s)
