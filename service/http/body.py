@@ -76,24 +76,27 @@ async def read_call(request: AnyRequest, type_: type[W]) -> Call[W]:
         with stage("body"):
             if num_announced > max_bytes:
                 raise RequestEntityTooLarge
-            raw = await _read(request, serving, room, max_bytes)
+            chunks = await _read(request, serving, room, max_bytes)
         with stage("decode"):
-            if len(raw) <= MAX_BYTES_ON_LOOP:
-                body = _decode(raw, type_, serving)
+            num_bytes = sum(map(len, chunks))
+            if num_bytes <= MAX_BYTES_ON_LOOP:
+                body = _decode(chunks, type_, serving)
             else:
-                body = await serving.bodies.run(lambda: _decode(raw, type_, serving), len(raw))
+                body = await serving.bodies.run(lambda: _decode(chunks, type_, serving), num_bytes)
     except BaseException:  # cancelled, for one
         room.close()
         raise
-    return Call(serving, context_of(request.scope), caller, body, len(raw), room)
+    return Call(serving, context_of(request.scope), caller, body, num_bytes, room)
 
 
-def _decode(raw: bytes, type_: type[W], serving: Serving) -> W:
+def _decode(chunks: list[bytes], type_: type[W], serving: Serving) -> W:
+    raw = b"".join(chunks)
+    chunks.clear()
     check_structure(raw)
     return decode(raw, type_, ignore_unknown=serving.ignores_unknown_fields)
 
 
-async def _read(request: AnyRequest, serving: Serving, room: Reservation, max_bytes: int) -> bytes:
+async def _read(request: AnyRequest, serving: Serving, room: Reservation, max_bytes: int) -> list[bytes]:
     """All bytes of the body, if they come within a fixed time, and longer for as long as they come fast enough.
 
     Litestar's own `stream` makes a mapping of all headers first, which costs a short request more than the rest.
@@ -101,7 +104,7 @@ async def _read(request: AnyRequest, serving: Serving, room: Reservation, max_by
     Source: Apache's mod_reqtimeout, `body=15,MinRate=16000`.
     """
     if has_whole_body(request.scope):  # nothing has to be waited for, and a timer costs more than all else here
-        return (await _next_chunk(request, room, max_bytes))[0]
+        return [(await _next_chunk(request, room, max_bytes))[0]]
     settings, began_s = serving.settings, asyncio.get_running_loop().time()
     chunks: list[bytes] = []
     num_bytes, is_more = 0, True
@@ -116,7 +119,7 @@ async def _read(request: AnyRequest, serving: Serving, room: Reservation, max_by
                     deadline.reschedule(began_s + min(fair_s, settings.request_timeout_s))
     except TimeoutError:
         raise InputError("body_timeout", f"the body: {num_bytes} bytes came, then too little for too long") from None
-    return b"".join(chunks)
+    return chunks
 
 
 async def _next_chunk(request: AnyRequest, room: Reservation, max_bytes: int) -> tuple[bytes, bool]:

@@ -69,6 +69,9 @@ def test_the_refusal_of_a_crowded_server_may_be_read(allowing: LiveServer) -> No
     allowing.http.close()
     host, port = allowing.url.removeprefix("http://").split(":")
     held = [socket.create_connection((host, int(port))) for _ in range(4)]
+    for one in held:  # none of them makes way
+        one.sendall(b"POST /v1/embeddings HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n" % KEY.encode())
+        one.sendall(b"content-type: application/json\r\ncontent-length: 1000\r\n\r\n{")
     try:
         with socket.create_connection((host, int(port)), timeout=20) as over:
             over.sendall(f"GET /v1/models HTTP/1.1\r\nhost: x\r\norigin: {PAGE}\r\n\r\n".encode())

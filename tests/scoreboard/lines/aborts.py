@@ -24,8 +24,9 @@ from tests.scoreboard.lines.scored import FORMS, scored
 NUM_AT_ONCE = 24
 NUM_LIVE = 3
 BACK_S = 2.0
-NEWS_S = 0.25
-"""How long a hang-up may take to reach the engine on two busy cores: connection, front, socket pair."""
+NEWS_S = 0.5
+"""How long a hang-up may take to reach the engine on two busy cores: connection, front, socket pair. Half of it is the
+time in which a client that has ended its side is asked whether it is there."""
 
 GAUGES = ("queue_inputs", "queue_tokens", "queue_bytes", "pixel_arena_bytes")
 FLAGS = ("--max-batch-requests", "2", "--encoder-cache-bytes", "4MiB", "--request-timeout-s", "9999")

@@ -1,0 +1,116 @@
+"""One address opens thousands of connections that are idle or drip: others are answered as if there were none.
+
+Each question comes on a new connection, as probes' and most jobs' do. Where no connection drips a body, another client
+of the same address is answered, too.
+"""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+
+from tests.conftest import CHECKPOINT, ROOT, LiveServer
+from tests.raw_socket import address
+from tests.scoreboard.crowd import OPEN_PER_S
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.raw_http import get_bytes, request_bytes
+
+SAME, OTHER = "127.0.0.1", "127.0.0.2"
+CROWDS = (("idle,silent,head", (SAME, OTHER)), ("idle,head,body,body", (OTHER,)))
+"""What they do, and who is answered all the same."""
+
+MEASURED_S = 5.0
+"""Beside the time in which they are opened, which counts as well."""
+MOST_S = 0.1
+PAUSE_S = 0.02
+WAIT_S = 10.0
+
+PROBE = get_bytes("/livez")
+EMBED = request_bytes("/v1/embeddings", {"input": "one text"})
+
+
+def _run(size: int, folder: Path) -> Result:
+    server = LiveServer(folder / "server.log", "--model", str(CHECKPOINT), "--log-format", "json").wait_until_ready()
+    try:
+        return asyncio.run(_measure(server, size))
+    finally:
+        server.stop()
+
+
+async def _measure(server: LiveServer, size: int) -> Result:
+    failures, notes, num_tried = [], [], 0
+    for kinds, sources in CROWDS:
+        each_s = size / OPEN_PER_S + MEASURED_S
+        command = [sys.executable, "-m", "tests.scoreboard.crowd", server.url, kinds, str(size), str(each_s + 1)]
+        crowd = subprocess.Popen(command, cwd=ROOT)
+        try:
+            asked: list[Awaitable[list[tuple[int, float]]]] = []
+            for source in sources:
+                asked += [
+                    _ask(server, source, PROBE, each_s, PAUSE_S),
+                    _ask(server, source, EMBED, each_s, 10 * PAUSE_S),
+                ]
+            heard = await asyncio.gather(*asked)
+        finally:
+            crowd.kill()
+            crowd.wait()
+        for number, answers in enumerate(heard):
+            what = f"{kinds}: {('/livez', 'an embedding')[number % 2]} from {sources[number // 2]}"
+            num_tried += len(answers)
+            refused = [status for status, _ in answers if status != 200]
+            p99_s = sorted(seconds for _, seconds in answers)[int(0.99 * len(answers))]
+            if refused:
+                failures.append(f"{what}: {len(refused)} of {len(answers)} got {sorted(set(refused))}")
+            if number % 2 == 0 and p99_s > MOST_S:
+                failures.append(f"{what} took {p99_s:.2f} s")
+            notes.append(f"{what}: {len(answers)} asked, p99 {p99_s * 1e3:.0f} ms")
+    return Result(num_tried, len(failures), [*failures, *notes])
+
+
+async def _ask(
+    server: LiveServer, source: str, request: bytes, seconds: float, pause_s: float
+) -> list[tuple[int, float]]:
+    """Status of each answer, 0 where there was none, and how long it took."""
+    answers, until_s = [], time.monotonic() + seconds
+    while (began_s := time.monotonic()) < until_s:
+        status = 0
+        try:
+            async with asyncio.timeout(WAIT_S):
+                reader, writer = await asyncio.open_connection(*address(server), local_addr=(source, 0))
+                writer.write(request)
+                status = int((await reader.readexactly(12))[9:])
+                writer.close()
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        answers.append((status, time.monotonic() - began_s))
+        await asyncio.sleep(pause_s)
+    return answers
+
+
+LINE = Line(
+    number=17,
+    name="one_address",
+    measure="connections of one address: idle, silent, dripping heads and bodies",
+    must="from another: /livez 100 %, p99 < 100 ms; embeddings answered",
+    ci=5_000,
+    nightly=10_000,
+    run=_run,
+    sabotages=(
+        Sabotage(
+            name="no peer has a share",
+            file="service/http/server/peers.py",
+            old="        if peer != PROXY and num_of_peer >= self.max_of_peer:\n",
+            new="        if False:\n",
+            size=5_000,
+        ),
+        Sabotage(
+            name="nobody makes way",
+            file="service/http/server/places.py",
+            old="            if guest.may_make_way:\n",
+            new="            if False:\n",
+            size=3_000,
+        ),
+    ),
+)
