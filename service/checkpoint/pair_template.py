@@ -14,6 +14,8 @@ from service.checkpoint.errors import UnsupportedModelError
 
 TYPES = "token_type_ids"
 """Name of the numbers of texts among a model's inputs."""
+NUM_TYPES = {"bert": 2, "nomic_bert": 2, "gte": 1}
+"""`type_vocab_size` by default, of the model types whose embeddings read the numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +25,16 @@ class PairTemplate:
     Attributes:
         between: ids between both texts, at least one.
         has_types: whether tokens behind the first of them are of type 1, the second text's; else all are of type 0.
+        after: ids behind the second text.
     """
 
     between: tuple[int, ...]
     has_types: bool
+    after: tuple[int, ...] = ()
 
 
 def read_pair_template(files: CheckpointFiles) -> PairTemplate:
-    """Read the post-processor of tokenizer.json. Only BERT has types.
+    """Read the post-processor of tokenizer.json.
 
     Raises:
         UnsupportedModelError: there is none for pairs, or it puts other tokens around a pair than around a text.
@@ -40,27 +44,30 @@ def read_pair_template(files: CheckpointFiles) -> PairTemplate:
     for step in steps:
         match step.get("type"):
             case "TemplateProcessing":
-                between, second_type = _of_template(files, step)
+                between, second_type, after = _of_template(files, step)
                 break
             case "BertProcessing":
-                between, second_type = (int(step["sep"][1]),), 1
+                after = (int(step["sep"][1]),)
+                between, second_type = after, 1
                 break
             case "RobertaProcessing":
-                between, second_type = (int(step["sep"][1]),) * 2, 0
+                after = (int(step["sep"][1]),)
+                between, second_type = after * 2, 0
                 break
     else:
-        between, second_type = (), 0
+        between, second_type, after = (), 0, ()
     if not between:
         raise UnsupportedModelError(
             f"{files.folder / 'tokenizer.json'} puts no token between two texts; a model that scores pairs needs one"
         )
     inputs = files.optional("tokenizer_config.json").get("model_input_names", [TYPES])
-    num_types = files.config.get("type_vocab_size", 2)
-    return PairTemplate(between, files.model_type == "bert" and num_types > 1 and second_type == 1 and TYPES in inputs)
+    num_types = files.config.get("type_vocab_size", NUM_TYPES.get(str(files.model_type), 0))
+    has_types = files.model_type in NUM_TYPES and num_types > 1 and second_type == 1 and TYPES in inputs
+    return PairTemplate(between, has_types, after)
 
 
-def _of_template(files: CheckpointFiles, step: Mapping[str, Any]) -> tuple[tuple[int, ...], int]:
-    """The ids between the texts of a pair, and the type of the second."""
+def _of_template(files: CheckpointFiles, step: Mapping[str, Any]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+    """The ids between the texts of a pair, the type of the second, and the ids behind it."""
     ids = {name: tuple(map(int, token["ids"])) for name, token in step["special_tokens"].items()}
     single, pair = step["single"], step["pair"]
     first, second = (_place(pair, text) for text in "AB")
@@ -70,8 +77,11 @@ def _of_template(files: CheckpointFiles, step: Mapping[str, Any]) -> tuple[tuple
         raise UnsupportedModelError(
             f"{files.folder / 'tokenizer.json'} ends a pair otherwise than a text; supported: the same tokens"
         )
-    between = [token_id for part in pair[first + 1 : second] for token_id in ids[part["SpecialToken"]["id"]]]
-    return tuple(between), int(pair[second]["Sequence"]["type_id"])
+    between, after = (
+        tuple(token_id for part in parts for token_id in ids[part["SpecialToken"]["id"]])
+        for parts in (pair[first + 1 : second], pair[second + 1 :])
+    )
+    return between, int(pair[second]["Sequence"]["type_id"]), after
 
 
 def _place(parts: Sequence[Mapping[str, Any]], text: str) -> int:

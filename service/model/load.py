@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast
 import torch
 from transformers import PretrainedConfig, PreTrainedModel
 
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.reranker_kind import reranker_kind
 from service.errors import ModelError
 
 logger = logging.getLogger("cenote.model")
@@ -113,10 +115,12 @@ def load_stock(
 def _say_unread(names: Sequence[str], folder: Path) -> None:
     """Refuse or log tensors that the model does not read."""
     if others := _surprising(names, folder):
+        told = f"{folder.name} has {len(others)} tensors that its model does not know: {', '.join(others[:5])}; "
+        if reranker_kind(CheckpointFiles(folder)) is not None:  # what makes a score of a pair is among them, or behind
+            raise ModelError("internal_error", told + "a reranker's scores would be others without them")
         raise ModelError(
             "internal_error",
-            f"{folder.name} has {len(others)} tensors that its model does not know: {', '.join(others[:5])}; its "
-            "vectors may be others without them. If they may be dropped, say so in config.json: "
+            told + "its vectors may be others without them. If they may be dropped, say so in config.json: "
             '"cenote": {"unread_tensors": ["beginning of their names", ...]}',
         )
     if names:

@@ -55,6 +55,19 @@ def cut_pair(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, 
     return cut_text(token_ids, texts, num_excess, side)
 
 
+def cut_end(token_ids: Sequence[int], texts: Sequence[range], num_excess: int, side: Side) -> Sequence[int]:
+    """Of all that reaches from the first text to the end of the last, the end; what stands behind it stays.
+
+    Raises:
+        InputError: `invalid_request` for the left side. The caller adds the field.
+
+    Source: sentence-transformers 6.2 `Transformer._restore_chat_template_suffix`.
+    """
+    if side == "left":
+        raise InputError("invalid_request", NO_LEFT)
+    return range(texts[0].start, texts[-1].stop)[-num_excess:] if texts else ()
+
+
 @dataclass(frozen=True, slots=True)
 class CutTail:
     """From the first text on everything may go but special tokens and the last ones, from the end.

@@ -4,23 +4,15 @@ BERT numbers the texts of a pair: tokens behind the first separator are of the s
 ids, since no text becomes a separator.
 """
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
-from transformers import (
-    AutoModelForSequenceClassification,
-    BertForSequenceClassification,
-    ModernBertForSequenceClassification,
-    PreTrainedModel,
-    RobertaForSequenceClassification,
-    XLMRobertaForSequenceClassification,
-)
+from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
-from cenote_kernels import PoolingMode
+from cenote_kernels import PoolingMode, pool
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.pair_template import read_pair_template
 from service.model.embedding_model import Probe
@@ -28,34 +20,8 @@ from service.model.load import load_stock
 from service.model.packed.packed_attention import stock_attention
 from service.model.packed.packed_batch import PackedBatch
 from service.model.packed.segments import Group
+from service.model.reranker.classifier_head import ClassifierHead
 from service.model.stock.text_encoder import NUM_PADS, TextEncoder
-
-HEADS: Mapping[type[Any], tuple[str, ...]] = {
-    BertForSequenceClassification: ("bert.pooler", "classifier"),
-    RobertaForSequenceClassification: ("classifier",),
-    XLMRobertaForSequenceClassification: ("classifier",),
-    ModernBertForSequenceClassification: ("head", "classifier"),
-}
-"""The modules behind the encoder, in order, dropout left out."""
-
-
-class ClassifierHead:
-    """A `Head`: the stock modules behind the pooled vector, in float32."""
-
-    hidden_size = 1
-
-    def __init__(self, whole: PreTrainedModel) -> None:
-        """Copy the modules of `whole`, a classifier of one of the classes in `HEADS`."""
-        self._modules = [deepcopy(whole.get_submodule(name)).float() for name in HEADS[type(whole)]]
-        self._takes_sequence = not isinstance(whole, ModernBertForSequenceClassification)
-        self.num_parameters = sum(one.numel() for module in self._modules for one in module.parameters())
-
-    def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
-        """`[rows, width]` to `[rows, 1]`, float32. Heads that take a sequence read its first token."""
-        states = vectors[:, None] if self._takes_sequence else vectors
-        for module in self._modules:
-            states = module(states)
-        return states
 
 
 class CrossEncoder(TextEncoder):
@@ -66,6 +32,7 @@ class CrossEncoder(TextEncoder):
         super().__init__(cast(PreTrainedModel, whole.base_model), pooling, ClassifierHead(whole))
         self._whole = whole
         self._separator = separator
+        self._pools_logits = getattr(whole, "classifier_pooling", None) == "late"
 
     @classmethod
     def load(  # type: ignore[override]  # its class is no choice
@@ -95,6 +62,12 @@ class CrossEncoder(TextEncoder):
         if self._encoder is not None:
             return self._encoder.forward(token_ids, positions + types * self._config.max_position_embeddings, groups)
         return super()._forward(token_ids, positions[None], groups, token_type_ids=types[None])
+
+    def _pooled(self, states: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
+        """With `late` pooling each token has a logit, and the pair their mean."""
+        if self._pools_logits:
+            return pool(self._head(states.float()), bounds, self._pooling)
+        return super()._pooled(states, bounds)
 
     def _probe_ids(self, first: int, num_tokens: int) -> list[int]:
         ids = super()._probe_ids(first, num_tokens)

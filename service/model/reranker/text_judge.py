@@ -1,4 +1,4 @@
-"""Qwen3-Reranker as the engine runs it: Qwen3-VL's decoder on its layers, one row over the last token's hidden state.
+"""Rerankers on decoders as the engine runs them: one row over the last hidden state, for Qwen3 by Qwen3-VL's decoder.
 
 So the pairs of a query compute what they begin with once, and the last layer runs for their last tokens alone. A
 checkpoint whose layers are others, such as those with a window, runs on the stock module's.
@@ -22,7 +22,7 @@ from service.model.stock.text_encoder import TextEncoder
 
 
 class AnswerHead:
-    """A `Head` that compares `yes` with `no`."""
+    """A `Head` of one row."""
 
     hidden_size = 1
 
@@ -36,7 +36,7 @@ class AnswerHead:
 
 
 class TextJudge(TextEncoder):
-    """An `EmbeddingModel` whose vector is one number: by how much `yes` is likelier than `no`, as a logit.
+    """An `EmbeddingModel` whose vector is one number, a logit: often by how much `yes` is likelier than `no`.
 
     Attributes:
         language: our decoder on the stock module's weights; None where its layers are others.
@@ -50,7 +50,7 @@ class TextJudge(TextEncoder):
 
     @staticmethod
     def load_head(folder: Path, stock: PreTrainedModel) -> Head:
-        """Two rows of the language-model head."""
+        """Rows of the language-model head, or the classifier's."""
         return AnswerHead(load_answer_row(folder, stock.device, stock.dtype))
 
     def prepack(self) -> bool:

@@ -1,28 +1,43 @@
-"""Cross-encoders: BERT, RoBERTa, XLM-R and ModernBERT with a head of one label; BGE's, MS MARCO's and GTE's rerankers.
+"""Cross-encoders: encoders with a head of one label; BGE's, MS MARCO's, GTE's and ettin's rerankers and their likes.
 
 Source: sentence-transformers 6.2, `CrossEncoder`.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
-from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
+from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.pair_template import read_pair_template
+from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
+from service.checkpoint.reranker_kind import architecture, reranker_kind
 from service.checkpoint.sentence_files import Pooling
-from service.prompt.cutting import cut_longest
+from service.prompt.cutting import cut_end, cut_longest
+from service.prompt.families.mpnet import FIRST_POSITION
 from service.prompt.families.xlm_roberta import first_position
 from service.prompt.profile.family import Difference, Family
-from service.prompt.profile.profile import Activation, Profile, Scoring
-from service.prompt.profile.text_profile import protected_tokens
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.reranker_profile import framed_pair, make_reranker_profile
 from service.prompt.templates.text_pair import TextPair
 
-CLASS = "ForSequenceClassification"
-ACTIVATIONS: Mapping[str, Activation] = {"Sigmoid": "sigmoid", "Identity": "identity"}
-"""By the last part of their import path in `torch.nn`."""
-POOLINGS: Mapping[object, Pooling] = {"cls": "cls", "mean": "mean"}
-NO_LIMIT = 10**9
-"""`model_max_length` of a tokenizer that has none is a number far beyond."""
+TASK = "sequence-classification"
+CLASSES: Mapping[str, str] = {
+    "bert": "BertForSequenceClassification",
+    "roberta": "RobertaForSequenceClassification",
+    "xlm-roberta": "XLMRobertaForSequenceClassification",
+    "modernbert": "ModernBertForSequenceClassification",
+    "distilbert": "DistilBertForSequenceClassification",
+    "mpnet": "MPNetForSequenceClassification",
+    "gte": "GteForSequenceClassification",
+    "nomic_bert": "NomicBertForSequenceClassification",
+    "jina_embeddings_v3": "JinaEmbeddingsV3ForSequenceClassification",
+    "eurobert": "EuroBertForSequenceClassification",
+}
+"""model_type to the class whose head is known (`service/model/reranker/classifier_head.py`)."""
+POOLINGS: Mapping[str, Mapping[object, Pooling]] = {
+    "modernbert": {"cls": "cls", "mean": "mean"},
+    "eurobert": {"late": "mean", "bos": "cls", "mean": "mean"},
+}
+"""`classifier_pooling` of config.json, the class's default first; all others pool the first token."""
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
@@ -31,95 +46,94 @@ def make_profile(files: CheckpointFiles) -> Profile:
     Raises:
         UnsupportedModelError: files are missing, damaged, or ask for what is not supported: several labels, another
             activation, a prompt in front of texts.
+        CheckpointError: likewise, of modules.json.
     """
-    _refuse_labels(files)
-    _refuse_prompts(files)
-    settings = files.optional("sentence_bert_config.json")
-    limits = [
-        positive(files.config, "max_position_embeddings") - first_position(files),
-        settings.get("max_seq_length"),
-        files.optional("tokenizer_config.json").get("model_max_length"),
-    ]
-    return Profile(
+    check_class(files, CLASSES)
+    refuse_labels(files)
+    found = read_reranker_files(files, TASK)
+    first = FIRST_POSITION if files.model_type == "mpnet" else first_position(files)
+    return make_reranker_profile(
+        files,
+        found,
         name="cross-encoder",
         architecture="cross_encoder",
-        default_instruction=None,
-        input_types={},
         pooling=_pooling(files),
-        normalize=False,
-        dimensions=1,
-        min_dimensions=1,
-        matryoshka=(1,),
-        max_tokens=int(min(limit for limit in limits if isinstance(limit, int | float) and 1 <= limit < NO_LIMIT)),
-        modalities=("text",),
-        images=None,
-        takes_instructions=False,
-        protected=protected_tokens(files.read_object("tokenizer.json")),
-        layout=TextPair(read_pair_template(files).between),
-        lower_case=settings.get("do_lower_case") is True,
-        cutting=cut_longest,
-        scoring=Scoring(_activation(files.config)),
+        max_positions=positive(files.config, "max_position_embeddings") - first,
+        layout=framed_pair(files, found.messages, found.prompt) if found.messages else text_pair(files, found),
+        cutting=cut_end if found.messages else cut_longest,
     )
 
 
 def is_cross_encoder(files: CheckpointFiles) -> bool:
-    """True for a classifier's class, unless a module pools its vectors: then an embedder was made of it."""
-    names, modules = files.config.get("architectures"), files.folder / "modules.json"
-    is_classifier = isinstance(names, list) and bool(names) and str(names[0]).endswith(CLASS)
-    return is_classifier and not (modules.exists() and "Pooling" in modules.read_text("utf-8", "replace"))
+    """True for a classifier's class, unless other modules stand behind it: then an embedder was made of it."""
+    return reranker_kind(files) == "classifier"
 
 
-def _pooling(files: CheckpointFiles) -> Pooling:
-    """Of ModernBERT what its file says, by default as transformers has it; of others the first token."""
-    said = files.config.get("classifier_pooling", "cls") if files.model_type == "modernbert" else "cls"
-    if said not in POOLINGS:
-        raise UnsupportedModelError(f"config.json has classifier_pooling {said!r}; supported: cls, mean")
-    return POOLINGS[said]
+def check_class(files: CheckpointFiles, classes: Mapping[str, str]) -> None:
+    """Refuse a classifier of another class than transformers' own of its model type: its head is not known.
+
+    Raises:
+        UnsupportedModelError: config.json names another.
+    """
+    name, known = architecture(files), classes[str(files.model_type)]
+    if name != known:
+        raise UnsupportedModelError(
+            f"{files.folder / 'config.json'} has architectures {files.config.get('architectures')!r}; supported of a "
+            f"reranker with model_type {files.model_type!r}: {known}"
+        )
 
 
-def _refuse_labels(files: CheckpointFiles) -> None:
-    """Transformers saves no labels where there are two."""
+def refuse_labels(files: CheckpointFiles) -> None:
+    """Refuse other than one label. Transformers saves none where there are two.
+
+    Raises:
+        UnsupportedModelError: config.json has another number.
+    """
     labels = files.config.get("id2label")
     num_labels = len(labels) if isinstance(labels, dict) else files.config.get("num_labels", 2)
     if num_labels != 1:
         raise UnsupportedModelError(
-            f"config.json has {num_labels} labels (id2label); a reranker has one, whose logit is the score"
+            f"{files.folder / 'config.json'} has {num_labels} labels (id2label); a reranker has one, whose logit is "
+            "the score"
         )
 
 
-def _refuse_prompts(files: CheckpointFiles) -> None:
-    name = files.optional(NAMES).get("default_prompt_name")
-    if name is not None:
-        raise UnsupportedModelError(f"{NAMES} has default_prompt_name {name!r}; supported: none, pairs stand bare")
+def text_pair(files: CheckpointFiles, found: RerankerFiles) -> TextPair:
+    """The layout of two texts that the tokenizer joins.
 
-
-def _activation(config: Mapping[str, Any]) -> Activation:
-    """The one that config.json names, in either of its forms; a sigmoid by default."""
-    own = config.get("sentence_transformers")
-    path = own.get("activation_fn") if isinstance(own, dict) else None
-    path = path or config.get("sbert_ce_default_activation_function")
-    if path is None:
-        return "sigmoid"
-    name = str(path).rpartition(".")[2]
-    if not str(path).startswith("torch.nn.") or name not in ACTIVATIONS:
+    Raises:
+        UnsupportedModelError: it puts nothing between them, or a prompt stands before the first.
+    """
+    if found.prompt:
         raise UnsupportedModelError(
-            f"config.json has the activation {path!r}; supported, in torch.nn: {', '.join(ACTIVATIONS)}"
+            f"{files.folder / 'config_sentence_transformers.json'} has a default_prompt_name; supported: none, pairs "
+            "of texts stand bare"
         )
-    return ACTIVATIONS[name]
+    return TextPair(read_pair_template(files).between)
+
+
+def _pooling(files: CheckpointFiles) -> Pooling:
+    known = POOLINGS.get(str(files.model_type), {"cls": "cls"})
+    said = files.config.get("classifier_pooling", next(iter(known))) if len(known) > 1 else "cls"
+    if said not in known:
+        raise UnsupportedModelError(
+            f"{files.folder / 'config.json'} has classifier_pooling {said!r}; supported: {', '.join(map(str, known))}"
+        )
+    return known[said]
 
 
 FAMILY = Family(
-    model_types=("bert", "roberta", "xlm-roberta", "modernbert"),
+    model_types=tuple(CLASSES),
     about="cross-encoders: BGE reranker v2 m3, base and large, MS MARCO MiniLM, gte-reranker-modernbert",
     make_profile=make_profile,
     is_of=is_cross_encoder,
     rank=1,
     kind="reranker",
-    stock="BertForSequenceClassification, Roberta…, XLMRoberta…, ModernBert…",
+    stock="BertForSequenceClassification, and those of the other types",
     modalities="text",
-    pooling="CLS, or mean by its files; its own head",
-    prompt="both texts with a separator",
-    tests=("tests/models/reranker/test_cross_encoders.py",),
+    pooling="as its class pools; its own head",
+    prompt="both texts with a separator, or its chat template",
+    tests=("tests/models/reranker/test_cross_encoders.py", "tests/models/folders/test_reranker_folders.py"),
     differences=(
         Difference(
             "BERT cross-encoders under `--strict-reference`, a separator in the query's text",

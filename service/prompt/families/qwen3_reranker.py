@@ -3,13 +3,19 @@
 Source: Qwen3-Reranker's model card, the script for transformers.
 """
 
-from service.checkpoint.answer_tokens import read_answer_tokens
+from dataclasses import replace
+
+from service.checkpoint.answer_tokens import read_answer_tokens, read_logit_score
 from service.checkpoint.config_files import CheckpointFiles, positive
-from service.prompt.cutting import cut_pair
+from service.checkpoint.reranker_files import read_reranker_files
+from service.checkpoint.reranker_kind import architecture
+from service.prompt.cutting import cut_end, cut_pair
+from service.prompt.families.cross_encoder import check_class
+from service.prompt.families.decoder_reranker import GENERATION, GENERATORS
 from service.prompt.profile.family import Family
-from service.prompt.profile.judging_files import is_judging
-from service.prompt.profile.profile import Profile, Scoring
-from service.prompt.profile.text_profile import protected_tokens
+from service.prompt.profile.judging_files import is_judging, writes_as
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.reranker_profile import framed_pair, make_reranker_profile
 from service.prompt.templates.judged_pair import JudgedPair, Marks
 
 INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
@@ -20,38 +26,43 @@ TURN_TOKENS = {"im_start": "<|im_start|>", "im_end": "<|im_end|>"}
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """Join a checkpoint's numbers with the family's constants.
+    """Join a checkpoint's numbers with its own template, or with the family's constants where it has none.
 
     Raises:
         UnsupportedModelError: files are missing or damaged, or no token is `yes` or `no`.
     """
+    check_class(files, GENERATORS)
     read_answer_tokens(files)
-    return Profile(
+    found = read_reranker_files(files, GENERATION)
+    own = found.messages
+    if own is None or not writes_as(own.template, own.form, own.variables, MARKS, INSTRUCTION):
+        own, found = None, replace(found, messages=None)
+    family = JudgedPair(**files.special_tokens(TURN_TOKENS), default_instruction=INSTRUCTION, marks=MARKS)
+    profile = make_reranker_profile(
+        files,
+        found,
         name="qwen3-reranker",
         architecture="text_judge",
-        default_instruction=INSTRUCTION,
-        input_types={},
         pooling="last_token",
-        normalize=False,
-        dimensions=1,
-        min_dimensions=1,
-        matryoshka=(1,),
-        max_tokens=min(MAX_TOKENS, positive(files.config, "max_position_embeddings")),
-        modalities=("text",),
-        images=None,
-        protected=protected_tokens(files.read_object("tokenizer.json")),
-        layout=JudgedPair(**files.special_tokens(TURN_TOKENS), default_instruction=INSTRUCTION, marks=MARKS),
-        cutting=cut_pair,
-        scoring=Scoring("sigmoid"),
+        max_positions=min(MAX_TOKENS, positive(files.config, "max_position_embeddings")),
+        layout=family if own is None else framed_pair(files, own, found.prompt),
+        cutting=cut_pair if own is None else cut_end,
     )
+    return replace(profile, default_instruction=found.prompt or INSTRUCTION, takes_instructions=True)
+
+
+def is_of(files: CheckpointFiles) -> bool:
+    """True of a language model whose template says so; LogitScore's ids are another family's."""
+    is_generator = architecture(files) in GENERATORS.values() and read_logit_score(files) is None
+    return is_generator and is_judging(files, MARKS, INSTRUCTION)
 
 
 FAMILY = Family(
     model_types=("qwen3",),
-    about="Qwen3-Reranker 0.6B, 4B and 8B, and fine-tunes of them",
+    about="Qwen3-Reranker 0.6B, 4B and 8B, and fine-tunes with its template",
     make_profile=make_profile,
-    is_of=is_judging,
-    rank=1,
+    is_of=is_of,
+    rank=3,
     kind="reranker",
     stock="Qwen3ForCausalLM",
     modalities="text",

@@ -6,6 +6,7 @@ from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.reranker_kind import module_kinds
 from service.media.item import MERGE_SIZE
 from service.media.resize.image_rule import PixelRule
 from service.media.video.video_rule import VideoRule
@@ -112,8 +113,14 @@ def _video_rule(pixel_rule: PixelRule) -> VideoRule:
     return replace(rule, min_frame_pixels=least, max_frame_pixels=most)
 
 
+def is_embedder(files: CheckpointFiles) -> bool:
+    """False for a folder that calls itself a reranker and has no file that says so: which it is, a name never says."""
+    return bool(module_kinds(files)) or not files.is_called("rerank")
+
+
 FAMILY = Family(
     model_types=("qwen3_vl",),
+    is_of=is_embedder,
     about="Qwen3-VL-Embedding 2B and 8B, and fine-tunes of them",
     make_profile=make_profile,
     kind="vision-language",

@@ -3,7 +3,10 @@
 from dataclasses import astuple, replace
 
 from service.checkpoint.answer_tokens import read_answer_tokens
-from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
+from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.reranker_files import read_activation, read_prompt
+from service.checkpoint.reranker_kind import LOGIT_SCORE, MODULES, is_saved, module_kinds
 from service.prompt.cutting import CutTail
 from service.prompt.families.qwen3_vl import make_profile as make_embedder_profile
 from service.prompt.profile.family import Difference, Family
@@ -29,13 +32,20 @@ def make_profile(files: CheckpointFiles) -> Profile:
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_reranker.py`.
     """
     read_answer_tokens(files)
+    if LOGIT_SCORE in module_kinds(files) and not is_judging(files, MARKS, INSTRUCTION):
+        raise UnsupportedModelError(
+            f"{files.folder / MODULES} has {LOGIT_SCORE}, and no chat template of the folder writes a pair as "
+            "Qwen3-VL-Reranker's does; supported of this architecture: its prompt"
+        )
+    names = files.optional(NAMES) if is_saved(files) else {}
+    instruction = read_prompt(files, names) or INSTRUCTION
     tokens = special_tokens(files, {})
-    layout = JudgedPair(tokens.im_start, tokens.im_end, INSTRUCTION, MARKS, tokens.vision_start, tokens.vision_end)
+    layout = JudgedPair(tokens.im_start, tokens.im_end, instruction, MARKS, tokens.vision_start, tokens.vision_end)
     return replace(
         make_embedder_profile(files),
         name="qwen3-vl-reranker",
         architecture="qwen3_vl_reranker",
-        default_instruction=INSTRUCTION,
+        default_instruction=instruction,
         input_types={},
         normalize=False,
         dimensions=1,
@@ -45,15 +55,20 @@ def make_profile(files: CheckpointFiles) -> Profile:
         layout=layout,
         expected_tail=None,
         cutting=CutTail(frozenset(astuple(tokens)), NUM_LAST),
-        scoring=Scoring("sigmoid"),
+        scoring=Scoring(read_activation(files, names)),
     )
+
+
+def is_of(files: CheckpointFiles) -> bool:
+    """True where modules.json names LogitScore, or a chat template is the family's."""
+    return LOGIT_SCORE in module_kinds(files) or is_judging(files, MARKS, INSTRUCTION)
 
 
 FAMILY = Family(
     model_types=("qwen3_vl",),
     about="Qwen3-VL-Reranker 2B and 8B, and fine-tunes of them",
     make_profile=make_profile,
-    is_of=is_judging,
+    is_of=is_of,
     rank=1,
     kind="reranker",
     stock="Qwen3VLForConditionalGeneration",

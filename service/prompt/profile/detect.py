@@ -1,5 +1,6 @@
 """Finds the family of a checkpoint and makes its profile, or raises an error that lists what is supported."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 from service.checkpoint.config_files import CheckpointFiles, check_ropes
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.late.lora_files import JOINED
+from service.checkpoint.reranker_kind import CLASSIFIER, Kind, module_kinds, reranker_kind, told
 from service.checkpoint.sentence_modules import refuse_further_modules
-from service.checkpoint.weight_files import check_weights
+from service.checkpoint.weight_files import check_weights, list_weight_files, read_header
 from service.prompt.families import FAMILIES
 from service.prompt.profile.family import Family
 from service.prompt.profile.profile import Profile
@@ -21,6 +23,8 @@ TYPES = {
 """model_type of config.json to which models these are."""
 OF_TEXT = ("text_encoder", "hybrid", "colbert", "splade", "splade_router")
 """Architectures whose modules behind the transformer are applied, or refused, as their profile is made."""
+CLASSIFIER_HEAD = re.compile(r"(?:score|classifier|pre_classifier)\.")
+"""Beginnings of its tensors' names."""
 WITH_ADAPTERS = ("late_vlm", "late_qwen3_vl")
 """Architectures that apply an adapter that came with its base."""
 
@@ -41,6 +45,10 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
     files = CheckpointFiles(folder)
     named = name or files.own.get("family")
     family = _choose(files) if named is None else _named(files, named)
+    if family.kind != "reranker" and (kind := reranker_kind(files)) is not None:
+        raise UnsupportedModelError(_no_reranker(files, kind))
+    if family.kind == "text":
+        _refuse_heads(files)
     check_ropes(files.config)
     profile = family.make_profile(files)
     if (folder / JOINED).is_dir() and profile.architecture not in WITH_ADAPTERS:
@@ -72,17 +80,47 @@ def _choose(files: CheckpointFiles) -> Family:
     fitting = [family for family in ofs.values() if family.fits(files)]
     if fitting:
         return max(fitting, key=lambda family: family.rank)
+    if (kind := reranker_kind(files)) is not None:
+        raise UnsupportedModelError(_no_reranker(files, kind))
     where = f"{files.folder / 'config.json'} has model_type {files.model_type!r}"
     if ofs:
         choices = "; ".join(f"{name} ({family.about})" for name, family in sorted(ofs.items()))
         raise UnsupportedModelError(
-            f"{where}, which several embedders share, and nothing in the files says which this is. Say so with "
-            f"`--family`, or `cenote.family` of config.json: {choices}"
+            f"{where}, which several models share, and nothing in the files says which this is (names and cards do "
+            f"not count). Say so with `--family`, or `cenote.family` of config.json: {choices}"
         )
     alike = [f"{name!r} ({TYPES[name]})" for name in _alike(files.model_type, TYPES)]
     nearest = f"the nearest: {', '.join(alike)}" if alike else "no supported type has a similar name"
     code = " It brings code of its own (auto_map), which is never run here." if files.config.get("auto_map") else ""
     raise UnsupportedModelError(f"{where}, not supported; {nearest}.{code} docs/models.md lists all families")
+
+
+def _refuse_heads(files: CheckpointFiles) -> None:
+    """Refuse a classifier's weights in a folder that says neither by architecture nor by modules what they are for.
+
+    A family's name that was given says it too little: the head would be dropped without a word.
+    """
+    if module_kinds(files):
+        return
+    for path in list_weight_files(files.folder):
+        if head := next((name for name in read_header(path) if CLASSIFIER_HEAD.match(name)), None):
+            raise UnsupportedModelError(
+                f"{files.folder / 'config.json'} has architectures {files.config.get('architectures')!r}, and "
+                f"{path.name} has the tensor {head}, a classifier's head: a reranker has a class that ends in "
+                f"{CLASSIFIER} there, and an embedder that was made of one has a modules.json with Pooling"
+            )
+
+
+def _no_reranker(files: CheckpointFiles, kind: Kind) -> str:
+    """The error of a reranker that no family scores: an embedder would pass over what makes its scores."""
+    supported = "; ".join(
+        f"{family.about} ({', '.join(family.model_types)})" for family in FAMILIES.values() if family.kind == "reranker"
+    )
+    code = " It brings code of its own (auto_map), which is never run here." if files.config.get("auto_map") else ""
+    return (
+        f"{told(files, kind)}, with model_type {files.model_type!r}: a reranker of a kind not supported.{code} "
+        f"Supported rerankers: {supported}"
+    )
 
 
 def _alike(name: object, known: Iterable[str]) -> list[str]:

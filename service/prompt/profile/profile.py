@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from service.checkpoint.reranker_files import Activation
 from service.checkpoint.sentence_files import Pooling
 from service.media.audio.audio_file import AudioRule
 from service.media.image.read_options import Background
@@ -83,9 +84,6 @@ class Padding:
     def fill(self, token_ids: Sequence[int]) -> list[int]:
         """The tokens, padded."""
         return [*token_ids, *[self.token_id] * (self.num_tokens - len(token_ids))]
-
-
-Activation = Literal["sigmoid", "identity"]
 
 
 @dataclass(frozen=True, slots=True)

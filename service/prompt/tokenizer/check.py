@@ -34,7 +34,7 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
     for instruction, text in product(sides or (None,), _PROBES):
         probe = Conversation(instruction, profile.turns_about(text))
         rendered = "".join(_render(piece, tokenizer) for piece in profile.layout(probe))
-        rendered_ids = tokenizer.encode_rendered(rendered)
+        rendered_ids = tokenizer.encode_rendered(rendered, add_special_tokens=profile.add_special_tokens)
         side = profile.side(probe)
         expected = profile.padding.fill(rendered_ids) if profile.padding else rendered_ids
         expected = side.complete(expected).token_ids if side else expected

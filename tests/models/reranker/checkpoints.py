@@ -12,7 +12,13 @@ from tokenizers.processors import BertProcessing, RobertaProcessing, TemplatePro
 from transformers import (
     AutoModelForSequenceClassification,
     BertConfig,
+    DistilBertConfig,
+    EuroBertConfig,
+    GteConfig,
+    JinaEmbeddingsV3Config,
     ModernBertConfig,
+    MPNetConfig,
+    NomicBertConfig,
     PreTrainedConfig,
     PreTrainedTokenizerFast,
     Qwen3Config,
@@ -23,6 +29,8 @@ from transformers import (
 
 from tests.models.text.checkpoints import (
     BERT_TOKENS,
+    LLAMA_NAMES,
+    LLAMA_TOKENS,
     QWEN_TOKENS,
     ROBERTA_NAMES,
     ROBERTA_TOKENS,
@@ -87,6 +95,16 @@ def _modern() -> Tokenizer:
     return _paired(tokenizer, "[CLS] $A [SEP]", "[CLS] $A [SEP] $B [SEP]")
 
 
+def _mpnet() -> Tokenizer:
+    return _paired(word_piece(ROBERTA_TOKENS, "<s>", "</s>"), "<s> $A </s>", "<s> $A </s> </s> $B </s>")
+
+
+def _euro() -> Tokenizer:
+    head, tail = LLAMA_TOKENS
+    tokenizer = byte_level([*LLAMA_TOKENS, "<|mask|>"], head, tail, composes=False)
+    return _paired(tokenizer, f"{head} $A {tail}", f"{head} $A {tail} {head} $B {tail}")
+
+
 def _modernbert(pooling: str) -> Recipe:
     return Recipe(
         lambda sizes: ModernBertConfig(
@@ -125,6 +143,27 @@ RECIPES: dict[str, Recipe] = {
     "roberta": Recipe(lambda sizes: RobertaConfig(**sizes, type_vocab_size=1, pad_token_id=1), _roberta, ROBERTA_NAMES),
     "modernbert_cls": _modernbert("cls"),
     "modernbert_mean": _modernbert("mean"),
+    "distilbert": Recipe(lambda sizes: DistilBertConfig(**sizes, hidden_dim=48), _word_piece, bert_names(BERT_TOKENS)),
+    "mpnet": Recipe(lambda sizes: MPNetConfig(**sizes, pad_token_id=1), _mpnet, ROBERTA_NAMES),
+    "gte": Recipe(lambda sizes: GteConfig(**sizes, type_vocab_size=1, pad_token_id=1), _unigram, ROBERTA_NAMES),
+    "gte_typed": Recipe(
+        lambda sizes: GteConfig(**sizes, type_vocab_size=2, pad_token_id=0),
+        _word_piece,
+        bert_names(BERT_TOKENS),
+        {},
+        TYPED,
+    ),
+    "nomic_bert": Recipe(
+        lambda sizes: NomicBertConfig(**sizes, hidden_act="silu"), _word_piece, bert_names(BERT_TOKENS), {}, TYPED
+    ),
+    "jina_embeddings_v3": Recipe(
+        lambda sizes: JinaEmbeddingsV3Config(**sizes, type_vocab_size=1, pad_token_id=1), _unigram, ROBERTA_NAMES
+    ),
+    "eurobert": Recipe(
+        lambda sizes: EuroBertConfig(**sizes, num_key_value_heads=2, pad_token_id=1, mask_token_id=2),
+        _euro,
+        LLAMA_NAMES,
+    ),
 }
 
 
@@ -152,8 +191,30 @@ def change_config(folder: Path, **keys: Any) -> None:
     (folder / "config.json").write_text(json.dumps(config | keys))
 
 
-def make_judge(folder: Path, *, is_tied: bool) -> Path:
-    """Write a checkpoint in the shape of Qwen3-Reranker."""
+QWEN3_RERANKER = """<|im_start|>system
+Judge whether the Document meets the requirements based on the Query and the Instruct provided. \
+Note that the answer can only be "yes" or "no".<|im_end|>
+<|im_start|>user
+<Instruct>: {{ messages | selectattr("role", "eq", "system") | map(attribute="content") | first \
+| default("Given a web search query, retrieve relevant passages that answer the query", true) }}
+<Query>: {{ messages | selectattr("role", "eq", "query") | map(attribute="content") | first }}
+<Document>: {{ messages | selectattr("role", "eq", "document") | map(attribute="content") | first }}<|im_end|>
+<|im_start|>assistant
+<think>
+
+</think>
+
+
+"""
+"""Its chat template: Jinja drops the last line end."""
+
+
+def make_judge(folder: Path, *, is_tied: bool, template: str | None = None) -> Path:
+    """Write a checkpoint in the shape of Qwen3-Reranker, or without a template of a language model.
+
+    Args:
+        template: of its chat, in a file of its own.
+    """
     content = json.loads(byte_level(QWEN_TOKENS, None, None).to_str())
     vocab: dict[str, int] = content["model"]["vocab"]
     for word in ("yes", "no"):
@@ -170,4 +231,6 @@ def make_judge(folder: Path, *, is_tied: bool) -> Path:
     model.save_pretrained(folder)
     names = {"pad_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=1 << 17, **names).save_pretrained(folder)
+    if template is not None:
+        (folder / "chat_template.jinja").write_text(template)
     return folder

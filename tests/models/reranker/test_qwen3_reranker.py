@@ -8,14 +8,15 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from service.checkpoint.errors import UnsupportedModelError
 from service.engine.startup.self_check import check_forward, known_answers
-from service.errors import InputError
+from service.errors import InputError, ModelError
 from service.model.architectures import load_model
 from service.model.packed.segments import plan_segments
 from service.prompt.conversation import Turn
 from service.prompt.profile.detect import load_profile
 from tests.conftest import TOLERANCE
-from tests.models.reranker.checkpoints import change_config, make_judge
+from tests.models.reranker.checkpoints import QWEN3_RERANKER, change_config, make_judge
 from tests.models.reranker.scored import Scored
 from tests.models.text.texts import TEXTS
 
@@ -31,7 +32,8 @@ MAX_LENGTH = 8192
 
 @pytest.fixture(scope="module", params=[True, False], ids=["tied", "untied"])
 def scored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scored:
-    return Scored(make_judge(tmp_path_factory.mktemp("judge") / "Qwen3-Reranker-0.6B", is_tied=request.param))
+    folder = tmp_path_factory.mktemp("judge") / "ours"
+    return Scored(make_judge(folder, is_tied=request.param, template=QWEN3_RERANKER))
 
 
 class Script:
@@ -99,7 +101,7 @@ def test_pairs_of_one_query_share_their_beginning_and_have_their_own_scores(scor
     "keys", [{"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}, {"attention_bias": True}]
 )
 def test_other_layers_run_on_the_stock_modules(tmp_path: Path, keys: dict[str, object]) -> None:
-    folder = make_judge(tmp_path / "Qwen3-Reranker-0.6B", is_tied=True)
+    folder = make_judge(tmp_path / "ours", is_tied=True, template=QWEN3_RERANKER)
     change_config(folder, layer_types=None, **keys)
     if "attention_bias" in keys:
         add_biases(folder)
@@ -125,7 +127,32 @@ def test_the_check_at_start_passes(scored: Scored) -> None:
     check_forward(scored.model, known_answers(model))
 
 
-def test_without_its_name_it_is_an_embedder_unless_the_family_is_named(tmp_path: Path) -> None:
-    folder = make_judge(tmp_path / "ours", is_tied=True)
-    assert load_profile(folder).name == "qwen3-embedding"
-    assert load_profile(folder, "qwen3_reranker").scoring is not None
+def test_without_its_template_it_is_neither_reranker_nor_embedder_unless_the_family_is_named(tmp_path: Path) -> None:
+    """A name and a card say nothing."""
+    folder = make_judge(tmp_path / "Qwen3-Reranker-0.6B", is_tied=True)
+    (folder / "README.md").write_text("---\npipeline_tag: text-ranking\n---\n")
+    with pytest.raises(UnsupportedModelError, match=r"model_type 'qwen3', which several models share.*qwen3_reranker"):
+        load_profile(folder)
+    assert load_profile(folder, "qwen3").scoring is None
+    scored, script = Scored(folder, "qwen3_reranker"), Script(folder)
+    prompts = [scored.text_prompt(*pair) for pair in PAIRS[:3]]
+    assert [prompt.token_ids for prompt in prompts] == [script.token_ids(*pair) for pair in PAIRS[:3]]
+    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
+
+
+def test_a_head_in_the_file_counts_though_the_configuration_ties_it(tmp_path: Path) -> None:
+    """As transformers has it since release 5: a tied head that differs from the embeddings is not tied."""
+    folder = make_judge(tmp_path / "ours", is_tied=False, template=QWEN3_RERANKER)
+    change_config(folder, tie_word_embeddings=True)
+    scored, script = Scored(folder), Script(folder)
+    prompts = [scored.text_prompt(*pair) for pair in PAIRS[:4]]
+    theirs = np.array([script.score(prompt.token_ids) for prompt in prompts])
+    assert np.abs(scored.scores(prompts) - theirs).max() <= TOLERANCE
+
+
+def test_a_head_that_is_neither_tied_nor_in_the_file_ends_the_load(tmp_path: Path) -> None:
+    folder = make_judge(tmp_path / "ours", is_tied=True, template=QWEN3_RERANKER)
+    change_config(folder, tie_word_embeddings=False)
+    with pytest.raises(ModelError, match=r"0 tensors called lm_head\.weight"):
+        Scored(folder)

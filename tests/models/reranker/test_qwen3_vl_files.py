@@ -30,7 +30,17 @@ CHECKPOINT = Path(__file__).parent / "oracle" / "checkpoint"
 FAMILY = "qwen3_vl_reranker"
 NUM_LAST = 5
 Change = Callable[[Path], object]
-TEMPLATE = "{{ '<Document>:' + messages[1].content }}"
+TEMPLATE = """<|im_start|>system
+Judge whether the Document meets the requirements based on the Query and the Instruct provided. \
+Note that the answer can only be "yes" or "no".<|im_end|>
+<|im_start|>user
+<Instruct>: {{ messages | selectattr("role", "eq", "system") | map(attribute="content") | first \
+| default("Given a search query, retrieve relevant candidates that answer the query.", true) \
+}}<Query>:{{ messages | selectattr("role", "eq", "query") | map(attribute="content") | first }}
+<Document>:{{ messages | selectattr("role", "eq", "document") | map(attribute="content") | first }}<|im_end|>
+<|im_start|>assistant
+
+"""
 MODULES = [{"type": "sentence_transformers.cross_encoder.modules.logit_score.LogitScore", "path": "1_LogitScore"}]
 
 
@@ -41,19 +51,45 @@ def copied(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "change"),
+    "change",
     [
-        ("Qwen3-VL-Reranker-2B", lambda _: None),
-        ("ours", lambda folder: (folder / "chat_template.jinja").write_text(TEMPLATE)),
-        ("ours", lambda folder: (folder / "modules.json").write_text(json.dumps(MODULES))),
-        ("ours", lambda folder: (folder / "README.md").write_text("---\npipeline_tag: text-ranking\n---\n")),
+        lambda folder: (folder / "chat_template.jinja").write_text(TEMPLATE),
+        lambda folder: further(folder).write_text(TEMPLATE),
+        lambda folder: (folder / "chat_template.json").write_text(json.dumps({"chat_template": TEMPLATE})),
     ],
-    ids=["name", "template", "modules", "card"],
+    ids=["template", "further template", "processor's"],
 )
-def test_name_template_modules_or_card_say_that_it_is_a_reranker(tmp_path: Path, name: str, change: Change) -> None:
-    folder = copied(tmp_path / name)
+def test_a_template_says_that_it_is_a_reranker(tmp_path: Path, change: Change) -> None:
+    folder = copied(tmp_path / "ours")
     change(folder)
     assert load_profile(folder).name == "qwen3-vl-reranker"
+
+
+def further(folder: Path) -> Path:
+    """A template beside the first."""
+    (folder / "additional_chat_templates").mkdir()
+    return folder / "additional_chat_templates" / "reranker.jinja"
+
+
+def test_logit_scores_ids_count_and_its_template_must_be_the_familys(tmp_path: Path) -> None:
+    folder = copied(tmp_path / "ours")
+    (folder / "modules.json").write_text(json.dumps(MODULES))
+    with pytest.raises(UnsupportedModelError, match="LogitScore, and no chat template"):
+        load_profile(folder)
+    (folder / "chat_template.jinja").write_text(TEMPLATE)
+    (folder / "1_LogitScore").mkdir()
+    (folder / "1_LogitScore" / "config.json").write_text('{"true_token_id": 7, "false_token_id": null}')
+    assert load_profile(folder).name == "qwen3-vl-reranker"
+    tensors = load_file(folder / "model.safetensors")
+    (embeddings,) = (tensor for name, tensor in tensors.items() if name.endswith("embed_tokens.weight"))
+    assert torch.equal(load_answer_row(folder, torch.device("cpu"), torch.float32), embeddings[7].float())
+
+
+def test_a_folder_that_calls_itself_a_reranker_and_has_no_such_file_is_not_guessed(tmp_path: Path) -> None:
+    folder = copied(tmp_path / "Qwen3-VL-Reranker-2B")
+    with pytest.raises(UnsupportedModelError, match="--family"):
+        load_profile(folder)
+    assert load_profile(folder, FAMILY).scoring is not None
 
 
 def test_without_any_of_them_it_is_an_embedder_unless_the_family_is_named() -> None:
@@ -71,12 +107,21 @@ def test_a_tied_head_is_two_rows_of_the_embeddings_and_an_own_one_its_own(tmp_pa
     (embeddings,) = (tensor for name, tensor in tensors.items() if name.endswith("embed_tokens.weight"))
     own = torch.randn(embeddings.shape, generator=torch.Generator().manual_seed(3))
     save_file({**tensors, "lm_head.weight": own}, folder / "model.safetensors", {"format": "pt"})
-    for is_tied, head in ((True, embeddings), (False, own)):
+    for is_tied in (True, False):  # a head in the file counts
         config = json.loads((folder / "config.json").read_text()) | {"tie_word_embeddings": is_tied}
         (folder / "config.json").write_text(json.dumps(config))
         row = load_answer_row(folder, torch.device("cpu"), torch.bfloat16)
-        yes, no = (head[vocab[word]].bfloat16() for word in ("yes", "no"))
-        assert torch.equal(row, (yes - no).float())
+        assert torch.equal(row, difference(own, vocab))
+    config = json.loads((folder / "config.json").read_text()) | {"tie_word_embeddings": True}
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    row = load_answer_row(folder, torch.device("cpu"), torch.bfloat16)
+    assert torch.equal(row, difference(embeddings, vocab))
+
+
+def difference(head: torch.Tensor, vocab: dict[str, int]) -> torch.Tensor:
+    yes, no = (head[vocab[word]].bfloat16() for word in ("yes", "no"))
+    return (yes - no).float()
 
 
 def test_the_check_at_start_passes_and_finds_a_wrong_head() -> None:

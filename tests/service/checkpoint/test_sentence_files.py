@@ -75,8 +75,8 @@ def test_other_poolings_stop_the_start(folder: Folder, pooling: dict[str, Any]) 
 def test_without_modules_the_answer_is_that_of_sentence_transformers(folder: Folder) -> None:
     profile = load_profile(folder())
     assert (profile.pooling, profile.normalize, profile.dimensions, profile.max_tokens) == ("mean", False, 32, 512)
-    causal = load_profile(folder(config={"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]}))
-    assert causal.pooling == "last_token"
+    causal = folder(config={"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]})
+    assert load_profile(causal, "qwen3").pooling == "last_token"  # unnamed it may as well be a reranker
     two_sided = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "is_causal": False}
     assert load_profile(folder(config=two_sided)).pooling == "mean"
 

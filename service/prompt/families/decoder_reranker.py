@@ -1,0 +1,115 @@
+"""Rerankers on decoders: logits of tokens at the last place (LogitScore), or a classifier's one row (zerank, ctxl ...).
+
+Source: sentence-transformers 6.2, `CrossEncoder` and `LogitScore`; transformers 5.24,
+`GenericForSequenceClassification`.
+"""
+
+from collections.abc import Mapping
+
+from service.checkpoint.answer_tokens import require_logit_score
+from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.pair_template import read_pair_template
+from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
+from service.checkpoint.reranker_kind import architecture, is_saved, reranker_kind, told
+from service.prompt.cutting import cut_end, cut_longest
+from service.prompt.families.cross_encoder import TASK, check_class, refuse_labels, text_pair
+from service.prompt.profile.family import Family
+from service.prompt.profile.profile import Profile
+from service.prompt.profile.reranker_profile import framed_pair, make_reranker_profile
+from service.prompt.profile.text_profile import protected_tokens
+
+CLASSIFIERS: Mapping[str, str] = {
+    "qwen3": "Qwen3ForSequenceClassification",
+    "llama": "LlamaForSequenceClassification",
+    "mistral": "MistralForSequenceClassification",
+    "gemma3_text": "Gemma3TextForSequenceClassification",
+}
+GENERATORS: Mapping[str, str] = {
+    "qwen3": "Qwen3ForCausalLM",
+    "llama": "LlamaForCausalLM",
+    "mistral": "MistralForCausalLM",
+    "gemma3_text": "Gemma3ForCausalLM",
+}
+GENERATION = "text-generation"
+
+
+def make_profile(files: CheckpointFiles) -> Profile:
+    """Join what config.json and the files of tokenizer and sentence-transformers say.
+
+    Raises:
+        UnsupportedModelError: files are missing, damaged, or ask for what is not supported.
+        CheckpointError: likewise, of modules.json and LogitScore's file.
+    """
+    has_logits = reranker_kind(files) == "logits"
+    check_class(files, GENERATORS if has_logits else CLASSIFIERS)
+    found = read_reranker_files(files, GENERATION if has_logits else TASK)
+    if has_logits:
+        _check_logits(files)
+    else:
+        refuse_labels(files)
+    unread = None if has_logits else _unread(files, found)
+    return make_reranker_profile(
+        files,
+        found,
+        name="decoder-reranker",
+        architecture="text_judge",
+        pooling="last_token",
+        max_positions=positive(files.config, "max_position_embeddings"),
+        layout=framed_pair(files, found.messages, found.prompt, unread) if found.messages else text_pair(files, found),
+        cutting=cut_end if found.messages else cut_longest,
+    )
+
+
+def is_decoder_reranker(files: CheckpointFiles) -> bool:
+    """True where modules.json names LogitScore, or the class is a classifier's."""
+    return reranker_kind(files) in ("logits", "classifier")
+
+
+def _check_logits(files: CheckpointFiles) -> None:
+    """Refuse logits that are not rows of the head times a hidden state, and ids that do not count."""
+    if not is_saved(files):
+        raise UnsupportedModelError(
+            f"{told(files, 'logits')}, and config_sentence_transformers.json has no model_type 'CrossEncoder': "
+            "sentence-transformers would pass over the ids of LogitScore"
+        )
+    require_logit_score(files)
+    if (cap := files.config.get("final_logit_softcapping")) is not None:
+        raise UnsupportedModelError(
+            f"{files.folder / 'config.json'} has final_logit_softcapping {cap!r}; a null is needed"
+        )
+
+
+def _unread(files: CheckpointFiles, found: RerankerFiles) -> int | None:
+    """The token that is left out at the end of a classifier's prompt: the padding one.
+
+    Transformers scores the last token that is none, and with a causal mask that does not see those behind it. Prompts
+    that may end in padding otherwise are refused: a text without a chat template ends in any token.
+    """
+    padding, name = files.config.get("pad_token_id"), architecture(files)
+    is_causal = files.config.get("is_causal", True) is not False
+    if padding is None or (is_causal and found.messages is not None):
+        return padding
+    ends = read_pair_template(files).after if found.messages is None else (padding,)
+    if padding in ends or padding not in protected_tokens(files.read_object("tokenizer.json")):
+        raise UnsupportedModelError(
+            f"{files.folder / 'config.json'} has pad_token_id {padding!r}, in which a prompt may end: "
+            f"{name} scores the last token that is another; supported: a special token that ends no prompt"
+        )
+    return None
+
+
+FAMILY = Family(
+    model_types=tuple(CLASSIFIERS),
+    about="rerankers on decoders as sentence-transformers saves them, with LogitScore (zerank-2 and its likes), and "
+    "classifiers (Qwen3-Reranker seq-cls)",
+    make_profile=make_profile,
+    is_of=is_decoder_reranker,
+    rank=2,
+    kind="reranker",
+    stock="Qwen3ForCausalLM, Qwen3ForSequenceClassification, and those of the other types",
+    modalities="text",
+    pooling="last token; rows of LogitScore's ids, or the classifier's",
+    prompt="its own chat template, or both texts with a separator",
+    tests=("tests/models/folders/test_reranker_folders.py",),
+)

@@ -1,0 +1,126 @@
+"""Architectures and modules that make a folder a reranker or none, whatever it is called."""
+
+import torch
+
+from tests.models.folders.edits import put, tensors, write
+from tests.models.folders.reranker_bases import (
+    INSTRUCTED,
+    TRANSFORMER,
+    ZERANK,
+)
+from tests.models.folders.reranker_case import (
+    CONFIG,
+    NAMES,
+    TEMPLATE,
+    WITH_ANSWER,
+    Case,
+    modules,
+    saved,
+)
+from tests.models.reranker.checkpoints import QWEN3_RERANKER
+
+CLASS = "sequence-classification"
+
+ARCHITECTURES = [
+    *(Case(f"a {name} classifier", f"{name} classifier") for name in ("llama", "mistral")),
+    Case(
+        "a Qwen3 classifier without a template",
+        "qwen3 classifier",
+        [],
+        r"tokenizer\.json puts no token between two texts",
+    ),
+    Case("a Qwen3 classifier with Qwen3-Reranker's template", "qwen3 classifier", [write(TEMPLATE, QWEN3_RERANKER)]),
+    Case(
+        "a classifier with zerank's template, saved",
+        "qwen3 classifier",
+        [write(TEMPLATE, ZERANK), saved(CLASS, processing_kwargs=WITH_ANSWER)],
+    ),
+    Case(
+        "a classifier with a chat template and saved as texts",
+        "qwen3 classifier",
+        [write(TEMPLATE, ZERANK), saved(CLASS, is_message=False)],
+        r"puts no token between two texts",
+    ),
+    Case(
+        "a classifier whose template is a chat's",
+        "qwen3 classifier",
+        [write(TEMPLATE, "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}<|im_end|>")],
+        rf"{TEMPLATE} leaves out the query",
+    ),
+    Case(
+        "a template that ends with the padding token",
+        "qwen3 classifier",
+        [write(TEMPLATE, INSTRUCTED + "<|endoftext|>")],
+    ),
+    Case("a Gemma classifier with a template", "gemma3_text classifier", [write(TEMPLATE, ZERANK + "<|im_start|>")]),
+    Case("a bidirectional classifier", "llama classifier", [put(CONFIG, is_causal=False)]),
+    Case(
+        "texts that end with the padding token",
+        "llama classifier",
+        [put(CONFIG, pad_token_id=5)],
+        r"config\.json has pad_token_id 5",
+    ),
+    Case("named as no reranker", "qwen3 classifier", [write(TEMPLATE, QWEN3_RERANKER)], folder="Qwen3-Embedding"),
+    Case(
+        "a class of its own",
+        "bert",
+        [put(CONFIG, architectures=["MyBertForSequenceClassification"])],
+        r"config\.json has architectures \['MyBertForSequenceClassification'\]",
+    ),
+    Case(
+        "jina-reranker-v3's architecture",
+        "judge",
+        [put(CONFIG, architectures=["JinaForRanking"], auto_map={"AutoModel": "m.J"})],
+        r"config\.json has architectures \['JinaForRanking'\].*a reranker.*auto_map.*Supported rerankers",
+        folder="jina-reranker-v3",
+    ),
+    Case(
+        "jina-reranker-m0's architecture",
+        "judge",
+        [put(CONFIG, architectures=["JinaVLForRanking"], model_type="qwen2_vl")],
+        r"config\.json has architectures \['JinaVLForRanking'\].*a reranker.*Supported rerankers",
+    ),
+    Case(
+        "a classifier of an unknown type",
+        "bert",
+        [put(CONFIG, architectures=["DebertaV2ForSequenceClassification"], model_type="deberta-v2")],
+        r"DebertaV2ForSequenceClassification'\].*model_type 'deberta-v2': a reranker",
+    ),
+    Case(
+        "ettin's modules",
+        "bert, saved",
+        [
+            put(CONFIG, architectures=["BertModel"]),
+            modules(
+                (TRANSFORMER, ""),
+                ("sentence_transformers.sentence_transformer.modules.pooling.Pooling", "1_Pooling"),
+                ("sentence_transformers.base.modules.dense.Dense", "2_Dense"),
+            ),
+        ],
+        r"modules\.json has Transformer, Pooling, Dense, and .* has model_type 'CrossEncoder'.*a reranker",
+    ),
+    Case(
+        "a cross-encoder without a classifier",
+        "bert, saved",
+        [put(CONFIG, architectures=["BertModel"])],
+        rf"{NAMES} has model_type 'CrossEncoder'.*a reranker",
+    ),
+    Case(
+        "a tensor that no module knows",
+        "bert",
+        [tensors(**{"bert.encoder.layer.0.mixer.Wqkv.weight": torch.ones(2, 2)})],
+        r"1 tensors that its model does not know: bert\.encoder\.layer\.0\.mixer(?!.*unread_tensors)",
+    ),
+    Case(
+        "a classifier's head in an encoder",
+        "bert",
+        [put(CONFIG, architectures=["BertModel"])],
+        r"architectures \['BertModel'\].*classifier\.bias",
+    ),
+    Case(
+        "a classifier's head without architectures",
+        "bert",
+        [put(CONFIG, architectures=None)],
+        r"architectures None.*classifier\.bias",
+    ),
+]
