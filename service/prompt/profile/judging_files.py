@@ -43,7 +43,7 @@ def writes_as(
         frame = read_pair_frame(template, form, variables)
     except UnsupportedModelError:
         return False
-    sides = Turn("query", (), MARKS["query"]), Turn("document", (), MARKS["document"])
+    sides = Turn("query", (MARKS["query"],)), Turn("document", (MARKS["document"],))
     pieces = JudgedPair(0, 1, instruction, marks)(Conversation(None, sides))
     expected = "".join(
         TURNS[piece.token_id] if isinstance(piece, TokenPiece) else piece.text
