@@ -85,8 +85,8 @@ no forward; `/v1/image_embeds` gives and takes it.""",
         """A reranker scores pairs of a query and a document: its vector is one number, the logit. Its files tell
 it from the embedder of the same architecture: a class that ends in ForSequenceClassification, LogitScore in
 modules.json, or Qwen3-Reranker's chat template. Names and cards do not; `--family qwen3_reranker` takes a folder
-without a template. Prompts are those of the folder's own chat template where it has one for pairs. A file's key that would be another score
-is done as sentence-transformers does it, or refused by name.""",
+without a template. Prompts are those of the folder's own chat template where it has one for pairs. A file's key that
+would be another score is done as sentence-transformers does it, or refused by name.""",
     ),
 }
 REFUSED = """
