@@ -22,6 +22,8 @@ ABOUT: dict[Kind, tuple[str, str]] = {
     "vision-language": (
         "Vision-language models",
         """The encoder cache keeps an image's features (a video's by pairs of frames); the result cache keeps vectors.
+An item's parts are read in the reference's order, or by `part_order: as_written` where they stand
+([which models take it](media.md#the-order-of-parts)).
 
 Several embedders share Qwen2-VL's architecture and only names tell them apart: `--family gme_qwen2_vl` chooses one, or
 `"cenote": {"family": "gme_qwen2_vl"}` in config.json; where neither does, the start ends with the choices.""",

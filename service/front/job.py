@@ -52,7 +52,7 @@ class JobInput(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         param: its path in the request.
         source: what it is made of.
-        media: its parts that are not text, in reading order.
+        media: its parts that are not text, as they are written.
         options: how its prompt is rendered.
         error: why it has no prompt, found before it was read; None for most.
     """

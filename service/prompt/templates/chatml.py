@@ -93,7 +93,7 @@ class ChatML:
         run, pieces = TextPiece(header, len(header), is_cuttable), list[Piece]()
         for part in turn.parts:
             if isinstance(part, str):  # one piece with the header: a leading newline merges with its own
-                run = run._replace(text=run.text + part)
+                run = TextPiece(run.text + part, run.user_start, is_cuttable)
                 continue
             for time, item in timed_items(part):
                 pieces += run.closed(time)

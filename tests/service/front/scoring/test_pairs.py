@@ -12,6 +12,7 @@ from service.checkpoint.hub import find_checkpoint
 from service.errors import ServiceError
 from service.fairness.threads import all_at_once
 from service.front.inputs.media_reader import MediaReader
+from service.front.inputs.pairs import with_short_texts
 from service.front.inputs.reader import InputReader
 from service.front.scoring.comparison import Comparison, Side
 from service.front.scoring.score_job import score_job
@@ -96,6 +97,13 @@ def test_the_texts_of_each_side_have_a_limit_of_their_own(reader: PairReader) ->
     reader.seen.clear()
     all_at_once(reader._reader.prompts(score_job(reader.model, asked, SERVICE.tenant, 0), None))
     assert texts(reader) == [("a b", "a b c d")]
+
+
+def test_texts_around_an_image_share_a_limit(reader: PairReader) -> None:
+    picture: Any = object()
+    turn = Turn("document", ("a b", picture, " c d", picture, " e"))
+    short = with_short_texts(Conversation(None, (turn,)), 3, reader.model.tokenizer)
+    assert short.turns[0].parts == ("a b", picture, " c", picture, "")
 
 
 def test_a_document_that_cannot_be_read_fails_by_itself(reader: PairReader) -> None:
