@@ -1,7 +1,10 @@
 """Errors that end a run, reasons for which an item has no vector, and extras that are not installed."""
 
+import errno
+import sqlite3
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
@@ -32,6 +35,19 @@ class FileError(Exception):
     def __init__(self, reason: FailureReason) -> None:
         super().__init__(reason.message)
         self.reason = reason
+
+
+def file_error(flag: str, path: Path, error: OSError | sqlite3.Error, what: str = "") -> IngestError:
+    """The error of a file that a flag names; a full disk is called so, since the file is not at fault.
+
+    Args:
+        what: it means, before the system's own words.
+    """
+    is_full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    if is_full or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        return IngestError(f"the disk is full: no more can be written to {path}")
+    reason = getattr(error, "strerror", None) or str(error)
+    return IngestError(f"{flag} {path}: {f'{what} ({reason})' if what else reason}")
 
 
 def load(module: str, extra: str) -> Any:

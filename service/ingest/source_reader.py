@@ -46,7 +46,8 @@ class SourceReader:
             IngestError: the source cannot be read.
         """
         try:
-            await asyncio.wait_for(self._arrived.wait(), wait_s)
+            async with asyncio.timeout(wait_s):  # `wait_for` of Python 3.11 swallows the end of a run
+                await self._arrived.wait()
         except TimeoutError:
             return []
         with self._room:

@@ -1,14 +1,22 @@
 """How a run ends: one exit code for each end, and nothing said of a run that never began."""
 
+import contextlib
+import errno
+import resource
+import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from service.ingest.errors import file_error
 from tests.conftest import ROOT, LiveServer, plain_environ
 from tests.ingest.program import Program
+from tests.ingest.proxy import Proxy
 
+MOST_BYTES = 64 << 10
 COMMAND = (sys.executable, "-m", "service", "ingest")
 
 
@@ -54,3 +62,34 @@ def test_each_end_has_its_code(builtin: LiveServer, tmp_path: Path) -> None:
     assert Program(source, *to, "--ledger", tmp_path / "l", "--to", tmp_path / "b.jsonl").end()["points"] == 1
     (tmp_path / "c.jsonl").write_text("mine\n")
     Program(source, "--to", tmp_path / "c.jsonl", "--server", builtin.url).end(1)
+
+
+def test_a_full_disk_is_the_sinks_error_and_not_the_dead_letters(builtin: LiveServer, tmp_path: Path) -> None:
+    """No long file of the run may grow: the sink fails first, and the dead letters when they are written at the end."""
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    texts = (f'{{"id":{n},"text":"a door, no. {n}"}}\n' for n in range(400))
+    source.write_text("".join([f'{{"id":"{"bad" * MOST_BYTES}"}}\n', *texts]))
+    slow = Proxy(builtin.url, dawdle_s=0.2, num_forwarded=30)
+    arguments = (source, "--to", out, "--concurrency", "1", "--batch-inputs", "16")
+    run = Program(*arguments, "--server", slow.url)
+    while not (out.exists() and out.stat().st_size > MOST_BYTES):
+        assert run.process.poll() is None, run.stderr()
+        time.sleep(0.01)
+    resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
+    why = run.end(1)["why"]
+    slow.stop()
+    assert why.startswith((f"--to {out}: File too large", f"--ledger {out}.ledger: ")), why  # between the two writes
+    assert Program(*arguments, "--server", builtin.url).end(3)["points"] > 0
+
+
+def test_a_full_disk_is_called_so_whichever_file_is_on_it(tmp_path: Path) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert (
+        str(file_error("--dead-letters", tmp_path, full)) == f"the disk is full: no more can be written to {tmp_path}"
+    )
+    with contextlib.closing(sqlite3.connect(tmp_path / "ledger")) as database:
+        database.execute("PRAGMA max_page_count = 2")
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            database.executescript("CREATE TABLE a (b); CREATE TABLE c (d); CREATE TABLE e (f)")
+    assert "the disk is full" in str(file_error("--ledger", tmp_path, caught.value, "it is damaged"))
+    assert str(file_error("--to", tmp_path, OSError(5, "Input/output error"))) == f"--to {tmp_path}: Input/output error"

@@ -144,7 +144,8 @@ class Supervisor:
     async def _first_word(self, channel: AsyncChannel[EngineMessage]) -> EngineMessage | None:
         """What an engine says once it is loaded, or cannot be; None when it has ended, or takes too long."""
         try:
-            return await asyncio.wait_for(channel.receive(), self.patience.load_s)
+            async with asyncio.timeout(self.patience.load_s):
+                return await channel.receive()
         except TimeoutError:
             logger.error("the engine was not loaded within %g s; it is ended", self.patience.load_s)
             self.series.engine_stuck.inc()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from service.ingest.errors import IngestError
+from service.ingest.errors import file_error
 from service.ingest.item import FailedAsk
 from service.ingest.ledger.ledger import DeadLetter, Ledger
 
@@ -41,10 +41,14 @@ class DeadLetters:
         try:
             _replace(self.path, b"".join(_lines(self._ledger.dead())))
         except OSError as error:
-            raise IngestError(f"--dead-letters {self.path}: {error.strerror}") from None
+            raise file_error("--dead-letters", self.path, error) from None
 
     def add(self, failures: Iterable[FailedAsk]) -> None:
-        """Record failures in the ledger, then append their lines. Blocks."""
+        """Record failures in the ledger, then append their lines. Blocks.
+
+        Raises:
+            IngestError: one of the two cannot be written.
+        """
         failures = list(failures)
         if not failures:
             return
@@ -52,10 +56,13 @@ class DeadLetters:
         self.num_items += len(items) - self._ledger.num_dead_items(items)
         self._ledger.record_failures(failures)
         lines = _lines((failure.ask.item.id, failure.ask.instruction, failure.reason) for failure in failures)
-        with self.path.open("ab") as file:
-            file.write(b"".join(lines))
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with self.path.open("ab") as file:
+                file.write(b"".join(lines))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise file_error("--dead-letters", self.path, error) from None
 
 
 def _replace(path: Path, content: bytes) -> None:

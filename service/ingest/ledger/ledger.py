@@ -16,7 +16,7 @@ from uuid import UUID
 
 import msgspec
 
-from service.ingest.errors import FailureReason, IngestError
+from service.ingest.errors import FailureReason, IngestError, file_error
 from service.ingest.item import FailedAsk, Point
 from service.ingest.plan import Plan, differences
 
@@ -197,7 +197,9 @@ class Ledger:
         """Raise errors of the file as IngestError."""
         try:
             yield
-        except (sqlite3.Error, msgspec.MsgspecError, OSError, ValueError, TypeError) as error:
+        except (sqlite3.Error, OSError) as error:
+            raise file_error("--ledger", self.path, error, what) from None
+        except (msgspec.MsgspecError, ValueError, TypeError) as error:
             raise IngestError(f"--ledger {self.path}: {what} ({error})") from None
 
 

@@ -1,11 +1,9 @@
 """Writes outcomes to the sink, then to the ledger: in this order, by one thread, so a kill loses or doubles nothing."""
 
 import asyncio
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import nullcontext, suppress
 from types import TracebackType
 from typing import TypeVar
 
@@ -70,7 +68,8 @@ class Writer:
         while True:
             wait_s = None if due_s is None else max(0.0, due_s - loop.time())
             try:
-                outcomes = await asyncio.wait_for(self._queue.get(), wait_s)
+                async with asyncio.timeout(wait_s):
+                    outcomes = await self._queue.get()
             except TimeoutError:
                 await self.flush()
                 due_s = None
@@ -99,13 +98,14 @@ class Writer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write what was collected, if the sink accepts it, and close the sink."""
+        """Write what was collected, if the sink accepts it, and close the sink. The first error is the run's."""
         with suppress(IngestError):  # the run has already ended with an error
             await self.flush()
         loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self._thread, self._sink.close)
-            await loop.run_in_executor(self._thread, self._dead.rewrite)
+            for step in (self._sink.close, self._dead.rewrite):
+                with suppress(IngestError) if error else nullcontext():
+                    await loop.run_in_executor(self._thread, step)
         finally:
             self._thread.shutdown()
 
@@ -141,20 +141,9 @@ class Writer:
 
     def _write(self, points: Sequence[Point]) -> None:
         position = self._sink.write(points)
-        with _checked(self._ledger.path):
-            self._ledger.mark(points, position)
+        self._ledger.mark(points, position)
         self.counts.points += len(points)
 
     def _record_failures(self, failures: Sequence[FailedAsk]) -> None:
-        with _checked(self._dead.path):
-            self._dead.add(failures)
+        self._dead.add(failures)
         self.counts.failed = self._dead.num_items
-
-
-@contextmanager
-def _checked(path: Path) -> Iterator[None]:
-    """Raise errors of a file, such as a full disk, as IngestError."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise IngestError(f"{path}: {error}") from None

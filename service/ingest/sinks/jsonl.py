@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import orjson
 
-from service.ingest.errors import IngestError
+from service.ingest.errors import IngestError, file_error
 from service.ingest.item import Point
 from service.ingest.sinks.sink import Sink, stored_fields
 from service.ingest.sinks.target import Target
@@ -37,7 +37,7 @@ class JsonlFile(Sink):
             self._file = self._path.open("ab")
             self._file.truncate(position or 0)
         except OSError as error:
-            raise IngestError(f"--to {self._path}: {error.strerror}") from None
+            raise file_error("--to", self._path, error) from None
 
     def write(self, points: Sequence[Point]) -> int:
         """Append lines and sync them to disk."""
@@ -47,13 +47,20 @@ class JsonlFile(Sink):
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise IngestError(f"--to {self._path}: {error.strerror}") from None
+            raise file_error("--to", self._path, error) from None
         return self._file.tell()
 
     def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
+        """Close the file.
+
+        Raises:
+            IngestError: what a failed write has left cannot be written either.
+        """
+        try:
+            if self._file is not None:
+                self._file.close()
+        except OSError as error:
+            raise file_error("--to", self._path, error) from None
 
 
 def _line(point: Point, layout: Layout) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from service.ingest.errors import IngestError, load
+from service.ingest.errors import IngestError, file_error, load
 from service.ingest.item import Point
 from service.ingest.sinks.columns import arrow_schema, arrow_table
 from service.ingest.sinks.sink import Sink
@@ -126,7 +126,7 @@ class ParquetFolder(Sink):
                 self._number += 1
                 self._spool = Spool(self._spool_path(self._number))
         except OSError as error:
-            raise IngestError(f"--to {self._folder}: {error.strerror or error}") from None
+            raise file_error("--to", self._folder, error) from None
         return self._number | self._spool.num_bytes << PART_BITS
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class ParquetFolder(Sink):
         try:
             self._write_part()
         except OSError as error:
-            raise IngestError(f"--to {self._folder}: {error.strerror or error}") from None
+            raise file_error("--to", self._folder, error) from None
 
     def _write_part(self) -> None:
         unfinished = self._folder / f".part-{self._number:05}.unfinished"
