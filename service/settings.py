@@ -90,12 +90,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None, _about("IPv6 prefixes that this network translates to IPv4 (NAT64), besides 64:ff9b::/96")
     ] = None
     media_paths: Annotated[str | None, _about("directories below which `file:` URLs may name files")] = None
-    media_fetch_timeout_s: Annotated[Seconds, _about("time limit of one fetch, redirects included")] = 10.0
+    media_fetch_timeout_s: Annotated[
+        Seconds, _about("time limit of one fetch, redirects included, and of waiting for other fetches from its host")
+    ] = 10.0
     media_connect_timeout_s: Annotated[Seconds, _about("time limit of connecting, within a fetch")] = 3.0
     max_media_redirects: Annotated[Annotated[int, Meta(ge=0, le=100)], _about("maximum redirects of one fetch")] = 3
     max_media_fetch_bytes: Annotated[Positive, _about("maximum bytes fetched for one request")] = 64 << 20
-    max_media_fetches_per_host: Annotated[Positive, _about("concurrent fetches from one host; more wait")] = 8
-    max_media_fetches_per_tenant: Annotated[Positive, _about("concurrent fetches for one tenant; more wait")] = 16
+    max_media_fetches_per_host: Annotated[
+        Positive,
+        _about("concurrent fetches from one host, of which a quarter is kept for tenants that have none; more wait"),
+    ] = 8
+    max_media_fetches_per_tenant: Annotated[
+        Positive,
+        _about("concurrent fetches for one tenant, of which a quarter is kept for requests that have none; more wait"),
+    ] = 16
     media_memory_bytes: Annotated[
         NotNegative, _about("capacity of fetched images kept for revalidation (ETag); 0 keeps none")
     ] = 64 << 20
@@ -203,7 +211,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _about("time limit of receiving a body; longer while it arrives at the minimum rate"),
     ] = 15.0
     min_bytes_per_s: Annotated[
-        Positive, _about("minimum rate of a slow body, and of a client that reads its answer")
+        Positive,
+        _about("minimum rate of a slow body, of media that are fetched, and of a client that reads its answer"),
     ] = 16_000
     stream_idle_s: Annotated[Seconds, _about("how long a stream may be silent; a blank line keeps it open")] = 60.0
     max_stream_lines: Annotated[

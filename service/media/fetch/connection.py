@@ -25,6 +25,7 @@ Reason = Literal[
     "wrong_peer",
     "tls_failed",
     "timed_out",
+    "too_slow",
     "protocol_broken",
     "status_refused",
     "coding_refused",

@@ -3,6 +3,7 @@
 HTTP itself is h11's. Knows no address, follows nothing and keeps nothing.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from service.media.fetch.url import Url
 
 MAX_HEAD_BYTES = 16 * 1024
 MAX_INTERIM_ANSWERS = 8
+GRACE_S = 2.0
+"""Longest pause in an answer that has brought nothing yet but its first bytes."""
 FREE_CHUNKS = 256
 MIN_CHUNK_BYTES = 64
 """On average, beyond the free ones: a flood of chunks of a byte costs far more time than bytes."""
@@ -27,16 +30,21 @@ class Exchange:
     """A request on its way, then its answer.
 
     Attributes:
+        min_bytes_per_s: at which the answer comes, once it has begun to.
         status: of the answer.
         fields: of the answer, names in lower case; a name that came twice has its values joined by commas.
     """
 
     connection: FetchConnection
+    min_bytes_per_s: int
     status: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
     _http: h11.Connection = field(
         default_factory=lambda: h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
     )
+
+    _began_s: float = 0.0
+    _num_bytes: int = 0
 
     async def ask(self, url: Url, conditions: Mapping[str, str]) -> None:
         """Send the request and read the answer's head.
@@ -88,11 +96,28 @@ class Exchange:
     async def _next(self) -> h11.Event | type[h11.PAUSED]:
         try:
             while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self.connection.reader.read(READ_BYTES))
+                self._http.receive_data(await self._receive())
         except (OSError, h11.RemoteProtocolError) as error:
             raise FetchError("protocol_broken") from error
         assert not isinstance(event, type) or event is h11.PAUSED  # NEED_DATA has been dealt with
         return event
+
+    async def _receive(self) -> bytes:
+        """The bytes that come next. A host may think for as long as a fetch may take, and may not drip.
+
+        Raises:
+            FetchError: they come too slowly.
+        """
+        clock = asyncio.get_running_loop().time
+        late_s = self._began_s + GRACE_S + self._num_bytes / self.min_bytes_per_s if self._num_bytes else None
+        try:
+            async with asyncio.timeout_at(late_s):
+                received = await self.connection.reader.read(READ_BYTES)
+        except TimeoutError:
+            raise FetchError("too_slow") from None
+        self._began_s = self._began_s or clock()
+        self._num_bytes += len(received)
+        return received
 
 
 def _headers(url: Url) -> list[tuple[str, str]]:

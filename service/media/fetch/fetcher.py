@@ -7,17 +7,17 @@ import asyncio
 import logging
 import re
 import ssl
-from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Never
 
 from service.errors import MediaError
+from service.fairness.party import CURRENT_PARTY, Party
 from service.media.fetch.address import Address
 from service.media.fetch.connection import FETCH_FAILED, FetchError, Resolver, client_context, connect_to
 from service.media.fetch.exchange import Exchange, Take
 from service.media.fetch.memory import FetchMemory
 from service.media.fetch.policy import FetchPolicy
+from service.media.fetch.slots import Slots
 from service.media.fetch.url import Url, UrlError, parse_url
 
 STATUSES = frozenset((301, 302, 303, 307, 308))
@@ -59,36 +59,6 @@ def _absolute(url: Url, location: str) -> str:
     return f"{origin}{path.rpartition('/')[0]}/{location}"
 
 
-@dataclass(slots=True)
-class _Gate:
-    semaphore: asyncio.Semaphore
-    num_users: int = 0
-
-
-class Slots:
-    """At most `max_each` holders of each key at once; others wait in line."""
-
-    def __init__(self, max_each: int) -> None:
-        self._max_each = max_each
-        self._gates: dict[Hashable, _Gate] = {}
-
-    def __len__(self) -> int:
-        return len(self._gates)
-
-    @asynccontextmanager
-    async def hold(self, key: Hashable) -> AsyncIterator[None]:
-        """A place for the length of the `with`."""
-        gate = self._gates.setdefault(key, _Gate(asyncio.Semaphore(self._max_each)))
-        gate.num_users += 1
-        try:
-            async with gate.semaphore:
-                yield
-        finally:
-            gate.num_users -= 1
-            if gate.num_users == 0:
-                del self._gates[key]
-
-
 logger = logging.getLogger("cenote.fetch")
 
 
@@ -114,27 +84,30 @@ class Fetcher:
         self.memory = memory
         self._resolver = resolver
         self._tls = tls or client_context()
-        self._hosts = Slots(max_per_host)
-        self._tenants = Slots(max_per_tenant)
+        self._hosts = Slots(max_per_host, policy.timeout_s)
+        self._tenants = Slots(max_per_tenant, policy.timeout_s)
 
     async def fetch(self, url: Url, tenant: bytes, take: Take) -> bytes:
         """The bytes at a URL.
 
         Args:
             url: one that `FetchPolicy.check` lets pass.
+            tenant: whose fetch it is; the requests of a tenant share its slots, and tenants those of a host.
             take: asked for room as bytes come in; what it raises ends the fetch.
 
         Raises:
             MediaError: `media_fetch_failed`, whatever failed; `media_too_large`.
+            UnavailableError: other fetches took all slots for too long.
         """
-        async with self._tenants.hold(tenant):
+        request = CURRENT_PARTY.get().request
+        async with self._tenants.hold(tenant, Party(str(request), request)):
             return await self._follow(url, tenant, take)
 
     async def _follow(self, url: Url, tenant: bytes, take: Take) -> bytes:
         left_s = self.policy.timeout_s  # waiting for a slot is not the host's fault
-        loop = asyncio.get_running_loop()
+        loop, party = asyncio.get_running_loop(), Party(tenant.hex(), CURRENT_PARTY.get().request)
         for _ in range(self.policy.max_redirects + 1):
-            async with self._hosts.hold(url.host.text):
+            async with self._hosts.hold(url.host.text, party):
                 began_s = loop.time()
                 found = await self._checked_hop(url, tenant, take, left_s)
                 left_s -= loop.time() - began_s
@@ -156,7 +129,7 @@ class Fetcher:
         addresses = await self._judged_addresses(url)
         known = self.memory.find(tenant, url)
         async with connect_to(url, addresses, self._tls, self.policy.connect_timeout_s) as connection:
-            exchange = Exchange(connection)
+            exchange = Exchange(connection, self.policy.min_bytes_per_s)
             await exchange.ask(url, known.conditions if known else {})
             if known is not None and exchange.status == 304:
                 take(len(known.body))

@@ -76,6 +76,7 @@ class FetchPolicy:
         max_bytes: largest file.
         timeout_s: longest time of a fetch, redirects included, by the wall clock.
         connect_timeout_s: longest time until a hop's connection stands.
+        min_bytes_per_s: least rate of an answer.
         max_redirects: hops after the first.
     """
 
@@ -86,6 +87,7 @@ class FetchPolicy:
     max_bytes: int = 20 << 20
     timeout_s: float = 10.0
     connect_timeout_s: float = 3.0
+    min_bytes_per_s: int = 16_000
     max_redirects: int = 3
 
     @classmethod
@@ -105,6 +107,7 @@ class FetchPolicy:
             max_bytes=settings.max_image_bytes,
             timeout_s=settings.media_fetch_timeout_s,
             connect_timeout_s=settings.media_connect_timeout_s,
+            min_bytes_per_s=settings.min_bytes_per_s,
             max_redirects=settings.max_media_redirects,
         )
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from service.fairness.party import open_party
+from service.media.fetch import exchange
 from service.media.fetch.connection import FETCH_FAILED
 from service.media.fetch.fetcher import Fetcher
 from service.media.fetch.url import parse_url
@@ -156,6 +158,37 @@ def test_a_host_that_drips_is_left_by_the_wall_clock_and_its_socket_is_free(benc
     wait_for(lambda: num_descriptors() <= before)
 
 
+def test_a_host_that_drips_is_left_long_before_the_time_limit(
+    bench: Bench, reasons: Reasons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "GRACE_S", 0.1)
+    head = b"HTTP/1.1 200 OK\r\nx-name: "
+    bench.host.pages |= {"/body": drip, "/head": lambda _: itertools.chain([head], slowly(b"x" * 1000))}
+    for path in bench.host.pages:
+        bench.failure(bench.host.url(path, "host.test"), timeout_s=600)
+    assert reasons() == ["too_slow", "too_slow"]
+
+
+def test_a_host_may_think_before_it_answers_and_be_as_slow_as_the_least_rate(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "GRACE_S", 0.3)
+    whole = reply(b"x" * 100)
+
+    def script(_: object) -> Iterator[bytes]:
+        time.sleep(0.6)
+        yield from slowly(whole)
+
+    bench.host.pages["/"] = script
+    assert bench.fetch(bench.host.url("/", "host.test"), min_bytes_per_s=10) == b"x" * 100
+
+
+def slowly(content: bytes) -> Iterator[bytes]:
+    for byte in content:
+        yield bytes([byte])
+        time.sleep(0.01)
+
+
 def test_a_fetch_that_is_cancelled_frees_its_socket(bench: Bench) -> None:
     bench.host.pages["/"] = drip
     fetcher, url = bench.fetcher(), parse_url(bench.host.url("/", "host.test"))
@@ -200,8 +233,12 @@ def test_so_many_at_once_go_to_one_host_and_for_one_tenant(bench: Bench, tenants
     fetcher = Fetcher(bench.fetcher().policy, bench.names, bench.fetcher().memory, **limits)
     url = parse_url(bench.host.url("/", "host.test"))
 
+    async def one(tenant: bytes) -> None:
+        open_party(tenant.hex())  # a request of its own
+        await fetcher.fetch(url, tenant, bench.taken.append)
+
     async def fetch_all() -> None:
-        await asyncio.gather(*(fetcher.fetch(url, tenant, bench.taken.append) for tenant in tenants))
+        await asyncio.gather(*map(one, tenants))
 
     asyncio.run(fetch_all())
     assert crowd.max == expected

@@ -1,0 +1,153 @@
+"""Tenants drip and stall on a media host that others fetch from: their images come as if nobody else were there.
+
+Two tenants flood: each with requests of many images of one host that begins to answer and drips, or says nothing. A
+dripping host alone is left long before the time limit of a fetch, too.
+"""
+
+import asyncio
+import base64
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from service.front.admission.key_file import ApiKey, hash_key, new_key
+from tests.conftest import CHECKPOINT, LiveServer, image
+from tests.media_host import MediaHost, reply
+from tests.scoreboard.line import Line, Result, Sabotage
+from tests.scoreboard.lines.raw_http import Connection, request_bytes
+
+TIMES_ALONE = 3.0
+MORE_S = 0.25
+FETCH_S = 10.0
+"""Time limit of a fetch, the server's own."""
+NUM_REQUESTS, NUM_URLS = 4, 16
+"""Of each tenant that floods."""
+SETTLE_S = 1.0
+TENANTS = ("drips", "stalls", "victim")
+
+
+def run(size: int, folder: Path) -> Result:
+    """Fetch `size` images alone, and as many amidst the others."""
+    keys = {name: new_key() for name in TENANTS}
+    lines = (ApiKey(tenant=name, sha256=hash_key(key.encode()).hex()) for name, key in keys.items())
+    (folder / "keys.jsonl").write_text("".join(msgspec.json.encode(line).decode() + "\n" for line in lines))
+    file = base64.b64decode(image(77).partition(",")[2])
+    scripts = {"drips": lambda _: _drip(), "stalls": lambda _: _stall()}
+    slow = {f"/{name}?{n}": script for name, script in scripts.items() for n in range(NUM_REQUESTS * NUM_URLS)}
+    with MediaHost({"/quick": reply(file)} | slow) as host:
+        flags = ("--allow-private-media-hosts", "localhost", "--media-ports", str(host.port))
+        flags += ("--api-keys", str(folder / "keys.jsonl"), "--media-fetch-timeout-s", str(FETCH_S))
+        server = LiveServer(folder / "server.log", "--model", str(CHECKPOINT), *flags).wait_until_ready()
+        try:
+            alone_s, waits_s, drip_s = asyncio.run(_measure(server, host, keys, size))
+        finally:
+            server.process.kill()  # the flood is not worth waiting for
+            server.ended()
+    failures = []
+    if max(waits_s) > TIMES_ALONE * alone_s + MORE_S:
+        failures.append("an image waited too long for others of its host")
+    if drip_s > FETCH_S / 2:
+        failures.append("a dripping host was waited for")
+    figures = (
+        f"{statistics.median(waits_s) * 1e3:.0f} ms, {max(waits_s) * 1e3:.0f} at most, {alone_s * 1e3:.0f} alone; "
+        f"a dripping host was left after {drip_s:.1f} s"
+    )
+    return Result(size + 1, len(failures), [*failures, figures])
+
+
+async def _measure(
+    server: LiveServer, host: MediaHost, keys: dict[str, str], size: int
+) -> tuple[float, list[float], float]:
+    """Seconds of an image alone, the median, of each amidst the flood, and until a dripping host is left."""
+    victim = Connection(server.url)
+    drip_s = await _ask(victim, _images([host.url("/drips?0")], keys["victim"]), 502)
+    quick = _images([host.url("/quick")], keys["victim"])
+    await _ask(victim, quick, 200)  # warm
+    alone_s = statistics.median([await _ask(victim, quick, 200) for _ in range(size)])
+    flooding = [
+        asyncio.create_task(_flood(server, _images(urls, keys[name])))
+        for name in TENANTS[:2]
+        for urls in _batches(host, name)
+    ]
+    await asyncio.sleep(SETTLE_S)
+    waits_s = []
+    for _ in range(size):
+        if all(task.done() for task in flooding):
+            raise AssertionError("the flood was over before the measurement")
+        waits_s.append(await _ask(victim, quick, 200))
+    for task in flooding:
+        task.cancel()
+    await asyncio.gather(*flooding, return_exceptions=True)
+    victim.close()
+    return alone_s, waits_s, drip_s
+
+
+def _batches(host: MediaHost, name: str) -> Iterator[list[str]]:
+    for number in range(NUM_REQUESTS):
+        yield [host.url(f"/{name}?{number * NUM_URLS + n}") for n in range(NUM_URLS)]
+
+
+async def _ask(connection: Connection, request: bytes, status: int) -> float:
+    began_s = time.monotonic()
+    answer = await connection.ask(request)
+    assert answer.status == status, answer.body[:300]
+    return time.monotonic() - began_s
+
+
+async def _flood(server: LiveServer, request: bytes) -> None:
+    connection = Connection(server.url)
+    reader, writer = await connection.open()
+    writer.write(request)
+    await writer.drain()
+    with suppress(OSError):
+        await reader.read(1)
+    connection.close()
+
+
+def _images(urls: Sequence[str], key: str) -> bytes:
+    inputs = [{"content": [{"type": "image_url", "image_url": {"url": url}}]} for url in urls]
+    body = {"inputs": inputs} | ({"on_error": "per_item"} if len(urls) > 1 else {})
+    return request_bytes("/v1/embeddings", body, authorization=f"Bearer {key}")
+
+
+def _drip() -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
+    while True:
+        time.sleep(0.1)
+        yield b"x"
+
+
+def _stall() -> Iterator[bytes]:
+    time.sleep(2 * FETCH_S)
+    yield b""
+
+
+LINE = Line(
+    number=15,
+    name="shared_media_hosts",
+    measure="an image of a host on which two other tenants drip and stall; a dripping host alone",
+    must="longest wait <= 3x alone + 250 ms; a dripping host is left in half of a fetch's time",
+    ci=20,
+    nightly=200,
+    run=run,
+    sabotages=(
+        Sabotage(
+            name="slots of a host are first come, first served",
+            file="service/media/fetch/slots.py",
+            old="        self._num_kept = (max_each + 2) // 4\n",
+            new="        self._num_kept = 0\n",
+            size=3,
+        ),
+        Sabotage(
+            name="a host may drip for as long as a fetch may take",
+            file="service/media/fetch/exchange.py",
+            old="            async with asyncio.timeout_at(late_s):\n",
+            new="            async with asyncio.timeout_at(None):\n",
+            size=3,
+        ),
+    ),
+)
