@@ -228,7 +228,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _about("maximum connections; beyond it those that wait make way, or only probes are answered"),
     ] = 1024
     max_peer_share: Annotated[
-        Annotated[float, Meta(gt=0, le=1)],
+        Annotated[float, Meta(ge=0.001, le=1)],
         _about("largest share of the connections that one address (of IPv6, one /64) may hold; 1 for no limit"),
     ] = 0.5
     proxies: Annotated[
