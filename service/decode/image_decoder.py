@@ -70,7 +70,7 @@ class ThreadDecoder:
         num_bytes, cost = item.decode_cost
         piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._pool, load_pixels, item)
-        work.add_done_callback(lambda _: self.room.give(piece))  # when the thread is free, also after a cancel
+        self.room.give_after(work, piece)  # when the thread is free, also after a cancel
         try:
             return await asyncio.wait_for(asyncio.shield(work), self._deadline_s)
         except TimeoutError:

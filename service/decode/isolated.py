@@ -66,7 +66,7 @@ class IsolatedDecoder:
         """
         piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
         work = asyncio.get_running_loop().run_in_executor(self._threads, self._exchange, task, num_result_bytes)
-        work.add_done_callback(lambda _: self.room.give(piece))  # when the process is free, also after a cancel
+        self.room.give_after(work, piece)  # when the process is free, also after a cancel
         try:
             end, result = await asyncio.shield(work)
         except TimeoutError:

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from service.fairness.order import FairOrder
 from service.fairness.party import CURRENT_PARTY, Party
@@ -102,6 +102,16 @@ class FairRoom:
         """Free the seat of a piece."""
         self._count(piece, -1)
         self._wake()
+
+    def give_after(self, work: "asyncio.Future[Any]", piece: WorkPiece) -> None:
+        """Free the seat of a piece when its work is over, for which nobody may be waiting any more."""
+
+        def end(ended: "asyncio.Future[Any]") -> None:
+            self.give(piece)
+            if not ended.cancelled():
+                ended.exception()  # marked as read, or asyncio would report it where its client has left
+
+        work.add_done_callback(end)
 
     def _wake(self) -> None:
         """Give free seats to the pieces that are next, until none can have one."""

@@ -4,13 +4,12 @@ import asyncio
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
 
 from service.cores import use_all
-from service.fairness.room import NUM_SPARE, FairRoom, WorkPiece
+from service.fairness.room import NUM_SPARE, FairRoom
 
 T = TypeVar("T")
 
@@ -73,7 +72,7 @@ class FairThreads:
             if running.done():
                 self._room.give(piece)
             else:  # cancelled: the seat is kept until the thread is free
-                running.add_done_callback(partial(self._ended, piece))
+                self._room.give_after(running, piece)
             del running  # else an error's traceback would keep the error itself and the work's data
 
     async def run_steps(self, steps: Steps[T], size: int) -> T:
@@ -88,11 +87,6 @@ class FairThreads:
         while (done := await self.run(lambda: _slice(steps), self._small, is_slice=True)) is None:
             pass
         return done.result
-
-    def _ended(self, piece: WorkPiece, running: asyncio.Future[T]) -> None:
-        """The thread is free that nobody has waited for."""
-        self._room.give(piece)
-        running.exception()  # marked as read, or asyncio would warn
 
 
 def _slice(steps: Steps[T]) -> Done[T] | None:

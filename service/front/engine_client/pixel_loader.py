@@ -192,6 +192,7 @@ class PixelLoader:
             key = await asyncio.shield(storing)
         except asyncio.CancelledError:
             await asyncio.wait([storing])  # the slot is given back when this task ends: no thread may write to it then
+            storing.exception()  # marked as read
             raise
         if item.dtype is None:
             (metrics.AUDIOS_DECODED if isinstance(item, Audio) else metrics.IMAGES_DECODED).inc()

@@ -4,12 +4,14 @@ The broken processes are programs of this test in the place of the worker's: the
 """
 
 import asyncio
+import gc
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -236,5 +238,47 @@ def test_a_thread_that_is_overdue_keeps_its_room_until_it_ends(monkeypatch: pyte
         async with asyncio.timeout(10):
             while decoder.room.num_bytes_taken:
                 await asyncio.sleep(0.005)
+
+    asyncio.run(story())
+
+
+async def assert_leaving_is_silent(decode: Callable[[], Awaitable[Any]], has_ended: Callable[[], bool]) -> None:
+    """Its error, which comes when nobody waits any more, is not asyncio's to report."""
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    leaving = asyncio.ensure_future(decode())
+    await asyncio.sleep(0.05)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    async with asyncio.timeout(30):
+        while not has_ended():
+            await asyncio.sleep(0.01)
+    del leaving
+    gc.collect()
+    assert reported == []
+
+
+@pytest.mark.parametrize("what", ["time.sleep(0.3); os.abort()", "time.sleep(60)"])
+def test_a_client_that_leaves_a_file_that_breaks_its_process_is_not_reported(
+    start: Start, tmp_path: Path, what: str
+) -> None:
+    decoder = start(deadline_s=1, num_early=0, command=misbehaving.image_worker(tmp_path, what))
+
+    async def story() -> None:
+        await assert_leaving_is_silent(lambda: decoder.pixels(item(64)), lambda: not decoder.room.num_bytes_taken)
+
+    asyncio.run(story())
+
+
+def test_a_client_that_leaves_a_thread_that_fails_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(_: ImageFile) -> None:
+        time.sleep(0.2)
+        raise MediaError("media_undecodable", "broken")
+
+    monkeypatch.setattr(image_decoder, "load_pixels", load)
+
+    async def story() -> None:
+        decoder = ThreadDecoder(num_threads=1, max_bytes=1 << 30, deadline_s=30)
+        await assert_leaving_is_silent(lambda: decoder.pixels(item(64)), lambda: not decoder.room.num_bytes_taken)
 
     asyncio.run(story())
