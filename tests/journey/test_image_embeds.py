@@ -237,6 +237,17 @@ def test_wrong_features_are_refused_with_their_place_before_anything_is_queued(s
     assert data[1]["error"]["code"] == "invalid_image_embeds"
 
 
+def test_features_with_another_grid_of_as_many_patches_are_refused(server: LiveServer) -> None:
+    (part,) = parts_of(computed(server, [image_part(image(next(seeds), 192, 32))]))
+    del part["uuid"]
+    frames, height, width = part["image_embeds"]["image_grid_thw"]
+    assert server.vectors({"inputs": [{"content": [part]}]}).shape[0] == 1
+    part["image_embeds"]["image_grid_thw"] = [frames, width, height]
+    answer = server.http.post("/v1/embeddings", json={"inputs": [{"content": [part]}]})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_image_embeds")
+    assert f"its grids are {frames},{height},{width}, got" in answer.json()["error"]["message"]
+
+
 def test_features_of_nothing_but_zeros_are_fine(server: LiveServer) -> None:
     row = server.vectors({"inputs": [{"content": [features_part(torch.zeros(6, WIDTH), [1, 4, 6])]}]})[0]
     assert abs(float(np.linalg.norm(row)) - 1) < TOLERANCE

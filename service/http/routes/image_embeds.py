@@ -22,7 +22,7 @@ from service.http.responses.vector_format import Base64String
 from service.ipc.messages import FeaturesSpec
 from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import safetensors_head
-from service.media.features.tensor import Tensor
+from service.media.features.tensor import Tensor, written_grids
 from service.media.item import ITEM_BYTES, TensorDtype
 from service.media.key import features_digest
 
@@ -91,7 +91,8 @@ class EntryWriter:
         (place,) = one.prompt.placeholders
         data = one.vector.rows[self.dtype]
         width = len(data) // (place.length * ITEM_BYTES[self.dtype])
-        tensor = Tensor(self.dtype, (place.length, width), memoryview(data), self.origin)
+        grids = written_grids([place.grid_thw])
+        tensor = Tensor(self.dtype, (place.length, width), memoryview(data), self.origin, grids)
         file = Base64String(tensor.data, HEADS[self.body.features_format or "safetensors"](tensor))
         features = ImageEmbeds(image_embeds=cast(str, file), image_grid_thw=[*place.grid_thw])
         return ImageEmbedsData(

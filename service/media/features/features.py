@@ -1,15 +1,16 @@
 """Vision features that a client sends instead of an image, validated down to every number.
 
-A safetensors file that names the model that made it must name this one. npy files cannot, and other tools' files do
-not: features of another model with the same width are accepted as this model's.
+A safetensors file that names the model that made it, and the grids, must name this one and those sent beside it. npy
+files cannot, and other tools' files do not: features of another model with the same width are accepted as this model's.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from service.media.error_location import NO_LOCATION, ErrorLocation
-from service.media.features.tensor import Tensor, first_beyond, is_finite, shown
+from service.media.features.tensor import Tensor, first_beyond, is_finite, shown, written_grids
 from service.media.features.tensor_file import read_tensor_file
 from service.media.item import ITEM_BYTES, QWEN3_VL, GridThw, MediaKind, Patches, SentAs, TensorDtype
 from service.media.key import features_digest, features_key, features_source_digest
@@ -63,6 +64,8 @@ def _refuse_grid(what: str, location: ErrorLocation) -> NoReturn:
     location.refuse("invalid_image_embeds", f"`image_grid_thw`: {what}.")
 
 
+_GRIDS = re.compile(r"[0-9,;]{1,60}")
+"""What errors repeat of a file's own words."""
 MAX_FILE_HEADER_BYTES = (1 << 16) + 8
 _MAX_ITEM_BYTES = 8
 """Files of float64 are still read, to be told that float64 is not accepted."""
@@ -189,6 +192,9 @@ def open_features(
         _refuse(
             "the file says that it was made by another model or preprocessing; `/v1/image_embeds` makes it", location
         )
+    if tensor.grids not in (None, written_grids(grids)):
+        said = tensor.grids if _GRIDS.fullmatch(tensor.grids or "") else "others"
+        _refuse(f"the file says that its grids are {said}, got {written_grids(grids)[:60]} beside it", location)
     _check_shape(tensor.shape, num_rows, len(grids), rule, location)
     _check_numbers(tensor, rule, location)
     return [

@@ -22,6 +22,8 @@ NAME = "image_embeds"
 """Name of the one tensor."""
 ORIGIN = "cenote.origin"
 """Under which name the metadata says what made the tensor."""
+GRIDS = "cenote.grid"
+"""Likewise of its images' grids."""
 
 _DTYPES: Mapping[str, TensorDtype] = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 _CODES: Mapping[TensorDtype, str] = {dtype: code for code, dtype in _DTYPES.items()}
@@ -54,7 +56,7 @@ def read_safetensors(data: bytes, location: ErrorLocation) -> Tensor:
     entry = _only_entry(header, location)
     dtype, shape = _dtype(entry["dtype"], location), _shape(entry["shape"], location)
     _check_length(dtype, shape, entry["data_offsets"], len(data) - start, location)
-    return Tensor(dtype, shape, memoryview(data)[start:], metadata.get(ORIGIN))
+    return Tensor(dtype, shape, memoryview(data)[start:], metadata.get(ORIGIN), metadata.get(GRIDS))
 
 
 def write_safetensors(tensor: Tensor) -> bytes:
@@ -66,7 +68,8 @@ def safetensors_head(tensor: Tensor) -> bytes:
     """Build the header of a file of one tensor; the numbers begin at a multiple of 8."""
     offsets = [0, len(tensor.data)]
     entry = {"dtype": _CODES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
-    metadata = {} if tensor.origin is None else {"__metadata__": {ORIGIN: tensor.origin}}
+    said = {name: text for name, text in ((ORIGIN, tensor.origin), (GRIDS, tensor.grids)) if text is not None}
+    metadata = {"__metadata__": said} if said else {}
     header = json.dumps(metadata | {NAME: entry}, separators=(",", ":")).encode()
     header += b" " * (-len(header) % _ALIGN)
     return len(header).to_bytes(_LENGTH_BYTES, "little") + header

@@ -3,12 +3,13 @@
 numpy has no bfloat16, so numbers are compared as bits.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.media.item import ITEM_BYTES, TensorDtype
+from service.media.item import ITEM_BYTES, GridThw, TensorDtype
 
 MAX_AXES = 8
 MAX_SIZE = 2**31 - 1
@@ -26,12 +27,19 @@ class Tensor:
         shape: as the file states it; its product times the item's bytes is the length of `data`.
         data: the bytes.
         origin: what the file says of the model that made it; None where it says nothing.
+        grids: what it says of the images' grids, as `written_grids` writes them; likewise.
     """
 
     dtype: TensorDtype
     shape: tuple[int, ...]
     data: memoryview = field(repr=False)
     origin: str | None = None
+    grids: str | None = None
+
+
+def written_grids(grids: Sequence[GridThw]) -> str:
+    """Grids as a file's metadata have them: `1,4,6;1,2,2`."""
+    return ";".join(",".join(map(str, grid)) for grid in grids)
 
 
 def first_beyond(tensor: Tensor, max_abs: float) -> int | None:

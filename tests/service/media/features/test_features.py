@@ -172,3 +172,29 @@ def test_features_of_another_model_are_refused_and_files_that_do_not_say_are_tak
             assert "another model" in refusal(file).message
         else:
             assert len(opened(file)) == 1
+
+
+def stated(grids: str) -> bytes:
+    return save_safetensors({"image_embeds": torch.from_numpy(numbers())}, {"cenote.grid": grids})
+
+
+def test_a_file_that_states_its_grids_is_of_these() -> None:
+    (item,) = opened(stated("1,4,6"))
+    assert item.grid_thw == (1, 4, 6)
+    two = opened(stated("1,2,4;1,4,4"), [1, 2, 4, 1, 4, 4])
+    assert [item.grid_thw for item in two] == [(1, 2, 4), (1, 4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("said", "grid", "words"),
+    [
+        ("1,4,6", [1, 6, 4], "its grids are 1,4,6, got 1,6,4 beside it"),
+        ("1,4,6", [1, 2, 12], "its grids are 1,4,6, got 1,2,12"),
+        ("1,4,6", [1, 2, 4, 1, 4, 4], "its grids are 1,4,6, got 1,2,4;1,4,4"),
+        ("1,2,4;1,4,4", [1, 4, 4, 1, 2, 4], "its grids are 1,2,4;1,4,4, got"),
+        ("<script>", [1, 4, 6], "its grids are others, got 1,4,6"),
+        ("", [1, 4, 6], "its grids are others"),
+    ],
+)
+def test_a_grid_of_the_same_product_is_not_the_files(said: str, grid: list[int], words: str) -> None:
+    assert words in refusal(stated(said), grid).message
