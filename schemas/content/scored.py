@@ -6,11 +6,8 @@ from msgspec import Meta
 
 from schemas.base import Wire
 from schemas.content.examples import EXAMPLE_IMAGE
-from schemas.content.parts import PARTS_ORDER, ContentPart
-from schemas.limits import MAX_INPUTS, MAX_PARTS_PER_INPUT
-
-RerankParts = Annotated[list[ContentPart], Meta(max_length=MAX_PARTS_PER_INPUT)]
-"""The parts of a query or a document; none are nothing at all."""
+from schemas.content.parts import PARTS_ORDER, ContentParts
+from schemas.limits import MAX_INPUTS
 
 
 class RerankItem(Wire, frozen=True, kw_only=True):
@@ -25,12 +22,11 @@ class RerankItem(Wire, frozen=True, kw_only=True):
         Meta(description="An image: a data URI, or a URL where the server fetches them.", examples=[EXAMPLE_IMAGE]),
     ] = None
     content: Annotated[
-        str | RerankParts | None,
+        str | ContentParts | None,
         Meta(
             description="Text, images, videos and features together, as in `inputs` of `/v1/embeddings`. "
-            f"{PARTS_ORDER} No parts are nothing at all, for which rerankers have a word. A bare string is accepted "
-            "too and means one text part; this document lists only the array, since many client generators cannot send "
-            "a union that holds arrays.",
+            f"{PARTS_ORDER} A bare string is accepted too and means one text part; this document lists only the array, "
+            "since many client generators cannot send a union that holds arrays.",
             examples=[[{"type": "text", "text": "a red bicycle"}]],
         ),
     ] = None

@@ -12,7 +12,7 @@ from schemas.parsing.paths import choices, expectation, field_names, types_at
 from schemas.parsing.rule_error import RuleError
 
 # A client can write a field name that looks like msgspec's own ending. The narrow pattern keeps such a path harmless.
-_AT = r"(?: - at `\$(?P<path>(?:\.[a-z_]{1,32}|\[\d{1,9}\]){0,16})`)?\Z"
+_AT = r"(?: - at `\$(?P<path>(?:\.[a-z][a-z0-9_]{0,31}|\[\d{1,9}\]){0,16})`)?\Z"
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*?)`" + _AT, re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>[^`]*)`" + _AT)
 _LENGTH = re.compile(r"Expected `array` of length (?P<op>>=|<=) (?P<bound>\d+)" + _AT)
@@ -34,7 +34,7 @@ _GOT = {
     "null": "null",
 }
 _SIDES = ("queries", "documents", "text_1", "text_2", "data_1", "data_2")
-_SOURCES = ("input", "inputs", "messages", "texts", "images", *_SIDES)
+_SOURCES = ("input", "inputs", "messages", "content", "texts", "images", "query", *_SIDES)
 _ITEM = re.compile(rf"(?:input|inputs|texts|images|{'|'.join(_SIDES)})\[(\d+)\]|messages\[(\d+)\]\[")
 _MAX_NAME_CHARS = 64
 _MAX_TEXT_CHARS = 2000
@@ -109,7 +109,7 @@ def _wrong_choice(path: str, type_: object, value: str) -> RuleError:
 
 def _wrong_value(path: str, type_: object, got: str) -> RuleError:
     if re.match(r"\.input\b", path):
-        return _wrong_text(path, got)
+        return _wrong_text(path, type_, got)
     if _LONE_TYPE.fullmatch(path):
         got += "; features are answered for images, not for videos: send videos in `inputs` to get vectors"
     param = path.removeprefix(".") or None
@@ -120,13 +120,14 @@ def _wrong_value(path: str, type_: object, got: str) -> RuleError:
     )
 
 
-def _wrong_text(path: str, got: str) -> RuleError:
+def _wrong_text(path: str, type_: object, got: str) -> RuleError:
     # The type of `input` lets token ids through, only so that they are refused with a better sentence than this.
     steps = re.findall(r"\[\d+\]", path)
+    takes_several = bool(types_at(type_, ".input[0]"))
     param = "input" + "".join(steps[:1])
     got = "an array" if len(steps) > 1 else got
-    wanted = "a string" if steps else "a string or an array of strings"
-    hint = "; items with images go into `inputs`" if got == "an object" else ""
+    wanted = "a string or an array of strings" if takes_several and not steps else "a string"
+    hint = f"; items with images go into `{'inputs' if takes_several else 'content'}`" if got == "an object" else ""
     message = f"`{param}`: expected {wanted}, got {got}{hint}"
     return RuleError("invalid_request", message, param=param, index=item_index(param))
 

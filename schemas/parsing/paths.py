@@ -8,10 +8,13 @@ from functools import cache
 
 from msgspec import inspect
 
-from schemas.content.parts import UUID_PATTERN
+from schemas.content.parts import COLOR_PATTERN, UUID_PATTERN
 from schemas.limits import MAX_UUID_CHARS
 
-_PATTERNS = {UUID_PATTERN: f"a string of 1 to {MAX_UUID_CHARS} letters, digits and the signs . _ : -"}
+_PATTERNS = {
+    UUID_PATTERN: f"a string of 1 to {MAX_UUID_CHARS} letters, digits and the signs . _ : -",
+    COLOR_PATTERN: "a color such as `#ffffff`",
+}
 """Patterns in words."""
 
 _STEP = re.compile(r"\.(?P<field>[^.\[\]]+)|\[(?P<index>[^\]]*)\]")

@@ -69,7 +69,8 @@ def check_score_request(request: ScoreRequest) -> None:
         _check_items(side, name) if isinstance(side, list) else _check_item(side, name)
     num_queries, num_documents = num_items(queries), num_items(documents)
     if num_queries not in (1, num_documents):
-        message = f"`{queries_name}`: expected 1 or {num_documents}, as many as `{documents_name}`, got {num_queries}"
+        several = f" or {num_documents}" if num_documents > 1 else ""
+        message = f"`{queries_name}`: expected 1{several}, as many as `{documents_name}`, got {num_queries}"
         raise RuleError("invalid_request", message, param=queries_name)
     _check_raw(request)
 

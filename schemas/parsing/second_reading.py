@@ -36,7 +36,7 @@ _PER_ITEM = re.compile(
     r"(?:input|texts|documents|text_2|data_2)(?:\[\d+\])?"
     r"|(?:inputs|messages|documents|text_2|data_2)\[\d+\](?:\[\d+\])?(?:\..+)?\.(?:content|text)"
 )
-_PLAIN_NAME = re.compile(r"[a-z_]{1,32}")
+_PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 W = TypeVar("W", bound=Wire)
 

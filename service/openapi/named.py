@@ -10,7 +10,7 @@ from typing import Any, Literal
 from schemas.content.audio import AudioFormat, AudioSource
 from schemas.content.messages import Conversation, MessageOrConversation, Role
 from schemas.content.parts import PARTS_ORDER, ContentPart, ContentParts, GridThw, ImageSource
-from schemas.content.scored import RerankInput, RerankParts, ScoreInput
+from schemas.content.scored import RerankInput, ScoreInput
 from schemas.content.video import VideoSource
 from schemas.endpoints.embed_v1 import EmbedV1Response
 from schemas.endpoints.embed_vectors import EmbeddingType, TokenWeights
@@ -157,8 +157,6 @@ NAMED = (
         sdk_branch="Numbers",
         sdk_description="A vector, as numbers.",
     ),
-    Named("RerankParts", RerankParts, f"The parts of a query or a document. {PARTS_ORDER}"),
-    Named("RerankParts", str | RerankParts, "", array_only=True),
     Named(
         "RerankInput",
         RerankInput,

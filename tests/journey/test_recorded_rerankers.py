@@ -21,8 +21,8 @@ MODEL = "builtin"
 QUERY = "a red bicycle"
 TEXTS = ["a green door", "a red bicycle against a wall", "", "a blue bicycle"]
 PICTURE = image(31)
-PICTURES = [{"content": [text_part("a green door")]}, {"content": [image_part(PICTURE)]}, {"content": []}]
-"""As Dify sends them; an image whose address it mistrusts leaves a document without parts."""
+PICTURES = [{"content": [text_part("a green door")]}, {"content": [image_part(PICTURE)]}]
+"""As Dify sends them. An image whose address it mistrusts leaves a document without parts, which is refused."""
 GO_JSON = {"Authorization": "Bearer unused", "Content-Type": "application/json", "User-Agent": "Go-http-client/1.1"}
 REQUESTS_JSON = {"Authorization": "Bearer unused", "Content-Type": "application/json", "Accept": "*/*"}
 Ranking = list[tuple[int, float]]

@@ -54,7 +54,8 @@ def named(models: Sequence[ServedModel], name: str) -> ServedModel | None:
 def not_served(name: str, models: Sequence[ServedModel]) -> str:
     """What a client is told that asked for another model by `name`."""
     names = dict.fromkeys(one for model in models for one in model.names)
-    return f"got {shown(name) or 'a name'}, which is not served here; served: {', '.join(names)}"
+    got = (shown(name) or "a name") if name else "an empty string"
+    return f"got {got}, which is not served here; served: {', '.join(names)}"
 
 
 def _fitting(models: Sequence[ServedModel], need: Need) -> list[ServedModel]:

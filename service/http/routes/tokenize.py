@@ -54,7 +54,8 @@ async def tokenize(request: AnyRequest) -> ASGIApp:
         check_tokenize_request(body)
         online = serving.find(body.model, "prompt")
         with_strs = body.return_token_strs or False
-        output = OutputSpec(dimensions=online.model.profile.dimensions)  # unused: no vector is made
+        dimensions = online.model.check_dimensions(body.dimensions, "dimensions")
+        output = OutputSpec(dimensions=dimensions)  # unused: no vector is made
         job = online.reader.embedding_job(as_embedding_request(body), output, tenant)
         # A token has a byte of text at least; images and all that is cut have many more bytes than tokens. Windows of
         # late chunking repeat less than twice as much.
