@@ -17,6 +17,8 @@ from service.checkpoint.errors import UnsupportedModelError
 
 FILE, FURTHER, TOKENIZER = "chat_template.jinja", "additional_chat_templates", "tokenizer_config.json"
 DEFAULT = "default"
+SPECIAL_MAP = "special_tokens_map.json"
+"""Where older releases name special tokens too."""
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 """Names of special tokens that a template may write."""
 NOW = "strftime_now"
@@ -32,7 +34,7 @@ class ChatTemplate:
     Attributes:
         path: its file, for errors.
         text: in Jinja.
-        special: special tokens by their name.
+        special: special tokens by their name; an empty one is none.
         is_only: there is no other; only then its format is guessed from its text.
     """
 
@@ -54,7 +56,10 @@ class ChatTemplate:
 
         if NOW in self.text:
             raise UnsupportedModelError(f"{self.path} asks for the day ({NOW}): the same pair would have other scores")
-        given = {"tools": None, "documents": None, "add_generation_prompt": False, **self.special, **variables}
+        if missing := [name for name in SPECIAL if name in self.text and name not in self.special]:
+            raise UnsupportedModelError(f"{self.path} writes {missing[0]}, which {TOKENIZER} has not")
+        special = {name: text for name, text in self.special.items() if text}
+        given = {"tools": None, "documents": None, "add_generation_prompt": False, **special, **variables}
         try:
             return str(_environment().from_string(self.text).render(messages=messages, **given))
         except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
@@ -70,14 +75,16 @@ def read_chat_templates(files: CheckpointFiles) -> dict[str, ChatTemplate]:
         UnsupportedModelError: a file is damaged.
     """
     config = files.optional(TOKENIZER)
-    special = {name: text for name in SPECIAL if (text := token_text(config.get(name))) is not None}
+    tokens = {**files.optional(SPECIAL_MAP), **config}
+    special = {name: token_text(tokens[name]) or "" for name in SPECIAL if name in tokens}
     own, further = files.folder / FILE, sorted((files.folder / FURTHER).glob("*.jinja"))
     found = {DEFAULT: own} if own.is_file() else {}
     texts = {name: (path, _read(path)) for name, path in {**found, **{path.stem: path for path in further}}.items()}
     if not texts:
         path, said = files.folder / TOKENIZER, config.get("chat_template")
         entries = said if isinstance(said, list) else [{"name": DEFAULT, "template": said}] if said else []
-        texts = {str(entry["name"]): (path, str(entry["template"])) for entry in entries}
+        named = [entry for entry in entries if isinstance(entry, dict) and {"name", "template"} <= entry.keys()]
+        texts = {str(entry["name"]): (path, str(entry["template"])) for entry in named}
     return {name: ChatTemplate(path, text, special, len(texts) == 1) for name, (path, text) in texts.items()}
 
 

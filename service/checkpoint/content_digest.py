@@ -19,6 +19,7 @@ DECISIVE = (
     *("config_sentence_transformers.json", "sentence_*_config.json", CALIBRATION_FILE),
     *(COLBERT_METADATA, *TOKEN_HEADS),
     *(ROUTER, "query_*/tokenizer_config.json"),
+    *("chat_template.jinja", "chat_template.json", "additional_chat_templates/*.jinja", "special_tokens_map.json"),
 )
 """Every file that the service reads anything from. Others may change without a vector that does."""
 PIECE_BYTES = 64 << 20

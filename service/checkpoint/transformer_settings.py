@@ -18,9 +18,11 @@ FILES = tuple(
 )
 """Names of the file; the first that holds anything counts."""
 OLDER = {"model_args": "model_kwargs", "tokenizer_args": "processor_kwargs", "config_args": "config_kwargs"}
+CLASSIFICATION, GENERATION = "sequence-classification", "text-generation"
+"""Tasks by which a reranker's scores are made."""
 LOGITS = {"method": "forward", "method_output_name": "logits"}
-OUTPUTS = {"sequence-classification": "scores", "text-generation": "causal_logits"}
-"""The task of a reranker to the name of what its Transformer gives."""
+OUTPUTS = {CLASSIFICATION: "scores", GENERATION: "causal_logits"}
+"""The task to the name of what its Transformer gives."""
 WITHOUT_EFFECT = ("unpad_inputs", "query_length", "document_length", "query_expansion", "backend")
 """Keys by which no score changes: pairs have no side of their own."""
 OF_HUB = ("trust_remote_code", "token", "revision", "cache_dir", "local_files_only", "use_fast", "use_safetensors")

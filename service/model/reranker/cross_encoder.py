@@ -15,6 +15,8 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel
 from cenote_kernels import PoolingMode, pool
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.pair_template import read_pair_template
+from service.checkpoint.reranker_files import read_reranker_files
+from service.checkpoint.transformer_settings import CLASSIFICATION
 from service.model.embedding_model import Probe
 from service.model.load import load_stock
 from service.model.packed.packed_attention import stock_attention
@@ -41,7 +43,10 @@ class CrossEncoder(TextEncoder):
         """From a checkpoint's folder; see `load_stock`."""
         stock_class = cast(type[PreTrainedModel], AutoModelForSequenceClassification)
         whole = load_stock(stock_class, folder, device, dtype, attention=None)
-        template = read_pair_template(CheckpointFiles(folder))
+        files = CheckpointFiles(folder)
+        if read_reranker_files(files, CLASSIFICATION).messages is not None:  # one text, by a chat template
+            return cls(whole, pooling, None)
+        template = read_pair_template(files)
         return cls(whole, pooling, template.between[0] if template.has_types else None)
 
     @torch.inference_mode()

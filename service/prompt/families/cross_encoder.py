@@ -11,6 +11,7 @@ from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
 from service.checkpoint.reranker_kind import architecture, reranker_kind
 from service.checkpoint.sentence_files import Pooling
+from service.checkpoint.transformer_settings import CLASSIFICATION
 from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.mpnet import FIRST_POSITION
 from service.prompt.families.xlm_roberta import first_position
@@ -19,7 +20,6 @@ from service.prompt.profile.profile import Profile
 from service.prompt.profile.reranker_profile import framed_pair, make_reranker_profile
 from service.prompt.templates.text_pair import TextPair
 
-TASK = "sequence-classification"
 CLASSES: Mapping[str, str] = {
     "bert": "BertForSequenceClassification",
     "roberta": "RobertaForSequenceClassification",
@@ -50,7 +50,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """
     check_class(files, CLASSES)
     refuse_labels(files)
-    found = read_reranker_files(files, TASK)
+    found = read_reranker_files(files, CLASSIFICATION)
     first = FIRST_POSITION if files.model_type == "mpnet" else first_position(files)
     return make_reranker_profile(
         files,

@@ -6,14 +6,16 @@ Source: sentence-transformers 6.2, `CrossEncoder` and `LogitScore`; transformers
 
 from collections.abc import Mapping
 
+from service.checkpoint.answer_head import find_answer_head
 from service.checkpoint.answer_tokens import require_logit_score
 from service.checkpoint.config_files import CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
 from service.checkpoint.reranker_kind import architecture, is_saved, reranker_kind, told
+from service.checkpoint.transformer_settings import CLASSIFICATION, GENERATION
 from service.prompt.cutting import cut_end, cut_longest
-from service.prompt.families.cross_encoder import TASK, check_class, refuse_labels, text_pair
+from service.prompt.families.cross_encoder import check_class, refuse_labels, text_pair
 from service.prompt.profile.family import Family
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.reranker_profile import framed_pair, make_reranker_profile
@@ -31,7 +33,6 @@ GENERATORS: Mapping[str, str] = {
     "mistral": "MistralForCausalLM",
     "gemma3_text": "Gemma3ForCausalLM",
 }
-GENERATION = "text-generation"
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
@@ -43,11 +44,12 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """
     has_logits = reranker_kind(files) == "logits"
     check_class(files, GENERATORS if has_logits else CLASSIFIERS)
-    found = read_reranker_files(files, GENERATION if has_logits else TASK)
+    found = read_reranker_files(files, GENERATION if has_logits else CLASSIFICATION)
     if has_logits:
         _check_logits(files)
     else:
         refuse_labels(files)
+    find_answer_head(files)
     unread = None if has_logits else _unread(files, found)
     return make_reranker_profile(
         files,

@@ -5,13 +5,16 @@ Source: Qwen3-Reranker's model card, the script for transformers.
 
 from dataclasses import replace
 
+from service.checkpoint.answer_head import find_answer_head
 from service.checkpoint.answer_tokens import read_answer_tokens, read_logit_score
 from service.checkpoint.config_files import CheckpointFiles, positive
+from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.reranker_files import read_reranker_files
-from service.checkpoint.reranker_kind import architecture
+from service.checkpoint.reranker_kind import MODULES, architecture
+from service.checkpoint.transformer_settings import GENERATION
 from service.prompt.cutting import cut_end, cut_pair
 from service.prompt.families.cross_encoder import check_class
-from service.prompt.families.decoder_reranker import GENERATION, GENERATORS
+from service.prompt.families.decoder_reranker import GENERATORS
 from service.prompt.profile.family import Family
 from service.prompt.profile.judging_files import is_judging, writes_as
 from service.prompt.profile.profile import Profile
@@ -33,9 +36,15 @@ def make_profile(files: CheckpointFiles) -> Profile:
     """
     check_class(files, GENERATORS)
     read_answer_tokens(files)
+    find_answer_head(files)
     found = read_reranker_files(files, GENERATION)
     own = found.messages
     if own is None or not writes_as(own.template, own.form, own.variables, MARKS, INSTRUCTION):
+        if read_logit_score(files) is not None:
+            raise UnsupportedModelError(
+                f"{files.folder / MODULES} has LogitScore, with a chat template that is not Qwen3-Reranker's: "
+                "the family decoder_reranker has both"
+            )
         own, found = None, replace(found, messages=None)
     family = JudgedPair(**files.special_tokens(TURN_TOKENS), default_instruction=INSTRUCTION, marks=MARKS)
     profile = make_reranker_profile(

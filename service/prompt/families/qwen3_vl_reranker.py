@@ -2,6 +2,7 @@
 
 from dataclasses import astuple, replace
 
+from service.checkpoint.answer_head import find_answer_head
 from service.checkpoint.answer_tokens import read_answer_tokens
 from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
@@ -32,6 +33,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
     Source: QwenLM/Qwen3-VL-Embedding at 8ce3aab, `src/models/qwen3_vl_reranker.py`.
     """
     read_answer_tokens(files)
+    find_answer_head(files)
     if LOGIT_SCORE in module_kinds(files) and not is_judging(files, MARKS, INSTRUCTION):
         raise UnsupportedModelError(
             f"{files.folder / MODULES} has {LOGIT_SCORE}, and no chat template of the folder writes a pair as "

@@ -49,10 +49,11 @@ def rename(old: str, new: str) -> Edit:
 
 
 def tensors(**changed: Any) -> Edit:
-    """Put tensors into the weights."""
+    """Put tensors into the weights; None takes one out."""
 
     def edit(folder: Path) -> None:
         path = folder / "model.safetensors"
-        save_file({**load_file(path), **changed}, path, metadata={"format": "pt"})
+        kept = {name: tensor for name, tensor in (load_file(path) | changed).items() if tensor is not None}
+        save_file(kept, path, metadata={"format": "pt"})
 
     return edit

@@ -157,6 +157,17 @@ JUDGES = [
         [write(TEMPLATE, "{{ eos_token }}" + INSTRUCTED + "{{ pad_token }}")],
     ),
     Case(
+        "a special token that no file names",
+        "judge, saved",
+        [write(TEMPLATE, "{{ bos_token }}" + INSTRUCTED)],
+        rf"{TEMPLATE} writes bos_token, which tokenizer_config\.json has not",
+    ),
+    Case(
+        "special tokens of an older file",
+        "judge, saved",
+        [write(TEMPLATE, "{{ bos_token }}" + INSTRUCTED), put("special_tokens_map.json", bos_token="<|im_end|>")],
+    ),
+    Case(
         "a document before the query",
         "judge, saved",
         [write(TEMPLATE, "{{ messages[1].content }}<|im_end|>{{ messages[0].content }}<|im_end|>")],

@@ -12,6 +12,7 @@ from tests.models.folders.reranker_case import (
     CONFIG,
     NAMES,
     TEMPLATE,
+    TOKENIZER,
     WITH_ANSWER,
     Case,
     modules,
@@ -21,7 +22,27 @@ from tests.models.reranker.checkpoints import QWEN3_RERANKER
 
 CLASS = "sequence-classification"
 
+BERT_PAIR = "[CLS]{{ messages[0].content }}[SEP]{{ messages[1].content }}[SEP]"
 ARCHITECTURES = [
+    Case("BERT with a chat template, whose texts are of one type", "bert", [put(TOKENIZER, chat_template=BERT_PAIR)]),
+    Case("BERT with a chat template, saved as texts", "bert, saved", [put(TOKENIZER, chat_template=BERT_PAIR)]),
+    Case(
+        "BERT with a chat template, saved as messages",
+        "bert, saved",
+        [write(TEMPLATE, BERT_PAIR), saved("sequence-classification")],
+    ),
+    Case(
+        "a classifier without its head",
+        "llama classifier",
+        [tensors(**{"score.weight": None})],
+        r"0 tensors called score\.weight",
+    ),
+    Case(
+        "a classifier of two rows",
+        "llama classifier",
+        [tensors(**{"score.weight": torch.ones(2, 32)})],
+        r"score\.weight in the shape \[2, 32\]",
+    ),
     *(Case(f"a {name} classifier", f"{name} classifier") for name in ("llama", "mistral")),
     Case(
         "a Qwen3 classifier without a template",

@@ -1,5 +1,6 @@
 """Qwen3-Reranker against the script of its model card, on a small random checkpoint."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.engine.startup.self_check import check_forward, known_answers
-from service.errors import InputError, ModelError
+from service.errors import InputError
 from service.model.architectures import load_model
 from service.model.packed.segments import plan_segments
 from service.prompt.conversation import Turn
@@ -154,5 +155,16 @@ def test_a_head_in_the_file_counts_though_the_configuration_ties_it(tmp_path: Pa
 def test_a_head_that_is_neither_tied_nor_in_the_file_ends_the_load(tmp_path: Path) -> None:
     folder = make_judge(tmp_path / "ours", is_tied=True, template=QWEN3_RERANKER)
     change_config(folder, tie_word_embeddings=False)
-    with pytest.raises(ModelError, match=r"0 tensors called lm_head\.weight"):
-        Scored(folder)
+    with pytest.raises(CheckpointError, match=r"0 tensors called lm_head\.weight"):
+        load_profile(folder)
+
+
+def test_files_that_pool_make_an_embedder_whatever_name_and_card_say(tmp_path: Path) -> None:
+    folder = make_judge(tmp_path / "Qwen3-Reranker-0.6B", is_tied=True)
+    (folder / "README.md").write_text("---\npipeline_tag: text-ranking\n---\n")
+    kinds = [("Transformer", ""), ("Pooling", "1_Pooling")]
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in kinds]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_lasttoken": true}')
+    assert (load_profile(folder).scoring, load_profile(folder).pooling) == (None, "last_token")

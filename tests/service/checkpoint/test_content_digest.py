@@ -12,6 +12,8 @@ DECISIVE = (
     *("1_Dense/config.json", "1_Dense/model.safetensors", "config_sentence_transformers.json"),
     *("sentence_bert_config.json", "artifact.metadata", "sparse_linear.pt", "colbert_linear.pt"),
     *("colbert_linear.safetensors", "preprocessor_config.json", "cenote_calibration.json"),
+    *("1_LogitScore/config.json", "chat_template.jinja", "additional_chat_templates/reranker.jinja"),
+    *("chat_template.json", "special_tokens_map.json"),
 )
 
 
