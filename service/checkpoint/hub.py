@@ -28,6 +28,10 @@ TOKEN_HEADS = ("sparse_linear.pt", "colbert_linear.pt")
 """BGE-M3's, the only pickled files that are read, as tensors alone."""
 FILES = ["*.json", "*.safetensors", "*.jinja", COLBERT_METADATA, *TOKEN_HEADS]
 """Patterns of what is downloaded, from subfolders too: no other pickled weights, no code."""
+NEEDED = "a checkpoint is config.json, tokenizer.json and *.safetensors in one folder"
+MADE_BY = "transformers makes it: `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`"
+OTHER_TOKENIZERS = ("vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
+"""Files from which transformers makes a tokenizer.json."""
 CALIBRATION_FILE = "cenote_calibration.json"
 """Ranges for int8, where a checkpoint ships them; `service.prompt.profile.calibration` says what it holds."""
 
@@ -103,12 +107,28 @@ def _checked(checkpoint: Checkpoint) -> Checkpoint:
     checkpoint = _with_base(checkpoint)
     checkpoint = replace(checkpoint, folder=beside(checkpoint.folder))
     folder = checkpoint.folder
+    _refuse_other_forms(folder)
     for name in ("config.json", "tokenizer.json"):
         if not (folder / name).is_file():
             raise CheckpointError(f"{folder} has no {name}{_where_else(folder, name)}")
     if not any(folder.glob("*.safetensors")):
         raise CheckpointError(f"{folder} has no *.safetensors; other weight formats are not loaded")
     return checkpoint
+
+
+def _refuse_other_forms(folder: Path) -> None:
+    """Say what a folder is that holds a model in another form, or none."""
+    if not any(folder.iterdir()):
+        raise CheckpointError(f"{folder} is empty; {NEEDED}")
+    found = next(folder.glob("*.gguf"), None)
+    if found is not None and not any(folder.glob("*.safetensors")):
+        raise CheckpointError(
+            f"{folder} has its weights as GGUF ({found.name}), llama.cpp's format, which is not read: serve the "
+            f"model that it was made of; {NEEDED}"
+        )
+    other = next((name for name in OTHER_TOKENIZERS if (folder / name).is_file()), None)
+    if other is not None and (folder / "config.json").is_file() and not (folder / "tokenizer.json").is_file():
+        raise CheckpointError(f"{folder} has {other} and no tokenizer.json, which alone is read; {MADE_BY}")
 
 
 def _with_base(checkpoint: Checkpoint) -> Checkpoint:
@@ -131,4 +151,6 @@ def _where_else(folder: Path, name: str) -> str:
     if (folder / ADAPTER).is_file():
         return f", only {ADAPTER}: it is an adapter. Merge it into its base model with peft, and serve what that gives"
     others = sorted(path.parent.name for path in folder.glob(f"*/{name}"))
-    return f"; its folder {others[0]} has one, and is it perhaps the model?" if others else ""
+    if others:
+        return f"; its folder {others[0]} has one, and is it perhaps the model?"
+    return f"; {MADE_BY}" if name == "tokenizer.json" else f"; {NEEDED}"

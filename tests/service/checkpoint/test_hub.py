@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,27 @@ def test_a_folder_that_lacks_a_file_is_refused_by_the_files_name(tmp_path: Path,
             shutil.copy(ORACLE / name, tmp_path)
     (tmp_path / "pytorch_model.bin").write_bytes(b"pickled weights are no substitute")
     with pytest.raises(CheckpointError, match=missing.replace("model.", "")):
+        find_checkpoint(str(tmp_path), None)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ((), r" is empty; a checkpoint is config\.json, tokenizer\.json and \*\.safetensors in one folder"),
+        (("model-Q8_0.gguf",), r"as GGUF \(model-Q8_0\.gguf\), llama\.cpp's format, .* serve the model"),
+        (("config.json", "tokenizer.json", "model.gguf"), r"as GGUF \(model\.gguf\)"),
+        (("config.json", "vocab.txt", "model.safetensors"), r"has vocab\.txt and no tokenizer\.json.*save_pretrained"),
+        (("config.json", "tokenizer.model", "model.safetensors"), r"has tokenizer\.model and no tokenizer\.json"),
+        (("config.json", "model.safetensors"), r"has no tokenizer\.json; transformers makes it"),
+        (("README.md",), r"has no config\.json; a checkpoint is"),
+    ],
+)
+def test_a_folder_in_another_form_is_refused_with_what_is_needed(
+    tmp_path: Path, files: Sequence[str], said: str
+) -> None:
+    for name in files:
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(CheckpointError, match=said):
         find_checkpoint(str(tmp_path), None)
 
 
