@@ -62,9 +62,12 @@ mean with `similarity_fn_name: meanmaxsim`. Refused by name: other modules and k
         "Text models",
         """`instruction` (or a system message) is the prefix itself, put in front as it stands, like `prompt=` of
 sentence-transformers. `input_type` picks the checkpoint's own: `search_query` (or `query`) its `query` prompt,
-`search_document` (or `document`, `passage`) its `document`, `passage` or `corpus`. An `instruction` takes its place.
+`search_document` (or `document`, `passage`) its `document`, `passage` or `corpus`, the first that is there: files that
+hold `"document": ""` beside a `passage` prompt, as sentence-transformers 5 and later save E5, have no prefix for
+`search_document`; `input_type: passage` has it. An `instruction` takes its place.
 Where query prompts name a task (Qwen3-Embedding), an instruction is that task. The result cache keeps vectors. Models
-that pool by the mean offer [late chunking](api.md#late-chunking), jina-embeddings-v4 too.""",
+that pool by the mean offer [late chunking](api.md#late-chunking), jina-embeddings-v4 too; a chunk of which the
+tokenizer makes no token (a lone CRLF, to BERT's) is refused with its place, since it has no mean.""",
     ),
     "sparse": (
         "Sparse encoders",
@@ -101,6 +104,11 @@ without Pooling, or with Dense and the like where the model is no text model. Co
 run. Tensors that the model does not know end the start too, except heads of other tasks and buffers, which are logged;
 `"cenote": {"unread_tensors": ["beginning of their names", ...]}` in config.json lets others pass. Where
 `tokenizer_config.json` and `tokenizer.json` disagree, the former counts, as transformers' classes have it.
+
+A key of sentence-transformers' files that changes vectors is obeyed, or refused with its file and name, and so is one
+that is not known: `config_args` that change config.json, `processing_kwargs`, `truncation_side: left`,
+`similarity_fn_name` other than `cosine` and `dot`, `kwargs` of a module. Without a `modules.json` those files may say
+nothing, since sentence-transformers then reads none of them. Added tokens beyond the embedding's rows are read as text.
 """
 DIFFERENCES = """
 ## Differences from the references
@@ -111,6 +119,8 @@ Cases in which vectors differ on purpose.
 | --- | --- | --- | --- |
 | a special token in a client's text or instruction: `[SEP]`, `[CLS]`, `<s>`, `<\\|im_end\\|>`, ... | parses it: the token itself | characters like any others; `--strict-reference` parses it, but never tokens that stand for media | a text cannot end its turn, put another token at the pooled place or pretend to be an image; of 25,784 docstrings that are rich in them 36 differ, cosine 0.91 to 0.999 |
 | texts beyond 128 characters for each token of the limit (16,384 at least), where tokens have no bound in bytes (WordPiece, Unigram) | tokenizes all of it, then cuts | refused, or cut there before it is tokenized | a megabyte of blanks would be tokenized for one token; such a text differs only if the part beyond would have counted |
+| `add_eos_token` or `add_bos_token` true in tokenizer_config.json, where tokenizer.json adds no such token (E5-Mistral as released) | transformers 5 drops the flags and pools the text's last word; transformers 4 and the cards' code add the token | added | the models are trained with it |
+| an added token that the embedding has no row for (EmbeddingGemma's `<image_soft_token>`, under `--strict-reference`) | an index error | its characters | there is no vector of it |
 | PNG in RGB with a transparent color (`tRNS`): Qwen3-VL, GME, Ops-MM, VLM2Vec, jina-v4, nomic | transformers 5's processors paint it white, older releases kept it | the stored color; `"image_background": "#ffffff"` paints it white | the embedders' own scripts convert to it |
 """  # noqa: E501
 

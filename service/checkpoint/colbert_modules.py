@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from service.checkpoint.errors import CheckpointError
-from service.checkpoint.sentence_modules import DenseConfig, read_dense, read_modules, read_object
+from service.checkpoint.sentence_modules import DenseConfig, check_normalize, read_dense, read_modules, read_object
 from service.checkpoint.weight_files import SINGLE, read_header
 
 TOKENS = "token_embeddings"
@@ -67,7 +67,7 @@ def read_token_modules(folder: Path, *, is_pylates: bool) -> TokenModules:
         raise CheckpointError(f"{path} has no Dense: PyLate's models project the state of each token")
     masks = [_read_mask(module.folder) for module in modules if module.kind == "MultiVectorMask"]
     if "Normalize" in rest and not is_pylates:
-        _check_normalize(modules[kinds.index("Normalize")].folder / "config.json")
+        check_normalize(modules[kinds.index("Normalize")].folder, TOKENS)
     return TokenModules(dense, is_pylates or "Normalize" in rest, masks[0] if masks else ((), ()))
 
 
@@ -99,10 +99,3 @@ def _read_mask(folder: Path) -> tuple[Sequence[str], Sequence[str]]:
         raise CheckpointError(f"{path} has skiplist_tasks {tasks!r}; supported: {', '.join(SIDES)}")
     query, document = (words if side in tasks else () for side in SIDES)
     return query, document
-
-
-def _check_normalize(path: Path) -> None:
-    config = read_object(path)
-    source, goal = (config.get(key) for key in ("module_input_name", "module_output_name"))
-    if source != TOKENS or goal not in (None, TOKENS):
-        raise CheckpointError(f"{path} normalizes {source!r} into {goal!r}; supported: {TOKENS!r}")

@@ -143,15 +143,15 @@ class CheckpointFiles:
         return {name: ids[token] for name, token in names.items()}
 
     def prompts(self) -> Mapping[str, str]:
-        """Named prompts of config_sentence_transformers.json; none where there is no such file.
+        """Named prompts of config_sentence_transformers.json, null as empty; none where there is no such file.
 
         Raises:
             UnsupportedModelError: they are not texts by name.
         """
         prompts = self.optional(NAMES).get("prompts") or {}
-        if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
+        if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
             raise UnsupportedModelError(f"{self.folder / NAMES} has prompts that are not an object of strings")
-        return prompts
+        return {name: text or "" for name, text in prompts.items()}
 
     def matryoshka(self, dimensions: int) -> tuple[int, ...] | None:
         """Lengths that config.json offers, ascending, `dimensions` the last; None where it says nothing.

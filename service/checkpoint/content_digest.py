@@ -16,6 +16,7 @@ from service.checkpoint.sparse.router_files import CONFIG as ROUTER
 DECISIVE = (
     *("config.json", "*.safetensors", "modules.json", "*/config.json", "*/model.safetensors"),
     *("tokenizer.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json"),
+    *("added_tokens.json", "special_tokens_map.json"),
     *("config_sentence_transformers.json", "sentence_*_config.json", CALIBRATION_FILE),
     *(COLBERT_METADATA, *TOKEN_HEADS),
     *(ROUTER, "query_*/tokenizer_config.json"),

@@ -14,12 +14,22 @@ from typing import Any, Literal
 from service.checkpoint.colbert_files import OF_PYLATE, STANFORD, ColbertFiles, colbert_form, read_colbert
 from service.checkpoint.config_files import NAMES, CheckpointFiles, positive
 from service.checkpoint.errors import UnsupportedModelError
-from service.checkpoint.sentence_modules import SentenceModule, list_modules, read_dense, read_object
+from service.checkpoint.known_keys import ABOUT_MODEL, EMPTY, MODEL, check_keys
+from service.checkpoint.known_keys import POOLING as POOLING_KEYS
+from service.checkpoint.sentence_modules import (
+    SentenceModule,
+    check_normalize,
+    list_modules,
+    read_dense,
+    read_object,
+)
+from service.checkpoint.sentence_settings import SETTINGS, check_settings, find_settings
 from service.checkpoint.sparse.splade_files import SpladePooling, is_splade, read_splade
+from service.checkpoint.tokenizer_settings import check_tokenizer_settings, max_length
 
 Pooling = Literal["last_token", "mean", "cls", "multi_vector", "splade"]
-Encodes = Literal["pooled", "tokens", "splade"]
-"""What a model makes of its tokens: one vector, one for each of them, or weights of the vocabulary's entries."""
+Similarity = Literal["cosine", "dot", "mean_max_sim"]
+"""How two vectors are compared, or two lists of them."""
 
 POOLINGS: Mapping[str, Pooling] = {"mean": "mean", "cls": "cls", "lasttoken": "last_token"}
 """sentence-transformers' names to ours."""
@@ -33,15 +43,20 @@ OLD_NAMES: Mapping[str, str] = {
 }
 """Switches of the pooling's older form."""
 
-SETTINGS = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlm-roberta_config.json")
-"""Names of the Transformer module's own file; the first that is there counts."""
-PLAIN_TEXT = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
-"""Supported input and output of the Transformer module; absent means the same. Chat models have `message` here."""
-NOT_DONE = ("processing_kwargs",)
-OF_TOKENS = ("query_expansion", "query_length", "document_length")
-"""Keys of the Transformer module's file that change what a text becomes; the latter are for late interaction."""
-LOGITS = {"text": {"method": "forward", "method_output_name": "logits"}}
-"""The same of SPLADE."""
+SIMILARITIES: Mapping[object, Similarity] = {None: "cosine", "cosine": "cosine", "dot": "dot"}
+"""Values of `similarity_fn_name`."""
+SPARSE_SIMILARITIES: Mapping[object, Similarity] = {None: "dot", "dot": "dot"}
+"""The same of sparse encoders."""
+LOST: Mapping[str, tuple[object, ...]] = {
+    "prompts": (*EMPTY, {"query": "", "document": ""}),
+    "default_prompt_name": EMPTY,
+    "truncate_dim": EMPTY,
+    "similarity_fn_name": (None, "cosine"),
+    "max_seq_length": EMPTY,
+    "do_lower_case": (None, False),
+    **dict.fromkeys(("tokenizer_args", "processor_kwargs", "config_args", "config_kwargs"), EMPTY),
+}
+"""Keys that are read beside a `modules.json` alone, and the values that say what holds without."""
 SENTENCE_TRANSFORMER, SPARSE_ENCODER = "SentenceTransformer", "SparseEncoder"
 """What files of sentence-transformers 6 say that they are; older ones say nothing."""
 
@@ -54,13 +69,14 @@ class SentenceFiles:
         pooling: which hidden states become the vector; `splade` has its own file (`splade_files.py`).
         colbert: of a late-interaction model, whose pooling is `multi_vector`; None of others.
         splade: of a sparse one, whose pooling is `splade`; likewise.
-        normalize: whether vectors come out at length 1.
+        normalize: whether vectors come out at length 1; not where those of length 1 are cut.
         dimensions: length of a vector behind the Dense modules, or the vocabulary's; None where there are none.
         max_tokens: longest prompt; None where nothing is said.
         lower_case: texts are made lower case first.
         prompts: named prefixes.
         default_prompt: the prefix of a request that asks for none.
         truncate_dim: length that vectors are cut to where a request says nothing; None keeps them whole.
+        similarity: how two vectors are compared.
     """
 
     pooling: Pooling
@@ -71,6 +87,7 @@ class SentenceFiles:
     prompts: Mapping[str, str]
     default_prompt: str
     truncate_dim: int | None
+    similarity: Similarity = "cosine"
     colbert: ColbertFiles | None = None
     splade: SpladePooling | None = None
 
@@ -82,42 +99,52 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
         UnsupportedModelError: one is damaged, or asks for what is not supported.
         CheckpointError: likewise, of `modules.json` and Dense modules.
     """
-    names = files.optional(NAMES)
+    check_tokenizer_settings(files)
+    names, settings = files.optional(NAMES), find_settings(files)
     has_splade = is_splade(files.folder)
     if not has_splade and (form := colbert_form(files)):
-        settings = _settings(files, "tokens")
-        return _of_tokens(files, read_colbert(files, form, settings), settings)
+        check_settings(files, settings, "tokens")
+        return _of_tokens(files, read_colbert(files, form, settings.content))
     _refuse_other_kinds(files.config, names, has_splade=has_splade)
+    _refuse_without_modules(files)
+    check_keys(NAMES, names, (*MODEL, *ABOUT_MODEL))
+    check_settings(files, settings, "splade" if has_splade else "pooled")
     modules = () if has_splade else list_modules(files.folder)
     dense = [read_dense(module) for module in modules if module.kind == "Dense"]
-    settings = _settings(files, "splade" if has_splade else "pooled")
     prompts = files.prompts()
     return SentenceFiles(
         pooling="splade" if has_splade else _pooling(modules, files.config),
-        normalize=any(module.kind == "Normalize" for module in modules),
+        normalize=_normalizes(modules) and not cuts_unit_vectors(files),
         dimensions=positive(files.config, "vocab_size") if has_splade else dense[-1].out_features if dense else None,
-        max_tokens=_max_tokens(settings, files.optional("tokenizer_config.json")),
-        lower_case=settings.get("do_lower_case") is True,
+        max_tokens=max_length(files),
+        lower_case=settings.content.get("do_lower_case") is True,
         prompts=prompts,
         default_prompt=_default_prompt(names.get("default_prompt_name"), prompts),
         truncate_dim=None if has_splade else _count(NAMES, names, "truncate_dim"),
+        similarity=_similarity(names, SPARSE_SIMILARITIES if has_splade else SIMILARITIES),
         splade=read_splade(files.folder) if has_splade else None,
     )
 
 
-def _of_tokens(files: CheckpointFiles, found: ColbertFiles, settings: Mapping[str, Any]) -> SentenceFiles:
+def _of_tokens(files: CheckpointFiles, found: ColbertFiles) -> SentenceFiles:
     """The values of a late-interaction model; its prefixes are in `found`, since a text has one side or the other."""
     return SentenceFiles(
         pooling="multi_vector",
         normalize=found.normalize,
         dimensions=found.dense[-1].out_features if found.dense else None,
-        max_tokens=_max_tokens(settings, files.optional("tokenizer_config.json")),
-        lower_case=settings.get("do_lower_case") is True,
+        max_tokens=max_length(files),
+        lower_case=find_settings(files).content.get("do_lower_case") is True,
         prompts={},
         default_prompt="",
         truncate_dim=None,
         colbert=found,
     )
+
+
+def cuts_unit_vectors(files: CheckpointFiles) -> bool:
+    """Whether vectors are brought to length 1 and then cut by `truncate_dim`, as sentence-transformers does it."""
+    modules = list_modules(files.folder)
+    return files.optional(NAMES).get("truncate_dim") is not None and any(one.kind == "Normalize" for one in modules)
 
 
 def _refuse_other_kinds(config: Mapping[str, Any], names: Mapping[str, Any], *, has_splade: bool) -> None:
@@ -140,17 +167,17 @@ def _refuse_other_kinds(config: Mapping[str, Any], names: Mapping[str, Any], *, 
         )
 
 
-def _settings(files: CheckpointFiles, encodes: Encodes) -> Mapping[str, Any]:
-    """The Transformer module's file; what else it asks for is not done, and would be other vectors."""
-    name = next((name for name in SETTINGS if (files.folder / name).exists()), SETTINGS[0])
-    settings = files.optional(name)
-    task, read = ("fill-mask", LOGITS) if encodes == "splade" else ("feature-extraction", PLAIN_TEXT)
-    expected = {"transformer_task": task, "modality_config": read} | dict.fromkeys(NOT_DONE)
-    expected |= {} if encodes == "tokens" else dict.fromkeys(OF_TOKENS)
-    for key, value in expected.items():
-        if settings.get(key, value) not in (value, None, {}):
-            raise UnsupportedModelError(f"{files.folder / name} has {key} {settings[key]!r}; supported: {value!r}")
-    return settings
+def _refuse_without_modules(files: CheckpointFiles) -> None:
+    """Without a `modules.json` sentence-transformers reads none of its files, and all that they say is lost."""
+    if (files.folder / "modules.json").is_file() or STANFORD in (files.config.get("architectures") or ()):
+        return
+    for name in (NAMES, *SETTINGS):
+        content = files.optional(name)
+        if said := [key for key, nothing in LOST.items() if content.get(key) not in nothing]:
+            raise UnsupportedModelError(
+                f"{files.folder} has {name} with {said[0]} and no modules.json, without which sentence-transformers "
+                f"does not read it, nor how vectors are pooled: add the model's modules.json, or remove {name}"
+            )
 
 
 def _pooling(modules: Sequence[SentenceModule], config: Mapping[str, Any]) -> Pooling:
@@ -158,18 +185,26 @@ def _pooling(modules: Sequence[SentenceModule], config: Mapping[str, Any]) -> Po
     if folder is None:
         return _default_pooling(config)
     path = folder / "config.json"
+    if not path.is_file():
+        raise UnsupportedModelError(
+            f"{path} is not there, which modules.json names: it says how vectors are pooled; download the model again"
+        )
     content = read_object(path)
-    mode = content.get("pooling_mode")
-    if mode is None:
-        asked = [name for key, name in OLD_NAMES.items() if content.get(key) is True]
-        mode = asked or "mean"
+    check_keys(path, content, POOLING_KEYS)
+    mode = content.get("pooling_mode", "mean")
+    if "pooling_mode" not in content and (asked := [name for key, name in OLD_NAMES.items() if content.get(key)]):
+        mode = asked
     if isinstance(mode, list) and len(mode) == 1:
         mode = mode[0]
     if not isinstance(mode, str) or mode not in POOLINGS:
         raise UnsupportedModelError(f"{path} pools by {mode!r}; supported, one at a time: {', '.join(POOLINGS)}")
-    if content.get("include_prompt", True) is not True:
+    if not content.get("include_prompt", True):
         raise UnsupportedModelError(f"{path} has include_prompt false; supported: true, the prefix is pooled too")
     return POOLINGS[mode]
+
+
+def _normalizes(modules: Sequence[SentenceModule]) -> bool:
+    return any(check_normalize(module.folder) for module in modules if module.kind == "Normalize")
 
 
 def _default_pooling(config: Mapping[str, Any]) -> Pooling:
@@ -179,11 +214,12 @@ def _default_pooling(config: Mapping[str, Any]) -> Pooling:
     return "last_token" if generates and config.get("is_causal", True) else "mean"
 
 
-def _max_tokens(settings: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int | None:
-    """`max_seq_length` where there is one, else the tokenizer's own limit; huge numbers there mean none."""
-    own = _count("sentence_bert_config.json", settings, "max_seq_length")
-    limit = tokenizer.get("model_max_length")
-    return int(limit) if own is None and isinstance(limit, int | float) and 1 <= limit < 1e9 else own
+def _similarity(names: Mapping[str, Any], known: Mapping[object, Similarity]) -> Similarity:
+    name = names.get("similarity_fn_name")
+    if name not in known:
+        supported = ", ".join(sorted({*known.values()}))
+        raise UnsupportedModelError(f"{NAMES} has similarity_fn_name {name!r}; supported: {supported}")
+    return known[name]
 
 
 def _default_prompt(name: object, prompts: Mapping[str, str]) -> str:

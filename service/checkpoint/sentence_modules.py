@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from service.checkpoint.errors import CheckpointError
+from service.checkpoint.known_keys import DENSE, MODULE, NORMALIZE, check_keys
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")
 """Activations of Dense modules that are known, by the last part of their import path in `torch.nn`."""
@@ -122,8 +123,12 @@ def read_modules(folder: Path, known: re.Pattern[str], supported: str) -> tuple[
             of the folder.
     """
     path = folder / "modules.json"
-    modules = []
-    for entry in read_list(path):
+    entries, modules = read_list(path), []
+    names = [entry.get("name") for entry in entries if "name" in entry]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise CheckpointError(f"{path} has two modules of the name {twice[0]!r}, of which one would be lost")
+    for entry in entries:
+        check_keys(path, entry, MODULE)
         place, kind = entry.get("path", ""), entry.get("type", "")
         if not isinstance(place, str) or not isinstance(kind, str) or not is_inside(place):
             raise CheckpointError(f"{path} has an entry whose path is not a folder below it")
@@ -155,7 +160,7 @@ def read_dense(module: SentenceModule, read: str = POOLED) -> DenseConfig:
     """The configuration of a Dense module.
 
     Args:
-        read: what it reads and writes, by sentence-transformers' name. Only over tokens it may have a residual.
+        read: what it reads and writes, by sentence-transformers' name.
 
     Raises:
         CheckpointError: its config.json asks for something else than `DenseConfig` holds.
@@ -169,13 +174,29 @@ def read_dense(module: SentenceModule, read: str = POOLED) -> DenseConfig:
     for key in ("module_input_name", "module_output_name"):
         if config.get(key) not in (None, read):
             raise CheckpointError(f"{path} has {key} {config[key]!r}; supported: {read!r}")
+    check_keys(path, config, DENSE)
     has_residual = config.get("use_residual", False)
-    residuals = (False,) if read == POOLED else (False, True)
-    if has_residual not in residuals:
-        said = ", ".join(map(str, residuals))
-        raise CheckpointError(f"{path} has use_residual {has_residual!r}; supported: {said}")
+    if has_residual not in (False, True):
+        raise CheckpointError(f"{path} has use_residual {has_residual!r}; supported: true, false")
     sizes = [_size(path, config, key) for key in ("in_features", "out_features")]
     return DenseConfig(module.folder, sizes[0], sizes[1], bool(config.get("bias", True)), name, has_residual)
+
+
+def check_normalize(folder: Path, read: str = POOLED) -> bool:
+    """True: it normalizes what it reads. Older releases have no file of its own.
+
+    Raises:
+        CheckpointError: it reads or writes something else than `read`.
+    """
+    path = folder / "config.json"
+    config = read_object(path) if path.is_file() else {}
+    check_keys(path, config, NORMALIZE)
+    source = config.get("module_input_name", POOLED)
+    goal = config.get("module_output_name") or source
+    if (source, goal) != (read, read):
+        key = "module_input_name" if source != read else "module_output_name"
+        raise CheckpointError(f"{path} has {key} {config.get(key, source)!r}; supported: {read!r}")
+    return True
 
 
 def is_inside(path: str) -> bool:

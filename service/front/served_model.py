@@ -93,8 +93,8 @@ class ServedModel:
         if self.profile.scoring is not None:
             return "sigmoid" if self.profile.scoring.activation == "sigmoid" else "logit"
         if self.is_multi_vector:
-            return "mean_max_sim" if self.profile.divides_scores else "max_sim"
-        return "cosine"
+            return "mean_max_sim" if self.profile.similarity == "mean_max_sim" else "max_sim"
+        return "dot" if self.profile.similarity == "dot" else "cosine"
 
     def check_embeds(self) -> None:
         """Refuse a model that has no vectors.

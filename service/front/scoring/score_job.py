@@ -25,6 +25,7 @@ def score_job(model: ServedModel, asked: Comparison, tenant: Tenant, max_answer_
     model.check_instruction(asked.instruction)
     limit = prompt_limit(asked.max_prompt_tokens, model.profile.max_tokens)
     is_reranker, several = model.profile.scoring is not None, model.is_multi_vector
+    is_raw = several or model.score_kind == "dot"  # compared as the model gives them
     options = PromptOptions(asked.instruction, as_written=model.keeps_order(asked.part_order))
     own = model.profile.input_types
     queries: list[JobInput] = []
@@ -37,7 +38,7 @@ def score_job(model: ServedModel, asked: Comparison, tenant: Tenant, max_answer_
     if model.is_sparse_only:
         output = OutputSpec(dimensions=dimensions, output_dtypes=(), normalize=False, is_sparse=True)
     else:
-        output = OutputSpec(dimensions=dimensions, normalize=model.profile.normalize if several else not is_reranker)
+        output = OutputSpec(dimensions=dimensions, normalize=model.profile.normalize if is_raw else not is_reranker)
     vector_bytes = output.vector_bytes + expected_bytes(output)
     return Job(
         inputs=inputs,

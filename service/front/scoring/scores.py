@@ -11,7 +11,7 @@ from service.errors import CacheMissError, ServiceError
 from service.fairness.threads import Steps, all_at_once
 from service.front.job import EmbeddedInput, EmbedResult, InputResult
 from service.front.scoring.comparison import Comparison
-from service.front.scoring.cosine import dot, unit_vector
+from service.front.scoring.cosine import dot, unit_vector, vector
 from service.front.scoring.logit import activated, logit
 from service.front.scoring.max_sim import max_sim, mean_max_sim, token_vectors
 from service.front.scoring.score_job import score_job
@@ -147,9 +147,9 @@ def _comparing(model: ServedModel) -> tuple[Callable[[Row], Any], Callable[[Any,
         return entries, sparse_dot, SPARSE
     if model.is_multi_vector:
         dimensions = model.profile.dimensions
-        compare = mean_max_sim if model.profile.divides_scores else max_sim
+        compare = mean_max_sim if model.score_kind == "mean_max_sim" else max_sim
         return lambda row: token_vectors(row, dimensions), compare, "float32"
-    return unit_vector, dot, "float32"
+    return vector if model.score_kind == "dot" else unit_vector, dot, "float32"
 
 
 def _compared(model: ServedModel, queries: Sequence[InputResult]) -> Callable[[int, Row], Steps[Score]]:

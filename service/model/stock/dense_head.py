@@ -12,6 +12,8 @@ import torch
 from safetensors import safe_open
 from torch.nn import functional
 
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.sentence_files import cuts_unit_vectors
 from service.checkpoint.sentence_modules import DenseConfig, list_modules, read_dense
 from service.errors import ModelError
 
@@ -72,13 +74,16 @@ class Head(Protocol):
 class DenseHead:
     """A `Head`: all Dense modules of a checkpoint, one after the other; without any it gives back what it got.
 
+    Where the files cut vectors that have length 1 it brings them to it.
+
     Attributes:
         hidden_size: length of a vector behind the last of them.
         num_parameters: of all weights.
     """
 
-    def __init__(self, layers: Sequence[Dense], width: int) -> None:
+    def __init__(self, layers: Sequence[Dense], width: int, *, normalizes: bool = False) -> None:
         self._layers = layers
+        self._normalizes = normalizes
         self.hidden_size = layers[-1].weight.shape[0] if layers else width
         every = [tensor for layer in layers for tensor in (layer.weight, layer.bias, layer.residual)]
         weights = [tensor for tensor in every if tensor is not None]
@@ -92,17 +97,24 @@ class DenseHead:
             ModelError: weights are missing, have other shapes, or do not follow each other.
         """
         configs = [read_dense(module) for module in list_modules(folder) if module.kind == "Dense"]
-        return cls.of(configs, device, width)
+        return cls.of(configs, device, width, normalizes=cuts_unit_vectors(CheckpointFiles(folder)))
 
     @classmethod
     def of(
-        cls, configs: Sequence[DenseConfig], device: torch.device, width: int, *, is_among_others: bool = False
+        cls,
+        configs: Sequence[DenseConfig],
+        device: torch.device,
+        width: int,
+        *,
+        is_among_others: bool = False,
+        normalizes: bool = False,
     ) -> "DenseHead":
         """From each configuration's folder.
 
         Args:
             width: of what the first of them gets.
             is_among_others: their weights lie among those of the transformer.
+            normalizes: vectors come out at length 1, and are cut afterwards.
 
         Raises:
             ModelError: weights are missing, have other shapes, or do not follow each other.
@@ -113,13 +125,14 @@ class DenseHead:
                     "internal_error", f"{config.folder.name} takes {config.in_features} numbers, but gets {width}"
                 )
             width = config.out_features
-        return cls([_load(config, device, is_among_others=is_among_others) for config in configs], width)
+        layers = [_load(config, device, is_among_others=is_among_others) for config in configs]
+        return cls(layers, width, normalizes=normalizes)
 
     def __call__(self, vectors: torch.Tensor) -> torch.Tensor:
         """`[rows, width]` to `[rows, hidden_size]`, float32."""
         for layer in self._layers:
             vectors = layer(vectors)
-        return vectors
+        return functional.normalize(vectors, dim=-1) if self._normalizes else vectors
 
 
 def _load(config: DenseConfig, device: torch.device, *, is_among_others: bool) -> Dense:

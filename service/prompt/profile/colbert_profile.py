@@ -65,7 +65,7 @@ def with_sides(profile: Profile, files: CheckpointFiles, found: ColbertFiles, ma
         layout=QueryOrDocument(sides),
         sides=sides,
         markers=markers,
-        divides_scores=found.is_mean,
+        similarity="mean_max_sim" if found.is_mean else "cosine",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from service.checkpoint.reranker_files import Activation
-from service.checkpoint.sentence_files import Pooling
+from service.checkpoint.sentence_files import Pooling, Similarity
 from service.media.audio.audio_file import AudioRule
 from service.media.image.read_options import Background
 from service.media.item import MediaItem, MediaKind
@@ -144,8 +144,9 @@ class Profile:
     """Of late interaction over texts, by their names in `text_side.py`; empty for all other models."""
     markers: tuple[str, ...] = ()
     """What tokenizer.json has not as special tokens, and the reference reads as such."""
-    divides_scores: bool = False
-    """MaxSim is divided by the number of the query's vectors."""
+    similarity: Similarity = "cosine"
+    """How an embedder's query and document are compared; with a vector for each token by MaxSim, whatever stands here
+    but its mean over the query's vectors."""
     token_heads: tuple[OutputKind, ...] = ()
     """Kinds of vector beside the dense one, that heads over all tokens give."""
     expected_tail: int | None = None

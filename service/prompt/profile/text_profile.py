@@ -12,6 +12,7 @@ from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import MULTI_VECTOR, SPLADE, Profile
 from service.prompt.profile.routed_profile import with_looked_up_queries
 from service.prompt.templates.plain_text import PlainText
+from service.prompt.tokenizer.tokenizer_file import TokenizerFile
 
 ROLES: Mapping[str, Sequence[str]] = {
     "search_query": ("search_query", "query"),
@@ -62,7 +63,7 @@ def make_text_profile(
         found = replace(found, pooling=pooling)
     if prompts is not None:
         found = replace(found, prompts=prompts, default_prompt="")
-    tokenizer = files.read_object("tokenizer.json")
+    tokenizer = TokenizerFile.read(files.folder).content
     full = found.dimensions or positive(files.config, width)
     offered = _offered(files, full, matryoshka, min_dimensions)
     dimensions = full if found.truncate_dim is None else min(full, found.truncate_dim)
@@ -85,6 +86,7 @@ def make_text_profile(
         protected=protected_tokens(tokenizer),
         layout=PlainText(found.prompts, found.default_prompt),
         lower_case=found.lower_case,
+        similarity=found.similarity,
     )
     if found.colbert is not None:
         return with_sides(profile, files, found.colbert, max_positions)

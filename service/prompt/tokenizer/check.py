@@ -25,10 +25,11 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
     Raises:
         UnsupportedModelError: text became a special token, or the pieces differ from tokenizing all at once.
     """
-    specials = profile.protected
+    named = {token_id: tokenizer.id_to_token(token_id) for token_id in profile.protected}
+    specials = [token_id for token_id, name in named.items() if name is not None]  # others have no embedding
     for token_id in specials:
-        name = tokenizer.id_to_token(token_id)
-        if name is None or not set(specials).isdisjoint(tokenizer.encode(name).ids):
+        name = named[token_id] or ""
+        if not set(specials).isdisjoint(tokenizer.encode(name).ids):
             raise UnsupportedModelError(f"tokenizer.json does not treat token {token_id}, {name!r}, as special")
     sides = [name for name, side in profile.sides.items() if not side.is_looked_up]  # these are text alone
     for instruction, text in product(sides or (None,), _PROBES):
@@ -38,6 +39,8 @@ def check_tokenizer(profile: Profile, tokenizer: PromptTokenizer, build: Callabl
         side = profile.side(probe)
         expected = profile.padding.fill(rendered_ids) if profile.padding else rendered_ids
         expected = side.complete(expected).token_ids if side else expected
+        if beyond := [one for one in expected if one >= tokenizer.num_ids]:
+            raise UnsupportedModelError(f"a prompt of this model has the token {beyond[0]}, which has no embedding")
         if expected and build(probe) != expected:  # nothing at all is a prompt of no model
             raise UnsupportedModelError("tokenizer.json joins text across special tokens; that is not supported")
 

@@ -6,6 +6,7 @@ constructor, and one instance serves any number of threads.
 """
 
 import codecs
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from tokenizers.decoders import DecodeStream
 from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.tokenizer.known_words import KnownWords
 from service.prompt.tokenizer.tokenizer_file import TokenizerFile
+
+logger = logging.getLogger("cenote.model")
 
 MAX_CHARS_LOCKED = 128
 """Of a query: sooner tokenized than Python's global lock is given up and had again."""
@@ -59,6 +62,12 @@ class PromptTokenizer:
         self.cuts_lines = file.cuts_lines
         self.head_token_ids, self.tail_token_ids = self._probe_ends()
         self.num_ids = max(self._whole.get_vocab(with_added_tokens=True).values()) + 1
+        if beyond := [i for i in (*self.head_token_ids, *self.tail_token_ids) if i >= self.num_ids]:
+            raise UnsupportedModelError(f"{file.path} puts the token {beyond[0]} around a text, which it does not have")
+        if file.dropped:
+            logger.warning(
+                "%s adds tokens without an embedding, which are read as text: %s", file.path, ", ".join(file.dropped)
+            )
 
     def encode(self, text: str, *, parse_special: bool = False) -> Encoding:
         """Tokenize one text without head and tail.

@@ -11,6 +11,7 @@ Source: transformers 5.23 `AutoTokenizer.from_pretrained`, `TokenizersBackend.co
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from service.checkpoint.config_files import token_text
 from service.checkpoint.errors import UnsupportedModelError
 
 Json = dict[str, Any]
@@ -18,6 +19,7 @@ Json = dict[str, Any]
 BY_MODEL_TYPE: Mapping[str, str] = {
     **dict.fromkeys(("bert", "chinese_clip", "distilbert", "nomic_bert"), "BertTokenizer"),
     **dict.fromkeys(("clap", "roberta"), "RobertaTokenizer"),
+    "gemma3_text": "GemmaTokenizer",
     **dict.fromkeys(("colqwen2", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_vl"), "Qwen2Tokenizer"),
     **dict.fromkeys(("gte", "jina_embeddings_v3", "metaclip_2", "xlm-roberta"), "XLMRobertaTokenizer"),
     "mpnet": "MPNetTokenizer",
@@ -29,27 +31,57 @@ QWEN_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 """The pattern by which Qwen2's class splits texts."""
+NOT_READ = frozenset(
+    f"{name}Tokenizer"
+    for name in (
+        *("Albert", "Barthez", "BigBird", "Blenderbot", "Camembert", "CodeLlama", "Cohere", "Deberta", "DebertaV2"),
+        *("Funnel", "GPTNeoX", "Herbert", "MBart", "MBart50", "Nllb", "Pegasus", "Qwen3_5", "Reformer", "RemBert"),
+        *("RoFormer", "SeamlessM4T", "Splinter", "T5", "XGLM", "XLNet"),
+    )
+)
+"""Classes of transformers that build a tokenizer anew, of models that no family here has."""
 AS_IT_IS = ("mistral", "modernbert", "siglip2")
 """Model types whose tokenizer.json is taken as it is, whatever class is named."""
 
 
-def as_its_class_reads(config: Mapping[str, Any], named: Mapping[str, Any], content: Json) -> Json:
-    """tokenizer.json with the parts that its class builds anew.
+def building_class(config: Mapping[str, Any], named: Mapping[str, Any], content: Json) -> str:
+    """The class that builds this tokenizer anew; empty where tokenizer.json is taken as it is.
 
     Args:
         config: of config.json; empty where there is none.
-        named: of tokenizer_config.json; empty where there is none.
+        named: the arguments of the class, of tokenizer_config.json; empty where there are none.
 
     Raises:
-        UnsupportedModelError: an argument of the class is of another type than it takes.
+        UnsupportedModelError: it is one that is not known here.
     """
     name, kind = class_name(config, named), content["model"].get("type")
-    if name == "LlamaTokenizer" and "ByteLevel" in str(content.get("pre_tokenizer")):
-        return content
-    model, parts = _CLASSES.get(name, ("", _unchanged))
-    if not name or model != (kind or "WordPiece"):
-        return content
-    return content | parts(named, content)
+    if name in NOT_READ:
+        raise UnsupportedModelError(
+            f"tokenizer_config.json has tokenizer_class {name!r}, which builds parts of tokenizer.json anew and is not "
+            f"read here; supported: PreTrainedTokenizerFast, {', '.join(sorted(_CLASSES))}"
+        )
+    is_byte_level = "ByteLevel" in str((content.get("pre_tokenizer"), content.get("decoder")))
+    if name == "LlamaTokenizer" and is_byte_level:
+        return ""
+    return name if name in _CLASSES and _CLASSES[name][0] == (kind or "WordPiece") else ""
+
+
+def as_its_class_reads(name: str, named: Mapping[str, Any], content: Json) -> Json:
+    """tokenizer.json with the parts that its class builds anew.
+
+    Args:
+        name: of `building_class`.
+        named: the arguments of the class.
+
+    Raises:
+        UnsupportedModelError: an argument of the class is of another type than it takes; or the tokenizer drops pieces
+            at random.
+    """
+    if name:
+        return content | _CLASSES[name][1](named, content)
+    if dropout := content["model"].get("dropout"):
+        raise UnsupportedModelError(f"tokenizer.json has dropout {dropout!r}: tokens are random; null is needed")
+    return content
 
 
 def class_name(config: Mapping[str, Any], named: Mapping[str, Any]) -> str:
@@ -61,7 +93,7 @@ def class_name(config: Mapping[str, Any], named: Mapping[str, Any]) -> str:
     return str(found).removesuffix("Fast")
 
 
-def _bert(named: Mapping[str, Any], _: Json) -> Json:
+def _bert(named: Mapping[str, Any], content: Json) -> Json:
     """BERT and its likes: lower case by default; accents are stripped where case is, by default."""
     normalizer = {
         "type": "BertNormalizer",
@@ -70,11 +102,17 @@ def _bert(named: Mapping[str, Any], _: Json) -> Json:
         "strip_accents": _switch(named, "strip_accents", default=None),
         "lowercase": _switch(named, "do_lower_case", default=True) is not False,
     }
-    return {"normalizer": normalizer, "pre_tokenizer": {"type": "BertPreTokenizer"}}
+    unknown = token_text(named.get("unk_token")) or "[UNK]"
+    if unknown not in content["model"]["vocab"]:
+        raise UnsupportedModelError(
+            f"tokenizer_config.json has unk_token {named.get('unk_token')!r}, and tokenizer.json no {unknown!r}"
+        )
+    model = _model(content, unk_token=unknown, continuing_subword_prefix="##", max_input_chars_per_word=100)
+    return {"normalizer": normalizer, "pre_tokenizer": {"type": "BertPreTokenizer"}, **model}
 
 
 def _roberta(named: Mapping[str, Any], content: Json) -> Json:
-    return {"normalizer": None, "pre_tokenizer": _byte_level(named, content, use_regex=True)}
+    return {"normalizer": None, "pre_tokenizer": _byte_level(named, content, use_regex=True), **_bpe(content)}
 
 
 def _xlm_roberta(named: Mapping[str, Any], content: Json) -> Json:
@@ -84,23 +122,51 @@ def _xlm_roberta(named: Mapping[str, Any], content: Json) -> Json:
     table = next((step for step in steps if step.get("type") == "Precompiled"), None)
     scheme = "always" if _switch(named, PREFIX, default=True) else "never"
     splitters = [{"type": "WhitespaceSplit"}, _metaspace(scheme)]
-    return {"normalizer": table, "pre_tokenizer": {"type": "Sequence", "pretokenizers": splitters}}
+    model = _model(content, unk_id=3, byte_fallback=False)
+    return {"normalizer": table, "pre_tokenizer": {"type": "Sequence", "pretokenizers": splitters}, **model}
 
 
-def _llama(named: Mapping[str, Any], _: Json) -> Json:
+def _gemma(named: Mapping[str, Any], content: Json) -> Json:
+    unknown = token_text(named.get("unk_token")) or "<unk>"
+    split = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+    blanks = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    model = _bpe(content, unk_token=unknown, fuse_unk=True, byte_fallback=True)
+    return {"normalizer": blanks, "pre_tokenizer": split, **model}
+
+
+def _llama(named: Mapping[str, Any], content: Json) -> Json:
     legacy = _switch(named, "legacy", default=False)
     scheme = ("always" if legacy else "first") if _switch(named, PREFIX, default=None) is not False else "never"
-    return {"normalizer": None, "pre_tokenizer": _metaspace(scheme) | {"split": False}}
+    model = _bpe(content, fuse_unk=True, byte_fallback=True)
+    return {"normalizer": None, "pre_tokenizer": _metaspace(scheme) | {"split": False}, **model}
 
 
 def _qwen2(named: Mapping[str, Any], content: Json) -> Json:
     split = {"type": "Split", "pattern": {"Regex": QWEN_SPLIT}, "behavior": "Isolated", "invert": False}
     steps = [split, _byte_level(named, content, use_regex=False)]
-    return {"normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps}}
+    pre_tokenizer = {"type": "Sequence", "pretokenizers": steps}
+    return {"normalizer": {"type": "NFC"}, "pre_tokenizer": pre_tokenizer, **_bpe(content)}
 
 
-def _unchanged(_: Mapping[str, Any], __: Json) -> Json:
-    return {}
+def _bpe(content: Json, *, unk_token: str | None = None, fuse_unk: bool = False, byte_fallback: bool = False) -> Json:
+    return _model(
+        content,
+        unk_token=unk_token,
+        fuse_unk=fuse_unk,
+        byte_fallback=byte_fallback,
+        dropout=None,
+        ignore_merges=False,
+        continuing_subword_prefix="",
+        end_of_word_suffix="",
+    )
+
+
+def _model(content: Json, **wanted: object) -> Json:
+    """The model with these options; empty where it has them, an empty one or none at all alike."""
+    model = content["model"]
+    defaults = {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100} if "unk_id" not in model else {}
+    changes = {key: one for key, one in wanted.items() if (model.get(key, defaults.get(key)) or None) != (one or None)}
+    return {"model": model | changes} if changes else {}
 
 
 def _byte_level(named: Mapping[str, Any], content: Json, *, use_regex: bool) -> Json:
@@ -130,6 +196,7 @@ _CLASSES: Mapping[str, tuple[str, Callable[[Mapping[str, Any], Json], Json]]] = 
     ),
     "RobertaTokenizer": ("BPE", _roberta),
     "XLMRobertaTokenizer": ("Unigram", _xlm_roberta),
+    "GemmaTokenizer": ("BPE", _gemma),
     "LlamaTokenizer": ("BPE", _llama),
     "Qwen2Tokenizer": ("BPE", _qwen2),
 }

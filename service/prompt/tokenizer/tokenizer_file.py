@@ -13,9 +13,14 @@ from tokenizers import Tokenizer, normalizers
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.sentence_settings import find_settings
+from service.checkpoint.tokenizer_settings import tokenizer_settings
+from service.prompt.tokenizer.added_tokens import added_tokens
+from service.prompt.tokenizer.embedded_tokens import with_embeddings
 from service.prompt.tokenizer.known_words import CUTTING, WordRule, word_rule
 from service.prompt.tokenizer.text_bound import BytesBound, CharsBound, TextBound
-from service.prompt.tokenizer.tokenizer_class import as_its_class_reads
+from service.prompt.tokenizer.text_ends import as_its_class_ends
+from service.prompt.tokenizer.tokenizer_class import as_its_class_reads, building_class
 
 
 def token_ids(content: Mapping[str, Any]) -> dict[str, int]:
@@ -48,12 +53,14 @@ class TokenizerFile:
         content: its object, as the checkpoint's class of tokenizer reads it.
         is_changed: whether the class reads it otherwise than it stands.
         lower_case: make texts lower case first, as sentence-transformers' `do_lower_case` asks.
+        dropped: added tokens that are left out, since they have no embedding.
     """
 
     path: Path
     content: dict[str, Any]
     lower_case: bool = False
     is_changed: bool = False
+    dropped: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, folder: Path, *, lower_case: bool = False, markers: Sequence[str] = ()) -> "TokenizerFile":
@@ -69,9 +76,20 @@ class TokenizerFile:
         written = files.read_object(path.name)
         if not isinstance(written.get("model"), dict):
             raise UnsupportedModelError(f"{path} is not a tokenizer's JSON object")
-        content = as_its_class_reads(files.optional("config.json"), files.optional("tokenizer_config.json"), written)
+        cut = (written.get("truncation") or {}).get("direction", "Right")
+        named = tokenizer_settings(files)
+        if "truncation_side" not in named and str(cut).lower() != "right":
+            raise UnsupportedModelError(f"{path} has truncation with direction {cut!r}; supported: 'Right'")
+        name = building_class(files.optional("config.json"), named, written)
+        content = as_its_class_reads(name, named, written)
+        added = added_tokens(named, content, files.optional("added_tokens.json"), is_rebuilt=bool(name))
+        if added != content.get("added_tokens", []):
+            content = content | {"added_tokens": added}
+        rows = files.num_embedded if (folder / "config.json").is_file() else None
+        content, dropped = with_embeddings(content, rows, path)
+        content = as_its_class_ends(name, named, content, token_ids(content), find_settings(files).processor)
         content = with_markers(content, markers)
-        return cls(path, content, lower_case, content != written)
+        return cls(path, content, lower_case, content != written, dropped)
 
     def load(self) -> Tokenizer:
         """The tokenizer as its class has it, without truncation and padding."""

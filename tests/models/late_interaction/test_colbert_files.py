@@ -88,7 +88,7 @@ def test_what_is_not_served_is_named(ours: Path, name: str, keys: dict[str, obje
     [
         (lambda modules: [*modules, POOLING], "HierarchicalTokenPooling"),
         (lambda modules: [modules[0], modules[3], modules[1], modules[2]], "Transformer, Normalize, Dense"),
-        (lambda modules: [*modules, modules[3]], "Normalize, Normalize"),
+        (lambda modules: [*modules, modules[3]], "two modules of the name '3'"),
         (lambda modules: modules[1:], "Dense, MultiVectorMask, Normalize"),
         (lambda modules: [{**modules[0], "path": "0_Transformer"}, *modules[1:]], "a folder of its own"),
         (lambda modules: [modules[0], {**modules[1], "path": "../1_Dense"}], "not a folder below it"),

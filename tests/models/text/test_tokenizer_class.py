@@ -14,7 +14,7 @@ from service.checkpoint.errors import UnsupportedModelError
 from service.prompt.profile.detect import TYPES
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
 from service.prompt.tokenizer.tokenizer_class import _CLASSES, AS_IT_IS, class_name
-from tests.models.text.checkpoints import BERT_TOKENS, LLAMA_TOKENS, QWEN_TOKENS, ROBERTA_TOKENS
+from tests.models.text.checkpoints import BERT_TOKENS, GEMMA_TOKENS, LLAMA_TOKENS, QWEN_TOKENS, ROBERTA_TOKENS
 from tests.models.text.texts import TEXTS
 from tests.models.text.tokenizers import byte_fallback, byte_level, unigram, word_piece
 
@@ -40,6 +40,12 @@ def xlm_roberta() -> Tokenizer:
     return unigram(ROBERTA_TOKENS, "<s>", "</s>")
 
 
+def gemma() -> Tokenizer:
+    made = byte_fallback(GEMMA_TOKENS, "<bos>", "<eos>")
+    made.normalizer = None  # the class has it
+    return made
+
+
 def roberta() -> Tokenizer:
     made = byte_level(ROBERTA_TOKENS, "<s>", "</s>", composes=False)
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -62,6 +68,13 @@ def llama_3() -> Tokenizer:
     return byte_level(LLAMA_TOKENS, "<|begin_of_text|>", None, composes=False)
 
 
+BERT_NAMED = {
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "bos_token": "[CLS]",
+    "eos_token": "[SEP]",
+    "pad_token": "[PAD]",
+}
 CASES: list[tuple[str, Callable[[], Tokenizer], dict[str, Any] | None]] = [
     ("bert", word_pieces, None),
     ("bert", word_pieces, {}),
@@ -72,7 +85,7 @@ CASES: list[tuple[str, Callable[[], Tokenizer], dict[str, Any] | None]] = [
     ("bert", word_pieces, {"tokenizer_class": "BertTokenizer", "tokenize_chinese_chars": False}),
     ("bert", word_pieces, {"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": False}),
     ("bert", word_pieces, {"tokenizer_class": "DistilBertTokenizer", "strip_accents": False}),
-    ("bert", word_pieces, {"tokenizer_class": "MPNetTokenizer", "do_lower_case": False, "cls_token": "[CLS]"}),
+    ("bert", word_pieces, BERT_NAMED | {"tokenizer_class": "MPNetTokenizer", "do_lower_case": False}),
     ("bert", xlm_roberta, {"tokenizer_class": "XLMRobertaTokenizer", "add_prefix_space": False}),
     ("distilbert", word_pieces, {"do_lower_case": False}),
     ("nomic_bert", word_pieces, {"tokenizer_class": "BertTokenizer", "strip_accents": False}),
@@ -95,6 +108,13 @@ CASES: list[tuple[str, Callable[[], Tokenizer], dict[str, Any] | None]] = [
     ("llama", llama_3, {"tokenizer_class": "LlamaTokenizerFast", "add_prefix_space": True}),
     ("llama", llama_3, {"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": True}),
     ("mistral", llama, {"tokenizer_class": "LlamaTokenizer", "add_prefix_space": False}),
+    ("bert", word_pieces, {"tokenizer_class": "BertTokenizer", "cls_token": "[MASK]"}),
+    ("bert", word_pieces, {"tokenizer_class": "BertTokenizer", "unk_token": "[PAD]", "do_lower_case": False}),
+    ("bert", word_pieces, {"tokenizer_class": "PreTrainedTokenizerFast", "cls_token": "[MASK]"}),
+    ("xlm-roberta", xlm_roberta, {"tokenizer_class": "XLMRobertaTokenizer", "eos_token": "<mask>"}),
+    ("gemma3_text", gemma, {"tokenizer_class": "GemmaTokenizer"}),
+    ("gemma3_text", gemma, None),
+    ("gemma3_text", gemma, {"tokenizer_class": "PreTrainedTokenizerFast"}),
     ("eurobert", llama_3, {"tokenizer_class": "PreTrainedTokenizerFast"}),
 ]
 
@@ -108,6 +128,7 @@ def test_ids_are_those_of_transformers_class(
     for text in SAMPLES:
         expected = theirs(text, add_special_tokens=False)["input_ids"]
         assert ours.encode(text).ids == expected, f"{text!r}: {theirs.convert_ids_to_tokens(expected)}"
+        assert ours.encode_rendered(text) == theirs(text)["input_ids"]
 
 
 @pytest.mark.parametrize("model_type", sorted({*TYPES} - {*AS_IT_IS}))

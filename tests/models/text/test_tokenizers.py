@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from service.checkpoint.errors import UnsupportedModelError
+from service.prompt.build import PromptBuilder
+from service.prompt.conversation import Conversation, Turn
+from service.prompt.profile.detect import load_profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
+from service.prompt.truncation import Truncation
 from tests.models.text.checkpoints import RECIPES, reference
 from tests.models.text.conftest import Served
 from tests.models.text.texts import TEXTS
@@ -59,6 +63,30 @@ def test_an_added_word_that_would_lose_its_number_stops_the_start(
         PromptTokenizer(folder)
 
 
+@pytest.mark.parametrize("name", ["bert", "xlm_roberta", "roberta", "gemma3_text", "qwen3"])
+@pytest.mark.parametrize("special", [True, False])
+def test_no_text_comes_to_a_token_without_an_embedding(
+    served: Callable[[str], Served], tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, special: bool
+) -> None:
+    """On all three ways to a prompt: by itself, among many, and with special tokens parsed."""
+    folder = copied(served(name).folder, tmp_path)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    rows = json.loads((folder / "config.json").read_text())["vocab_size"]
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": special}
+    tokenizer["added_tokens"].append({"content": "<extra>", "id": rows, **flags})
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    profile = load_profile(folder)
+    text, cut = "a <extra> b", Truncation(profile.max_tokens)
+    for is_strict in (False, True):
+        builder = PromptBuilder(profile, PromptTokenizer(folder), is_strict)
+        ids = builder.build(Conversation(None, (Turn("user", (), text),)), cut).token_ids
+        assert max(ids) < rows
+        assert ids == served(name).token_ids(text)
+        among_others = builder.plain_texts.build([text, text], Conversation(None, ()), cut)
+        assert all(one is None or one.token_ids == ids for one in among_others)
+    assert "adds tokens without an embedding, which are read as text: <extra>" in caplog.text
+
+
 def copied(source: Path, target: Path) -> Path:
     for path in filter(Path.is_file, source.rglob("*")):
         (target / path.relative_to(source)).parent.mkdir(exist_ok=True)
@@ -76,3 +104,5 @@ def add_word(folder: Path, number: int, *before: dict[str, Any]) -> None:
         shape = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
         content["added_tokens"].append(token | shape)
     (folder / "tokenizer.json").write_text(json.dumps(content))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": number + 1}))

@@ -1,0 +1,122 @@
+"""The file of sentence-transformers' Transformer module: how a text becomes tokens, and what its tokenizer is told.
+
+In: a checkpoint's files. Out: the settings, or an error that names the file and the key. Without a `modules.json`
+sentence-transformers does not read the file.
+
+Source: sentence-transformers 6.2 `Transformer.load_config`, `_load_init_kwargs` and `__init__`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.known_keys import TRANSFORMER, check_keys
+
+Encodes = Literal["pooled", "tokens", "splade"]
+"""What a model makes of its tokens: one vector, one for each of them, or weights of the vocabulary's entries."""
+
+SETTINGS = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+"""Names of the file; the first that has anything in it counts."""
+PLAIN_TEXT = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
+"""Supported input and output; absent means the same. Chat models have `message` here."""
+LOGITS = {"text": {"method": "forward", "method_output_name": "logits"}}
+"""The same of SPLADE."""
+OF_TOKENS = ("query_expansion", "query_length", "document_length")
+"""For late interaction."""
+PROCESSOR, CONFIG, MODEL = "processor_kwargs", "config_kwargs", "model_kwargs"
+OLD_NAMES = {PROCESSOR: "tokenizer_args", CONFIG: "config_args", MODEL: "model_args"}
+"""Of the arguments for tokenizer, configuration and model; where a file has both, the older counts."""
+LOADING = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token", "trust_remote_code")
+"""Arguments that sentence-transformers replaces by its own, or that say where files are found."""
+HARMLESS: Mapping[str, tuple[str, ...]] = {
+    PROCESSOR: (*LOADING, "use_fast", "clean_up_tokenization_spaces"),
+    CONFIG: (*LOADING, "use_cache", "attn_implementation", "torch_dtype", "dtype"),
+    MODEL: (
+        *(*LOADING, "attn_implementation", "torch_dtype", "dtype", "device_map", "low_cpu_mem_usage"),
+        *("use_safetensors", "add_pooling_layer", "file_name", "provider", "export"),
+    ),
+}
+"""Of each set of arguments those that change no vector: how it is computed, and in which dtype, is the service's."""
+OF_TOKENIZER = (
+    *("model_max_length", "max_len", "truncation_side", "padding_side", "model_input_names", "split_special_tokens"),
+    *("do_lower_case", "strip_accents", "tokenize_chinese_chars", "add_prefix_space", "legacy"),
+    *("add_bos_token", "add_eos_token", "additional_special_tokens", "extra_special_tokens"),
+    *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
+)
+"""Arguments for the tokenizer that are obeyed as if tokenizer_config.json had them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceSettings:
+    """The file.
+
+    Attributes:
+        name: of the file.
+        content: its object; empty where there is none.
+        processor: arguments for the tokenizer, which count before tokenizer_config.json.
+    """
+
+    name: str
+    content: Mapping[str, Any]
+    processor: Mapping[str, Any]
+
+
+def find_settings(files: CheckpointFiles) -> SentenceSettings:
+    """The file as it stands.
+
+    Raises:
+        UnsupportedModelError: it is damaged.
+    """
+    if not (files.folder / "modules.json").is_file():
+        return SentenceSettings(SETTINGS[0], {}, {})
+    found = ((name, files.optional(name)) for name in SETTINGS)
+    name, content = next(((name, content) for name, content in found if content), (SETTINGS[0], {}))
+    return SentenceSettings(name, content, _arguments(name, content, PROCESSOR)[1])
+
+
+def check_settings(files: CheckpointFiles, settings: SentenceSettings, encodes: Encodes) -> None:
+    """Refuse what is not done and would be other vectors.
+
+    Raises:
+        UnsupportedModelError: the file has such a key.
+    """
+    name, content = settings.name, settings.content
+    check_keys(name, content, TRANSFORMER)
+    task, read = ("fill-mask", LOGITS) if encodes == "splade" else ("feature-extraction", PLAIN_TEXT)
+    expected: dict[str, Any] = {"transformer_task": task, "modality_config": read}
+    expected |= {"module_output_name": "token_embeddings", "processing_kwargs": None, "tokenizer_name_or_path": None}
+    expected |= {} if encodes == "tokens" else dict.fromkeys(OF_TOKENS)
+    for key, value in expected.items():
+        if content.get(key, value) not in (value, None, {}):
+            raise UnsupportedModelError(f"{name} has {key} {content[key]!r}; supported: {value!r}")
+    if not isinstance(content.get("do_lower_case", False), bool | None):
+        raise UnsupportedModelError(f"{name} has do_lower_case {content['do_lower_case']!r}; true or false is needed")
+    _check_arguments(files, settings)
+
+
+def _check_arguments(files: CheckpointFiles, settings: SentenceSettings) -> None:
+    """What is given to tokenizer, configuration and model when they are loaded."""
+    obeyed = {PROCESSOR: OF_TOKENIZER, CONFIG: (), MODEL: ()}
+    for kind, harmless in HARMLESS.items():
+        key, arguments = _arguments(settings.name, settings.content, kind)
+        for argument, value in arguments.items():
+            is_same = kind == CONFIG and argument in files.config and files.config[argument] == value
+            if argument not in (*harmless, *obeyed[kind]) and not is_same:
+                more = "what config.json has" if kind == CONFIG else ", ".join(obeyed[kind]) or "how it is loaded"
+                raise UnsupportedModelError(
+                    f"{settings.name} has {key}.{argument} {value!r}, which is not obeyed here; supported: {more}"
+                )
+
+
+def _arguments(name: str, content: Mapping[str, Any], kind: str) -> tuple[str, Mapping[str, Any]]:
+    """The key that counts, and its object."""
+    key = OLD_NAMES[kind] if OLD_NAMES[kind] in content else kind
+    value = content.get(key) or {}
+    if not isinstance(value, dict):
+        raise UnsupportedModelError(f"{name} has {key} {value!r}; an object is needed")
+    return key, value

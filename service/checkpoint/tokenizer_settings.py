@@ -1,0 +1,86 @@
+"""What the files beside tokenizer.json say of the tokenizer: tokenizer_config.json, and what is laid over it.
+
+In: a checkpoint's files. Out: the arguments that transformers gives to the tokenizer's class, or an error that names
+the file and the key. What the class makes of them is `service.prompt.tokenizer`'s.
+
+Source: transformers 5.24 `PreTrainedTokenizerBase._from_pretrained`, `TokenizersBackend.__init__`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.checkpoint.config_files import CheckpointFiles
+from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.sentence_settings import find_settings
+
+CONFIG, SPECIALS = "tokenizer_config.json", "special_tokens_map.json"
+LISTED = "added_tokens_decoder"
+NO_LIMIT = 10**9
+"""`model_max_length` of a tokenizer that has none is a number far beyond."""
+COUNTS_FROM_PADDING = ("bert", "distilbert")
+"""Model types whose positions count padding too: on the left of a text it would move the text's own."""
+
+
+def tokenizer_settings(files: CheckpointFiles) -> dict[str, Any]:
+    """The arguments of the tokenizer's class.
+
+    Raises:
+        UnsupportedModelError: a file is damaged.
+    """
+    named = dict(files.optional(CONFIG))
+    if LISTED not in named:
+        named.update(files.optional(SPECIALS))
+    return {**named, **find_settings(files).processor}
+
+
+def max_length(files: CheckpointFiles) -> int | None:
+    """Longest prompt of a text model by its settings; None where they say nothing.
+
+    Raises:
+        UnsupportedModelError: `max_seq_length` is no length.
+    """
+    settings = find_settings(files)
+    own, named = settings.content.get("max_seq_length"), tokenizer_settings(files)
+    if own is not None and (type(own) is not int or own < 1):
+        raise UnsupportedModelError(f"{settings.name} has max_seq_length {own!r}; a positive integer is needed")
+    if own is not None and "model_max_length" not in settings.processor:
+        return own
+    limit = named.get("model_max_length", named.get("max_len"))
+    return int(limit) if isinstance(limit, int | float) and 1 <= limit < NO_LIMIT else None
+
+
+def check_tokenizer_settings(files: CheckpointFiles) -> None:
+    """Refuse what would change the tokens of a text model, and is not obeyed.
+
+    Raises:
+        UnsupportedModelError: a file has such a key.
+    """
+    named = tokenizer_settings(files)
+    allowed: dict[str, tuple[object, ...]] = {"truncation_side": ("right",), "fix_mistral_regex": (False, None)}
+    if files.model_type in COUNTS_FROM_PADDING:
+        allowed["padding_side"] = ("right",)
+    for key, values in allowed.items():
+        if named.get(key, values[0]) not in values:
+            refuse(files, key, named[key], f"supported: {values[0]!r}")
+    if "attention_mask" not in named.get("model_input_names", ["attention_mask"]):
+        refuse(files, "model_input_names", named["model_input_names"], "attention_mask is needed, or padding counts")
+    if _own_code(named):
+        refuse(files, "auto_map", named["auto_map"], "code of a checkpoint is never run, and tokens may be others")
+
+
+def refuse(files: CheckpointFiles, key: str, value: object, why: str) -> None:
+    """Raise the error of a key, with the file that has it.
+
+    Raises:
+        UnsupportedModelError: always.
+    """
+    settings = find_settings(files)
+    place = settings.name if key in settings.processor else CONFIG
+    if place == CONFIG and key not in files.optional(CONFIG):
+        place = SPECIALS
+    raise UnsupportedModelError(f"{place} has {key} {value!r}; {why}")
+
+
+def _own_code(named: Mapping[str, Any]) -> bool:
+    own = named.get("auto_map")
+    return bool(own.get("AutoTokenizer") if isinstance(own, dict) else own)

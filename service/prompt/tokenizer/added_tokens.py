@@ -1,0 +1,92 @@
+"""The added tokens of a tokenizer: those of tokenizer.json, and what the files beside it add or say of them.
+
+In: tokenizer.json and the arguments of its class. Out: `added_tokens` as transformers has them once it is loaded.
+
+Source: transformers 5.24 `PreTrainedTokenizerBase._from_pretrained`, `TokenizersBackend.__init__`; tokenizers 0.23
+`AddedVocabulary::add_tokens`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from service.checkpoint.config_files import token_text
+from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.tokenizer_settings import LISTED
+
+Json = dict[str, Any]
+
+NAMES = tuple(f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
+MORE = ("additional_special_tokens", "extra_special_tokens")
+FLAGS = {"single_word": False, "lstrip": False, "rstrip": False}
+
+
+def added_tokens(named: Mapping[str, Any], content: Json, older: Mapping[str, Any], *, is_rebuilt: bool) -> list[Json]:
+    """The added tokens by their ids.
+
+    A class that builds its tokenizer anew takes the words that tokenizer_config.json lists, and those of tokenizer.json
+    only where it lists none. Special tokens of tokenizer.json stay: no text becomes one.
+
+    Args:
+        named: arguments of the class.
+        content: tokenizer.json.
+        older: added_tokens.json, ids by token, which counts where tokenizer_config.json lists none.
+        is_rebuilt: whether the class builds its tokenizer anew.
+
+    Raises:
+        UnsupportedModelError: a token would have another id than a file says.
+    """
+    own = content.get("added_tokens", [])
+    listed = named.get(LISTED)
+    specials = dict.fromkeys(_specials(named))
+    found = {one["content"]: one for one in own if listed is None or not is_rebuilt or one.get("special")}
+    if listed is None:
+        place, more = "added_tokens.json", {i: _token(text, text in specials) for text, i in older.items()}
+        more = {i: one for i, one in more.items() if one["content"] not in found}
+    else:
+        place, more = "tokenizer_config.json", {int(i): _listed(one, specials) for i, one in listed.items()}
+    vocab = content["model"].get("vocab") or {}
+    ids = dict(vocab) if isinstance(vocab, dict) else {piece[0]: i for i, piece in enumerate(vocab)}
+    next_id = max(len(ids), *(one["id"] + 1 for one in found.values()), 0)
+    for wanted, token in sorted(more.items()):
+        text = token["content"]
+        token_id = found[text]["id"] if text in found else ids.get(text, next_id)
+        if token_id != wanted:
+            raise UnsupportedModelError(
+                f"{place} gives the added token {text!r} the id {wanted}, and tokenizer.json {token_id}"
+                f"{'' if text in ids or text in found else ', the first behind its own'}: they have to agree"
+            )
+        found[text] = token | {"id": token_id}
+        next_id = max(next_id, token_id + 1)
+    for text in specials:
+        if text not in found and text not in ids:
+            found[text] = _token(text, True) | {"id": next_id}
+            next_id += 1
+    return sorted(found.values(), key=lambda one: one["id"])
+
+
+def _specials(named: Mapping[str, Any]) -> Iterator[str]:
+    """What the arguments call special tokens."""
+    for value in (*(named.get(name) for name in NAMES), *(one for key in MORE for one in _list(named.get(key)))):
+        if text := token_text(value):
+            yield text
+
+
+def _list(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, list) else []
+
+
+def _token(text: str, special: bool) -> Json:
+    return {"id": 0, "content": text, **FLAGS, "normalized": not special, "special": special}
+
+
+def _listed(entry: object, specials: Mapping[str, None]) -> Json:
+    text = token_text(entry)
+    if not isinstance(entry, dict) or text is None:
+        raise UnsupportedModelError(
+            f"tokenizer_config.json has {entry!r} in {LISTED}; an object with content is needed"
+        )
+    special = bool(entry.get("special")) or text in specials
+    flags = {key: bool(entry.get(key, default)) for key, default in FLAGS.items()}
+    return {"content": text, **flags, "normalized": bool(entry.get("normalized", not special)), "special": special}
