@@ -10,6 +10,7 @@ from service.checkpoint.reranker_kind import module_kinds
 from service.media.item import MERGE_SIZE
 from service.media.resize.image_rule import PixelRule
 from service.media.video.video_rule import VideoRule
+from service.prompt.profile.embedder_template import check_chat_template
 from service.prompt.profile.family import Family
 from service.prompt.profile.profile import ImageProfile, Profile, input_types
 from service.prompt.profile.qwen2_vl_files import special_tokens
@@ -79,6 +80,16 @@ def make_profile(files: CheckpointFiles) -> Profile:
     )
 
 
+def make_embedder(files: CheckpointFiles) -> Profile:
+    """The profile of an embedder, whose chat template is its prompt: the reference renders every item by it.
+
+    Raises:
+        UnsupportedModelError: see `make_profile`; or the folder's template is another.
+    """
+    check_chat_template(files, ChatML(special_tokens(files, {}), DEFAULT_INSTRUCTION))
+    return make_profile(files)
+
+
 def _check_patches(vision: Mapping[str, Any]) -> None:
     patch, merge = positive(vision, "patch_size"), positive(vision, "spatial_merge_size")
     if (patch * merge, merge) != (PIXEL_RULE.factor, MERGE_SIZE):
@@ -122,7 +133,7 @@ FAMILY = Family(
     model_types=("qwen3_vl",),
     is_of=is_embedder,
     about="Qwen3-VL-Embedding 2B and 8B, and fine-tunes of them",
-    make_profile=make_profile,
+    make_profile=make_embedder,
     kind="vision-language",
     stock="Qwen3VLModel",
     modalities="text, image, video",
