@@ -105,6 +105,9 @@ run. Tensors that the model does not know end the start too, except heads of oth
 `"cenote": {"unread_tensors": ["beginning of their names", ...]}` in config.json lets others pass. Where
 `tokenizer_config.json` and `tokenizer.json` disagree, the former counts, as transformers' classes have it.
 
+The chat template of a Qwen3-VL-Embedding is what its reference makes prompts by: one that joins instruction, texts and
+images otherwise is refused, with what it writes. A folder without any has the family's.
+
 A key of sentence-transformers' files that changes vectors is obeyed, or refused with its file and name, and so is one
 that is not known: `config_args` that change config.json, `processing_kwargs`, `truncation_side: left`,
 `similarity_fn_name` other than `cosine` and `dot`, `kwargs` of a module. Without a `modules.json` those files may say
