@@ -7,6 +7,8 @@ callers do without; so do those whose library is older than the sources beside i
 import ctypes
 import hashlib
 import logging
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,11 @@ logger = logging.getLogger("cenote.kernels")
 def source_digest(folder: Path) -> str:
     """SHA-256 of the sources, by which a library says what it was made of."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))).hexdigest()
+
+
+def may_use_avx512(environ: Mapping[str, str] = os.environ) -> bool:
+    """False where the process is held to fewer instructions by torch's own switch, `ATEN_CPU_CAPABILITY`."""
+    return environ.get("ATEN_CPU_CAPABILITY") not in ("avx2", "default")
 
 
 def open_library(folder: Path, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL | None:
