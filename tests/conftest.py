@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,14 @@ from prometheus_client.parser import text_string_to_metric_families
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Before torch is imported. Workers share the cores, and libgomp's threads spin for one that has none.
     os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much a run has not tried for want of instructions: skips are hidden otherwise."""
+    reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])]
+    for reason, num in Counter(one for one in reasons if "no AVX-512 kernel" in one).items():
+        terminalreporter.write_line(f"{num} tests skipped: {reason.removeprefix('Skipped: ')}")
+
 
 collect_ignore = ["clients"]
 """Run by `make clients`, each client's tests in an environment of their own."""

@@ -9,11 +9,12 @@ import torch
 from cenote_kernels.cpu import library
 from cenote_kernels.cpu.attention import AttentionPlan, KeySegment, QueryRun, attention, attention_reference, takes
 from service.model.linear.processor import processor_words
+from tests.no_kernel import NO_KERNEL
 
 CPU = torch.device("cpu")
 WITHIN = {torch.float32: 8e-6, torch.bfloat16: 2e-2}
 """Greatest difference of mixtures of standard normal values; torch's own attention has half of it in float32."""
-kernel = pytest.mark.skipif(not takes(64, torch.float32, CPU), reason="no kernel for this processor")
+kernel = pytest.mark.skipif(not takes(64, torch.float32, CPU), reason=NO_KERNEL)
 
 
 def drawn(seed: int, num_tokens: int, num_heads: int, head_dim: int, dtype: torch.dtype) -> torch.Tensor:
@@ -25,7 +26,7 @@ def drawn(seed: int, num_tokens: int, num_heads: int, head_dim: int, dtype: torc
 def check(dtype: torch.dtype, shape: tuple[int, int, int], plan: AttentionPlan, sides: tuple[int, int]) -> None:
     num_heads, num_kv_heads, head_dim = shape
     if not takes(head_dim, dtype, CPU):
-        pytest.skip("no kernel for this processor")
+        pytest.skip(NO_KERNEL)
     num_queries = int((plan.runs[:, 0] + plan.runs[:, 1]).max())
     num_keys = int((plan.segments[:, 1] + plan.segments[:, 2]).max())
     query = drawn(1, num_queries, num_heads, head_dim, dtype)
@@ -71,7 +72,7 @@ def test_runs_attend_to_whole_prefixes_of_another_source_and_to_their_own_keys(d
 @pytest.mark.parametrize("dtype", WITHIN)
 def test_what_is_not_a_number_stays_so_in_its_own_prompt_and_row(dtype: torch.dtype) -> None:
     if not takes(64, dtype, CPU):
-        pytest.skip("no kernel for this processor")
+        pytest.skip(NO_KERNEL)
     query, key, value = (drawn(i, 60, 2, 64, dtype).clone() for i in range(3))
     key[30], value[50, 0, 3], query[9, 1, 0] = float("nan"), float("inf"), float("nan")
     segments = [KeySegment(0, 0, 20), KeySegment(0, 20, 20), KeySegment(0, 40, 20)]
@@ -88,7 +89,7 @@ def test_what_is_not_a_number_stays_so_in_its_own_prompt_and_row(dtype: torch.dt
 @pytest.mark.parametrize("dtype", WITHIN)
 def test_scores_that_no_number_holds_are_not_taken_for_hidden_keys(dtype: torch.dtype) -> None:
     if not takes(64, dtype, CPU):
-        pytest.skip("no kernel for this processor")
+        pytest.skip(NO_KERNEL)
     query, key, value = (drawn(i, 20, 2, 64, dtype).clone() for i in range(3))
     query[3, 1], key[:, 1] = 3e38, -3e38
     plan = AttentionPlan.of([KeySegment(0, 0, 20)], [QueryRun(0, 20, 0)])
@@ -101,7 +102,7 @@ def test_scores_that_no_number_holds_are_not_taken_for_hidden_keys(dtype: torch.
 @pytest.mark.parametrize("dtype", WITHIN)
 def test_any_strides_are_read(dtype: torch.dtype) -> None:
     if not takes(64, dtype, CPU):
-        pytest.skip("no kernel for this processor")
+        pytest.skip(NO_KERNEL)
     plan = AttentionPlan.of([KeySegment(0, 0, 7)], [QueryRun(0, 7, 0)])
     apart = drawn(0, 7, 64, 2, dtype).transpose(1, 2)
     odd = drawn(1, 7, 1, 65, dtype).clone()[:, :, :64]
@@ -123,7 +124,7 @@ def test_tensors_that_do_not_belong_together_are_refused() -> None:
 def test_where_there_are_compiler_and_instructions_there_is_a_library() -> None:
     has_words = {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= processor_words()
     if not (has_words and shutil.which("cc")):
-        pytest.skip("no compiler, or another processor")
+        pytest.skip(NO_KERNEL)
     assert library.library() is not None, "the package was not installed again: `make` does it"
 
 

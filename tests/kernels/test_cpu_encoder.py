@@ -7,9 +7,10 @@ from transformers import BertConfig, BertModel
 from cenote_kernels.cpu.encoder import MAX_TOKENS, ShortEncoder, packed
 from service.model.encoder.encoder import _short_encoder
 from service.model.encoder.stock_weights import stock_weights
+from tests.no_kernel import NO_KERNEL
 
 CPU = torch.device("cpu")
-pytestmark = pytest.mark.skipif(not ShortEncoder.can_be_made(32, 32, 1, CPU), reason="no kernel for this processor")
+pytestmark = pytest.mark.skipif(not ShortEncoder.can_be_made(32, 32, 1, CPU), reason=NO_KERNEL)
 WIDTHS = [(32, 64, 1, 1), (96, 160, 2, 3), (384, 1536, 12, 2), (64, 32, 4, 12)]
 """Width, feed-forward's width, heads, layers."""
 

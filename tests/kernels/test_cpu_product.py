@@ -6,13 +6,14 @@ from torch.nn import functional
 
 from cenote_kernels.cpu.library import runs_on
 from cenote_kernels.cpu.product import PANEL, Ending, PackedWeight, multiply, pack, packs
+from tests.no_kernel import NO_KERNEL
 
 CPU = torch.device("cpu")
 DTYPES = [dtype for dtype in (torch.float32, torch.bfloat16) if runs_on(dtype, CPU)]
 RELATIVE = {torch.float32: 1e-5, torch.bfloat16: 2**-8}
 """One rounding of the result; sums are float32."""
 
-pytestmark = pytest.mark.skipif(not DTYPES, reason="no kernel for this processor")
+pytestmark = pytest.mark.skipif(not DTYPES, reason=NO_KERNEL)
 
 
 def drawn(*shape: int, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
@@ -137,7 +138,7 @@ def test_what_does_not_fit_is_refused() -> None:
 @pytest.mark.parametrize("is_gated", [False, True])
 def test_a_weight_is_packed_panel_by_panel_and_the_rest_is_zeros(is_gated: bool) -> None:
     w = torch.arange(2 * 75 * 4, dtype=torch.float32).view(150, 4) + 1
-    weight = pack(w, None, is_gated=is_gated) if torch.float32 in DTYPES else pytest.skip("no kernel for float32")
+    weight = pack(w, None, is_gated=is_gated) if torch.float32 in DTYPES else pytest.skip(NO_KERNEL)
     columns = weight.panels.view(torch.float32).transpose(1, 2).flatten(0, 1)  # outputs as they lie
     if is_gated:
         columns = torch.cat([columns.view(-1, 2, PANEL // 2, 4)[:, half].flatten(0, 1) for half in range(2)])

@@ -6,8 +6,9 @@ from numpy.typing import NDArray
 
 from cenote_native import numbers
 from cenote_native.numbers import MAX_NUMBER_BYTES, fill_rows, fill_rows_reference, print_rows, print_rows_reference
+from tests.no_kernel import NO_KERNEL
 
-kernel = pytest.mark.skipif(numbers._native() is None, reason="no compiler or no AVX-512 where this was installed")
+kernel = pytest.mark.skipif(numbers._native() is None, reason=NO_KERNEL)
 NUM_COLUMNS = 1 << 10
 LEAST, MOST = (int(np.float32(bound).view(np.uint32)) for bound in (1e-13, 1.0))
 """What the kernel is for, as bits, which are in the order of the numbers."""

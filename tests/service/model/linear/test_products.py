@@ -21,6 +21,7 @@ from service.model.linear.products import (
     packed_products_of_tower,
     torchs,
 )
+from tests.no_kernel import NO_KERNEL
 
 CPU = torch.device("cpu")
 TOLERANCE = 5e-6
@@ -82,7 +83,7 @@ def test_a_module_takes_rows_of_any_layout(packed: PackedProducts) -> None:
 
 def test_our_own_products_are_for_processors_that_they_were_measured_on(monkeypatch: pytest.MonkeyPatch) -> None:
     if not runs_on(torch.float32, CPU):
-        pytest.skip("no kernel for this processor")
+        pytest.skip(NO_KERNEL)
     monkeypatch.setattr(ways, "processor_words", lambda: frozenset({"AuthenticAMD"}))
     assert packed_products(CPU, torch.float32) is NATIVE
     monkeypatch.setattr(ways, "processor_words", lambda: frozenset({"GenuineIntel"}))

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from service.model.packed import native_attention
+from tests.no_kernel import NO_KERNEL
 
 
 @pytest.fixture(params=["kernel", "torch"])
@@ -11,4 +12,4 @@ def attention_of_cpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     if request.param == "torch":
         monkeypatch.setattr(native_attention, "takes", lambda *_: False)
     elif not native_attention.takes(16, torch.float32, torch.device("cpu")):
-        pytest.skip("no kernel for this processor")
+        pytest.skip(NO_KERNEL)
