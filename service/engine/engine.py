@@ -34,7 +34,7 @@ from service.engine.shared_tiers.codec import FeaturesCodec
 from service.engine.shared_tiers.look_ups import LookUps
 from service.engine.shared_tiers.open import open_cache, open_codec, open_shared
 from service.engine.shared_tiers.shared import LookedUp
-from service.engine.startup.bfloat16_trial import say_if_faster, try_bfloat16
+from service.engine.startup.bfloat16_trial import say_if_faster, try_bfloat16, warn_if_slower
 from service.engine.startup.cpu_tuning import keep_cores, keep_heap, use_huge_pages
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack, use_bfloat16, use_int8
@@ -109,6 +109,7 @@ def load(start: Start, pixels: memoryview) -> tuple[ModelRunner, Ready, Features
     prepack(model, with_decoder=start.weights != "int8")
     check_forward(model, answers, is_multi_vector=is_multi_vector)
     say_if_faster(model, trial)
+    warn_if_slower(model)
     if start.weights == "int8":
         use_int8(model)
     prefixes = None

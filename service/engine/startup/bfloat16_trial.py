@@ -1,8 +1,10 @@
-"""Whether `--dtype bfloat16` would be faster, and how near its vectors are: measured at start, for one line in the log.
+"""Whether another `--dtype` would be faster, and how near its vectors are: measured at start, for one line in the log.
 
 A float32 decoder on a CPU whose processor multiplies bfloat16 runs known prompts in bfloat16 as well, one layer at a
 time: a layer is rounded, packed, run and dropped, so that no second model is in memory. That is before the stock
 matrices are given back; the time of a layer in float32 is taken behind, as it will be served.
+
+A model in bfloat16 or float16 on a processor that does not multiply it is warned of, by the time of one product.
 """
 
 import copy
@@ -28,8 +30,9 @@ logger = logging.getLogger("cenote.engine")
 NUM_PROMPTS: Final = 4
 NUM_ROWS: Final = 128
 """Rows that a layer is timed on: products are nearly as fast as with many."""
+PRODUCT_WIDTH: Final = 1024
 LEAST_GAIN: Final = 1.15
-"""Where a layer gains less, nothing is said."""
+"""Where a layer or a product gains less, nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,34 @@ def say_if_faster(model: EmbeddingModel, trial: Trial | None) -> None:
         )
 
 
+def warn_if_slower(model: EmbeddingModel) -> None:
+    """Warn of a number format in which a product takes longer than in float32: torch then converts each number."""
+    if model.device.type != "cpu" or model.dtype == torch.float32:
+        return
+    loss = _product_s(model.dtype) / _product_s(torch.float32)
+    if loss >= LEAST_GAIN:
+        logger.warning(
+            "--dtype %s is slow on this processor, which does not multiply it: a product takes %.1f times as long as "
+            "in float32, which --dtype auto takes",
+            str(model.dtype).removeprefix("torch."),
+            loss,
+        )
+
+
 def has_bfloat16() -> bool:
     """Return whether the processor says that it multiplies bfloat16."""
     return not processor_words().isdisjoint({"avx512_bf16", "amx_bf16"})
+
+
+def _product_s(dtype: torch.dtype) -> float:
+    """Seconds of a product as torch does it, the least of three."""
+    rows, weight = (torch.ones(num, PRODUCT_WIDTH, dtype=dtype) for num in (NUM_ROWS, PRODUCT_WIDTH))
+    spent: list[float] = []
+    for _ in range(3):
+        began = time.perf_counter()
+        torch.nn.functional.linear(rows, weight)
+        spent.append(time.perf_counter() - began)
+    return min(spent)
 
 
 @torch.inference_mode()

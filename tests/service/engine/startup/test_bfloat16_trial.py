@@ -1,6 +1,8 @@
 """The start's line on `--dtype bfloat16`: its cosine is that of a model in bfloat16, and nothing else changes."""
 
 import logging
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from transformers import Qwen3VLModel
 
 from service.checkpoint.hub import CHECKPOINT
 from service.engine.startup import bfloat16_trial
-from service.engine.startup.bfloat16_trial import NUM_PROMPTS, has_bfloat16, say_if_faster, try_bfloat16
+from service.engine.startup.bfloat16_trial import NUM_PROMPTS, has_bfloat16, say_if_faster, try_bfloat16, warn_if_slower
 from service.engine.startup.known_prompts import known_prompts
 from service.engine.startup.self_check import check_forward, known_answers
 from service.engine.startup.weight_formats import prepack
@@ -18,6 +20,7 @@ from service.model.linear import processor
 from service.model.linear.products import packed_products
 from service.model.load import load_stock
 from service.model.qwen3_vl.qwen3_vl import Qwen3VLEmbedding
+from tests.conftest import LiveServer
 
 CPU = torch.device("cpu")
 
@@ -58,6 +61,35 @@ def test_nothing_is_said_of_a_small_gain(monkeypatch: pytest.MonkeyPatch, caplog
         say_if_faster(model, try_bfloat16(model))
         say_if_faster(model, None)
     assert not caplog.records
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_format_in_which_a_product_takes_longer_is_warned_of(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    half = Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, dtype))
+    for least, is_said in ((0, True), (float("inf"), False)):
+        monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", least)
+        caplog.clear()
+        warn_if_slower(half)
+        name = str(dtype).removeprefix("torch.")
+        assert (
+            bool(re.search(rf"--dtype {name} is slow .* \d+\.\d times as long as in float32", caplog.text)) is is_said
+        )
+    monkeypatch.setattr(bfloat16_trial, "LEAST_GAIN", 0)
+    caplog.clear()
+    warn_if_slower(Qwen3VLEmbedding(load_stock(Qwen3VLModel, CHECKPOINT, CPU, torch.float32)))
+    assert not caplog.records
+
+
+@pytest.mark.slow  # a server of its own
+def test_the_start_says_it_where_the_processor_has_no_such_instructions(
+    start_server: Callable[..., LiveServer],
+) -> None:
+    held = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+    server = start_server("--dtype", "bfloat16", env=held).wait_until_ready()
+    assert "--dtype bfloat16 is slow on this processor" in server.log.read_text()
+    assert "is slow" not in start_server("--dtype", "float32", env=held).wait_until_ready().log.read_text()
 
 
 def test_there_is_no_trial_where_it_could_not_be_faster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
