@@ -8,8 +8,8 @@ import httpx
 NUM_CLIENTS = 3
 PAUSE_S = 0.01
 LARGE_EVERY = 10
-LARGE_BYTES = 40_000
-"""Of each tenth body: more than HAProxy's buffer, so it cannot be sent again; spaces, which cost the model nothing."""
+LARGE_BYTES = 100_000
+"""Of each tenth body, as one with an image has; spaces, which cost the model nothing."""
 
 
 class Load:

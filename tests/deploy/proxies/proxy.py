@@ -33,7 +33,7 @@ def lines_of(language: str, listen: int, servers: tuple[int, int]) -> str:
     """The page's block in a language, listening on one port, with servers on two others of this machine."""
     (block,) = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
     for address, port in zip(("10.0.0.1:8000", "10.0.0.2:8000"), servers, strict=True):
-        assert block.count(address) == 1
+        assert address in block
         block = block.replace(address, f"127.0.0.1:{port}")
     here = {"nginx": (" 80;", f" 127.0.0.1:{listen};"), "haproxy": (" :80\n", f" 127.0.0.1:{listen}\n")}[language]
     assert block.count(here[0]) == 1

@@ -1,9 +1,12 @@
-"""Two servers behind each proxy with the lines of its page, restarted in turn under load: no client sees an error.
+"""Two servers behind each proxy with the lines of its page, restarted in turn under load, and their engines killed:
+no client sees an error.
 
 Run by `make proxy-check`, with nginx and HAProxy from Debian.
 """
 
+import os
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -68,7 +71,7 @@ def proxies() -> Iterator[ExitStack]:
         yield stack
 
 
-def test_no_client_sees_a_restart(
+def test_no_client_sees_a_restart_or_the_end_of_an_engine(
     restarts: tuple[tuple[int, int], list[Restart]], proxies: ExitStack, tmp_path: Path
 ) -> None:
     ports, starts = restarts
@@ -85,8 +88,12 @@ def test_no_client_sees_a_restart(
     time.sleep(2)
     for server, start in zip(servers, starts, strict=True):
         assert server.stop() == 0
-        start().wait_until_ready()
+        again = start().wait_until_ready()
         time.sleep(3)  # until HAProxy has seen it
+        os.kill(again.engine_pid(), signal.SIGKILL)
+        time.sleep(2)
+        again.wait_until_ready()
+        time.sleep(3)
     deadline_s = time.monotonic() + LIMIT_S
     while min(load.num_asked for load in loads.values()) < NUM_REQUESTS:
         assert time.monotonic() < deadline_s, {name: load.num_asked for name, load in loads.items()}
