@@ -23,7 +23,7 @@ def find_answer_head(files: CheckpointFiles) -> tuple[Path, str]:
     own, of one row.
 
     Raises:
-        CheckpointError: the weights have no head, or several, or a classifier's has several rows.
+        CheckpointError: the weights have no head, or several, or not so many rows as config.json says.
     """
     places = {
         name: (path, tensor) for path in list_weight_files(files.folder) for name, tensor in read_header(path).items()
@@ -38,8 +38,11 @@ def find_answer_head(files: CheckpointFiles) -> tuple[Path, str]:
             f"{files.folder} has {len(names)} tensors called {end}; a reranker needs one, whose rows make its scores"
         )
     path, tensor = places[names[0]]
-    if is_classifier and tensor["shape"][:1] != [1]:
-        raise CheckpointError(f"{path} has {names[0]} in the shape {tensor['shape']}; a reranker's has one row")
+    num_rows = 1 if is_classifier else files.num_embedded
+    if tensor["shape"][:1] != [num_rows]:
+        raise CheckpointError(
+            f"{path} has {names[0]} in the shape {tensor['shape']}; {num_rows} rows are needed, by config.json"
+        )
     return path, names[0]
 
 

@@ -210,6 +210,12 @@ JUDGES = [
         "a template that is damaged", "judge, saved", [write(TEMPLATE, "{% if %}")], rf"{TEMPLATE} cannot be rendered"
     ),
     Case("a head of its own beside tie_word_embeddings", "judge, saved", [own_head()]),
+    Case(
+        "a head of fewer rows",
+        "judge, saved",
+        [own_head(num_rows=300)],
+        r"lm_head\.weight in the shape \[300, 32\]; 402 rows",
+    ),
     Case("a head of its own", "judge, saved", [own_head(), put(CONFIG, tie_word_embeddings=False)]),
     Case(
         "no head and no tie",
