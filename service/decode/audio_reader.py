@@ -27,8 +27,9 @@ MAX_LACK_S = 0.1
 """Most seconds by which a file may be shorter than its header says."""
 
 
-UNKNOWN_BYTES = (0, 0x7FFF_0000)
-"""Lengths in a WAV file's header that mean none: 0, and all from there up, as encoders write them into pipes."""
+UNKNOWN_BYTES = (0, 10**9)
+"""Lengths in a WAV file's header that mean none: 0, and all from there up, as encoders write them into pipes. Files so
+long are not taken, so none of these can be a file's own."""
 
 _US = 1_000_000
 _ID3_BYTES = 10

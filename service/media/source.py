@@ -15,8 +15,22 @@ MIN_UNPADDED_CHARS = 100
 """A shorter text with a slash and no padding is a path: no image and no audio is so small, but for some GIFs."""
 
 
+_ESCAPES = {"2b": "+", "2B": "+", "2f": "/", "2F": "/", "3d": "=", "3D": "=", "0a": "", "0A": "", "0d": "", "0D": ""}
+"""Percent-encoded, and what they stand for in base64."""
+
+
+def in_one_line(text: str) -> str:
+    """Base64 without what it was folded into lines or percent-encoded with; any other text but for its end as it is."""
+    if "%" in text:
+        for escape, sign in _ESCAPES.items():
+            text = text.replace(f"%{escape}", sign)
+    if "\n" in text or "\r" in text:
+        text = text.replace("\r", "").replace("\n", "")
+    return text.rstrip()
+
+
 def decode_base64(text: str) -> bytes:
-    """The bytes that a text stands for.
+    """The bytes that a text in one line stands for.
 
     Python's own strict mode passes over `=` behind a group that is full, so that `QUJD` and `QUJD=` were the same.
 
@@ -73,7 +87,7 @@ def read_source(
     """Return the encoded bytes that a data URI or bare base64 carries.
 
     The media type of a data URI is ignored: `header.read_header` looks at the bytes themselves. Base64 may be of either
-    alphabet, padded or not; white space is passed over at its end and nowhere else.
+    alphabet, padded or not, folded into lines, and percent-encoded. No space is passed over: it may have been a `+`.
 
     Args:
         text: `data:[<type>];base64,<data>` or `<data>`.
@@ -85,7 +99,7 @@ def read_source(
     Raises:
         MediaError: `media_source_refused`, `media_undecodable` or `media_too_large`.
 
-    Source: RFC 2397 (data URIs), RFC 4648 section 4 (base64), docs/notes/security.md
+    Source: RFC 2397 (data URIs), RFC 4648 section 4 (base64), RFC 2045 section 6.8 (lines), docs/notes/security.md
     """
     data = text
     if (scheme := _SCHEME.match(text)) is not None:
@@ -95,7 +109,7 @@ def read_source(
         if not comma or not media_type.lower().endswith(";base64"):
             message = f"The data URI of the {what} is not marked `;base64`; {_ACCEPTED[what]}."
             location.refuse("media_undecodable", message)
-    data = data.rstrip()
+    data = in_one_line(data)
     if not data:
         location.refuse("media_undecodable", f"The {what} is empty; {_ACCEPTED[what]}.")
     num_bytes = num_decoded(data)
@@ -125,11 +139,17 @@ def _refuse_scheme(scheme: str, location: ErrorLocation, what: SourceKind) -> No
 
 
 def _refuse_not_base64(data: str, location: ErrorLocation, what: SourceKind) -> NoReturn:
+    if scheme_of(data) == "data":
+        message = f"The data URI of the {what} begins twice, `data:...,data:...`; send it with one beginning."
+        location.refuse("media_undecodable", message)
     if _PATH_SIGNS.intersection(data[:64]) and len(data) < 4096:
         message = f"The {what} looks like a path, and no path is ever opened: {_ACCEPTED[what]}."
         location.refuse("media_source_refused", message)
+    if "%" in data:
+        message = f"The {what} is percent-encoded beyond the signs of base64; {_ACCEPTED[what]}."
+        location.refuse("media_undecodable", message)
     location.refuse(
         "media_undecodable",
-        f"The {what} is not valid base64: one alphabet, standard or URL-safe, whole padding or none, and no white "
-        "space or line breaks inside are needed.",
+        f"The {what} is not valid base64: one alphabet, standard or URL-safe, whole padding or none, and no spaces "
+        "inside are needed.",
     )

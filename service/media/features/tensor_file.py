@@ -11,7 +11,7 @@ from service.media.features.npy_file import MAGIC as NPY_MAGIC
 from service.media.features.npy_file import read_npy
 from service.media.features.safetensors_file import looks_like_safetensors, read_safetensors
 from service.media.features.tensor import Tensor
-from service.media.source import decode_base64, num_decoded
+from service.media.source import decode_base64, in_one_line, num_decoded
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _PICKLE_MAGIC = b"\x80"
@@ -46,16 +46,14 @@ def read_tensor_file(text: str, *, max_bytes: int, location: ErrorLocation) -> T
 
 
 def _decode(text: str, max_bytes: int, location: ErrorLocation) -> bytes:
-    text = text.rstrip()
+    text = in_one_line(text)
     num_bytes = num_decoded(text)
     if num_bytes > max_bytes:
         _refuse(f"got {num_bytes} bytes; features of these grids take at most {max_bytes}, header included", location)
     try:
         return decode_base64(text)
     except ValueError:  # binascii.Error is one
-        return _refuse(
-            "got no base64: one alphabet, whole padding or none and no white space inside are needed", location
-        )
+        return _refuse("got no base64: one alphabet, whole padding or none and no spaces inside are needed", location)
 
 
 def _refuse(what: str, location: ErrorLocation) -> NoReturn:

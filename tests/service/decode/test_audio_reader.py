@@ -57,7 +57,7 @@ def without_length(encoded: bytes, num_bytes: int) -> bytes:
     return encoded[:place] + num_bytes.to_bytes(4, "little") + encoded[place + 4 :]
 
 
-@pytest.mark.parametrize("num_bytes", [0, 0xFFFFFFFF, 0x7FFFFFFF, 0x7FFFF000])
+@pytest.mark.parametrize("num_bytes", [0, 0xFFFFFFFF, 0xFFFFFFD3, 0x80000000, 0x7FFFFFFF, 0x7FFFF000, 2 * 10**9, 10**9])
 def test_a_wav_file_out_of_a_pipe_is_read_to_its_end(num_bytes: int) -> None:
     encoded = without_length(encode(tone(0.61)), num_bytes)
     assert read_info(encoded, "wav", 60).duration_s == pytest.approx(0.61)

@@ -1,6 +1,7 @@
 """Data URIs and base64 as clients write them; every other source is refused and never opened."""
 
 import base64
+from urllib.parse import quote
 
 import pytest
 
@@ -72,8 +73,13 @@ def test_the_name_of_an_existing_file_is_read_as_base64_and_the_file_stays_close
         "",
         "data:image/png;base64," + TEXT[:-1],
         URL_SAFE[:-2] + "++",
-        TEXT[:20] + "\n" + TEXT[20:],
+        TEXT[:20] + " " + TEXT[20:],
+        TEXT[:20] + "\t" + TEXT[20:],
+        TEXT[:20] + "\n " + TEXT[20:],
         " " + TEXT,
+        TEXT.replace("=", "%253D"),
+        "%41" * 40,
+        f"data:image/png;base64,data:image/png;base64,{TEXT}",
         TEXT + "AAAA",
         "QU+-" * 64,
         "äöüß",
@@ -101,6 +107,48 @@ def test_base64_as_shells_and_tokens_have_it_gives_the_same_bytes(text: str, sch
         read_source(scheme + text, max_bytes=255)
     assert caught.value.code == "media_too_large"
     assert "256 bytes" in caught.value.message
+
+
+def folded(text: str, end: str) -> str:
+    return end.join(text[i : i + 76] for i in range(0, len(text), 76)) + end
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        folded(TEXT, "\n"),
+        folded(TEXT, "\r\n"),
+        folded(URL_SAFE, "\n"),
+        folded(UNPADDED, "\r\n"),
+        base64.encodebytes(DATA).decode(),
+        quote(TEXT, safe=""),
+        quote(TEXT, safe="+/"),
+        TEXT.replace("+", "%2b").replace("/", "%2f").replace("=", "%3d"),
+        quote(base64.encodebytes(DATA).decode(), safe=""),
+    ],
+)
+@pytest.mark.parametrize("scheme", ["", "data:image/png;base64,"])
+def test_base64_in_lines_or_percent_encoded_gives_the_same_bytes_and_the_same_size(text: str, scheme: str) -> None:
+    assert read_source(scheme + text, max_bytes=256) == DATA
+    with pytest.raises(MediaError, match="256 bytes"):
+        read_source(scheme + text, max_bytes=255)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"data:image/png;base64,data:image/png;base64,{TEXT}", "begins twice"),
+        (f"data:image/png;base64,DATA:image/png;base64,{TEXT}", "begins twice"),
+        ("data:image/png;base64,data:,", "begins twice"),
+        (quote(quote(TEXT, safe=""), safe=""), "percent-encoded"),
+        ("%69VBORw0KGgo=" * 400, "percent-encoded"),
+        (TEXT.replace("+", " "), "no spaces inside"),
+    ],
+)
+def test_what_is_wrong_with_it_is_named(text: str, words: str) -> None:
+    with pytest.raises(MediaError, match=words) as caught:
+        read_source(text, max_bytes=10_000)
+    assert caught.value.code == "media_undecodable"
 
 
 def test_the_size_is_refused_from_the_length_of_the_base64_with_both_numbers() -> None:

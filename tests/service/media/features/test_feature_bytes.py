@@ -20,13 +20,18 @@ from tests.service.media.features.sent_features import PARAM, ROWS, WIDTH, numbe
 Mutation = Callable[[np.random.Generator, bytes], bytes]
 
 
+def test_base64_in_lines_is_read() -> None:
+    text = base64.encodebytes(npy_bytes(numbers())).decode()
+    assert bytes(opened(text)[0].data) == numbers().tobytes()
+
+
 def test_text_that_is_no_file_is_refused() -> None:
     good = base64.b64encode(npy_bytes(numbers())).decode()
     for text in (
         "",
         "AAAA",
         "not base64!",
-        good[:-4] + "\n" + good[-4:],
+        good[:-4] + " " + good[-4:],
         "data:x;base64," + good,
         good + "====",
         good + "=",
