@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 import uvicorn
-import uvloop
 
 from service import logs
 from service.app import create_app
@@ -18,7 +17,7 @@ from service.checkpoint.errors import CheckpointError, UnsupportedModelError
 from service.checkpoint.hub import BUILTIN, CHECKPOINT, find_checkpoint, is_hub_id
 from service.docs_pages import render_metrics, render_settings
 from service.front.admission.key_file import ApiKey, hash_key, new_key
-from service.front.serving.process_tuning import num_fronts, return_large_blocks
+from service.front.serving.process_tuning import new_event_loop, num_fronts, return_large_blocks
 from service.front.serving.serving import Serving
 from service.http.server.listening import (
     ListenError,
@@ -141,7 +140,7 @@ def _serve(options: argparse.Namespace) -> int:
             load_profile(find_checkpoint(one.model, one.revision).folder, one.family)
     return_large_blocks()
     serve = _serve_until_ended if num_fronts(settings) == 1 else _serve_by_fronts
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(serve(settings))
 
 

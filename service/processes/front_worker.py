@@ -10,14 +10,12 @@ import socket  # noqa: TID251  # socket pairs
 import sys
 from collections.abc import Sequence
 
-import uvloop
-
 from service import logs
 from service.afterwards import AFTERWARDS
 from service.app import create_app
 from service.front.admission.shared_counts import SharedCounts
 from service.front.engine_client.engine_host import HostNeeds
-from service.front.serving.process_tuning import available_cores, return_large_blocks
+from service.front.serving.process_tuning import available_cores, new_event_loop, return_large_blocks
 from service.http.server.listening import allow_descriptors, connection_limits, peer_rule, server_config
 from service.http.server.places import Places
 from service.ipc.channel import AsyncChannel
@@ -35,7 +33,7 @@ def main() -> int:
     """Serve until told to end. Exit code 0 after a drain, 1 where it could not start."""
     socket_fd, door_fd, counts_fd, *arena_fds = map(int, sys.argv[1:])
     return_large_blocks()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_run(socket.socket(fileno=socket_fd), socket.socket(fileno=door_fd), counts_fd, arena_fds))
 
 

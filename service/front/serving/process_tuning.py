@@ -15,6 +15,13 @@ from typing import Final
 from service import metrics
 from service.settings import Settings
 
+try:
+    from uvloop import new_event_loop
+except ImportError:  # no wheel for this system
+    from asyncio import new_event_loop  # type: ignore[assignment]  # either is an event loop
+
+__all__ = ["available_cores", "new_event_loop", "num_fronts", "return_large_blocks", "watch_loop"]
+
 CGROUP_V2 = Path("/sys/fs/cgroup/cpu.max")
 CGROUP_V1 = Path("/sys/fs/cgroup/cpu")
 
