@@ -96,14 +96,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     media_connect_timeout_s: Annotated[Seconds, _about("time limit of connecting, within a fetch")] = 3.0
     max_media_redirects: Annotated[Annotated[int, Meta(ge=0, le=100)], _about("maximum redirects of one fetch")] = 3
     max_media_fetch_bytes: Annotated[Positive, _about("maximum bytes fetched for one request")] = 64 << 20
-    max_media_fetches_per_host: Annotated[
-        Positive,
-        _about("concurrent fetches from one host, of which a quarter is kept for tenants that have none; more wait"),
-    ] = 8
-    max_media_fetches_per_tenant: Annotated[
-        Positive,
-        _about("concurrent fetches for one tenant, of which a quarter is kept for requests that have none; more wait"),
-    ] = 16
+    max_media_fetches_per_host: Annotated[Positive, _about("concurrent fetches from a host; a tenant gets 3/4")] = 8
+    max_media_fetches_per_tenant: Annotated[Positive, _about("concurrent fetches of a tenant; a request gets 3/4")] = 16
     media_memory_bytes: Annotated[
         NotNegative, _about("capacity of fetched images kept for revalidation (ETag); 0 keeps none")
     ] = 64 << 20
