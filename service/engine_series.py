@@ -82,6 +82,8 @@ TIER_LAST_SUCCESS = gauge(
     MODEL,
     TIER,
 )
+OWN_TIERS: tuple[TierName, ...] = ("device", "host")
+"""Tiers of one engine. Only they tell the ages of what they evict."""
 SHARED_TIERS = ("disk", "valkey")
 """Tiers that several processes use. Their health series exist once an engine has reported them."""
 SHARED_VECTORS = "vectors"
@@ -113,7 +115,7 @@ class EngineSeries:
         self.cache_entries = CACHE_ENTRIES.labels(model)
         self.cache_evictions = CACHE_EVICTIONS.labels(model)
         self.cache_saved_seconds = CACHE_SAVED_SECONDS.labels(model)
-        self.eviction_age = partial(EVICTION_AGE.labels, model)
+        self.eviction_age = {tier: EVICTION_AGE.labels(model, tier) for tier in OWN_TIERS}
         self.prefix_tokens = PREFIX_TOKENS.labels(model)
         self.result_hits = RESULT_HITS.labels(model)
         self.result_misses = RESULT_MISSES.labels(model)
@@ -184,7 +186,7 @@ class EngineSeries:
             self.tier_up(tier).set(report.is_up)
             self.tier_last_success(tier).set(report.last_success_s)
         for age_s in report.evicted_after_s:
-            self.eviction_age(tier).observe(age_s)
+            self.eviction_age[tier].observe(age_s)
 
 
 def _gain(count: float, before: float) -> float:
