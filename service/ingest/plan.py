@@ -93,7 +93,8 @@ def make_plan(card: dict[str, Any], options: Options) -> Plan:
 
 def make_layout(card: dict[str, Any], plan: Plan) -> Layout:
     """The layout of a sink for the vectors of `plan`."""
-    return Layout(plan.outputs, plan.dimensions, card.get("sparse_dimensions"))
+    by_dot = card.get("scoring") == "dot" and not card["normalize"]
+    return Layout(plan.outputs, plan.dimensions, card.get("sparse_dimensions"), by_dot)
 
 
 def differences(old: bytes, new: Plan) -> list[str]:

@@ -58,11 +58,13 @@ class Layout:
         outputs: kinds of vector, in the order of `VECTOR_KINDS`.
         dimensions: length of a dense vector, and of a token's.
         sparse_dimensions: number of entries that a sparse vector could have; None of a model that has none.
+        by_dot: the model compares dense vectors by dot products, and theirs are of any length; else by cosines.
     """
 
     outputs: tuple[VectorKind, ...]
     dimensions: int
     sparse_dimensions: int | None = None
+    by_dot: bool = False
 
     def name(self, kind: VectorKind) -> str:
         """Name of a kind's column, field or named vector: its own, or `vector` of a dense one that is alone."""

@@ -53,6 +53,17 @@ def test_another_distance(sink: QdrantCollection, tmp_path: Path, metric: str, n
         sink.open(EVERY if named else ALONE, None, 0)
 
 
+def test_a_model_that_compares_by_dot_products_has_a_collection_that_does(
+    sink: QdrantCollection, tmp_path: Path
+) -> None:
+    sink.open(Layout(("dense", "multi"), 4, by_dot=True), None, 0)
+    made = sink._client.get_collection("items").config.params.vectors
+    assert {name: one.distance.value for name, one in made.items()} == {"dense": "Dot", "multi": "Cosine"}
+    sink.close()
+    with pytest.raises(IngestError, match=r"distance Dot.*expected.*distance Cosine"):
+        sink.open(Layout(("dense", "multi"), 4), None, 1)
+
+
 def test_another_distance_of_token_vectors(sink: QdrantCollection, tmp_path: Path) -> None:
     make(tmp_path, **every(multi=multi().model_copy(update={"distance": MODELS.Distance.DOT})))
     with pytest.raises(

@@ -13,8 +13,8 @@ from service.ingest.vectors import NO_LAYOUT, Layout, VectorKind
 OPTIMIZE_EVERY = 32
 """Writes between compactions; each write adds a fragment, and merges read all fragments."""
 
-METRIC = "cosine"
-"""Of an index; without one a search names it."""
+COSINE, DOT = "cosine", "dot"
+"""Metrics of indexes; without one a search names it."""
 
 
 class LanceTable(Sink):
@@ -64,14 +64,15 @@ class LanceTable(Sink):
 
     def _check_indexes(self) -> None:
         """Refuse indexes of other distances: a search that uses one has to ask for its distance."""
+        metric = DOT if self._layout.by_dot else COSINE
         names = {self._layout.name(kind) for kind in self._layout.outputs}
         for index in self._table.list_indices():
             stats = self._table.index_stats(index.name)
-            if names.isdisjoint(index.columns) or stats is None or stats.distance_type in (None, METRIC):
+            if names.isdisjoint(index.columns) or stats is None or stats.distance_type in (None, metric):
                 continue
             raise IngestError(
                 f"--to {self._target.described}: the index {index.name} of `{index.columns[0]}` has the distance "
-                f"{stats.distance_type}, expected {METRIC}"
+                f"{stats.distance_type}, expected {metric}"
             )
 
     def write(self, points: Sequence[Point]) -> int:

@@ -1,4 +1,4 @@
-"""Milvus sink, Milvus Lite in a file or Milvus at a URL: a collection with cosine distance."""
+"""Milvus sink, Milvus Lite in a file or Milvus at a URL: a collection with the model's distance."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ MAX_TEXT_BYTES = 65_535
 
 Source: Milvus documentation, "Milvus Limits".
 """
-METRICS: Mapping[VectorKind, str] = {"dense": "COSINE", "sparse": "IP"}
-"""The metric of each kind's index."""
+COSINE, DOT = "COSINE", "IP"
+"""Metrics of indexes."""
 
 
 class MilvusCollection(Sink):
@@ -107,11 +107,14 @@ class MilvusCollection(Sink):
             IngestError: another metric.
         """
         for kind in self._layout.outputs:
-            name, expected = self._layout.name(kind), METRICS[kind]
+            name, expected = self._layout.name(kind), self._metric(kind)
             if (got := metrics.get(name, expected)) != expected:
                 raise IngestError(
                     f"--to {self._target.described}: the index of `{name}` has the metric {got}, expected {expected}"
                 )
+
+    def _metric(self, kind: VectorKind) -> str:
+        return DOT if kind == "sparse" or self._layout.by_dot else COSINE
 
     def _create(self) -> None:
         types, schema = self._milvus.DataType, self._milvus.MilvusClient.create_schema()
@@ -123,10 +126,10 @@ class MilvusCollection(Sink):
         if "dense" in self._layout.outputs:
             name = self._layout.name("dense")
             schema.add_field(name, types.FLOAT_VECTOR, dim=self._layout.dimensions)
-            index.add_index(name, index_type="AUTOINDEX", metric_type=METRICS["dense"])
+            index.add_index(name, index_type="AUTOINDEX", metric_type=self._metric("dense"))
         if "sparse" in self._layout.outputs:
             schema.add_field("sparse", types.SPARSE_FLOAT_VECTOR)
-            index.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type=METRICS["sparse"])
+            index.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type=self._metric("sparse"))
         self._client.create_collection(self._target.name, schema=schema, index_params=index)
 
 

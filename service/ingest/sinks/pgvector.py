@@ -36,8 +36,8 @@ JOIN pg_attribute ON attrelid = indrelid AND attnum = refobjsubid AND attname = 
 WHERE indrelid = %s::regclass ORDER BY index.relname
 """
 """Each index of a column of vectors, of an expression too (`vector::halfvec(1024)`), with how it compares."""
-METRICS: Mapping[VectorKind, str] = {"dense": "cosine", "sparse": "ip"}
-"""In the names of operator classes."""
+COSINE, DOT = "cosine", "ip"
+"""Metrics in the names of operator classes."""
 
 
 class PgTable(Sink):
@@ -78,7 +78,8 @@ class PgTable(Sink):
             IngestError: the indexes (name, column, operator class) of a column have another metric.
         """
         for kind in self._layout.outputs:
-            metric, column = METRICS.get(kind), self._layout.name(kind)
+            metric = {"dense": DOT if self._layout.by_dot else COSINE, "sparse": DOT}.get(kind)
+            column = self._layout.name(kind)
             found = {name: written for name, of, written in indexes if of == column}
             if found and not any(f"_{metric}_" in written or written.startswith("bit_") for written in found.values()):
                 has = ", ".join(f"{name} ({written})" for name, written in found.items())

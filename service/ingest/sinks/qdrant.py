@@ -1,4 +1,4 @@
-"""Qdrant sink, embedded in a folder or at a URL: a collection with cosine distance.
+"""Qdrant sink, embedded in a folder or at a URL: a collection with the model's distance.
 
 Dense vectors alone are its unnamed vector. Other kinds are named vectors: `multi` is compared by MaxSim, and `sparse`
 has no modifier, since the model has weighed the entries.
@@ -80,11 +80,12 @@ class QdrantCollection(Sink):
     def _config(self) -> dict[str, Any]:
         """Arguments of `create_collection`."""
         models, layout = self._qdrant.models, self._layout
-        dense = models.VectorParams(size=layout.dimensions, distance=models.Distance.COSINE)
+        tokens = models.VectorParams(size=layout.dimensions, distance=models.Distance.COSINE)
+        dense = tokens.model_copy(update={"distance": models.Distance.DOT}) if layout.by_dot else tokens
         if layout.outputs == DENSE_ALONE:
             return {"vectors_config": dense}
         by_max_sim = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-        multi = dense.model_copy(update={"multivector_config": by_max_sim})
+        multi = tokens.model_copy(update={"multivector_config": by_max_sim})
         every = {"dense": dense, "multi": multi}
         config: dict[str, Any] = {
             "vectors_config": {kind: one for kind, one in every.items() if kind in layout.outputs}
