@@ -63,8 +63,8 @@ class ModelCard(Answer, frozen=True, kw_only=True):
             "two vectors. `max_sim`: the sum, over the query's vectors, of the largest product with a vector of the "
             "document. `mean_max_sim`: the same divided by their number. `sigmoid` and `logit`: of a reranker, which "
             "reads both together and gives no vectors; `sigmoid` is between 0 and 1, of the logit that `raw_scores` "
-            "asks for. `dot`: the sum of products of equal indices, of a model whose vectors are sparse, or whose files say "
-            "`similarity_fn_name: dot`.",
+            "asks for. `dot`: the sum of products of equal indices, of a model whose vectors are sparse, or whose "
+            "files say `similarity_fn_name: dot`.",
             examples=["cosine"],
         ),
     ]

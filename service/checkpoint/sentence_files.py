@@ -126,6 +126,24 @@ def read_sentence_files(files: CheckpointFiles) -> SentenceFiles:
     )
 
 
+def check_names(files: CheckpointFiles, *, is_normalized: bool) -> None:
+    """Refuse what sentence-transformers' own file of a model that is no text encoder asks for, and is not done.
+
+    Args:
+        is_normalized: vectors have length 1, so that their dot products are cosines.
+
+    Raises:
+        UnsupportedModelError: the file is damaged, cuts vectors, or compares them otherwise.
+    """
+    names = files.optional(NAMES)
+    if (length := names.get("truncate_dim")) is not None:
+        raise UnsupportedModelError(f"{NAMES} has truncate_dim {length!r}; supported of this model: null")
+    similarity = names.get("similarity_fn_name")
+    known = (None, "cosine", "maxsim", "MaxSim", *(("dot",) if is_normalized else ()))
+    if similarity not in known:
+        raise UnsupportedModelError(f"{NAMES} has similarity_fn_name {similarity!r}; supported: cosine, maxsim")
+
+
 def _of_tokens(files: CheckpointFiles, found: ColbertFiles) -> SentenceFiles:
     """The values of a late-interaction model; its prefixes are in `found`, since a text has one side or the other."""
     return SentenceFiles(

@@ -9,6 +9,7 @@ from service.checkpoint.config_files import CheckpointFiles, check_ropes
 from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.late.lora_files import JOINED
 from service.checkpoint.reranker_kind import CLASSIFIER, Kind, module_kinds, reranker_kind, told
+from service.checkpoint.sentence_files import check_names
 from service.checkpoint.sentence_modules import refuse_further_modules
 from service.checkpoint.weight_files import check_weights, list_weight_files, read_header
 from service.prompt.families import FAMILIES
@@ -57,6 +58,8 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
         )
     if profile.architecture.partition(":")[0] not in OF_TEXT:  # those have read all modules
         refuse_further_modules(folder)
+        if profile.scoring is None:
+            check_names(files, is_normalized=profile.normalize)
     check_weights(folder)
     return profile
 

@@ -12,6 +12,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from service.checkpoint.errors import CheckpointError, UnsupportedModelError
+from service.checkpoint.hub import CHECKPOINT
 from service.prompt.build import PromptBuilder
 from service.prompt.profile.detect import load_profile
 from service.prompt.tokenizer.tokenizer import PromptTokenizer
@@ -153,6 +154,18 @@ EQUAL = [
 
 
 REFUSED = [
+    Folder(
+        "vectors of images that are cut",
+        "builtin",
+        {NAMES: {"truncate_dim": 8}},
+        r"config_sentence_transformers\.json has truncate_dim 8",
+    ),
+    Folder(
+        "another similarity of images",
+        "builtin",
+        {NAMES: {"similarity_fn_name": "manhattan"}},
+        r"config_sentence_transformers\.json has similarity_fn_name 'manhattan'",
+    ),
     Folder(
         "an argument for the configuration",
         "bert",
@@ -397,7 +410,7 @@ REFUSED = [
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The checkpoint of a family, made when it is first asked for."""
-    made: dict[str, Path] = {}
+    made: dict[str, Path] = {"builtin": CHECKPOINT}
 
     def start(name: str) -> Path:
         if name not in made:
