@@ -82,7 +82,7 @@ for _stage in (*STAGES, *ENGINE_STAGES):
     STAGE_SECONDS.labels(_stage)
 for _code in ERROR_CODES:
     ERRORS.labels(_code)
-for _reason in ("deadline", "lost", "start"):
+for _reason in ("deadline", "lost", "memory", "start", "time"):
     DECODE_WORKERS_REPLACED.labels(_reason)
 for _outcome in ("fetched", "failed", "refused"):
     MEDIA_FETCHES.labels(_outcome)

@@ -1,6 +1,7 @@
 """PDF files as several writers make them, and as none should."""
 
 import io
+import zlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -153,3 +154,9 @@ def endless() -> bytes:
     """A page under a pattern of 10^15 tiles: time without end, in little memory."""
     tile = b"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.00001/YStep 0.00001"
     return raw([b"/Pattern cs /F1 scn 0 0 600 700 re f", b"0 0 1 1 re f"], drawn=tile, named=b"Pattern")
+
+
+def winding(num_lines: int = 2_000_000) -> bytes:
+    """A page with a path of so many lines, in kilobytes that take some 50 bytes of memory for each."""
+    path = b"0 0 m\n" + b"612 792 l 0 9 l\n" * (num_lines // 2) + b"B*"
+    return raw([b"/F1 Do", zlib.compress(path, 9)], drawn=FORM + b"/Filter/FlateDecode")

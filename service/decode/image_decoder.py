@@ -7,6 +7,7 @@ ends by itself, and a crash of a codec takes the front with it. They are for ope
 
 import asyncio
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,7 +17,7 @@ from service import metrics
 from service.cores import use_all
 from service.decode.isolated import IsolatedDecoder, late_message
 from service.decode.messages import DecodeTask
-from service.fairness.room import NUM_SPARE, FairRoom
+from service.fairness.room import NUM_SPARE, FairRoom, Size
 from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import UNREADABLE
@@ -68,8 +69,11 @@ class ThreadDecoder:
     async def pixels(self, item: ImageFile) -> NDArray[np.uint8]:
         """See `ProcessDecoder.pixels`."""
         num_bytes, cost = item.decode_cost
-        piece = await self.room.take(cost, num_bytes=num_bytes, is_small=cost <= self.room.small_bytes)
+        size: Size = "small" if cost <= self.room.small_bytes else "large"
+        piece = await self.room.take(cost, num_bytes=num_bytes, size=size)
+        began_s = time.monotonic()
         work = asyncio.get_running_loop().run_in_executor(self._pool, load_pixels, item)
+        work.add_done_callback(lambda _: self.room.spend(piece, time.monotonic() - began_s, is_over=True))
         self.room.give_after(work, piece)  # when the thread is free, also after a cancel
         try:
             return await asyncio.wait_for(asyncio.shield(work), self._deadline_s)

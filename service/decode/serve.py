@@ -5,6 +5,7 @@ has no such limit (macOS does not bound address space), the front's deadline rem
 """
 
 import contextlib
+import ctypes
 import math
 import os
 import resource
@@ -25,6 +26,11 @@ from service.ipc.channel import BlockingChannel
 SOCKET_FD = 3
 _STDERR_FD = 2
 _MAX_STDERR_BYTES = 1 << 20
+
+LONG_S = 0.05
+"""Tasks that may have taken much memory: from there on giving it back costs little."""
+
+_LIBC = ctypes.CDLL(None)
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -60,9 +66,18 @@ def serve(
     channel.send(DecodeEnd(num_bytes=0))
     while (task := channel.receive()) is not None:
         allow_cpu(cpu_s)
+        began_s = time.monotonic()
         end, pixels = decode(task)
+        if time.monotonic() - began_s > LONG_S:
+            give_back_memory()
         channel.send(msgspec.structs.replace(end, num_stderr_bytes=take_stderr_bytes()))
         sock.sendall(pixels)
+
+
+def give_back_memory() -> None:
+    """Give freed memory back to the system, which the allocator keeps otherwise (`malloc_trim` of glibc)."""
+    if (trim := getattr(_LIBC, "malloc_trim", None)) is not None:
+        trim(0)
 
 
 def confine(socket_fd: int, max_memory_bytes: int) -> None:

@@ -1,12 +1,15 @@
 """The front's handle on one decoder's process: blocking, for one thread at a time. Knows no asyncio and no queue."""
 
 import os
+import select
 import signal
 import socket  # noqa: TID251  # a socket pair
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
@@ -21,6 +24,11 @@ from service.ipc.frames import PREFIX
 START_S = 30.0
 """Longest time that a new process may take to load its codecs."""
 
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+_CPU_CLOCK = 2
+"""Of another process, beside its number's complement (`CPUCLOCK_SCHED` of linux/posix-timers.h)."""
+
 _REAPED_S = 1.0
 """Longest time until a process that has closed its socket ends."""
 
@@ -33,7 +41,11 @@ class WorkerLostError(Exception):
 
 
 class WorkerProcess:
-    """One process, started at once and waited for at the first task."""
+    """One process, started at once and waited for at the first task.
+
+    Attributes:
+        is_ready: it has loaded its codecs.
+    """
 
     def __init__(self, command: Sequence[str], *, max_memory_bytes: int, cpu_s: float) -> None:
         ours, theirs = socket.socketpair()
@@ -47,12 +59,18 @@ class WorkerProcess:
                 env={name: os.environ[name] for name in _ENVIRON if name in os.environ},
             )
         self._sock = ours
-        self._is_ready = False
+        self.is_ready = False
+        self._own_bytes = 0
 
     @property
     def has_ended(self) -> bool:
         """True once the process has ended, for whatever reason."""
         return self._process.poll() is not None
+
+    @property
+    def would_wait(self) -> bool:
+        """True while the process still loads its codecs."""
+        return not self.is_ready and not select.select([self._sock], [], [], 0)[0]
 
     @property
     def was_killed(self) -> bool:
@@ -69,9 +87,15 @@ class WorkerProcess:
             WorkerLostError: it ended before.
             TimeoutError: it is not ready in time.
         """
-        if not self._is_ready:
+        if not self.is_ready:
             self._end(time.monotonic() + START_S)
-            self._is_ready = True
+            self._own_bytes = self._private_bytes()
+            self.is_ready = True
+
+    @property
+    def num_held_bytes(self) -> int:
+        """Memory beyond what the process needs for itself; 0 until it is ready, and where the system does not say."""
+        return max(0, self._private_bytes() - self._own_bytes) if self.is_ready else 0
 
     def exchange(
         self, task: msgspec.Struct, num_bytes: int, deadline_s: float, lent: BinaryIO | None = None
@@ -101,6 +125,10 @@ class WorkerProcess:
         self._read(result.data, until_s)
         return end, result
 
+    def end(self) -> None:
+        """End the process while another thread waits for it, which then loses it."""
+        self._process.kill()
+
     def kill(self, reason: str | None = None) -> None:
         """End the process; with a reason it is counted as one that is replaced."""
         if reason is not None:
@@ -108,6 +136,23 @@ class WorkerProcess:
         self._process.kill()
         self._sock.close()
         threading.Thread(target=self._process.wait, daemon=True).start()  # giving back memory can take a while
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time of the process so far; 0 where the system does not say."""
+        if sys.platform != "linux":
+            return 0.0
+        try:
+            return time.clock_gettime(~self._process.pid << 3 | _CPU_CLOCK)
+        except OSError:  # it has ended
+            return 0.0
+
+    def _private_bytes(self) -> int:
+        try:
+            fields = Path(f"/proc/{self._process.pid}/statm").read_text().split()
+        except OSError:
+            return 0
+        return (int(fields[1]) - int(fields[2])) * PAGE_BYTES if len(fields) > 2 else 0  # resident, without files
 
     def _lend(self, lent: BinaryIO | None, start: int, num_bytes: int, until_s: float) -> None:
         if lent is None or not 0 <= start < 1 << 62 or not 0 < num_bytes <= MAX_LENT_BYTES:

@@ -3,6 +3,7 @@
 A task whose process dies is tried once more in a new one, since the process may have been killed for something else.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -17,6 +18,10 @@ RETRY_S = 2.0
 T = TypeVar("T")
 
 
+class StoppedError(Exception):
+    """The process was stopped by `WorkerSlot.stop`."""
+
+
 class WorkerSlot:
     """Runs tasks in processes of one program, one after the other; for one thread at a time."""
 
@@ -25,6 +30,22 @@ class WorkerSlot:
         self._max_memory_bytes = max_memory_bytes
         self._deadline_s = deadline_s
         self._worker: WorkerProcess | None = None
+        self._stopped_for: str | None = None
+
+    @property
+    def has_process(self) -> bool:
+        """Whether a process has been started and not been dropped."""
+        return self._worker is not None
+
+    @property
+    def would_wait(self) -> bool:
+        """Whether a task would have to wait for the process to start."""
+        return self._worker is None or self._worker.would_wait
+
+    @property
+    def num_held_bytes(self) -> int:
+        """Memory that the process holds beyond its own; for any thread."""
+        return 0 if (worker := self._worker) is None else worker.num_held_bytes
 
     def start(self) -> None:
         """Start the process now, without waiting for it.
@@ -38,10 +59,23 @@ class WorkerSlot:
         """End the process, if there is one."""
         self._drop()
 
+    def stop(self, reason: str) -> None:
+        """End the process in the middle of a task, which raises; for any thread."""
+        if (worker := self._worker) is not None and worker.is_ready:
+            self._stopped_for = reason
+            worker.end()
+
+    def replace(self, reason: str) -> None:
+        """Start another process in its place, or leave that to the next task where the system has no room now."""
+        self._drop(reason)
+        with contextlib.suppress(OSError):
+            self.start()
+
     def run(self, task: Callable[[WorkerProcess], T]) -> T:
         """What `task` makes of a process that is ready; it is called again with another process if it lost the first.
 
         Raises:
+            StoppedError: `stop` was called.
             TimeoutError: it is overdue; its process has been killed.
             OSError: a file that was lent to the process cannot be read.
             WorkerLostError: it ended its process, and that of the second try too.
@@ -52,16 +86,21 @@ class WorkerSlot:
         for _ in range(NUM_TRIES):
             worker = self._ready_worker()
             try:
-                return task(worker)
+                result = task(worker)
             except WorkerLostError:
+                if self._has_stopped():
+                    raise StoppedError from None
                 was_killed &= worker.was_killed
-                self._replace("lost")
+                self.replace("lost")
             except TimeoutError:
-                self._replace("deadline")
+                self.replace("deadline")
                 raise
             except OSError:
-                self._replace("lost")
+                self.replace("lost")
                 raise
+            else:
+                self._has_stopped()  # too late
+                return result
         if was_killed:
             raise _unavailable()
         raise WorkerLostError
@@ -83,13 +122,12 @@ class WorkerSlot:
             raise _unavailable() from None
         return self._worker
 
-    def _replace(self, reason: str) -> None:
-        """Start another in its place, or leave that to the next task where the system has no room now."""
-        self._drop(reason)
-        try:
-            self.start()
-        except OSError:
-            return
+    def _has_stopped(self) -> bool:
+        """Whether the process was stopped; then another is started."""
+        reason, self._stopped_for = self._stopped_for, None
+        if reason is not None:
+            self.replace(reason)
+        return reason is not None
 
     def _drop(self, reason: str | None = None) -> None:
         if self._worker is not None:

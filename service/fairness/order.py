@@ -2,8 +2,9 @@
 
 A new piece of work gets a finish tag: its cost, added to the cost that each party has been served so far, or to the
 last tag of its own request if that is higher. The lowest tag is next. So parties that had little pass parties that had
-much, small pieces pass large ones, and none starves, since later tags rise with every piece taken. Uses no clock and no
-event loop.
+much, small pieces pass large ones, and none starves, since later tags rise with every piece taken. Work that turns out
+to cost more is charged afterwards, and its tenant owes that until others have had as much. Uses no clock and no event
+loop.
 
 Source: A. Demers, S. Keshav, S. Shenker, "Analysis and simulation of a fair queueing algorithm", SIGCOMM 1989.
 """
@@ -28,6 +29,9 @@ class Waiter(Protocol):
 
 
 T = TypeVar("T", bound=Waiter)
+
+MAX_OWED = 1024
+"""Tenants after whom those are forgotten that owe nothing any more."""
 
 
 @dataclass(slots=True)
@@ -61,12 +65,14 @@ class TenantLine(Generic[T]):
         given: the cost that each of its requests has been served.
         last: the last tag of each of its requests with waiting work.
         waiting: a heap.
+        owed: what was charged afterwards.
     """
 
     tag: float
     given: float = 0.0
     last: dict[int, float] = field(default_factory=dict)
     waiting: list[Queued[T]] = field(default_factory=list)
+    owed: float = 0.0
 
 
 class FairOrder(Generic[T]):
@@ -75,11 +81,18 @@ class FairOrder(Generic[T]):
     def __init__(self) -> None:
         self._lines: dict[str, TenantLine[T]] = {}
         self._given = 0.0
+        self._owed: dict[str, float] = {}  # by tenants without waiting work, as a tag
         self._numbers = count()
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
 
     def add(self, party: Party, cost: int, thing: T) -> None:
         """Add a piece of work."""
-        line = self._lines.setdefault(party.tenant, TenantLine(self._given))
+        line = self._lines.get(party.tenant)
+        if line is None:
+            start = max(self._given, self._owed.pop(party.tenant, 0.0))
+            line = self._lines[party.tenant] = TenantLine(start, owed=start - self._given)
         tag = max(line.given, line.last.get(party.request, 0.0)) + cost
         line.last[party.request] = tag
         heapq.heappush(line.waiting, Queued(tag, next(self._numbers), cost, party, thing))
@@ -88,21 +101,47 @@ class FairOrder(Generic[T]):
         """The next entry that somebody waits for, of tenants that are not in `without`; None when there is none."""
         for line in list(self._lines.values()):
             while line.waiting and (first := line.waiting[0]).thing.turn.cancelled():
-                first.cost = 0  # nobody is served, so nobody is charged
-                self.take(first)
+                self.drop(first)  # nobody is served, so nobody is charged
         lines = [(line.tag + line.waiting[0].cost, line) for name, line in self._lines.items() if name not in without]
         return min(lines, key=lambda pair: pair[0])[1].waiting[0] if lines else None
 
     def take(self, entry: Queued[T]) -> T:
         """Remove a tenant's first entry, which `peek` has just returned, and charge its cost."""
-        tenant, request = entry.party.tenant, entry.party.request
-        line = self._lines[tenant]
+        line = self._lines[entry.party.tenant]
         line.tag += entry.cost
         line.given += entry.cost / len(line.last)
         self._given += entry.cost / len(self._lines)
+        return self.drop(entry)
+
+    def drop(self, entry: Queued[T]) -> T:
+        """Remove a tenant's first entry without a charge."""
+        tenant, request = entry.party.tenant, entry.party.request
+        line = self._lines[tenant]
         heapq.heappop(line.waiting)
         if line.last[request] <= entry.tag:
             del line.last[request]
-        if not line.waiting:  # an idle tenant keeps neither credit nor debt
+        if not line.waiting:  # an idle tenant keeps no credit, and of its debt only what was charged afterwards
             del self._lines[tenant]
+            self._owe(tenant, min(line.tag, self._given + line.owed))
         return entry.thing
+
+    def charge(self, party: Party, cost: float) -> None:
+        """Charge a party for what it had beyond the cost that was known, or below 0 for what it had less."""
+        if not self._lines and not self._owed:  # nobody to compare with
+            self._given += cost
+            return
+        line = self._lines.get(party.tenant)
+        owed = max(self._given, self._owed.get(party.tenant, 0.0)) + cost
+        self._given += cost / (len(self._lines) + (line is None))
+        if line is None:
+            self._owe(party.tenant, owed)
+            return
+        line.tag += cost
+        line.owed += cost
+        line.given += cost / len(line.last)
+
+    def _owe(self, tenant: str, tag: float) -> None:
+        if tag > self._given:
+            self._owed[tenant] = tag
+        if len(self._owed) > MAX_OWED:
+            self._owed = {name: owed for name, owed in self._owed.items() if owed > self._given}

@@ -1,28 +1,40 @@
 """A semaphore in fair order for work that cannot be interrupted: so many pieces at once, within so many bytes.
 
-Two extra seats keep anybody from waiting for another's long piece: one is for small pieces only, one for a tenant that
-has none under way. Small and large pieces take turns for the others. Call all methods from the event loop.
+Two extra seats keep anybody from waiting for another's long piece: one is for small pieces, one for a tenant that has
+none under way. Long pieces get neither, and who holds an extra seat for too long is moved or stopped (`hurry`). Small,
+large and long pieces take turns for the other seats. Call all methods from the event loop.
 """
 
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from service.fairness.order import FairOrder
+from service.fairness.order import FairOrder, Queued
+from service.fairness.pace import Paces
 from service.fairness.party import CURRENT_PARTY, Party
 
 NUM_SPARE = 2
 """The extra seats."""
 
 KEPT_SHARE = 16
-"""One part in so many of the bytes is reserved for small pieces."""
+"""One part in so many of the bytes is reserved for small pieces, and as much for the seat of newcomers."""
 
+SLOW_S = 0.5
+"""Pieces of a party whose pieces take longer on average are long ones."""
+
+EXTRA_S, EXTRA_TIMES = 1.0, 4.0
+"""Time in an extra seat: so much, and so many times the cost that is known before."""
+
+NS = 1_000_000_000
+
+Size = Literal["small", "large", "long"]
+SIZES: tuple[Size, ...] = ("small", "large", "long")
 Seat = Literal["shared", "small", "first"]
-SPARE_SEATS: tuple[tuple[Seat, bool], ...] = (("small", False), ("first", True))
-"""The extra seats, and whether they are for large pieces."""
+SPARE_SEATS: tuple[tuple[Seat, Size], ...] = (("small", "small"), ("first", "small"), ("first", "large"))
+"""The extra seats, and what they are for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,17 +43,24 @@ class WorkPiece:
 
     Attributes:
         party: the request and tenant it belongs to.
-        num_bytes: of memory at its peak.
-        is_small: whether it takes little time.
+        cost: charged so far.
+        num_bytes: of memory, at its peak or as it was seen to hold.
+        size: how long it takes.
         turn: set when it has a seat.
         seat: the kind of that seat.
+        limit_s: time in an extra seat.
     """
 
     party: Party
+    cost: int
     num_bytes: int
-    is_small: bool
+    size: Size
     turn: asyncio.Future[None]
     seat: Seat = "shared"
+    limit_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limit_s = EXTRA_S + EXTRA_TIMES * self.cost / NS
 
 
 class FairRoom:
@@ -50,6 +69,7 @@ class FairRoom:
     Attributes:
         num_bytes_taken: of all pieces under way.
         small_bytes: largest small piece: as many as may be under way fit into the reserved bytes.
+        paces: how long the pieces of each party have taken, where `spend` is told.
     """
 
     def __init__(
@@ -64,29 +84,32 @@ class FairRoom:
         self._max_pieces = max_pieces
         self._count_bytes = count_bytes
         self._has_spare = num_spare > 0
-        self.small_bytes = max_bytes // KEPT_SHARE // (max_pieces + NUM_SPARE)
-        self._max_large_bytes = max_bytes - max_bytes // KEPT_SHARE
-        self._small: FairOrder[WorkPiece] = FairOrder()
-        self._large: FairOrder[WorkPiece] = FairOrder()
-        self._large_is_next = False
+        self._kept_bytes = max_bytes // KEPT_SHARE
+        self.small_bytes = self._kept_bytes // (max_pieces + NUM_SPARE)
+        self._max_large_bytes = max_bytes - 2 * self._kept_bytes
+        self._orders: dict[Size, FairOrder[WorkPiece]] = {size: FairOrder() for size in SIZES}
+        self._last: Size = "small"  # the size that had a shared seat last
+        self._short: Size | None = None  # the size whose next piece waits for bytes
+        self._looks_again = False  # what was passed over may have a seat now
         self._seats: Counter[Seat] = Counter()
         self._by_tenant: Counter[str] = Counter()
-        self._num_large = self._num_large_bytes = 0
+        self._large: set[WorkPiece] = set()  # under way, in bytes that are not reserved
         self.num_bytes_taken = 0
+        self.paces = Paces()
 
-    async def take(self, cost: int, *, num_bytes: int = 0, is_small: bool) -> WorkPiece:
+    async def take(self, cost: int, *, num_bytes: int = 0, size: Size) -> WorkPiece:
         """Wait for a seat.
 
         Args:
-            cost: of the piece, in any unit, by which parties share.
+            cost: of the piece, in any unit, by which parties share; nanoseconds where `spend` is told.
             num_bytes: of memory at its peak.
-            is_small: whether it takes little time.
+            size: small if it takes little time; long if it may have no extra seat.
 
         Returns:
             The piece, to be passed to `give`.
         """
-        piece = WorkPiece(CURRENT_PARTY.get(), num_bytes, is_small, asyncio.get_running_loop().create_future())
-        (self._small if is_small else self._large).add(piece.party, cost, piece)
+        piece = WorkPiece(CURRENT_PARTY.get(), cost, num_bytes, size, asyncio.get_running_loop().create_future())
+        self._orders[size].add(piece.party, cost, piece)
         self._wake()
         try:
             await piece.turn
@@ -101,6 +124,7 @@ class FairRoom:
     def give(self, piece: WorkPiece) -> None:
         """Free the seat of a piece."""
         self._count(piece, -1)
+        self._large.discard(piece)
         self._wake()
 
     def give_after(self, work: "asyncio.Future[Any]", piece: WorkPiece) -> None:
@@ -113,31 +137,104 @@ class FairRoom:
 
         work.add_done_callback(end)
 
+    def spend(self, piece: WorkPiece, seconds: float, *, is_over: bool = False) -> None:
+        """Charge the time that a piece has had so far, or with `is_over` in all, in the place of its cost."""
+        spent = round(seconds * NS)
+        if is_over:
+            self.paces.observe(piece.party, seconds)
+        elif spent <= piece.cost:
+            return
+        for order in self._orders.values():
+            order.charge(piece.party, spent - piece.cost)
+        piece.cost = spent
+
+    def grow(self, piece: WorkPiece, num_bytes: int) -> bool:
+        """Count that a piece holds so much memory; False if there is no room for that, and it has to be stopped."""
+        if piece in self._large or num_bytes > (self.small_bytes if piece.size == "small" else self._kept_bytes):
+            if not self._has_bytes(num_bytes, without=piece):
+                return False
+            self._large.add(piece)
+        self.num_bytes_taken += num_bytes - piece.num_bytes
+        self._count_bytes(num_bytes - piece.num_bytes)
+        piece.num_bytes = num_bytes
+        return True
+
+    def hurry(self, piece: WorkPiece) -> bool:
+        """Move a piece out of its extra seat; False if there is no other, and it has to be stopped."""
+        if piece.seat != "shared":
+            is_full = self._seats["shared"] >= self._max_pieces
+            if is_full or not (piece.size == "small" or self._has_bytes(piece.num_bytes, without=piece)):
+                return False
+            if piece.size != "small":
+                self._large.add(piece)
+            self._seats[piece.seat] -= 1
+            piece.seat = "shared"
+            self._seats["shared"] += 1
+            self._wake()
+        return True
+
     def _wake(self) -> None:
         """Give free seats to the pieces that are next, until none can have one."""
         while True:
-            free: list[tuple[Seat, bool]] = []  # seats, and whether for large pieces
-            if self._seats["shared"] < self._max_pieces:
-                free.append(("shared", self._large_is_next))
-                free.append(("shared", not self._large_is_next))
-            if self._has_spare:
-                free.extend((seat, is_large) for seat, is_large in SPARE_SEATS if not self._seats[seat])
-            for seat, is_large in free:
-                order = self._large if is_large else self._small
-                entry = order.peek(without=self._by_tenant if seat == "first" else ())
-                if entry is not None and (not is_large or self._has_bytes(entry.thing.num_bytes)):
+            for seat, size in self._free() if any(self._orders.values()) else ():
+                entry = self._next(seat, size)
+                if entry is not None:
                     break
             else:
-                return
+                if not self._looks_again:
+                    return
+                self._looks_again = False
+                continue
             if seat == "shared":
-                self._large_is_next = not is_large
-            piece = order.take(entry)
+                self._last = size
+            piece = self._orders[size].take(entry)
+            for other in SIZES:
+                if other != size:
+                    self._orders[other].charge(piece.party, entry.cost)
             piece.seat = seat
+            if not self._is_kept(seat, piece):
+                self._large.add(piece)
             self._count(piece, 1)
             piece.turn.set_result(None)
 
-    def _has_bytes(self, num_bytes: int) -> bool:
-        return self._num_large == 0 or self._num_large_bytes + num_bytes <= self._max_large_bytes
+    def _free(self) -> Iterator[tuple[Seat, Size]]:
+        """Free seats, and what may have them."""
+        if self._seats["shared"] < self._max_pieces:
+            after = SIZES.index(self._last) + 1
+            yield from (("shared", size) for size in (*SIZES[after:], *SIZES[:after]))
+        if self._has_spare:
+            yield from (pair for pair in SPARE_SEATS if not self._seats[pair[0]])
+
+    def _next(self, seat: Seat, size: Size) -> Queued[WorkPiece] | None:
+        """The piece of a size that is next, if it may have such a seat."""
+        if seat == "shared" and size != "small" and self._short not in (None, size):
+            return None  # or the other one would never find the bytes
+        order = self._orders[size]
+        if not order and self._short != size:
+            return None
+        without = self._by_tenant if seat == "first" else ()
+        while (entry := order.peek(without=without)) is not None:
+            expected_s = self.paces.expected_s(entry.party)
+            if size == "long" or expected_s <= SLOW_S:
+                break
+            piece = order.drop(entry)  # it came before its party was known to be slow
+            piece.size, piece.cost = "long", max(piece.cost, round(expected_s * NS))
+            self._orders["long"].add(piece.party, piece.cost, piece)
+            self._looks_again = True
+        has_room = entry is None or self._is_kept(seat, entry.thing) or self._has_bytes(entry.thing.num_bytes)
+        if seat == "shared" and not has_room:
+            self._short = size
+        elif seat == "shared" and self._short == size:
+            self._short, self._looks_again = None, True
+        return entry if has_room else None
+
+    def _is_kept(self, seat: Seat, piece: WorkPiece) -> bool:
+        """Whether a piece has reserved bytes in such a seat."""
+        return piece.size == "small" or (seat == "first" and piece.num_bytes <= self._kept_bytes)
+
+    def _has_bytes(self, num_bytes: int, without: WorkPiece | None = None) -> bool:
+        others = [one.num_bytes for one in self._large if one is not without]
+        return not others or sum(others) + num_bytes <= self._max_large_bytes
 
     def _count(self, piece: WorkPiece, sign: int) -> None:
         self._seats[piece.seat] += sign
@@ -146,6 +243,3 @@ class FairRoom:
             del self._by_tenant[piece.party.tenant]
         self.num_bytes_taken += sign * piece.num_bytes
         self._count_bytes(sign * piece.num_bytes)
-        if not piece.is_small:
-            self._num_large += sign
-            self._num_large_bytes += sign * piece.num_bytes

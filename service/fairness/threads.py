@@ -64,7 +64,7 @@ class FairThreads:
             size: of the work, in the unit of `small`.
             is_slice: whether it is a slice of larger work.
         """
-        piece = await self._room.take(size, is_small=size <= self._small and not is_slice)
+        piece = await self._room.take(size, size="small" if size <= self._small and not is_slice else "large")
         running = asyncio.get_running_loop().run_in_executor(self._pool, work)
         try:
             return await asyncio.shield(running)

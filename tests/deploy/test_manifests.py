@@ -108,7 +108,7 @@ def test_memory_is_more_than_what_the_budgets_add_up_to(overlay: str) -> None:
     settings = load_settings({}, rendered.settings_given(overlay))
     budgets = {name: value for name, value in _numbers(settings).items() if name.endswith("_bytes")}
     held = sum(value for name, value in budgets.items() if name.startswith(CACHES))
-    held += 3 * settings.max_decode_bytes  # images, videos, audio files
+    held += 4 * settings.max_decode_bytes  # images, videos, audio files, PDFs
     held += settings.host_cache_bytes if settings.device == "cuda" else 0
     limit = _container(overlay)["resources"]["limits"]["memory"]
     assert limit.endswith("Gi")

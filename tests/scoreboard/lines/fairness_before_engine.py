@@ -1,4 +1,4 @@
-"""One tenant floods the decoders and then the tokenizer; another one's small request waits no longer than a moment.
+"""One tenant floods tokenizer, images or pages; another one's small request waits no longer than a moment.
 
 Twice: two tenants with keys, where decoders are processes, and nobody with a key, where all are one tenant and what is
 small passes what is large. The flood is never answered in this time: it is there, which is counted, or the line fails.
@@ -8,7 +8,7 @@ import asyncio
 import base64
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -21,6 +21,7 @@ from PIL import Image
 from service.front.admission.key_file import ApiKey, hash_key, new_key
 from tests.builders import image_bytes
 from tests.conftest import CHECKPOINT, LiveServer
+from tests.pdf_file import boundless, endless, raw
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 
@@ -32,6 +33,7 @@ NUM_IMAGE_BODIES = 3
 NUM_TEXT_BODIES = 4
 TEXT_BODY_BYTES = 24_000_000
 NUM_TEXTS = 1200
+NUM_PAGES = 32
 SETTLE_S = 4.0
 """From the last byte of the flood to the first small request: bodies are decoded, and their work has begun."""
 FLAGS = ("--model", str(CHECKPOINT), "--threads", "2")
@@ -72,7 +74,7 @@ def run(size: int, folder: Path) -> Result:
             figures.append(f"{kind.name} {where}: {times}")
             if longest_s > TIMES_ALONE * alone_s + MORE_S:
                 failures.append(f"too long: {kind.name} {where}")
-    return Result(4 * size, len(failures), [*failures, *figures])
+    return Result(2 * len(KINDS) * size, len(failures), [*failures, *figures])
 
 
 def key_flags(keys: tuple[str, str], folder: Path) -> tuple[str, ...]:
@@ -176,13 +178,33 @@ def _large_texts(key: str) -> list[bytes]:
     return [_post("/tokenize", body, key) for _ in range(NUM_TEXT_BODIES)]
 
 
-KINDS = (Kind("tokenize", _small_text, _large_texts), Kind("decode", _small_image, _large_images))
+def _pages(files: Iterable[bytes], key: str) -> bytes:
+    """Pages that nobody has seen yet, each an input."""
+    urls = ["data:application/pdf;base64," + base64.b64encode(b"%s%% %d" % (f, next(numbers))).decode() for f in files]
+    inputs = [{"content": [{"type": "file", "file": {"file_data": url}}]} for url in urls]
+    return _post("/v1/embeddings", {"inputs": inputs, "on_error": "per_item"}, key)
+
+
+def _small_page(key: str) -> bytes:
+    return _pages([raw([b"0 0 30 30 re f"], b"0 0 60 60")], key)
+
+
+def _endless_pages(key: str) -> list[bytes]:
+    """Some take their whole time in little memory, the others as much of both as there is."""
+    return [_pages([endless(), boundless(6)] * (NUM_PAGES // 2), key)]
+
+
+KINDS = (
+    Kind("tokenize", _small_text, _large_texts),
+    Kind("decode", _small_image, _large_images),
+    Kind("pages", _small_page, _endless_pages),
+)
 """Texts first: a text that has begun is the one work that outlasts its client, and no image waits for it."""
 
 LINE = Line(
     number=15,
     name="fairness_before_engine",
-    measure="small requests of a tenant while another floods decoders and tokenizer",
+    measure="small requests of a tenant while another floods tokenizer, images, or pages of PDFs without end",
     must="longest wait <= 3x alone + 250 ms, with keys and without",
     ci=5,
     nightly=20,
@@ -191,8 +213,8 @@ LINE = Line(
         Sabotage(
             name="decoders and threads serve first come, first served",
             file="service/fairness/room.py",
-            old="        (self._small if is_small else self._large).add(piece.party, cost, piece)\n",
-            new="        self._large.add(Party('', 0), 1, piece)\n        piece.party = Party('', 0)\n",
+            old="        self._orders[size].add(piece.party, cost, piece)\n",
+            new="        self._orders['large'].add(Party('', 0), 1, piece)\n        piece.party = Party('', 0)\n",
             size=3,
         ),
         Sabotage(
@@ -200,6 +222,13 @@ LINE = Line(
             file="service/front/serving/embedder.py",
             old="return await self._texts.run_steps(steps, num_chars([one.source for one in parts])), None",
             new="return await self._texts.run(lambda: all_at_once(steps), sys.maxsize), None",
+            size=3,
+        ),
+        Sabotage(
+            name="work in an extra seat may stay there",
+            file="service/decode/isolated.py",
+            old="            elif running.had_s > piece.limit_s and not self.room.hurry(piece):",
+            new="            elif False:",
             size=3,
         ),
     ),

@@ -21,6 +21,7 @@ from service.decode import image_decoder
 from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
 from service.decode.worker_process import WorkerProcess
 from service.errors import MediaError, ModelError, UnavailableError
+from service.fairness import room
 from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import DecodeLimits
@@ -124,6 +125,65 @@ def test_an_image_that_breaks_its_process_is_refused_and_the_others_are_answered
 
 
 @LINUX
+def test_a_task_that_stays_in_an_extra_seat_is_begun_again_where_it_may_take_its_time(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        begun = [asyncio.create_task(decoder.pixels(item(64, seed))) for seed in range(2)]
+        assert [(await one).tobytes() for one in begun] == [load_pixels(item(64, seed)).tobytes() for seed in range(2)]
+        assert decoder.room.num_bytes_taken == 0
+
+    monkeypatch.setattr(room, "EXTRA_S", 0.05)
+    before = replaced("time")
+    decoder = start(command=misbehaving.image_worker(tmp_path, "time.sleep(1); return decode(task)"))
+    asyncio.run(story())
+    assert replaced("time") - before == 1
+
+
+HOLDS = """
+global held
+held = bytearray(100 << 20)
+held[::4096] = bytes(len(held[::4096]))
+time.sleep(1)
+pixels = decode(task)
+{then}
+return pixels
+"""
+
+
+@LINUX
+def test_memory_is_counted_as_it_is_taken_and_who_finds_none_begins_again(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        await asyncio.gather(*(decoder.pixels(item(32, seed)) for seed in range(2)))  # both processes have started
+        begun = [asyncio.create_task(decoder.pixels(item(64, seed))) for seed in range(2)]
+        most = 0
+        while not all(one.done() for one in begun):
+            await asyncio.sleep(0.02)
+            most = max(most, decoder.room.num_bytes_taken)
+        assert [(await one).size for one in begun] == [item(64).num_slot_bytes] * 2
+        assert 64 << 20 < most < 150 << 20, "one after the other"
+        assert decoder.room.num_bytes_taken == 0
+
+    monkeypatch.setattr(room, "EXTRA_S", 30.0)
+    before = replaced("memory")
+    decoder = start(command=misbehaving.image_worker(tmp_path, HOLDS.format(then="del held")))
+    asyncio.run(story())
+    assert replaced("memory") - before == 1
+
+
+@LINUX
+def test_a_process_that_keeps_its_memory_is_replaced(start: Start, tmp_path: Path) -> None:
+    before = replaced("memory")
+    decoder = start(command=misbehaving.image_worker(tmp_path, HOLDS.format(then="")))
+    assert asyncio.run(decoder.pixels(item(64))).size
+    assert replaced("memory") - before == 1
+    assert asyncio.run(decoder.pixels(item(32))).size
+    assert replaced("memory") - before == 1
+
+
+@LINUX
 def test_a_process_that_was_killed_for_something_else_costs_its_image_nothing(start: Start) -> None:
     others = set(children_of(os.getpid()))
     decoder = start()
@@ -189,7 +249,7 @@ def test_a_worker_ends_with_its_front_and_knows_nothing_of_its_environment(start
         decoder = start()
         assert asyncio.run(decoder.pixels(item(32))).size
         workers = set(children_of(os.getpid())) - others
-        assert len(workers) == 2  # one of them for small images
+        assert len(workers) == 3  # two of them for the extra seats
         for pid in workers:
             assert b"secret" not in Path(f"/proc/{pid}/environ").read_bytes()
         assert ["0", "1", "2", "3"] in map(_files, workers)  # the other may still be loading its codecs

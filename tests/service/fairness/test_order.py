@@ -100,3 +100,26 @@ def test_those_who_may_not_are_passed_over_and_those_who_have_gone_forgotten() -
     assert order.take(entry).name == "b"
     assert drained(order) == ["a"]
     assert order.peek() is None
+
+
+def test_what_turns_out_to_cost_more_is_owed_also_after_a_pause() -> None:
+    order = FairOrder[Work]()
+    add(order, Party("other", 0), 1000, "other")
+    add(order, Party("costly", 1), 10, "costly")
+    entry = order.peek()
+    assert entry is not None
+    assert order.take(entry).name == "costly"
+    order.charge(Party("costly", 1), 900)
+    for i in range(10):
+        add(order, Party("costly", 2 + i), 10, "costly")
+        add(order, Party("modest", 20 + i), 10, "modest")
+    assert Counter(drained(order)[:6]) == {"modest": 6}
+
+
+def test_capacity_that_nobody_else_wanted_is_not_owed() -> None:
+    order = FairOrder[Work]()
+    order.charge(Party("busy", 1), 1000)
+    for i in range(4):
+        add(order, Party("busy", i), 10, "busy")
+        add(order, Party("idle until now", i), 10, "idle until now")
+    assert Counter(drained(order)[:4]) == {"busy": 2, "idle until now": 2}
