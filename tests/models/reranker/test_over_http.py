@@ -12,7 +12,8 @@ import pytest
 from tests.conftest import TOLERANCE, LiveServer, data_uri, frames_part, image, image_part, text_part
 
 ORACLE = Path(__file__).parent / "oracle"
-CASES = [case for case in json.loads((ORACLE / "oracle.json").read_text()) if case["name"] != "special_words"]
+ALL = {case["name"]: case for case in json.loads((ORACLE / "oracle.json").read_text())}
+CASES = [case for name, case in ALL.items() if name not in ("special_words", "nothing_in_it")]
 LOGITS = [case for case in CASES if case["name"] in ("instruction", "mixed")]
 
 
@@ -61,6 +62,15 @@ def test_every_route_has_the_official_scores(reranker: LiveServer, case: dict[st
     body = asked(case)
     ranks = reranker.ask("/rerank", {"texts": body.pop("documents"), **body}).json()
     np.testing.assert_allclose([one["score"] for one in ranks], sorted(got, reverse=True), rtol=0, atol=1e-6)
+
+
+def test_an_item_with_nothing_in_it_is_an_error_here_as_on_every_route(reranker: LiveServer) -> None:
+    """The official script has a word for it; `test_qwen3_vl_reranker.py` holds the template against that."""
+    case = ALL["nothing_in_it"]
+    for path, query in (("/v1/rerank", "query"), ("/v2/rerank", "query"), ("/rerank", "query"), ("/score", "queries")):
+        error = reranker.http.post(path, json=asked(case, query)).json()["error"]
+        assert error["code"] == "empty_input"
+        assert error["param"].endswith(".content")
 
 
 @pytest.mark.parametrize("case", LOGITS, ids=lambda case: case["name"])

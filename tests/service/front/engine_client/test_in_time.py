@@ -82,7 +82,8 @@ def test_the_engine_is_asked_what_it_has_kept(is_lost: bool, monkeypatch: pytest
             assert await asked is None
         stage.client.receive(AreKept(id=question.id, are_kept=[True, False, True]))
         if not is_lost:
-            (left,) = await asked or ()
+            (left,) = await asked or [None]
+            assert left is not None
             assert left.token_ids == prompts[1].token_ids
             assert question.digests[1] == prompt_digest(left, salt=left.tenant)
 
