@@ -26,11 +26,13 @@ class PairTemplate:
         between: ids between both texts, at least one.
         has_types: whether tokens behind the first of them are of type 1, the second text's; else all are of type 0.
         after: ids behind the second text.
+        second_type: the type that the tokenizer gives the second text.
     """
 
     between: tuple[int, ...]
     has_types: bool
     after: tuple[int, ...] = ()
+    second_type: int = 0
 
 
 def read_pair_template(files: CheckpointFiles) -> PairTemplate:
@@ -63,7 +65,7 @@ def read_pair_template(files: CheckpointFiles) -> PairTemplate:
     inputs = files.optional("tokenizer_config.json").get("model_input_names", [TYPES])
     num_types = files.config.get("type_vocab_size", NUM_TYPES.get(str(files.model_type), 0))
     has_types = files.model_type in NUM_TYPES and num_types > 1 and second_type == 1 and TYPES in inputs
-    return PairTemplate(between, has_types, after)
+    return PairTemplate(between, has_types, after, second_type)
 
 
 def _of_template(files: CheckpointFiles, step: Mapping[str, Any]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:

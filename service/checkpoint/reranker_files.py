@@ -17,6 +17,8 @@ from service.checkpoint.errors import UnsupportedModelError
 from service.checkpoint.pair_frame import Format, infer_format
 from service.checkpoint.reranker_kind import CROSS_ENCODER, LOGIT_SCORE, MODULES, TRANSFORMER, is_saved, module_kinds
 from service.checkpoint.sentence_modules import read_modules
+from service.checkpoint.sentence_settings import find_settings
+from service.checkpoint.tokenizer_settings import check_tokenizer_settings
 from service.checkpoint.transformer_settings import TransformerSettings, read_transformer_settings
 
 Activation = Literal["sigmoid", "identity"]
@@ -81,11 +83,13 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
         settings = read_transformer_settings(files, task)
     else:
         settings = TransformerSettings(path=NAMES, template={})
+        if (said := find_settings(files)).processor:  # of the tokenizer's class, which reads them wherever they stand
+            raise UnsupportedModelError(
+                f"{files.folder / said.name} has arguments for the tokenizer, and {NAMES} no model_type "
+                f"{CROSS_ENCODER!r}, without which sentence-transformers does not read them"
+            )
+    check_tokenizer_settings(files)
     tokenizer = files.optional(TOKENIZER)
-    if (side := tokenizer.get("truncation_side", "right")) != "right":
-        raise UnsupportedModelError(
-            f"{files.folder / TOKENIZER} has truncation_side {side!r}; supported for rerankers: 'right'"
-        )
     limit = tokenizer.get("model_max_length", tokenizer.get("max_len"))
     own = int(limit) if isinstance(limit, int | float) and 1 <= limit < NO_LIMIT else None
     return RerankerFiles(

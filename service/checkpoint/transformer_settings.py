@@ -11,12 +11,8 @@ from typing import Any
 
 from service.checkpoint.config_files import CheckpointFiles
 from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.sentence_settings import find_settings
 
-FILES = tuple(
-    f"sentence_{name}_config.json"
-    for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
-)
-"""Names of the file; the first that holds anything counts."""
 OLDER = {"model_args": "model_kwargs", "tokenizer_args": "processor_kwargs", "config_args": "config_kwargs"}
 CLASSIFICATION, GENERATION = "sequence-classification", "text-generation"
 """Tasks by which a reranker's scores are made."""
@@ -72,8 +68,9 @@ def read_transformer_settings(files: CheckpointFiles, task: str) -> TransformerS
     Raises:
         UnsupportedModelError: it is damaged, or asks for what would be other scores here.
     """
-    name, found = next(((name, content) for name in FILES if (content := files.optional(name))), (FILES[0], {}))
-    content = {OLDER.get(key, key): value for key, value in found.items() if value not in (None, {})}
+    found = find_settings(files)
+    name, content = found.name, {key: value for key, value in found.content.items() if value not in (None, {})}
+    content |= {newer: content.pop(older) for older, newer in OLDER.items() if older in content}
     at = f"{files.folder / name} has"
     _expect(at, content, "transformer_task", task, default="feature-extraction")
     modalities = content.pop("modality_config", {"text": LOGITS})

@@ -11,6 +11,7 @@ from service.checkpoint.pair_template import read_pair_template
 from service.checkpoint.reranker_files import RerankerFiles, read_reranker_files
 from service.checkpoint.reranker_kind import architecture, reranker_kind
 from service.checkpoint.sentence_files import Pooling
+from service.checkpoint.tokenizer_settings import tokenizer_settings
 from service.checkpoint.transformer_settings import CLASSIFICATION
 from service.prompt.cutting import cut_end, cut_longest
 from service.prompt.families.mpnet import FIRST_POSITION
@@ -19,6 +20,9 @@ from service.prompt.profile.family import Difference, Family
 from service.prompt.profile.profile import Profile
 from service.prompt.profile.reranker_profile import framed_pair, make_reranker_profile
 from service.prompt.templates.text_pair import TextPair
+from service.prompt.tokenizer.text_ends import read_ends
+from service.prompt.tokenizer.tokenizer_class import building_class
+from service.prompt.tokenizer.tokenizer_file import TokenizerFile
 
 CLASSES: Mapping[str, str] = {
     "bert": "BertForSequenceClassification",
@@ -33,6 +37,11 @@ CLASSES: Mapping[str, str] = {
     "eurobert": "EuroBertForSequenceClassification",
 }
 """model_type to the class whose head is known (`service/model/reranker/classifier_head.py`)."""
+NUM_SEPARATORS: Mapping[str, int] = {
+    **dict.fromkeys(("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"), 1),
+    **dict.fromkeys(("MPNetTokenizer", "RobertaTokenizer", "XLMRobertaTokenizer"), 2),
+}
+"""Classes that put so many separators between two texts, whatever tokenizer.json says."""
 POOLINGS: Mapping[str, Mapping[object, Pooling]] = {
     "modernbert": {"cls": "cls", "mean": "mean"},
     "eurobert": {"late": "mean", "bos": "cls", "mean": "mean"},
@@ -102,14 +111,27 @@ def text_pair(files: CheckpointFiles, found: RerankerFiles) -> TextPair:
     """The layout of two texts that the tokenizer joins.
 
     Raises:
-        UnsupportedModelError: it puts nothing between them, or a prompt stands before the first.
+        UnsupportedModelError: it puts nothing between them, its class joins them otherwise, or a prompt stands before
+            the first.
     """
     if found.prompt:
         raise UnsupportedModelError(
             f"{files.folder / 'config_sentence_transformers.json'} has a default_prompt_name; supported: none, pairs "
             "of texts stand bare"
         )
-    return TextPair(read_pair_template(files).between)
+    template = read_pair_template(files)
+    written, read = files.read_object("tokenizer.json"), TokenizerFile.read(files.folder).content
+    name = building_class(files.config, tokenizer_settings(files), written)
+    is_other = False
+    if (num_separators := NUM_SEPARATORS.get(name)) is not None:
+        is_untyped = num_separators == 1 and template.second_type != 1  # BERT's numbers the texts
+        is_other = template.between != template.after * num_separators or is_untyped
+    if is_other or read_ends(read.get("post_processor")) != read_ends(written.get("post_processor")):
+        raise UnsupportedModelError(
+            f"{files.folder / 'tokenizer.json'} puts other tokens around a pair than {name or 'its class'} of "
+            "tokenizer_config.json, by that file's tokens and flags: let both say the same"
+        )
+    return TextPair(template.between)
 
 
 def _pooling(files: CheckpointFiles) -> Pooling:

@@ -1,6 +1,10 @@
 """Architectures and modules that make a folder a reranker or none, whatever it is called."""
 
+from pathlib import Path
+
 import torch
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
 
 from tests.models.folders.edits import put, tensors, write
 from tests.models.folders.reranker_bases import (
@@ -23,7 +27,49 @@ from tests.models.reranker.checkpoints import QWEN3_RERANKER
 CLASS = "sequence-classification"
 
 BERT_PAIR = "[CLS]{{ messages[0].content }}[SEP]{{ messages[1].content }}[SEP]"
+ONE_SEPARATOR = TemplateProcessing(
+    single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+)
+
+
+def joined_by_one(folder: Path) -> None:
+    """A tokenizer.json that puts one separator between the texts of a pair."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.post_processor = ONE_SEPARATOR
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
 ARCHITECTURES = [
+    Case("BERT's class of tokenizer", "bert", [put(TOKENIZER, tokenizer_class="BertTokenizer")]),
+    Case("XLM-R's class of tokenizer", "xlm_roberta", [put(TOKENIZER, tokenizer_class="XLMRobertaTokenizer")]),
+    Case("one separator by the file alone", "xlm_roberta", [joined_by_one]),
+    Case(
+        "one separator, and a class that puts two",
+        "xlm_roberta",
+        [joined_by_one, put(TOKENIZER, tokenizer_class="XLMRobertaTokenizer")],
+        r"tokenizer\.json puts other tokens around a pair than XLMRobertaTokenizer of tokenizer_config\.json",
+    ),
+    Case(
+        "a flag for an end token",
+        "llama classifier",
+        [put(TOKENIZER, add_eos_token=True)],
+        r"tokenizer\.json puts other tokens around a pair than its class of tokenizer_config\.json",
+    ),
+    Case(
+        "padding on the left of BERT",
+        "bert",
+        [put(TOKENIZER, padding_side="left")],
+        rf"{TOKENIZER} has padding_side 'left'",
+    ),
+    Case(
+        "arguments of a file that is not read",
+        "bert, saved",
+        [
+            put("config_sentence_transformers.json", model_type=None),
+            put("sentence_bert_config.json", tokenizer_args={"do_lower_case": False}),
+        ],
+        r"sentence_bert_config\.json has arguments for the tokenizer",
+    ),
     Case("BERT with a chat template, whose texts are of one type", "bert", [put(TOKENIZER, chat_template=BERT_PAIR)]),
     Case("BERT with a chat template, saved as texts", "bert, saved", [put(TOKENIZER, chat_template=BERT_PAIR)]),
     Case(
