@@ -52,14 +52,16 @@ def test_an_id_that_the_tokenizer_has_and_the_embedding_has_not_is_refused(tmp_p
     """It would be looked up behind the embedding's end; people add tokens and leave the weights as they are."""
     folder = tmp_path / "less"
     shutil.copytree(CHECKPOINT, folder)
-    config = json.loads((folder / "config.json").read_text())
-    config["text_config"]["vocab_size"] = 100
-    (folder / "config.json").write_text(json.dumps(config))
+    num_rows = json.loads((folder / "config.json").read_text())["text_config"]["vocab_size"]
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["added_tokens"].append(tokenizer["added_tokens"][-1] | {"content": "<|new|>", "id": num_rows})
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     reader = input_reader(folder)
+    last = reader.model.num_embedded - 1
     output = OutputSpec(dimensions=reader.model.profile.dimensions)
     whole = reader.embedding_job(EmbeddingRequest(input=[[1, 99]]), output, SERVICE.tenant)
     assert all_at_once(reader.prompts(whole, None)) == [Prompt([1, 99], (), truncated=False)]
-    beyond = reader.embedding_job(EmbeddingRequest(input=[[1, 99, 100]]), output, SERVICE.tenant)
-    with pytest.raises(InputError, match="a token id from 0 to 99, got the token id 100") as caught:
+    beyond = reader.embedding_job(EmbeddingRequest(input=[[1, 99, num_rows]]), output, SERVICE.tenant)
+    with pytest.raises(InputError, match=f"a token id from 0 to {last}, got the token id {num_rows}") as caught:
         all_at_once(reader.prompts(beyond, None))
     assert caught.value.param == "input[0][2]"
