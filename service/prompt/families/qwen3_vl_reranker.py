@@ -85,5 +85,11 @@ FAMILY = Family(
             "refused",
             "a score of a pair without its words means nothing",
         ),
+        Difference(
+            "Qwen3-VL-Reranker, a query or document with nothing in it",
+            "scored, by the word `NULL`",
+            "refused, with its place",
+            "an item with nothing in it is an error on every route; an empty text is scored as there",
+        ),
     ),
 )
