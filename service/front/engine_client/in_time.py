@@ -8,7 +8,7 @@ from service.errors import DeadlineError
 from service.front.admission.forward_rate import ForwardRate, Tokens
 from service.front.engine_client.pending import Pending, Wait
 from service.front.tenant import Caller
-from service.ipc.messages import AreKept, AskKept, Request
+from service.ipc.messages import AreKept, AskKept, OutputSpec, Request
 from service.ipc.prompt_digest import prompt_digest
 from service.ipc.vectors import Vector
 
@@ -99,6 +99,11 @@ async def over_in_time(wait: Wait, forwards: ForwardRate, pending: Collection[Pe
         DeadlineError: it cannot be done in time.
     """
     while not await wait.is_over_within(LOOK_S):
-        left = [one.request.token_ids for one in pending if one.outcome is None]
+        left = [one.request for one in pending if one.outcome is None]
         if len(left) < len(pending):
-            await asyncio.to_thread(check_in_time, forwards, left, caller)
+            await asyncio.to_thread(check_in_time, forwards, [one.token_ids for one in left if _is_run(one)], caller)
+
+
+def _is_run(request: Request) -> bool:
+    """Whether the language model runs for a request that has no kept vector."""
+    return isinstance(request.output, OutputSpec) and not request.is_looked_up

@@ -93,12 +93,14 @@ class LocalEngine:
             raise
 
     async def _check_in_time(self, prompts: Collection[Prompt], output: Output, caller: Caller) -> None:
-        """Pass if prompts may be done by the caller's deadline: those with media, whose vectors may be kept, count not.
+        """Pass if prompts may be done by the caller's deadline.
+
+        Those with media do not count, since their vectors may be kept, nor those that are looked up.
 
         Raises:
             DeadlineError: they cannot be.
         """
-        texts = [prompt for prompt in prompts if not prompt.placeholders]
+        texts = [prompt for prompt in prompts if not prompt.placeholders and not prompt.is_looked_up]
         forwards = self._needs.forwards
         try:
             await asyncio.to_thread(check_in_time, forwards, [one.token_ids for one in texts], caller)

@@ -11,7 +11,7 @@ from service.front.engine_client import in_time
 from service.front.engine_client.in_time import note_forward, over_in_time
 from service.front.engine_client.pending import Wait
 from service.front.tenant import SERVICE, Caller
-from service.ipc.messages import AreKept, AskKept, StepDone
+from service.ipc.messages import AreKept, AskKept, FeaturesSpec, OutputSpec, StepDone
 from service.ipc.prompt_digest import prompt_digest
 from service.ipc.vectors import Vector
 from service.prompt.prompt import Prompt
@@ -63,6 +63,27 @@ def test_what_is_left_is_refused_as_soon_as_it_cannot_be_done(
             return
         assert not ended.done()
         stage.client.receive(StepDone(vectors=vectors[num_answered:]))
+        await ended
+
+    played(story)()
+
+
+@pytest.mark.parametrize("output", [OUTPUT, FeaturesSpec(dtype="float32")])
+def test_what_takes_no_forward_is_not_judged_by_forwards(
+    output: OutputSpec | FeaturesSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_time, "LOOK_S", 0.01)
+    is_looked_up = isinstance(output, OutputSpec)
+
+    async def story(stage: Stage) -> None:
+        await stage.connect()
+        prompts = [Prompt(one.token_ids, (), truncated=False, is_looked_up=is_looked_up) for one in made(50)]
+        pending = stage.client.submit([(one, ()) for one in prompts], output)
+        wait = Wait(pending, per_item=False)
+        ended = asyncio.create_task(over_in_time(wait, measured(2), pending, hurried(1)))
+        stage.client.receive(StepDone(vectors=[vector(pending[0].request.id)]))
+        await asyncio.sleep(0.1)
+        stage.client.receive(StepDone(vectors=[vector(one.request.id) for one in pending[1:]]))
         await ended
 
     played(story)()
