@@ -107,7 +107,7 @@ class StrictConnection(h11.Connection):
             event, self._came = self._plain.next_event(self._came)
         elif self._is_h11s:
             event = self._next_of_h11()
-        elif not self._came or self._is_blank():
+        elif not self._came or (self._came[0] == CR and self._is_blank()):
             return h11.NEED_DATA
         elif (plain := read_plain(self._came, self._max_head_bytes)) is not None:
             self._plain, self._came = plain, self._came[plain.num_head_bytes :]
@@ -130,8 +130,6 @@ class StrictConnection(h11.Connection):
 
         That one is data that has come, so the head that it begins has to come in time.
         """
-        if self._came[0] != CR:
-            return False
         end = _BLANK_LINES.match(self._came).end()  # type: ignore[union-attr]  # it always matches
         rest = self._came[end:]
         is_blank = rest in (b"", b"\r")

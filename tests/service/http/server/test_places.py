@@ -1,5 +1,8 @@
 """Places of connections: whose a connection is, and who makes way."""
 
+import subprocess
+import sys
+
 import pytest
 
 from service.http.server.peers import PROXY, Arrival, PeerRule, Tally, Verdict
@@ -7,6 +10,17 @@ from service.http.server.places import NUM_SPARE, Places
 from service.settings import Settings, SettingsError
 
 RULE = PeerRule(max_connections=4, max_of_peer=2)
+
+
+FEW_FILES = """
+import logging, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 1024))
+from service.http.server.listening import allow_descriptors, peer_rule
+from service.settings import Settings
+logging.basicConfig(format="%(message)s")
+allow_descriptors(Settings().max_connections)
+print(peer_rule(Settings()).max_connections, peer_rule(Settings(max_connections=100)).max_connections)
+"""
 
 
 class Waiting:
@@ -50,6 +64,13 @@ def test_a_share_is_of_all_processes_and_proxies_have_none() -> None:
         assert rule.arrival("10.0.0.1", [here, there]).verdict is Verdict.FREE
         there.change(PROXY, 1)
     assert rule.arrival("10.0.0.1", [here, there]).verdict is Verdict.ALL_TAKEN
+
+
+def test_the_limit_is_what_there_are_files_for() -> None:
+    """Else a connection that the system cannot open would be one of anybody's."""
+    ended = subprocess.run([sys.executable, "-c", FEW_FILES], capture_output=True, text=True, check=True)
+    assert ended.stdout == "512 100\n"
+    assert "--max-connections 1024: a process may open 1024 files here (ulimit -n)" in ended.stderr
 
 
 def test_one_whose_answer_is_on_its_way_does_not_make_way() -> None:
