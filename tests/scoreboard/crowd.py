@@ -1,6 +1,6 @@
 """Many connections of one address that are slow in some way, from a process of their own: `URL KINDS NUM SECONDS`."""
 
-import select
+import itertools
 import socket
 import sys
 import time
@@ -19,6 +19,10 @@ KINDS: dict[str, tuple[bytes, bytes]] = {
 
 OPEN_PER_S = 500
 """A patient attacker: new connections are not what is measured."""
+
+NUM_PARTS = 10
+TICK_S = 0.01
+"""A part of the crowd goes on in each: all at once would be a burst."""
 
 
 class Slow:
@@ -50,18 +54,17 @@ def main(url: str, kinds: list[str], num: int, seconds: float) -> None:
     host, _, port = url.removeprefix("http://").rpartition(":")
     crowd: list[Slow] = []
     began_s, num_opened = time.monotonic(), 0
-    while (now_s := time.monotonic()) < began_s + seconds:
+    for part in itertools.count():
+        if (now_s := time.monotonic()) > began_s + seconds:
+            break
         while len(crowd) < num and num_opened < (now_s - began_s) * OPEN_PER_S:
             crowd.append(Slow((host, int(port)), kinds[num_opened % len(kinds)]))
             num_opened += 1
-        select.select([], [], [], 0.05)
-        staying = []
-        for one in crowd:
-            if one.go_on(now_s):
-                staying.append(one)
-            else:
-                one.socket.close()
-        crowd = staying
+        time.sleep(TICK_S)
+        ended = {one for one in crowd[part % NUM_PARTS :: NUM_PARTS] if not one.go_on(now_s)}
+        for one in ended:
+            one.socket.close()
+        crowd = [one for one in crowd if one not in ended]
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ CROWDS = (("idle,silent,head", (SAME, OTHER)), ("idle,head,body,body", (OTHER,))
 MEASURED_S = 5.0
 """Beside the time in which they are opened, which counts as well."""
 MOST_S = 0.1
+TIMES_ALONE = 3.0
+"""On a machine where a probe takes longer than that anyway."""
 PAUSE_S = 0.02
 WAIT_S = 10.0
 
@@ -40,7 +42,8 @@ def _run(size: int, folder: Path) -> Result:
 
 
 async def _measure(server: LiveServer, size: int) -> Result:
-    failures, notes, num_tried = [], [], 0
+    alone_s = _p99_s(await _ask(server, OTHER, PROBE, MEASURED_S, PAUSE_S))
+    failures, notes, num_tried = [], [f"/livez alone: p99 {alone_s * 1e3:.0f} ms"], 0
     for kinds, sources in CROWDS:
         each_s = size / OPEN_PER_S + MEASURED_S
         command = [sys.executable, "-m", "tests.scoreboard.crowd", server.url, kinds, str(size), str(each_s + 1)]
@@ -60,10 +63,10 @@ async def _measure(server: LiveServer, size: int) -> Result:
             what = f"{kinds}: {('/livez', 'an embedding')[number % 2]} from {sources[number // 2]}"
             num_tried += len(answers)
             refused = [status for status, _ in answers if status != 200]
-            p99_s = sorted(seconds for _, seconds in answers)[int(0.99 * len(answers))]
+            p99_s = _p99_s(answers)
             if refused:
                 failures.append(f"{what}: {len(refused)} of {len(answers)} got {sorted(set(refused))}")
-            if number % 2 == 0 and p99_s > MOST_S:
+            if number % 2 == 0 and p99_s > max(MOST_S, TIMES_ALONE * alone_s):
                 failures.append(f"{what} took {p99_s:.2f} s")
             notes.append(f"{what}: {len(answers)} asked, p99 {p99_s * 1e3:.0f} ms")
     return Result(num_tried, len(failures), [*failures, *notes])
@@ -87,6 +90,10 @@ async def _ask(
         answers.append((status, time.monotonic() - began_s))
         await asyncio.sleep(pause_s)
     return answers
+
+
+def _p99_s(answers: list[tuple[int, float]]) -> float:
+    return sorted(seconds for _, seconds in answers)[int(0.99 * len(answers))]
 
 
 LINE = Line(
