@@ -15,7 +15,9 @@ from ipaddress import IPv6Address, ip_address
 from socket import AF_INET, AF_INET6, IPPROTO_TCP, SOCK_STREAM, getaddrinfo, socket
 from typing import Literal, Protocol
 
+from service.fairness.party import CURRENT_PARTY
 from service.media.fetch.address import Address
+from service.media.fetch.slots import Gate
 from service.media.fetch.url import Url
 
 Reason = Literal[
@@ -67,20 +69,22 @@ class SystemResolver:
     """The operating system's resolver, a thread for each look-up.
 
     A look-up cannot be cancelled: a slow name server holds its thread, and one of so many places, even when
-    its caller is gone. The loop's own threads write answers and are left alone; these never keep the process alive.
+    its caller is gone. Tenants share the places as they share a host's slots. The loop's own threads write answers
+    and are left alone; these never keep the process alive.
     """
 
     def __init__(self, max_look_ups: int = MAX_LOOK_UPS) -> None:
-        self._places = asyncio.Semaphore(max_look_ups)
+        self._places = Gate(max_look_ups)
 
     async def resolve(self, name: str) -> Sequence[Address]:
         """See `Resolver.resolve`."""
-        await self._places.acquire()
+        party = CURRENT_PARTY.get()
+        await self._places.take(party)
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Sequence[Address]] = loop.create_future()
 
         def settle(addresses: Sequence[Address]) -> None:
-            self._places.release()
+            self._places.give(party)
             if not found.done():  # else the caller has left
                 found.set_result(addresses)
 

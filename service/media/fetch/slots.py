@@ -18,8 +18,8 @@ class _Waiting:
     turn: asyncio.Future[None]
 
 
-class _Gate:
-    """The slots of one key.
+class Gate:
+    """The slots of one key, for holders by the name of their tenant: the last quarter for those that have none.
 
     Attributes:
         users: fetches of each holder that have a slot or wait for one.
@@ -70,7 +70,7 @@ class Slots:
         """Refuse who has waited for `max_wait_s`, and as long again for each fetch of its own before it."""
         self._max_each = max_each
         self._max_wait_s = max_wait_s
-        self._gates: dict[Hashable, _Gate] = {}
+        self._gates: dict[Hashable, Gate] = {}
 
     def __len__(self) -> int:
         return len(self._gates)
@@ -85,7 +85,7 @@ class Slots:
         Raises:
             UnavailableError: all slots were taken for too long.
         """
-        gate = self._gates.setdefault(key, _Gate(self._max_each))
+        gate = self._gates.setdefault(key, Gate(self._max_each))
         gate.users[party.tenant] += 1
         try:
             try:

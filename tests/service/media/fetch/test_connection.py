@@ -3,9 +3,12 @@
 import asyncio
 import threading
 from ipaddress import ip_address
+from socket import getaddrinfo
+from typing import Any
 
 import pytest
 
+from service.fairness.party import open_party
 from service.media.fetch import connection
 from service.media.fetch.connection import FetchError, SystemResolver
 
@@ -44,3 +47,30 @@ def test_a_look_up_that_nobody_waits_for_keeps_its_place_until_it_ends(monkeypat
 
     asyncio.run(leave_and_ask())
     assert asked == [b"a.example", b"b.example"]
+
+
+def test_slow_name_servers_of_one_tenant_leave_look_ups_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+
+    def look_up(name: bytes, *given: Any, **named: Any) -> Any:
+        if name.startswith(b"slow"):
+            goes_on.wait(30)
+        return getaddrinfo("127.0.0.1", *given, **named)
+
+    monkeypatch.setattr(connection, "getaddrinfo", look_up)
+    names = SystemResolver(max_look_ups=4)
+
+    async def ask(tenant: str, name: str) -> None:
+        open_party(tenant)
+        await names.resolve(name)
+
+    async def ask_all() -> None:
+        slow = [asyncio.create_task(ask("slow", f"slow{number}.test")) for number in range(10)]
+        await asyncio.sleep(0)
+        try:
+            await asyncio.wait_for(asyncio.create_task(ask("quick", "quick.test")), 20)
+        finally:
+            goes_on.set()
+        await asyncio.gather(*slow)
+
+    asyncio.run(ask_all())
