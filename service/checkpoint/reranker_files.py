@@ -14,6 +14,7 @@ from typing import Any, Literal
 from service.checkpoint.chat_template import DEFAULT, ChatTemplate, read_chat_templates
 from service.checkpoint.config_files import NAMES, CheckpointFiles
 from service.checkpoint.errors import UnsupportedModelError
+from service.checkpoint.known_keys import ABOUT_MODEL, MODEL, check_keys
 from service.checkpoint.pair_frame import Format, infer_format
 from service.checkpoint.reranker_kind import CROSS_ENCODER, LOGIT_SCORE, MODULES, TRANSFORMER, is_saved, module_kinds
 from service.checkpoint.sentence_modules import read_modules
@@ -30,6 +31,8 @@ KNOWN = re.compile(
 NO_LIMIT = 10**9
 """`model_max_length` of a tokenizer that has none is a number far beyond."""
 TOKENIZER = "tokenizer_config.json"
+OF_CROSS_ENCODER = ("activation_fn", "keep_in_fp32_modules")
+"""Keys of its config_sentence_transformers.json; the heads of the latter are in float32 here whatever it says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,7 @@ def read_reranker_files(files: CheckpointFiles, task: str) -> RerankerFiles:
     saved = is_saved(files)
     names = files.optional(NAMES) if saved else {}
     if saved:
+        check_keys(files.folder / NAMES, names, (*MODEL, *ABOUT_MODEL, *OF_CROSS_ENCODER))
         _check_modules(files)
         settings = read_transformer_settings(files, task)
     else:

@@ -177,6 +177,13 @@ SETTINGS_OF_CLASSIFIERS = [
         [put(NAMES, prompts={"q": "find: "}, default_prompt_name="q")],
         rf"{NAMES} has a default_prompt_name",
     ),
+    Case(
+        "a key of a release to come",
+        "bert, saved",
+        [put(NAMES, score_scale=5.0)],
+        rf"{NAMES} has score_scale 5\.0, which is not known here",
+    ),
+    Case("a head in float32", "bert, saved", [put(NAMES, keep_in_fp32_modules=["0.model.classifier"])]),
     Case("prompts that nothing asks for", "bert, saved", [put(NAMES, prompts={"q": "find: "})]),
     Case(
         "three labels",
