@@ -61,7 +61,8 @@ def check_tokenizer_settings(files: CheckpointFiles) -> None:
         allowed["padding_side"] = ("right",)
     for key, values in allowed.items():
         if named.get(key, values[0]) not in values:
-            refuse(files, key, named[key], f"supported: {values[0]!r}")
+            also = "; a request may ask for `truncation_side: left`" if key == "truncation_side" else ""
+            refuse(files, key, named[key], f"supported: {values[0]!r}{also}")
     if "attention_mask" not in named.get("model_input_names", ["attention_mask"]):
         refuse(files, "model_input_names", named["model_input_names"], "attention_mask is needed, or padding counts")
     if _own_code(named):
