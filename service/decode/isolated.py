@@ -158,7 +158,7 @@ class IsolatedDecoder:
         if not self._running and self._next_look is not None:
             self._next_look.cancel()
             self._next_look = None
-        self.room.spend(running.piece, running.had_s, is_over=True)
+        self.room.spend(running.piece, running.had_s, is_over=True, is_stopped=running.is_stopped)
 
     def _look(self) -> None:
         """Charge what running tasks have spent, and stop those that have too much."""
@@ -197,11 +197,15 @@ class IsolatedDecoder:
                 self._idle.append(slot)
 
     def _choose(self, piece: WorkPiece) -> WorkerSlot:
-        """An idle process, of which there are as many as seats; long work leaves the last that is ready to others."""
+        """An idle process, of which there are as many as seats.
+
+        Long work, and who has other work under way, leave the last that is ready to others.
+        """
+        leaves_last = piece.size == "long" or self.room.has_more(piece)
         with self._choosing:
             ready = [slot for slot in self._idle if not slot.would_wait]
             others = [slot for slot in self._idle if slot not in ready]
-            slot = ready[-1] if len(ready) > (piece.size == "long") or not others else others[-1]
+            slot = ready[-1] if len(ready) > leaves_last or not others else others[-1]
             self._idle.remove(slot)
         return slot
 

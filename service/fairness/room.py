@@ -25,6 +25,9 @@ KEPT_SHARE = 16
 SLOW_S = 0.5
 """Pieces of a party whose pieces take longer on average are long ones."""
 
+STOPPED_S = 2.0
+"""Taken for the time of a piece that was stopped."""
+
 EXTRA_S, EXTRA_TIMES = 1.0, 4.0
 """Time in an extra seat: so much, and so many times the cost that is known before."""
 
@@ -137,11 +140,19 @@ class FairRoom:
 
         work.add_done_callback(end)
 
-    def spend(self, piece: WorkPiece, seconds: float, *, is_over: bool = False) -> None:
-        """Charge the time that a piece has had so far, or with `is_over` in all, in the place of its cost."""
+    def has_more(self, piece: WorkPiece) -> bool:
+        """Whether the tenant of a piece under way is known by a key, and has others under way."""
+        return bool(piece.party.tenant) and self._by_tenant[piece.party.tenant] > 1
+
+    def spend(self, piece: WorkPiece, seconds: float, *, is_over: bool = False, is_stopped: bool = False) -> None:
+        """Charge the time that a piece has had so far, or with `is_over` in all, in the place of its cost.
+
+        Args:
+            is_stopped: it would have taken longer.
+        """
         spent = round(seconds * NS)
         if is_over:
-            self.paces.observe(piece.party, seconds)
+            self.paces.observe(piece.party, max(seconds, STOPPED_S) if is_stopped else seconds)
         elif spent <= piece.cost:
             return
         for order in self._orders.values():
