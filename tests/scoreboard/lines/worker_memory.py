@@ -9,21 +9,31 @@ import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+import numpy as np
+
+from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.decode.image_decoder import ProcessDecoder
 from service.decode.isolated import OWN_BYTES, IsolatedDecoder
 from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
+from service.media.audio.audio_file import AudioRule, OpenAudio
+from service.media.audio.samples import Audio
 from service.media.error_location import ErrorLocation
 from service.media.image.header import DecodeLimits
 from service.media.image.image_file import open_image
+from service.media.item import QWEN3_VL
 from service.media.page.page_file import PageInfo, Raster
 from service.media.resize.image_rule import PixelRule
+from service.media.video.video_file import OpenVideo, VideoFile
 from tests.conftest import children_of
 from tests.media_bombs import progressive
+from tests.models.audio.audios import encode
 from tests.pdf_file import boundless, winding
 from tests.scoreboard.line import Line, Result, Sabotage
+from tests.video_file import video
 
 MAX_BYTES = 256 << 20
 DEADLINE_S = 6.0
@@ -31,6 +41,7 @@ NUM_WORKERS = 2
 BETWEEN_LOOKS_BYTES = 128 << 20
 """Of all processes together."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+RULE = AudioRule(rate_hz=48_000)
 PLACE = ErrorLocation("file", 0)
 LETTER = PageInfo(num_pages=1, width_pt=612, height_pt=792)
 
@@ -49,8 +60,8 @@ class Kind:
     decode: Callable[[IsolatedDecoder, int], Awaitable[object]]
 
 
-def _start(kind: type[IsolatedDecoder]) -> IsolatedDecoder:
-    return kind(num_workers=NUM_WORKERS, max_bytes=MAX_BYTES, deadline_s=DEADLINE_S)
+def _start(kind: type[IsolatedDecoder], **limits: float) -> IsolatedDecoder:
+    return kind(num_workers=NUM_WORKERS, max_bytes=MAX_BYTES, deadline_s=DEADLINE_S, **limits)
 
 
 async def _page(decoder: IsolatedDecoder, number: int) -> None:
@@ -64,8 +75,33 @@ async def _image(decoder: IsolatedDecoder, number: int) -> None:
     await decoder.pixels(open_image(progressive(3000 + number, "RGB"), DecodeLimits(), PixelRule(), PLACE))
 
 
+@cache
+def _long_audio() -> bytes:
+    return encode(np.zeros((1, 300 * RULE.rate_hz), np.float32), "flac", "flac", rate_hz=RULE.rate_hz)
+
+
+async def _audio(decoder: IsolatedDecoder, _: int) -> None:
+    assert isinstance(decoder, AudioDecoder)
+    info = await decoder.info(_long_audio(), "flac", PLACE)
+    await decoder.slot(Audio.of(OpenAudio(_long_audio(), "flac", info, b""), RULE, PLACE))
+
+
+@cache
+def _large_video() -> bytes:
+    return video(8, size=(1088, 1920))
+
+
+async def _video(decoder: IsolatedDecoder, number: int) -> None:
+    assert isinstance(decoder, VideoDecoder)
+    info = await decoder.info(_large_video(), "mp4", PLACE)
+    clip = VideoFile(OpenVideo(_large_video(), "mp4", info, b""), (544, 960), QWEN3_VL)
+    await decoder.frames(clip, [number % 8], PLACE)
+
+
 KINDS = (
     Kind("pages", lambda: _start(PageDecoder), _page),
+    Kind("audio", lambda: _start(AudioDecoder, max_duration_s=300.0), _audio),
+    Kind("videos", lambda: _start(VideoDecoder, max_pixels=4_000_000), _video),
     Kind("images", lambda: _start(ProcessDecoder), _image),
 )
 
@@ -126,7 +162,7 @@ def run(size: int, folder: Path) -> Result:  # no server, no scratch
 LINE = Line(
     number=15,
     name="worker_memory",
-    measure="memory of decoder processes while several files take all they can get: pages, images",
+    measure="memory of decoder processes while several files take all they can get: pages, images, videos, audio",
     must="all but 32 MiB a process and 128 MiB between two looks is counted, and given back when idle",
     ci=12,
     nightly=60,

@@ -1,0 +1,16 @@
+"""A decoder has a row in every line that its siblings have."""
+
+from service.decode.isolated import IsolatedDecoder
+from tests.scoreboard.board import line_names
+from tests.scoreboard.lines import fairness_before_engine, worker_memory
+
+MUTATED = {"image": "mutated_images", "video": "mutated_videos", "audio": "mutated_audio", "PDF": "mutated_pdfs"}
+HELD = {"image": "images", "video": "videos", "audio": "audio", "PDF": "pages"}
+
+
+def test_every_decoder_is_given_broken_files_and_files_that_take_memory() -> None:
+    kinds = {decoder.what for decoder in IsolatedDecoder.__subclasses__()}
+    assert kinds == set(MUTATED) == set(HELD)
+    assert set(MUTATED.values()) <= set(line_names())
+    assert {kind.name for kind in worker_memory.KINDS} == set(HELD.values())
+    assert {"decode", "pages"} <= {kind.name for kind in fairness_before_engine.KINDS}
