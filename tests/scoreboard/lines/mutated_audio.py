@@ -43,7 +43,7 @@ async def samples_of(decoder: AudioDecoder, encoded: bytes) -> int:
     kind = audio_format(encoded, PLACE)
     info = await decoder.info(encoded, kind, PLACE)
     check_audio(info, LIMITS, PLACE)
-    audio = Audio.of(OpenAudio(encoded, kind, info, b""), RULE, PLACE)
+    audio = Audio.of(OpenAudio(encoded, kind, info, b""), RULE, PLACE.param, PLACE.index)
     return len(await decoder.slot(audio)) - audio.num_slot_bytes
 
 

@@ -83,7 +83,7 @@ def _long_audio() -> bytes:
 async def _audio(decoder: IsolatedDecoder, _: int) -> None:
     assert isinstance(decoder, AudioDecoder)
     info = await decoder.info(_long_audio(), "flac", PLACE)
-    await decoder.slot(Audio.of(OpenAudio(_long_audio(), "flac", info, b""), RULE, PLACE))
+    await decoder.slot(Audio.of(OpenAudio(_long_audio(), "flac", info, b""), RULE))
 
 
 @cache
