@@ -19,6 +19,8 @@ from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, get_bytes, request_bytes
 
 TIMES_ALONE = 3.0
+MORE_S = 0.02
+"""Two slices of a comparison: few vectors are compared in less by themselves."""
 NUM_FLOODS = 2
 NUM_DOCUMENTS = 100
 LONG = "some more words of a text " * 220
@@ -75,7 +77,7 @@ def run(size: int, folder: Path) -> Result:
             f"{kind.name}: p99 {wait_s * 1e3:.0f} ms, {alone_s * 1e3:.0f} alone; median "
             f"{median(kind.waits_s) * 1e3:.0f}, {median(kind.alone_s) * 1e3:.0f} alone"
         )
-        if wait_s > TIMES_ALONE * alone_s:
+        if wait_s > TIMES_ALONE * alone_s + MORE_S:
             failures.append(f"too long: {kind.name}")
     return Result(sum(len(kind.waits_s) for kind in kinds), len(failures), [*failures, *figures])
 
@@ -146,7 +148,7 @@ LINE = Line(
     number=15,
     name="long_max_sim",
     measure="small requests while others compare 4,000 vectors with 400,000, again and again",
-    must="p99 <= 3x alone",
+    must="p99 <= 3x alone + 20 ms",
     ci=40,
     nightly=200,
     run=run,
