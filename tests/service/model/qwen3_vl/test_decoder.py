@@ -89,7 +89,7 @@ def test_the_last_tokens_alone_are_the_last_of_all(model: Qwen3VLModel) -> None:
     language, batch = LanguageModel(model), batch_of(prompts(1))
     ends = np.cumsum(batch.segment_lengths) - 1
     last, whole = language.forward(batch, last_only=True), language.forward(batch)
-    torch.testing.assert_close(last, whole[torch.from_numpy(ends)], atol=2e-6, rtol=2e-6)
+    torch.testing.assert_close(last, whole[torch.from_numpy(ends)], atol=5e-6, rtol=0)  # each 2.4e-6 from the truth
 
 
 def test_shared_beginnings_change_no_vector(model: Qwen3VLModel) -> None:
@@ -106,7 +106,7 @@ def test_a_last_layer_with_deepstack_is_run_whole(model: Qwen3VLModel) -> None:
     language, batch = LanguageModel(model), batch_of([([*HEAD, 200, 201, 202], True)])
     language.layers = language.layers[:2]  # as many layers as levels
     states = language.forward(batch, last_only=True)
-    torch.testing.assert_close(states[0], language.forward(batch)[-1], atol=1e-6, rtol=0)
+    torch.testing.assert_close(states[0], language.forward(batch)[-1], atol=5e-6, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
