@@ -21,7 +21,7 @@ from PIL import Image
 from service.front.admission.key_file import ApiKey, hash_key, new_key
 from tests.builders import image_bytes
 from tests.conftest import CHECKPOINT, LiveServer
-from tests.pdf_file import boundless, endless, raw
+from tests.pdf_file import endless, raw
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
 
@@ -190,8 +190,8 @@ def _small_page(key: str) -> bytes:
 
 
 def _endless_pages(key: str) -> list[bytes]:
-    """Some take their whole time in little memory, the others as much of both as there is."""
-    return [_pages([endless(), boundless()] * (NUM_PAGES // 2), key)]
+    """Each takes its whole time, in little memory."""
+    return [_pages([endless()] * NUM_PAGES, key)]
 
 
 KINDS = (
