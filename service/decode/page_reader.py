@@ -10,6 +10,7 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pypdfium2
@@ -79,7 +80,7 @@ def open_pdf(encoded: bytes) -> OpenPdf:
     return OpenPdf(encoded, document)
 
 
-def annotations(page: pypdfium2.PdfPage) -> Iterator[tuple[int, pdfium.FPDF_ANNOTATION]]:
+def annotations(page: pypdfium2.PdfPage) -> Iterator[tuple[int, Any]]:
     """The annotations of a page with their numbers, the last one first, so that each may be removed."""
     for number in reversed(range(pdfium.FPDFPage_GetAnnotCount(page))):
         annotation = pdfium.FPDFPage_GetAnnot(page, number)

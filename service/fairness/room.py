@@ -212,7 +212,8 @@ class FairRoom:
         """Free seats, and what may have them."""
         if self._seats["shared"] < self._max_pieces:
             after = SIZES.index(self._last) + 1
-            yield from (("shared", size) for size in (*SIZES[after:], *SIZES[:after]))
+            for size in (*SIZES[after:], *SIZES[:after]):
+                yield "shared", size
         if self._has_spare:
             yield from (pair for pair in SPARE_SEATS if not self._seats[pair[0]])
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class Kind:
     decode: Callable[[IsolatedDecoder, int], Awaitable[object]]
 
 
-def _start(kind: type[IsolatedDecoder], **limits: float) -> IsolatedDecoder:
+def _start(kind: type[IsolatedDecoder], **limits: Any) -> IsolatedDecoder:
     return kind(num_workers=NUM_WORKERS, max_bytes=MAX_BYTES, deadline_s=DEADLINE_S, **limits)
 
 
