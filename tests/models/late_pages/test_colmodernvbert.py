@@ -1,5 +1,6 @@
 """ColModernVBERT gives the vectors of transformers' own `ColModernVBertForRetrieval`, one for each token."""
 
+import base64
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.numpy import load, save
 from transformers import ColModernVBertForRetrieval, ColModernVBertProcessor, Idefics3ImageProcessorPil
 
 from service.checkpoint.errors import UnsupportedModelError
@@ -226,8 +228,17 @@ def test_pages_queries_scores_and_features_over_http(
     assert difference([np.array(again[0], "<f4")], [reference(TALL)]) <= TOLERANCE
     assert late.metric("cenote_vision_encodes_total") == before
     wrong = entry["part"]["image_embeds"] | {"image_grid_thw": [1, 1, 2]}
-    answer = late.http.post("/v2/embed", json={"inputs": [{"content": [entry["part"] | {"image_embeds": wrong}]}]})
+    assert "the file says that its grids are 1,4,2, got 1,1,2" in refused_features(late, wrong)
+    silent = save(load(base64.b64decode(wrong["image_embeds"])))  # without metadata
+    others = wrong | {"image_embeds": base64.b64encode(silent).decode()}
+    assert "sum of (4 + 2) x H x W and the whole image over 1 grids is" in refused_features(late, others)
+    late.stop()
+
+
+def refused_features(server: LiveServer, features: dict[str, object]) -> str:
+    """The message about features that do not fit their grid."""
+    content = [{"type": "image_embeds", "image_embeds": features}]
+    answer = server.http.post("/v2/embed", json={"inputs": [{"content": content}]})
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (400, "invalid_image_embeds")
-    assert "sum of (4 + 2) x H x W and the whole image over 1 grids is" in error["message"]
-    late.stop()
+    return str(error["message"])
