@@ -6,7 +6,7 @@ sentence-transformers does not read the file.
 Source: sentence-transformers 6.2 `Transformer.load_config`, `_load_init_kwargs` and `__init__`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,6 +49,10 @@ OF_TOKENIZER = (
     *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
 )
 """Arguments for the tokenizer that are obeyed as if tokenizer_config.json had them."""
+
+
+SIZES = {"min_pixels": 0, "shortest_edge": 0, "max_pixels": 1, "longest_edge": 1}
+"""Arguments that bound an image's pixels, and which of both bounds each is. A video's have other meanings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,27 @@ def check_settings(files: CheckpointFiles, settings: SentenceSettings, encodes: 
     if not isinstance(content.get("do_lower_case", False), bool | None):
         raise UnsupportedModelError(f"{name} has do_lower_case {content['do_lower_case']!r}; true or false is needed")
     _check_arguments(files, settings)
+
+
+def check_sizes(files: CheckpointFiles, min_pixels: int, max_pixels: int) -> None:
+    """Refuse bounds of images that are not the model's.
+
+    Raises:
+        UnsupportedModelError: the file has others, or is damaged.
+    """
+    settings = find_settings(files)
+    for place, value in _arguments_within("", settings.content):
+        key = place.rpartition(".")[2]
+        if key in SIZES and value is not None and value != (expected := (min_pixels, max_pixels)[SIZES[key]]):
+            raise UnsupportedModelError(f"{settings.name} has {place} {value!r}; supported of this model: {expected}")
+
+
+def _arguments_within(place: str, content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in content.items():
+        if isinstance(value, dict) and not key.startswith("video"):
+            yield from _arguments_within(f"{place}{key}.", value)
+        else:
+            yield place + key, value
 
 
 def _check_arguments(files: CheckpointFiles, settings: SentenceSettings) -> None:

@@ -11,7 +11,9 @@ from service.checkpoint.late.lora_files import JOINED
 from service.checkpoint.reranker_kind import CLASSIFIER, Kind, module_kinds, reranker_kind, told
 from service.checkpoint.sentence_files import check_names
 from service.checkpoint.sentence_modules import refuse_further_modules
+from service.checkpoint.sentence_settings import check_sizes
 from service.checkpoint.weight_files import check_weights, list_weight_files, read_header
+from service.media.resize.image_rule import PixelRule
 from service.prompt.families import FAMILIES
 from service.prompt.profile.family import Family
 from service.prompt.profile.profile import Profile
@@ -60,6 +62,8 @@ def load_profile(folder: Path, name: str | None = None) -> Profile:
         refuse_further_modules(folder)
         if profile.scoring is None:
             check_names(files, is_normalized=profile.normalize)
+        if profile.images is not None and isinstance(rule := profile.images.pixel_rule, PixelRule):
+            check_sizes(files, rule.min_pixels, rule.max_pixels)
     check_weights(folder)
     return profile
 

@@ -161,6 +161,12 @@ REFUSED = [
         r"config_sentence_transformers\.json has truncate_dim 8",
     ),
     Folder(
+        "images of another size",
+        "builtin",
+        {BERT: {"processing_kwargs": {"image": {"max_pixels": 4096}}}},
+        r"sentence_bert_config\.json has processing_kwargs\.image\.max_pixels 4096",
+    ),
+    Folder(
         "another similarity of images",
         "builtin",
         {NAMES: {"similarity_fn_name": "manhattan"}},
