@@ -12,7 +12,8 @@ import pytest
 from tests.conftest import CHECKPOINT, LiveServer, image, image_part
 
 GOOD = {"input": "a good text"}
-MANY = {"input": [f"text {i} " + "long " * 250 for i in range(200)]}
+MANY = {"input": [f"text {i} " + "long " * 250 for i in range(600)]}
+"""More than any processor runs within the deadlines below."""
 JSON = {"content-type": "application/json"}
 
 
