@@ -12,7 +12,7 @@ from tests.conftest import LiveServer, children_of
 from tests.ingest.full.test_ingest import lines
 from tests.ingest.full.test_pdf_library import MAX_GROWTH_BYTES, rss_bytes
 from tests.ingest.program import END_S, Program, dead_letters
-from tests.ingest.test_videos import BROKEN, fill
+from tests.ingest.test_videos import BROKEN, FILES, fill
 from tests.video_file import video
 
 NUM_FILMS, FILM_S, SEGMENT_S, FPS = 10, 100, 5, 4
@@ -25,7 +25,7 @@ def test_killed_three_times_every_segment_is_there_once_and_every_failure_named(
 ) -> None:
     folder, sink = tmp_path / "in", tmp_path / "out.jsonl"
     fill(folder)
-    for name in ("a/long.mp4", "a/short.webm", "large.m4v"):
+    for name in FILES:
         (folder / name).unlink()
     for number in range(NUM_FILMS):
         size = (64 + 16 * number, 96)
