@@ -122,9 +122,10 @@ def test_dense_vectors_are_kept_and_never_answer_for_other_kinds(served: Hybrid)
     assert not coalescing.spares(other)
 
 
-def test_heads_as_safetensors_are_the_same(folder: Path, served: Hybrid, tmp_path: Path) -> None:
+def test_heads_as_safetensors_are_the_same(want: list[Vectors], tmp_path: Path) -> None:
     twin = Hybrid(bge_m3(tmp_path / "twin", is_pickled=False))
-    assert twin.rows(TEXTS[:4], [ALL] * 4) == served.rows(TEXTS[:4], [ALL] * 4)
+    for row, one in zip(twin.rows(TEXTS[:4], [ALL] * 4), want, strict=False):
+        check(row, one, ALL)  # not the bits: where a tensor lies in memory decides the order of sums, with AVX2
 
 
 class Evil:
