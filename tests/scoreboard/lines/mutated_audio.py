@@ -2,24 +2,20 @@
 
 import asyncio
 import random
-import time
 from functools import cache
 from pathlib import Path
 
-from service import metrics
 from service.decode.av_decoder import AudioDecoder
-from service.errors import MediaError
 from service.media.audio.audio_file import AudioLimits, AudioRule, OpenAudio, audio_format, check_audio
 from service.media.audio.samples import Audio
 from service.media.error_location import ErrorLocation
 from tests.models.audio.audios import encode, tone
 from tests.scoreboard.line import Line, Result, Sabotage
-from tests.scoreboard.lines.mutants.mutation import mutate
+from tests.scoreboard.lines.mutants.av_files import try_broken
 
 LIMITS = AudioLimits(max_duration_s=10.0)
 RULE = AudioRule(rate_hz=16_000)
 DEADLINE_S = 5.0
-CODES = ("media_undecodable", "media_too_large")
 SEED = 26
 PLACE = ErrorLocation("input_audio", 0)
 
@@ -29,13 +25,6 @@ def seeds() -> tuple[bytes, ...]:
     """Six formats."""
     kinds = {"wav": "pcm_s16le", "flac": "flac", "mp3": "mp3", "ogg": "libopus", "mp4": "aac", "webm": "libopus"}
     return tuple(encode(tone(0.5), container, codec) for container, codec in kinds.items())
-
-
-def replaced() -> float:
-    """Processes that a file ended, or that were late."""
-    series = "cenote_decode_workers_replaced_total"
-    reasons = ("lost", "deadline", "start")
-    return sum(metrics.REGISTRY.get_sample_value(series, {"reason": reason}) or 0.0 for reason in reasons)
 
 
 async def samples_of(decoder: AudioDecoder, encoded: bytes) -> int:
@@ -50,23 +39,12 @@ async def samples_of(decoder: AudioDecoder, encoded: bytes) -> int:
 async def try_all(size: int) -> Result:
     """Broken files one after another, through one process for as long as it lives."""
     decoder = AudioDecoder(num_workers=1, max_bytes=128 << 20, deadline_s=DEADLINE_S, max_duration_s=10.0)
-    draw, failures, num_accepted, slowest_s, before = random.Random(SEED), [], 0, 0.0, replaced()
-    await samples_of(decoder, seeds()[0])  # the process starts with its first file
-    for number in range(size):
-        encoded, began_s = mutate(draw, draw.choice(seeds()), draw.choice(seeds())), time.monotonic()
-        try:
-            if rest := await samples_of(decoder, encoded):
-                failures.append(f"case {number}: {rest} bytes too many")
-            num_accepted += 1
-        except MediaError as error:
-            if error.code not in CODES or error.param != PLACE.param or "0x" in error.message:
-                failures.append(f"case {number}: {error.code}: {error.message}")
-        slowest_s = max(slowest_s, time.monotonic() - began_s)
-    await asyncio.to_thread(decoder.close)
-    if num_replaced := int(replaced() - before):
-        failures.append(f"{num_replaced} processes ended or were late")
-    figures = f"{num_accepted} accepted, slowest {slowest_s * 1e3:.0f} ms, {num_replaced} processes lost"
-    return Result(size, len(failures), [*failures[:6], figures])
+
+    async def attempt(encoded: bytes) -> str:
+        rest = await samples_of(decoder, encoded)
+        return f"{rest} bytes too many" if rest else ""
+
+    return await try_broken(size, random.Random(SEED), seeds(), decoder, attempt, PLACE.param)
 
 
 def run(size: int, folder: Path) -> Result:  # no server, no scratch

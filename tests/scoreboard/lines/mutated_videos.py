@@ -2,24 +2,20 @@
 
 import asyncio
 import random
-import time
 from functools import cache
 from pathlib import Path
 
-from service import metrics
 from service.decode.av_decoder import VideoDecoder
-from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.item import QWEN3_VL
 from service.media.video.video_file import OpenVideo, VideoFile, VideoLimits, check_video, container_of
 from tests.scoreboard.line import Line, Result, Sabotage
-from tests.scoreboard.lines.mutants.mutation import mutate
+from tests.scoreboard.lines.mutants.av_files import try_broken
 from tests.video_file import video
 
 LIMITS = VideoLimits(max_pixels=1_000_000)
 SIZE = (96, 128)
 DEADLINE_S = 5.0
-CODES = ("media_undecodable", "media_too_large")
 SEED = 24
 
 
@@ -32,13 +28,6 @@ def seeds() -> tuple[bytes, ...]:
         video(6, codec="libvpx-vp9", container="webm"),
         video(6, codec="libvpx", container="webm"),
     )
-
-
-def replaced() -> float:
-    """Processes that a video ended, or that were late."""
-    series = "cenote_decode_workers_replaced_total"
-    reasons = ("lost", "deadline", "start")
-    return sum(metrics.REGISTRY.get_sample_value(series, {"reason": reason}) or 0.0 for reason in reasons)
 
 
 async def frames_of(decoder: VideoDecoder, encoded: bytes) -> tuple[int, ...]:
@@ -54,24 +43,12 @@ async def frames_of(decoder: VideoDecoder, encoded: bytes) -> tuple[int, ...]:
 async def try_all(size: int) -> Result:
     """Broken videos one after another, through one process for as long as it lives."""
     decoder = VideoDecoder(num_workers=1, max_bytes=128 << 20, deadline_s=DEADLINE_S, max_pixels=LIMITS.max_pixels)
-    draw, failures, num_accepted, slowest_s, before = random.Random(SEED), [], 0, 0.0, replaced()
-    await frames_of(decoder, seeds()[0])  # the process starts with its first video
-    for number in range(size):
-        encoded, began_s = mutate(draw, draw.choice(seeds()), draw.choice(seeds())), time.monotonic()
-        try:
-            num_accepted += 1
-            if (shape := await frames_of(decoder, encoded)) != (2, *SIZE, 3):
-                failures.append(f"case {number}: frames of shape {shape}")
-        except MediaError as error:
-            num_accepted -= 1
-            if error.code not in CODES or error.param != "video_url" or "0x" in error.message:
-                failures.append(f"case {number}: {error.code}: {error.message}")
-        slowest_s = max(slowest_s, time.monotonic() - began_s)
-    await asyncio.to_thread(decoder.close)
-    if num_replaced := int(replaced() - before):
-        failures.append(f"{num_replaced} processes ended or were late")
-    figures = f"{num_accepted} accepted, slowest {slowest_s * 1e3:.0f} ms, {num_replaced} processes lost"
-    return Result(size, len(failures), [*failures[:6], figures])
+
+    async def attempt(encoded: bytes) -> str:
+        shape = await frames_of(decoder, encoded)
+        return "" if shape == (2, *SIZE, 3) else f"frames of shape {shape}"
+
+    return await try_broken(size, random.Random(SEED), seeds(), decoder, attempt, "video_url")
 
 
 def run(size: int, folder: Path) -> Result:  # no server, no scratch
