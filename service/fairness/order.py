@@ -139,6 +139,12 @@ class FairOrder(Generic[T]):
         line.tag += cost
         line.owed += cost
         line.given += cost / len(line.last)
+        if party.request in line.last:  # or a newcomer, who starts at `given`, would wait for all that it has waiting
+            line.last[party.request] += cost
+            for queued in line.waiting:
+                if queued.party.request == party.request:
+                    queued.tag += cost
+            heapq.heapify(line.waiting)
 
     def _owe(self, tenant: str, tag: float) -> None:
         if tag > self._given:

@@ -17,6 +17,13 @@ Steps = Generator[None, None, T]
 """Work that yields wherever it may be paused, and returns its result."""
 
 SLICE_S = 0.01
+LOOK_S, MAX_LOOKS = 0.001, 20
+"""Between two slices work gives way so long, two slices at most."""
+
+
+def never() -> bool:
+    """Nobody is given way to."""
+    return False
 
 
 class Done(msgspec.Struct, Generic[T], frozen=True):
@@ -75,17 +82,21 @@ class FairThreads:
                 self._room.give_after(running, piece)
             del running  # else an error's traceback would keep the error itself and the work's data
 
-    async def run_steps(self, steps: Steps[T], size: int) -> T:
+    async def run_steps(self, steps: Steps[T], size: int, *, others_work: Callable[[], bool] = never) -> T:
         """Run work slice by slice; after a cancellation no further slice begins.
 
         Args:
             steps: what to do.
             size: of all of it, in the unit of `small`.
+            others_work: while it is true the cores are left to others between two slices, for up to `MAX_LOOKS` looks.
         """
         if size <= self._small:
             return await self.run(lambda: all_at_once(steps), size)
         while (done := await self.run(lambda: _slice(steps), self._small, is_slice=True)) is None:
-            pass
+            for _ in range(MAX_LOOKS):
+                if not others_work():
+                    break
+                await asyncio.sleep(LOOK_S)
         return done.result
 
 

@@ -2,7 +2,7 @@
 
 from service.decode.isolated import IsolatedDecoder
 from tests.scoreboard.board import line_names
-from tests.scoreboard.lines import fairness_before_engine, worker_memory
+from tests.scoreboard.lines import fairness_before_engine, media_bombs, worker_memory
 
 MUTATED = {"image": "mutated_images", "video": "mutated_videos", "audio": "mutated_audio", "PDF": "mutated_pdfs"}
 HELD = {"image": "images", "video": "videos", "audio": "audio", "PDF": "pages"}
@@ -13,4 +13,5 @@ def test_every_decoder_is_given_broken_files_and_files_that_take_memory() -> Non
     assert kinds == set(MUTATED) == set(HELD)
     assert set(MUTATED.values()) <= set(line_names())
     assert {kind.name for kind in worker_memory.KINDS} == set(HELD.values())
-    assert {"decode", "pages"} <= {kind.name for kind in fairness_before_engine.KINDS}
+    assert {"decode", "pages", "videos", "audio"} <= {kind.name for kind in fairness_before_engine.KINDS}
+    assert set(media_bombs.SMALL) == {"image", "page"}  # what is measured from its header, without a decoder's help

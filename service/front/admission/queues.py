@@ -84,6 +84,10 @@ class Queues(msgspec.Struct, frozen=True, eq=False):
             own.close()
             raise
 
+    def has_inputs(self) -> bool:
+        """Whether anybody's inputs are under way."""
+        return self.service.load.whole().num_inputs > 0
+
     def has_bulk_room(self, tenant: Tenant) -> bool:
         """Whether a stream may take more; see `Admission.has_bulk_room`."""
         return self.service.has_bulk_room(tenant) and (self.model is None or self.model.has_bulk_room(tenant))

@@ -224,7 +224,9 @@ class Embedder:
         return await self._texts.run_steps(steps, num_chars)
 
     async def compare(self, steps: Steps[T], num_chars: int, caller: Caller) -> T:
-        """Compare vectors that are there, in half of the cores at most: the engine works meanwhile.
+        """Compare vectors that are there, in half of the cores at most, and less while inputs are being embedded.
+
+        The engine has a thread on each core: all of its threads wait for the one whose core a comparison has.
 
         Args:
             steps: what to do.
@@ -235,7 +237,7 @@ class Embedder:
             DeadlineError: time is up.
         """
         with self.place(0, caller):
-            return await self._comparisons.run_steps(steps, num_chars)
+            return await self._comparisons.run_steps(steps, num_chars, others_work=self.queues.has_inputs)
 
     def place(self, num_inputs: int, caller: Caller) -> Stay:
         """A place in the queue for the length of a `with`, and until the caller's deadline at most."""

@@ -1,4 +1,4 @@
-"""One tenant floods tokenizer, images or pages; another one's small request waits no longer than a moment.
+"""One tenant floods tokenizer, images, pages, videos or audio; another one's small request waits only a moment.
 
 Twice: two tenants with keys, where decoders are processes, and nobody with a key, where all are one tenant and what is
 small passes what is large. The flood is never answered in this time: it is there, which is counted, or the line fails.
@@ -7,23 +7,29 @@ small passes what is large. The flood is never answered in this time: it is ther
 import asyncio
 import base64
 import statistics
+import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from PIL import Image
 
 from service.front.admission.key_file import ApiKey, hash_key, new_key
 from tests.builders import image_bytes
 from tests.conftest import CHECKPOINT, LiveServer
+from tests.models.audio.audios import encode
+from tests.models.audio.checkpoints import make_checkpoint
 from tests.pdf_file import endless, raw
 from tests.scoreboard.line import Line, Result, Sabotage
 from tests.scoreboard.lines.raw_http import Connection, request_bytes
+from tests.video_file import video, video_part
 
 TIMES_ALONE = 3.0
 MORE_S = 0.25
@@ -36,7 +42,9 @@ NUM_TEXTS = 1200
 NUM_PAGES = 32
 SETTLE_S = 4.0
 """From the last byte of the flood to the first small request: bodies are decoded, and their work has begun."""
-FLAGS = ("--model", str(CHECKPOINT), "--threads", "2")
+IMAGE_MODEL, AUDIO_MODEL = "vl", "clap"
+NUM_MEDIA_BODIES = 3
+NUM_VIDEOS, NUM_AUDIOS = 24, 100
 
 numbers = count()
 
@@ -59,9 +67,11 @@ class Kind:
 def run(size: int, folder: Path) -> Result:
     """Ask `size` small requests of each kind alone, and as many amidst a flood, with keys and without."""
     failures, figures = [], []
+    clap = make_checkpoint("unfused", folder / "clap")
+    models = ("--model", f"{IMAGE_MODEL}={CHECKPOINT}", "--model", f"{AUDIO_MODEL}={clap}", "--threads", "2")
     for keys, where in (((new_key(), new_key()), "with keys"), (("", ""), "without")):
         flags = key_flags(keys, folder) if keys[0] else ()
-        server = LiveServer(folder / f"fairness {where}.log", *FLAGS, *flags).wait_until_ready()
+        server = LiveServer(folder / f"fairness {where}.log", *models, *flags).wait_until_ready()
         try:
             found = asyncio.run(_measure_all(server, keys, size))
         finally:
@@ -133,7 +143,7 @@ async def _flood(server: LiveServer, request: bytes, sent: asyncio.Event) -> Non
 
 def _post(path: str, body: dict[str, Any], key: str) -> bytes:
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    return request_bytes(path, body, **headers)
+    return request_bytes(path, {"model": IMAGE_MODEL} | body, **headers)
 
 
 def _encoded(side: int) -> bytes:
@@ -194,17 +204,55 @@ def _endless_pages(key: str) -> list[bytes]:
     return [_pages([endless()] * NUM_PAGES, key)]
 
 
+@cache
+def _video(num_frames: int, side: int) -> bytes:
+    return video(num_frames, size=(side, side))
+
+
+@cache
+def _audio(seconds: int) -> bytes:
+    """Silence, in a quarter of a second and some hundred kilobytes for five minutes."""
+    return encode(np.zeros((2, seconds * 48_000), np.float32), "mp4", "aac", rate_hz=48_000)
+
+
+def _unseen(mp4: bytes) -> bytes:
+    """The same streams in a file that differs by a free box at its end."""
+    return mp4 + struct.pack(">I4s12s", 20, b"free", b"%012d" % next(numbers))
+
+
+def _clips(num: int, num_frames: int, side: int, key: str) -> bytes:
+    parts = [video_part(_unseen(_video(num_frames, side))) for _ in range(num)]
+    return _post("/v1/embeddings", {"inputs": [{"content": [part]} for part in parts]}, key)
+
+
+def _sounds(num: int, seconds: int, key: str) -> bytes:
+    files = [base64.b64encode(_unseen(_audio(seconds))).decode() for _ in range(num)]
+    parts = [{"type": "audio_url", "audio_url": {"url": f"data:audio/mp4;base64,{file}"}} for file in files]
+    body = {"model": AUDIO_MODEL, "inputs": [{"content": [part]} for part in parts]}
+    return _post("/v1/embeddings", body, key)
+
+
 KINDS = (
     Kind("tokenize", _small_text, _large_texts),
     Kind("decode", _small_image, _large_images),
     Kind("pages", _small_page, _endless_pages),
+    Kind(
+        "videos",
+        partial(_clips, 1, 4, 64),
+        lambda key: [_clips(NUM_VIDEOS, 48, 1080, key) for _ in range(NUM_MEDIA_BODIES)],
+    ),
+    Kind(
+        "audio",
+        partial(_sounds, 1, 1),
+        lambda key: [_sounds(NUM_AUDIOS, 290, key) for _ in range(NUM_MEDIA_BODIES)],
+    ),
 )
 """Texts first: a text that has begun is the one work that outlasts its client, and no image waits for it."""
 
 LINE = Line(
     number=15,
     name="fairness_before_engine",
-    measure="small requests of a tenant while another floods tokenizer, images, or pages of PDFs without end",
+    measure="small requests of a tenant while another floods tokenizer, images, endless pages, videos or audio",
     must="longest wait <= 3x alone + 250 ms, with keys and without",
     ci=5,
     nightly=20,

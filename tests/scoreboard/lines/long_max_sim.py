@@ -94,6 +94,7 @@ async def _measure(server: LiveServer, kinds: list[Kind], size: int) -> None:
                 kind.alone_s.append(await _ask(connection, kind.request()))
         floods = [asyncio.create_task(_flood(server)) for _ in range(NUM_FLOODS)]
         await _compares(connection, floods)
+        await _ask(connection, kinds[0].request())  # waits while 200 MB of vectors come, which are not compared yet
         for _ in range(num):
             for kind in kinds:
                 kind.waits_s.append(await _ask(connection, kind.request()))
@@ -163,7 +164,7 @@ LINE = Line(
         Sabotage(
             name="a comparison cannot be interrupted",
             file="service/front/serving/embedder.py",
-            old="return await self._comparisons.run_steps(steps, num_chars)",
+            old="return await self._comparisons.run_steps(steps, num_chars, others_work=self.queues.has_inputs)",
             new="return await self._comparisons.run(lambda: all_at_once(steps), num_chars)",
             size=5,
         ),

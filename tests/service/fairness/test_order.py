@@ -57,6 +57,18 @@ def test_requests_of_one_tenant_share_what_it_has() -> None:
     assert Counter(drained(order)[:10]) == {"one": 5, "other": 5}
 
 
+def test_a_request_pays_afterwards_with_what_it_has_waiting_and_another_of_its_tenant_does_not() -> None:
+    order = FairOrder[Work]()
+    for number in range(10):
+        add(order, Party("", 1), 10, f"flood {number}")
+    first = order.peek()
+    assert first is not None
+    order.take(first)
+    order.charge(Party("", 1), 5000)
+    add(order, Party("", 2), 10, "other")
+    assert "other" in drained(order)[:2]
+
+
 def test_what_is_small_passes_what_is_large() -> None:
     order = FairOrder[Work]()
     for i in range(50):

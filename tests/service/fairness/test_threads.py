@@ -3,10 +3,11 @@
 import asyncio
 import threading
 import time
+from collections import Counter
 
 import pytest
 
-from service.fairness.threads import FairThreads, Steps, all_at_once
+from service.fairness.threads import MAX_LOOKS, FairThreads, Steps, all_at_once
 
 
 def counting(num_steps: int, seen: list[int]) -> Steps[str]:
@@ -29,6 +30,23 @@ def test_steps_are_done_in_order_and_their_result_comes_back() -> None:
 
     asyncio.run(asyncio.wait_for(story(), 30))
     assert all_at_once(counting(2, [])) == "done"
+
+
+def test_large_work_gives_way_between_two_slices_and_not_for_ever() -> None:
+    async def story() -> None:
+        threads, seen, looks = FairThreads(1, "t", small=10, num_spare=0), list[int](), list[int]()
+
+        def others_work() -> bool:
+            looks.append(len(seen))
+            return True
+
+        assert await threads.run_steps(counting(30, seen), 1000, others_work=others_work) == "done"
+        assert seen == list(range(30))
+        pauses = Counter(looks)
+        assert set(pauses.values()) == {MAX_LOOKS}  # no step ran meanwhile
+        assert 1 <= len(pauses) <= 30
+
+    asyncio.run(asyncio.wait_for(story(), 30))
 
 
 def test_two_large_ones_take_turns() -> None:
