@@ -117,8 +117,8 @@ def test_only_the_fetcher_opens_connections_to_the_outside() -> None:
         "service/http/server/strict_h11.py": {"h11"},
         "service/http/server/pacing.py": {"socket"},
         "service/http/server/listening.py": {"socket"},
-        "service/decode/serve.py": {"socket"},
-        "service/decode/worker_process.py": {"socket"},
+        "service/workers/serve.py": {"socket"},
+        "service/workers/worker_process.py": {"socket"},
         "service/checkpoint/hub.py": {"huggingface_hub"},
         "service/ingest/sending/client.py": {"httpx"},  # the user's client program
         "service/engine/shared_tiers/valkey.py": {"redis"},  # to the operator's server, from an extra

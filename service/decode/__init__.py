@@ -1,4 +1,4 @@
-"""Decoders of images, videos and audio: a memory budget, a deadline, and processes that can be killed.
+"""Decoders of images, videos, audio and PDFs, for the front: a memory budget, a deadline and fair turns.
 
-`*_worker.py` are the processes' programs; the front imports the other modules. Neither imports torch.
+The processes that do the work are those of `service/workers`.
 """

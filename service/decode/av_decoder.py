@@ -3,22 +3,19 @@
 Processes start with the first file; FFmpeg never runs in the front, which does not import PyAV.
 """
 
-import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.decode.isolated import IsolatedDecoder
-from service.decode.messages import AudioTask, VideoTask
 from service.media.audio.audio_file import AudioContainer, AudioInfo
 from service.media.audio.samples import SAMPLE_BYTES, SLACK_S, Audio
 from service.media.container import Container
 from service.media.error_location import ErrorLocation
-from service.media.video.video_file import VideoFile, VideoInfo
-
-_PROGRAM = (sys.executable, "-P", "-m", "service.decode.av_worker")
+from service.media.video.video_file import UNREADABLE, VideoFile, VideoInfo
+from service.workers import programs
+from service.workers.messages import AudioTask, VideoTask
 
 BYTES_PER_PIXEL = 32
 """Memory of a decode per pixel of a frame: a codec's reference frames, one in RGB, and the resize."""
@@ -27,17 +24,12 @@ NUM_SAMPLE_COPIES = 3
 """Copies of the samples in memory: as decoded, joined, and in the slot."""
 
 
-def has_codecs() -> bool:
-    """Return whether PyAV is installed, by the extra `video` or `audio`."""
-    return find_spec("av") is not None
-
-
 class VideoDecoder(IsolatedDecoder):
     """Container facts and frames of video files, within a budget and a deadline."""
 
-    command = (*_PROGRAM, "video")
+    command = programs.VIDEOS
     what = "video"
-    unreadable = "The video cannot be decoded: the file is damaged, cut short, or holds no video that can be read."
+    unreadable = UNREADABLE
 
     def __init__(self, *, num_workers: int, max_bytes: int, deadline_s: float, max_pixels: int) -> None:
         super().__init__(num_workers=num_workers, max_bytes=max_bytes, deadline_s=deadline_s)
@@ -83,7 +75,7 @@ class VideoDecoder(IsolatedDecoder):
 class AudioDecoder(IsolatedDecoder):
     """Container facts and samples of audio files, within a budget and a deadline."""
 
-    command = (*_PROGRAM, "audio")
+    command = programs.AUDIO
     what = "audio"
     unreadable = "The audio cannot be decoded: the file is damaged, cut short, or holds no audio that can be read."
 

@@ -6,7 +6,6 @@ ends by itself, and a crash of a codec takes the front with it. They are for ope
 """
 
 import asyncio
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,18 +15,19 @@ from numpy.typing import NDArray
 from service import metrics
 from service.cores import use_all
 from service.decode.isolated import IsolatedDecoder, late_message
-from service.decode.messages import DecodeTask
 from service.fairness.room import NUM_SPARE, FairRoom, Size
 from service.media.error_location import ErrorLocation
 from service.media.image.decode import load_pixels
 from service.media.image.header import UNREADABLE
 from service.media.image.image_file import ImageFile
+from service.workers import programs
+from service.workers.messages import DecodeTask
 
 
 class ProcessDecoder(IsolatedDecoder):
     """Pixels of images from processes, within a budget and a deadline."""
 
-    command = (sys.executable, "-P", "-m", "service.decode.image_worker")
+    command = programs.IMAGES
     what = "image"
     unreadable = UNREADABLE
 

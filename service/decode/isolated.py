@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from service import metrics
 from service.cores import use_all
-from service.decode.messages import DecodeEnd
-from service.decode.worker_process import WorkerLostError, WorkerProcess
-from service.decode.worker_slot import StoppedError, WorkerSlot
+from service.errors import ModelError, UnavailableError
 from service.fairness.room import NUM_SPARE, FairRoom, Size, WorkPiece
 from service.media.error_location import ErrorLocation
+from service.workers.messages import DecodeEnd
+from service.workers.worker_process import WorkerLostError, WorkerProcess
+from service.workers.worker_slot import StoppedError, WorkerKilledError, WorkerSlot, WorkerStartError
 
 MEMORY_SLACK_BYTES = 256 << 20
 """Memory of a process beyond the budget: two copies of the file, threads' stacks, allocator overhead."""
@@ -37,6 +38,9 @@ OWN_BYTES = 32 << 20
 
 LOOK_S = 0.05
 """How often running tasks are looked at."""
+
+RETRY_S = 2.0
+"""Retry delay after processes were killed: new ones have started by then."""
 
 BUSY = 4
 """Processes that share a core, at most: the time that a task waits for one is not its own."""
@@ -96,7 +100,12 @@ class IsolatedDecoder:
         self._next_look: asyncio.TimerHandle | None = None
         max_memory_bytes = max_bytes + MEMORY_SLACK_BYTES
         self._idle = [
-            WorkerSlot(self.command, max_memory_bytes=max_memory_bytes, deadline_s=deadline_s)
+            WorkerSlot(
+                self.command,
+                max_memory_bytes=max_memory_bytes,
+                deadline_s=deadline_s,
+                count_replaced=lambda reason: metrics.DECODE_WORKERS_REPLACED.labels(reason).inc(),
+            )
             for _ in range(num_processes)
         ]  # the most recently used is the last
         self._choosing = threading.Lock()
@@ -136,6 +145,12 @@ class IsolatedDecoder:
                 location.refuse("media_undecodable", late_message(self.what, self._deadline_s))
             except WorkerLostError:
                 location.refuse("media_undecodable", self.unreadable)
+            except WorkerKilledError:
+                message = "a decoder's process was ended from outside; send the request again"
+                raise UnavailableError("overloaded", message, retry_after_s=RETRY_S) from None
+            except WorkerStartError:
+                raise ModelError("internal_error", "a decoder's process did not start") from None
+        metrics.DECODE_STDERR_BYTES.inc(end.num_stderr_bytes)
         if len(result) != num_result_bytes:
             location.refuse("media_undecodable", self.unreadable)
         return end, result

@@ -3,27 +3,20 @@
 The front does not import pypdfium2.
 """
 
-import sys
-from importlib.util import find_spec
-
 import numpy as np
 from numpy.typing import NDArray
 
 from service.decode.isolated import IsolatedDecoder
-from service.decode.messages import PageTask
 from service.media.error_location import ErrorLocation
 from service.media.page.page_file import UNREADABLE, PageInfo, PageItem, Raster
-
-
-def has_pdfium() -> bool:
-    """Return whether pypdfium2 is installed, by the extra `pdf`."""
-    return find_spec("pypdfium2") is not None
+from service.workers import programs
+from service.workers.messages import PageTask
 
 
 class PageDecoder(IsolatedDecoder):
     """Sizes and pixels of pages, within a budget and a deadline."""
 
-    command = (sys.executable, "-P", "-m", "service.decode.page_worker")
+    command = programs.PAGES
     what = "PDF"
     unreadable = UNREADABLE
 

@@ -2,10 +2,11 @@
 
 from functools import cached_property
 
-from service.decode.av_decoder import AudioDecoder, VideoDecoder, has_codecs
+from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
-from service.decode.page_decoder import PageDecoder, has_pdfium
+from service.decode.page_decoder import PageDecoder
 from service.settings import Settings
+from service.workers.programs import has_codecs, has_pdfium
 
 MAX_EARLY = 4
 """Processes that start with the front; others when as many images are decoded at once. Each has 25 MB of its own."""

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, Generic, NoReturn, TypeVar
 
-from service.decode.worker_process import WorkerLostError, WorkerProcess
-from service.decode.worker_slot import WorkerSlot
-from service.errors import ModelError, UnavailableError
 from service.ingest.errors import FailureReason, FileError, IngestError, not_installed
 from service.ingest.source_file import SourceFile
+from service.workers.worker_process import WorkerLostError, WorkerProcess
+from service.workers.worker_slot import WorkerKilledError, WorkerSlot, WorkerStartError
 
 NUM_PROCESSES = max(2, os.cpu_count() or 2)
 MAX_MEMORY_BYTES = 1 << 30
@@ -72,11 +71,11 @@ class FileProcess:
             raise FileError(FailureReason("unreadable_file", f"{file.name}: {error.strerror}")) from None
         except WorkerLostError:
             self.refuse(name, self.unreadable)
-        except UnavailableError:
+        except WorkerKilledError:
             message = f"{name}: the process that read it was ended from outside, twice: memory may be short"
             raise FileError(FailureReason("overloaded", message)) from None
-        except ModelError as error:
-            raise IngestError(f"{self.what} files: {error.message}") from None
+        except WorkerStartError:
+            raise IngestError(f"{self.what} files: the process that reads them does not start") from None
 
     def open(self, worker: WorkerProcess, file: SourceFile) -> bytes:
         """Have a process open a file; return the digest of its content.

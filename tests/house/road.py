@@ -46,7 +46,7 @@ class Profiled:
         self.server = server
         self._out = out
         pids = [server.process.pid, *children_of(server.process.pid)]
-        self._pids = [pid for pid in pids if "service.decode" not in command_of(pid)]
+        self._pids = [pid for pid in pids if "service.workers" not in command_of(pid)]
 
     def roads(self, bodies: list[dict[str, Any]]) -> list[set[str]]:
         """`path: function` of what each of these goes through, and an idle server does not. The first warms up."""

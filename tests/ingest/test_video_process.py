@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.decode.video_reader import read_frames
 from service.ingest.errors import FileError
 from service.ingest.item import SourceItem
 from service.ingest.source_file import SourceFile, find
@@ -19,6 +18,7 @@ from service.ingest.videos.video_process import VideoProcess, VideoProcesses
 from service.ingest.videos.video_segment import OpenedVideo, VideoSegment, segments
 from service.media.video.video_file import VideoInfo
 from service.media.video.video_rule import VideoRule
+from service.workers.video_reader import read_frames
 from tests.conftest import children_of
 from tests.video_file import video
 

@@ -95,7 +95,7 @@ def test_a_color_that_is_none_is_refused(server: LiveServer, color: object) -> N
 
 BREAKS = """
 import os, sys
-if "service.decode.image_worker" in " ".join(sys.orig_argv):
+if "service.workers.image_worker" in " ".join(sys.orig_argv):
     from PIL import Image
     load = Image.Image.resize
     def resize(self, *arguments, **options):
@@ -175,12 +175,12 @@ def test_an_image_that_breaks_its_process_is_refused_alone(isolated: LiveServer,
 def test_decoders_end_with_a_front_that_is_killed(start_server: Callable[..., LiveServer]) -> None:
     flags = ("--model", str(CHECKPOINT), "--decode-isolation", "processes", "--decode-workers", "2")
     server = start_server(*flags).wait_until_ready()
-    workers = [pid for pid in children_of(server.process.pid) if "service.decode.image_worker" in command_of(pid)]
+    workers = [pid for pid in children_of(server.process.pid) if "service.workers.image_worker" in command_of(pid)]
     assert len(workers) == 3  # one of them for small images
     server.process.kill()
     server.process.wait()
     until_s = time.monotonic() + 10
-    while any("service.decode.image_worker" in command_of(pid) for pid in workers):
+    while any("service.workers.image_worker" in command_of(pid) for pid in workers):
         assert time.monotonic() < until_s
         time.sleep(0.05)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from service.decode.video_reader import read_frames
 from service.media.video.video_rule import VideoRule
+from service.workers.video_reader import read_frames
 from tests.conftest import LiveServer, frames_part, image
 from tests.journey.test_encoder_cache import Encodes
 from tests.journey.test_video_files import PARAM, body, refusal

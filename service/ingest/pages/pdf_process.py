@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decode.messages import DecodeEnd, PageTask
-from service.decode.page_decoder import PageDecoder
-from service.decode.worker_process import WorkerProcess
 from service.ingest.errors import FailureReason, FileError
 from service.ingest.file_processes import FileProcess
 from service.ingest.pages.page_image import PageImage
 from service.ingest.source_file import SourceFile, open_regular
 from service.media.page.page_file import HEAD_BYTES, LACKS, MAGIC, NOT_A_PDF, UNREADABLE, PageInfo, Raster
+from service.workers.messages import DecodeEnd, PageTask
+from service.workers.programs import PAGES
+from service.workers.worker_process import WorkerProcess
 
 MAX_PDF_BYTES = 256 << 20
 """Largest file: its process holds two copies of it."""
@@ -39,7 +39,7 @@ class ReadPage:
 class PdfProcess(FileProcess):
     """A process that reads PDFs."""
 
-    command = PageDecoder.command
+    command = PAGES
     what = "PDF"
     unreadable = UNREADABLE
 

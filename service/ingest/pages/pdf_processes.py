@@ -1,8 +1,8 @@
 """Processes for threads that read PDFs at the same time."""
 
-from service.decode.page_decoder import has_pdfium
 from service.ingest.file_processes import FileProcesses
 from service.ingest.pages.pdf_process import PdfProcess
+from service.workers.programs import has_pdfium
 
 
 class PdfProcesses(FileProcesses[PdfProcess]):

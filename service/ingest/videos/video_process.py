@@ -12,16 +12,16 @@ from io import BufferedReader
 import numpy as np
 from numpy.typing import NDArray
 
-from service.decode.av_decoder import VideoDecoder, has_codecs
-from service.decode.messages import VideoTask
-from service.decode.worker_process import WorkerProcess
 from service.errors import MediaError
 from service.ingest.errors import FailureReason, FileError
 from service.ingest.file_processes import FileProcess, FileProcesses
 from service.ingest.source_file import SourceFile, open_regular, stamp_of
 from service.ingest.videos.video_segment import OpenedVideo, SampledFrames, VideoSegment
 from service.media.error_location import ErrorLocation
-from service.media.video.video_file import VideoLimits, check_video, container_of
+from service.media.video.video_file import UNREADABLE, VideoLimits, check_video, container_of
+from service.workers.messages import VideoTask
+from service.workers.programs import VIDEOS, has_codecs
+from service.workers.worker_process import WorkerProcess
 
 LIMITS = VideoLimits(max_duration_s=math.inf)
 """Of a file: it may be as long as its frames can be counted, and of any size."""
@@ -34,9 +34,9 @@ OPEN_S, DEADLINE_S = 120.0, 60.0
 class VideoProcess(FileProcess):
     """A process that reads videos."""
 
-    command = VideoDecoder.command
+    command = VIDEOS
     what = "video"
-    unreadable = VideoDecoder.unreadable
+    unreadable = UNREADABLE
 
     def __init__(self) -> None:
         super().__init__(OPEN_S)

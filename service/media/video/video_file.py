@@ -15,6 +15,7 @@ from service.media.item import FRAMES_OF_PAIR, GridThw, Patches, SentAs, Size
 from service.media.key import pair_key, video_pair_digest
 from service.media.video.frame_pair import PairItem
 
+UNREADABLE = "The video cannot be decoded: the file is damaged, cut short, or holds no video that can be read."
 MAX_INDEXED_FRAMES = 1 << 20
 """Frames of a file that are counted: almost five hours at 60 a second."""
 

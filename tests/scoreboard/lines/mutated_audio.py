@@ -63,7 +63,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "only some of FFmpeg's errors are caught",
-            "service/decode/av_worker.py",
+            "service/workers/av_worker.py",
             "        except Exception:  # noqa: BLE001",
             "        except (OSError, ZeroDivisionError):  # noqa: BLE001",
             300,

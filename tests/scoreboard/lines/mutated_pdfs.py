@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 
 from service import metrics
-from service.decode.messages import PageTask
 from service.decode.page_decoder import PageDecoder
 from service.errors import MediaError
 from service.media.error_location import ErrorLocation
 from service.media.page.page_file import OpenPage, PageItem, check_head, check_page
 from service.media.resize.image_rule import PixelRule
+from service.workers.messages import PageTask
 from tests.pdf_file import (
     NEEDS_APPEARANCES,
     TYPED,
@@ -120,7 +120,7 @@ LINE = Line(
     sabotages=(
         Sabotage(
             "only PDFium's own errors are caught",
-            "service/decode/page_worker.py",
+            "service/workers/page_worker.py",
             "        except Exception:  # noqa: BLE001",
             "        except ZeroDivisionError:  # noqa: BLE001",
             300,

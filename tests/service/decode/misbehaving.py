@@ -7,7 +7,7 @@ from pathlib import Path
 PROGRAM = """
 import ctypes, os, socket, sys, time
 from pathlib import Path
-from service.decode import {worker}
+from service.workers import {worker}
 
 decode = None
 

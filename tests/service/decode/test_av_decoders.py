@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.decode import audio_reader, video_reader
 from service.decode.av_decoder import AudioDecoder, VideoDecoder
 from service.errors import MediaError
 from service.media.audio.audio_file import AudioInfo, AudioRule, OpenAudio
@@ -19,6 +18,7 @@ from service.media.audio.samples import Audio, samples_of
 from service.media.error_location import ErrorLocation
 from service.media.item import QWEN3_VL
 from service.media.video.video_file import OpenVideo, VideoFile, VideoInfo
+from service.workers import audio_reader, video_reader
 from tests.models.audio.audios import encode, tone
 from tests.models.audio.checkpoints import RATE_HZ
 from tests.service.decode import misbehaving

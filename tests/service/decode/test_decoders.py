@@ -19,7 +19,6 @@ import pytest
 from service import metrics
 from service.decode import image_decoder
 from service.decode.image_decoder import ProcessDecoder, ThreadDecoder
-from service.decode.worker_process import WorkerProcess
 from service.errors import MediaError, ModelError, UnavailableError
 from service.fairness import room
 from service.media.error_location import ErrorLocation
@@ -28,6 +27,7 @@ from service.media.image.header import DecodeLimits
 from service.media.image.image_file import ImageFile, open_image
 from service.media.image.read_options import ImageReadOptions
 from service.media.resize.image_rule import PixelRule
+from service.workers.worker_process import WorkerProcess
 from tests.builders import image_file, noise
 from tests.conftest import children_of
 from tests.service.decode import misbehaving

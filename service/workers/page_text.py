@@ -11,7 +11,7 @@ from contextlib import closing
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from service.decode.page_reader import OpenPdf, annotations, open_pdf
+from service.workers.page_reader import OpenPdf, annotations, open_pdf
 
 HYPHEN = re.compile(r"[\x02\ufffe][\r\n]*")
 """A word's hyphen at the end of a line, as PDFium has it in a text (`IsHyphen` of its cpdf_textpage.cpp)."""

@@ -4,11 +4,11 @@ import av
 import numpy as np
 import pytest
 
-from service.decode.audio_reader import read_info, read_samples
-from service.decode.container_reader import UnreadableFileError
 from service.media.audio.audio_file import AudioRule, audio_format
 from service.media.audio.samples import SLACK_S
 from service.media.error_location import ErrorLocation
+from service.workers.audio_reader import read_info, read_samples
+from service.workers.container_reader import UnreadableFileError
 from tests.models.audio.audios import FILES, decoded, encode, tone
 from tests.models.audio.checkpoints import RATE_HZ
 

@@ -1,6 +1,6 @@
 """The process that decodes images: bytes in, pixels out, one at a time. It holds no secret.
 
-`python -m service.decode.image_worker SOCKET_FD MAX_MEMORY_BYTES CPU_S`, started by
+`python -m service.workers.image_worker SOCKET_FD MAX_MEMORY_BYTES CPU_S`, started by
 `service.decode.image_decoder`.
 It ends when the front's end of the socket closes, so no worker outlives its front.
 """
@@ -9,12 +9,12 @@ import io
 
 from PIL import Image
 
-from service.decode.messages import DecodeEnd, DecodeTask
-from service.decode.serve import serve
 from service.errors import MediaError
 from service.media.image.decode import render
 from service.media.image.header import DecodeLimits, Header, read_header
 from service.media.image.read_options import ImageReadOptions
+from service.workers.messages import DecodeEnd, DecodeTask
+from service.workers.serve import serve
 
 
 def main() -> None:

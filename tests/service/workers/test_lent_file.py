@@ -10,13 +10,13 @@ from typing import BinaryIO
 import numpy as np
 import pytest
 
-from service.decode import worker_process
-from service.decode.av_decoder import VideoDecoder
-from service.decode.messages import DecodeEnd, VideoTask
-from service.decode.video_reader import OpenVideoFile, read_frames, read_info
-from service.decode.worker_process import WorkerLostError
-from service.decode.worker_slot import WorkerSlot
 from service.media.container import Container
+from service.workers import worker_process
+from service.workers.messages import DecodeEnd, VideoTask
+from service.workers.programs import VIDEOS
+from service.workers.video_reader import OpenVideoFile, read_frames, read_info
+from service.workers.worker_process import WorkerLostError
+from service.workers.worker_slot import WorkerSlot
 from tests.video_file import video
 
 SIZE, LARGE = (96, 128), 10**6
@@ -24,7 +24,7 @@ SIZE, LARGE = (96, 128), 10**6
 
 @pytest.fixture
 def slot() -> Iterator[WorkerSlot]:
-    with closing(WorkerSlot(VideoDecoder.command, max_memory_bytes=1 << 30, deadline_s=20)) as slot:
+    with closing(WorkerSlot(VIDEOS, max_memory_bytes=1 << 30, deadline_s=20)) as slot:
         yield slot
 
 
@@ -131,11 +131,11 @@ def test_what_no_file_was_lent_for_is_not_given(tmp_path: Path, wants: str) -> N
     """A process that was taken over asks for what it likes."""
     program = tmp_path / "worker.py"
     program.write_text(
-        "from service.decode import av_worker\nfrom service.decode.messages import DecodeEnd\n"
+        "from service.workers import av_worker\nfrom service.workers.messages import DecodeEnd\n"
         f"av_worker.Files.decode = lambda self, task: (DecodeEnd(num_bytes=0, wants={wants}), memoryview(b''))\n"
         "av_worker.main()\n"
     )
-    command = (VideoDecoder.command[0], str(program), "video")
+    command = (VIDEOS[0], str(program), "video")
     with closing(WorkerSlot(command, max_memory_bytes=1 << 30, deadline_s=20)) as slot:
         (tmp_path / "file").write_bytes(bytes(100))
         with (tmp_path / "file").open("rb") as file, pytest.raises(WorkerLostError):

@@ -7,13 +7,9 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from service.decode.worker_process import WorkerLostError, WorkerProcess
-from service.errors import ModelError, UnavailableError
+from service.workers.worker_process import WorkerLostError, WorkerProcess
 
 NUM_TRIES = 2
-
-RETRY_S = 2.0
-"""Retry delay after processes were killed: new ones have started by then."""
 
 T = TypeVar("T")
 
@@ -22,24 +18,45 @@ class StoppedError(Exception):
     """The process was stopped by `WorkerSlot.stop`."""
 
 
+class WorkerKilledError(Exception):
+    """Processes were killed from outside, by the kernel when memory is short or an operator; no file is at fault."""
+
+
+class WorkerStartError(Exception):
+    """Processes end by themselves before they have started."""
+
+
+def _count_nothing(reason: str) -> None:
+    pass
+
+
 class WorkerSlot:
     """Runs tasks in processes of one program, one after the other; for one thread at a time."""
 
-    def __init__(self, command: Sequence[str], *, max_memory_bytes: int, deadline_s: float) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        max_memory_bytes: int,
+        deadline_s: float,
+        count_replaced: Callable[[str], None] = _count_nothing,
+    ) -> None:
+        """Give each task `deadline_s` of processor time; `count_replaced` gets the reason when one is given up."""
         self._command = command
         self._max_memory_bytes = max_memory_bytes
         self._deadline_s = deadline_s
+        self._count_replaced = count_replaced
         self._worker: WorkerProcess | None = None
         self._stopped_for: str | None = None
 
     @property
     def has_process(self) -> bool:
-        """Whether a process has been started and not been dropped."""
+        """True if a process has been started and not been dropped."""
         return self._worker is not None
 
     @property
     def would_wait(self) -> bool:
-        """Whether a task would have to wait for the process to start."""
+        """True if a task would have to wait for the process to start."""
         return self._worker is None or self._worker.would_wait
 
     @property
@@ -72,15 +89,15 @@ class WorkerSlot:
             self.start()
 
     def run(self, task: Callable[[WorkerProcess], T]) -> T:
-        """What `task` makes of a process that is ready; it is called again with another process if it lost the first.
+        """Return what `task` makes of a process that is ready; with another process again if it lost the first.
 
         Raises:
             StoppedError: `stop` was called.
             TimeoutError: it is overdue; its process has been killed.
             OSError: a file that was lent to the process cannot be read.
             WorkerLostError: it ended its process, and that of the second try too.
-            UnavailableError: its process was killed from outside, and that of the second try too.
-            ModelError: processes end by themselves before they have started.
+            WorkerKilledError: its process was killed from outside, and that of the second try too.
+            WorkerStartError: processes end by themselves before they have started.
         """
         was_killed = True
         for _ in range(NUM_TRIES):
@@ -102,7 +119,7 @@ class WorkerSlot:
                 self._has_stopped()  # too late
                 return result
         if was_killed:
-            raise _unavailable()
+            raise WorkerKilledError
         raise WorkerLostError
 
     def _ready_worker(self) -> WorkerProcess:
@@ -117,13 +134,11 @@ class WorkerSlot:
         except (WorkerLostError, OSError) as error:  # a start that takes too long is an OSError, and so is none at all
             is_ours = isinstance(error, WorkerLostError) and self._worker is not None and not self._worker.was_killed
             self._drop("start")
-            if is_ours:
-                raise ModelError("internal_error", "a decoder's process did not start") from None
-            raise _unavailable() from None
+            raise (WorkerStartError if is_ours else WorkerKilledError) from None
         return self._worker
 
     def _has_stopped(self) -> bool:
-        """Whether the process was stopped; then another is started."""
+        """True if the process was stopped; another is started then."""
         reason, self._stopped_for = self._stopped_for, None
         if reason is not None:
             self.replace(reason)
@@ -131,11 +146,7 @@ class WorkerSlot:
 
     def _drop(self, reason: str | None = None) -> None:
         if self._worker is not None:
-            self._worker.kill(reason)
+            if reason is not None:
+                self._count_replaced(reason)
+            self._worker.kill()
             self._worker = None
-
-
-def _unavailable() -> UnavailableError:
-    """The kernel kills processes when memory is short, or an operator does: no file is at fault."""
-    message = "a decoder's process was ended from outside; send the request again"
-    return UnavailableError("overloaded", message, retry_after_s=RETRY_S)

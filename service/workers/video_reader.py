@@ -22,12 +22,12 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from schemas.limits import MAX_FPS, MIN_FPS
-from service.decode.container_reader import Content, UnreadableFileError, ends_inside, open_container
-from service.decode.shown_frame import SQUARE, shown_pixels, shown_size
 from service.media.container import Container
 from service.media.item import Size
 from service.media.resize.antialias import resize_antialiased
 from service.media.video.video_file import MAX_INDEXED_FRAMES, VideoInfo
+from service.workers.container_reader import Content, UnreadableFileError, ends_inside, open_container
+from service.workers.shown_frame import SQUARE, shown_pixels, shown_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The process that reads and renders pages of PDF files: PDFium, with access to no network and no file.
 
-`python -m service.decode.page_worker SOCKET_FD MAX_MEMORY_BYTES CPU_S`, started by `service.decode.page_decoder`.
+`python -m service.workers.page_worker SOCKET_FD MAX_MEMORY_BYTES CPU_S`, started by `service.decode.page_decoder`.
 Needs the extra `pdf`.
 """
 
@@ -8,10 +8,10 @@ import base64
 import codecs
 
 from schemas.content.examples import EXAMPLE_PDF
-from service.decode import page_reader, page_text
-from service.decode.messages import DecodeEnd, PageTask
-from service.decode.serve import serve
 from service.media.page.page_file import PageInfo
+from service.workers import page_reader, page_text
+from service.workers.messages import DecodeEnd, PageTask
+from service.workers.serve import serve
 
 
 def main() -> None:

@@ -20,8 +20,8 @@ from typing import TypeVar
 
 import msgspec
 
-from service.decode.messages import DecodeEnd
 from service.ipc.channel import BlockingChannel
+from service.workers.messages import DecodeEnd
 
 SOCKET_FD = 3
 _STDERR_FD = 2

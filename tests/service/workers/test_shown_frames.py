@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from service.decode.video_reader import read_frames, read_info
 from service.media.container import sniff_container
 from service.media.resize.antialias import resize_antialiased
+from service.workers.video_reader import read_frames, read_info
 from tests.video_file import decoded
 
 LARGE = 10**6

@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 from reportlab.pdfgen.canvas import Canvas
 
-from service.decode import page_reader, page_text
-from service.decode.messages import PageTask
-from service.decode.page_worker import Pages
+from service.workers import page_reader, page_text
+from service.workers.messages import PageTask
+from service.workers.page_worker import Pages
 from tests.pdf_file import APPEARS, NEEDS_APPEARANCES, TYPED, annotated, pdf, raw, scan
 
 SIZE = 4096

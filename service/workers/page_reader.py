@@ -17,9 +17,9 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 from numpy.typing import NDArray
 
-from service.decode.messages import PageTask
 from service.media.page.page_file import PageInfo
 from service.media.resize.resize import frame, resize
+from service.workers.messages import PageTask
 
 FORM_VERSION = 2
 """Of `FPDF_FORMFILLINFO`."""

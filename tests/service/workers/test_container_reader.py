@@ -7,9 +7,9 @@ import av
 import numpy as np
 import pytest
 
-from service.decode import audio_reader, video_reader
-from service.decode.container_reader import UnreadableFileError, ends_inside
 from service.media.container import Container
+from service.workers import audio_reader, video_reader
+from service.workers.container_reader import UnreadableFileError, ends_inside
 from tests.models.audio.audios import tone
 
 PARTS = (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)

@@ -1,6 +1,6 @@
 """The process that decodes video or audio files: FFmpeg, with access to no network and no file.
 
-`python -m service.decode.av_worker video|audio SOCKET_FD MAX_MEMORY_BYTES CPU_S`, started by
+`python -m service.workers.av_worker video|audio SOCKET_FD MAX_MEMORY_BYTES CPU_S`, started by
 `service.decode.av_decoder`. Needs the extra `video` or `audio`.
 """
 
@@ -13,13 +13,13 @@ import av.logging
 import numpy as np
 
 from schemas.content.examples import EXAMPLE_WAV
-from service.decode import audio_reader, video_reader
-from service.decode.container_reader import UnreadableFileError
-from service.decode.lent_file import Lender, LentFile
-from service.decode.messages import AudioTask, DecodeEnd, VideoTask
-from service.decode.serve import serve
 from service.media.audio.audio_file import AudioRule
 from service.media.audio.samples import put_samples
+from service.workers import audio_reader, video_reader
+from service.workers.container_reader import UnreadableFileError
+from service.workers.lent_file import Lender, LentFile
+from service.workers.messages import AudioTask, DecodeEnd, VideoTask
+from service.workers.serve import serve
 
 _SIDE = 64
 

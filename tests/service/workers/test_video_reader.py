@@ -6,9 +6,9 @@ import av
 import numpy as np
 import pytest
 
-from service.decode.video_reader import UnreadableFileError, read_frames, read_info
 from service.media.resize.antialias import resize_antialiased
 from service.media.video.video_file import Container
+from service.workers.video_reader import UnreadableFileError, read_frames, read_info
 from tests.video_file import decoded, drawn, soundtrack, video
 
 LARGE = 10**6

@@ -14,8 +14,8 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer
 from numpy.typing import NDArray
 
-from service.decode.container_reader import UnreadableFileError, ends_inside, open_container
 from service.media.audio.audio_file import AudioContainer, AudioInfo, AudioRule
+from service.workers.container_reader import UnreadableFileError, ends_inside, open_container
 
 MIN_RATE_HZ, MAX_RATE_HZ = 1_000, 768_000
 """Rates that files may have."""

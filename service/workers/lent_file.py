@@ -3,8 +3,8 @@
 import io
 from typing import Any, BinaryIO
 
-from service.decode.messages import MAX_LENT_BYTES, DecodeEnd
 from service.ipc.channel import BlockingChannel
+from service.workers.messages import MAX_LENT_BYTES, DecodeEnd
 
 BUFFER_BYTES = 256 << 10
 """Asked for at once where a file is read from its start to its end."""

@@ -1,4 +1,4 @@
-"""The front's handle on one decoder's process: blocking, for one thread at a time. Knows no asyncio and no queue."""
+"""A handle on one process: blocking, for one thread at a time. Knows no asyncio and no queue."""
 
 import os
 import select
@@ -16,10 +16,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from service import metrics
-from service.decode.messages import MAX_END_BYTES, MAX_LENT_BYTES, DecodeEnd
 from service.ipc.channel import frame
 from service.ipc.frames import PREFIX
+from service.workers.messages import MAX_END_BYTES, MAX_LENT_BYTES, DecodeEnd
 
 START_S = 30.0
 """Longest time that a new process may take to load its codecs."""
@@ -118,7 +117,6 @@ class WorkerProcess:
             raise WorkerLostError from None
         while (end := self._end(until_s)).wants is not None:
             self._lend(lent, *end.wants, until_s)
-        metrics.DECODE_STDERR_BYTES.inc(end.num_stderr_bytes)
         if end.num_bytes not in (0, num_bytes):
             raise WorkerLostError
         result = np.empty(end.num_bytes, np.uint8)
@@ -129,10 +127,8 @@ class WorkerProcess:
         """End the process while another thread waits for it, which then loses it."""
         self._process.kill()
 
-    def kill(self, reason: str | None = None) -> None:
-        """End the process; with a reason it is counted as one that is replaced."""
-        if reason is not None:
-            metrics.DECODE_WORKERS_REPLACED.labels(reason).inc()
+    def kill(self) -> None:
+        """End the process."""
         self._process.kill()
         self._sock.close()
         threading.Thread(target=self._process.wait, daemon=True).start()  # giving back memory can take a while
