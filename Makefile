@@ -53,7 +53,6 @@ check: $(VENV)/.check ## lint, types (mypy, pyright), import contracts, spelling
 	$(BIN)/codespell
 	$(BIN)/cenote openapi --check openapi.json
 	$(BIN)/cenote openapi --profile sdk --check openapi-sdk.json
-	$(BIN)/cenote reference --check docs/reference.md
 
 .PHONY: lint-openapi
 lint-openapi: ## both documents against the strict rules of tests/openapi/lint/redocly.yaml (needs Node.js)
@@ -128,15 +127,12 @@ openapi: $(VENV)/.serve ## write openapi.json and openapi-sdk.json from the sche
 	$(BIN)/cenote openapi > openapi.json
 	$(BIN)/cenote openapi --profile sdk > openapi-sdk.json
 
-.PHONY: reference
-reference: $(VENV)/.serve ## write docs/reference.md, docs/settings.md and docs/metrics.md from the code
-	$(BIN)/cenote reference > docs/reference.md
+.PHONY: docs
+docs: $(VENV)/.serve ## write the pages made from the code: docs/settings.md, metrics.md, models.md, and reference.md and map.md, which are not committed
 	for page in settings metrics; do $(BIN)/cenote reference --page $$page > docs/$$page.md; done
-
-.PHONY: map
-map: $(VENV)/.serve ## write docs/map.md and docs/models.md from the sources
-	$(BIN)/python -m tests.code_map
 	$(BIN)/python -m tests.models_page
+	$(BIN)/cenote reference > docs/reference.md
+	$(BIN)/python -m tests.code_map
 
 .PHONY: builtin
 builtin: $(VENV)/.serve ## train the built-in model again (two cores, under an hour)

@@ -16,7 +16,7 @@ from service.loop_histogram import LoopHistogram
 from service.serve_arguments import default_of, flag_of, meaning, setting_groups
 from service.setting_sources import PREFIX
 
-SETTINGS_HEAD = f"""<!-- Generated from `Settings`: `make reference`. Do not edit. -->
+SETTINGS_HEAD = f"""<!-- Generated from `Settings`: `make docs`. Do not edit. -->
 
 # Settings of `cenote serve`
 
@@ -27,7 +27,7 @@ exit code 2. Sizes in bytes may end in KiB, MiB or GiB; lists are separated by c
 The same table: `cenote serve --help`.
 """
 
-METRICS_HEAD = """<!-- Generated from the metrics registry: `make reference`. Do not edit. -->
+METRICS_HEAD = """<!-- Generated from the metrics registry: `make docs`. Do not edit. -->
 
 # Metrics
 

@@ -1,4 +1,4 @@
-"""Writes docs/map.md, every module of the product with the first line of its docstring: `make map`.
+"""Writes docs/map.md, every module of the product with the first line of its docstring: `make docs`.
 
 In: the source tree, read and never imported. Out: Markdown, a table for each package.
 """
@@ -14,7 +14,7 @@ TREES = ("schemas", "service", "kernels/cenote_kernels", "kernels/cenote_native"
 
 HEAD = """# The map
 
-Every module with the first line of its docstring, made by `make map`. [The architecture](architecture.md) says how a
+Every module with the first line of its docstring, made by `make docs`. [The architecture](architecture.md) says how a
 request goes through them.
 """
 

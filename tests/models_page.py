@@ -1,4 +1,4 @@
-"""Writes docs/models.md, a table of all model families made from the `FAMILY` of each module: `make map`."""
+"""Writes docs/models.md, a table of all model families made from the `FAMILY` of each module: `make docs`."""
 
 from collections.abc import Iterable
 from typing import get_args
@@ -14,7 +14,7 @@ HEAD = """# Models
 
 The family is chosen by the checkpoint's own files; a start with a checkpoint of no family ends with the nearest ones
 ([how to add one](../service/prompt/README.md)). Each row is equal to its reference within 1e-5 in float32, in mixed
-batches and alone, in the test that it names. Made by `make map`.
+batches and alone, in the test that it names. Made by `make docs`.
 
 `cenote models FOLDER` prints the resolved plan of a checkpoint, or why it cannot be served.
 """

@@ -13,8 +13,6 @@ from tests.conftest import ROOT
 
 MAX_README_WORDS = 1400
 GENERATED = {
-    "docs/reference.md",
-    "docs/map.md",
     "docs/scoreboard.md",
     "docs/gpu.md",
     "docs/settings.md",
@@ -22,6 +20,8 @@ GENERATED = {
     "docs/models.md",
 }
 """Pages that a command writes and another test compares."""
+NOT_COMMITTED = {"docs/reference.md", "docs/map.md"}
+"""Pages that `make docs` writes."""
 
 RUN = {
     "README.md": "tests/journey/test_pages.py",
@@ -106,7 +106,7 @@ HISTORY = ("docs/decisions/", "CHANGELOG.md", "docs/notes/")
 def test_named_files_exist(page: str) -> None:
     folder = (ROOT / page).parent
     prose = re.sub(r"^ *```.*?^ *```$", "", WRITTEN[page], flags=re.MULTILINE | re.DOTALL)
-    assert not [path for path in CODE_PATH.findall(prose) if not exists(path, folder)]
+    assert not [path for path in CODE_PATH.findall(prose) if path not in NOT_COMMITTED and not exists(path, folder)]
 
 
 def test_code_and_tests_cite_pages_that_exist() -> None:
@@ -115,7 +115,7 @@ def test_code_and_tests_cite_pages_that_exist() -> None:
         "*.py", "*.mjs", "*.ts", "*.toml", "*.yaml", "*.yml", "*.html", "*.cu", "Makefile", "deploy/Dockerfile"
     ):
         for cited in CITED_PAGE.findall(path.read_text()):
-            if not exists(cited, path.parent):
+            if cited not in NOT_COMMITTED and not exists(cited, path.parent):
                 wrong.append(f"{name(path)}: {cited}")
     assert not wrong
 

@@ -6,7 +6,7 @@ from tests.models_page import PAGE, models_page
 
 
 def test_the_page_is_what_the_families_say() -> None:
-    assert PAGE.read_text() == models_page(), "docs/models.md is out of date: `make map`"
+    assert PAGE.read_text() == models_page(), "docs/models.md is out of date: `make docs`"
 
 
 def test_every_family_has_a_row_and_its_tests_exist() -> None:

@@ -1,4 +1,4 @@
-"""The reference for people: from the OpenAPI document to Markdown (`docs/reference.md`) and the page `/docs`."""
+"""The reference for people: from the OpenAPI document to Markdown (`make docs`) and the page `/docs`."""
 
 from service.reference.markdown import render_markdown
 from service.reference.page import base_url, own_llms_txt, own_page, policy, render_page

@@ -1,4 +1,4 @@
-"""Writes the reference as Markdown: `docs/reference.md`, the body of the page `/docs`, and the index `/llms.txt`."""
+"""Writes the reference as Markdown: the body of the page `/docs`, a file, and the index `/llms.txt`."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,14 +8,14 @@ from service.reference.read import read
 from service.reference.snippets import BASE_URL, examples_of, snippets
 
 HEAD = (
-    "<!-- Generated from the wire types and the route table: `make reference`. Do not edit. -->\n\n"
+    "<!-- Generated from the wire types and the route table: `make docs`. Do not edit. -->\n\n"
     "The same as a page: `GET /docs` of a running server. For programs: [openapi.json](../openapi.json), and "
     "[openapi-sdk.json](../openapi-sdk.json) for client generators that do not support unions."
 )
 
 
 def render_markdown() -> str:
-    """The text of `docs/reference.md`, ending with a newline."""
+    """Return the page `docs/reference.md`, ending with a newline."""
     reference = read()
     title = f"# {reference.title} {reference.version}: the reference"
     return "\n\n".join([title, HEAD, reference.description, _contents(reference), *sections(reference)]) + "\n"

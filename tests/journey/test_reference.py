@@ -22,11 +22,12 @@ from service.openapi import build
 from service.openapi.components import component_name
 from service.openapi.route import Route
 from service.openapi.routes import ROUTES
+from service.reference import render_markdown
 from service.reference.snippets import BASE_URL
-from tests.conftest import ROOT, LiveServer
+from tests.conftest import LiveServer
 
 SCHEMAS: dict[str, Any] = build()["components"]["schemas"]
-REFERENCE = (ROOT / "docs" / "reference.md").read_text()
+REFERENCE = render_markdown()
 
 
 def named(schema: dict[str, Any]) -> str:

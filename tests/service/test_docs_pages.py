@@ -14,7 +14,7 @@ DOCS = ROOT / "docs"
 
 @pytest.mark.parametrize("page", ["settings", "metrics"])
 def test_a_committed_page_is_what_the_code_gives(page: str) -> None:
-    assert (DOCS / f"{page}.md").read_text() == PAGES[page](), "run `make reference`"
+    assert (DOCS / f"{page}.md").read_text() == PAGES[page](), "run `make docs`"
 
 
 def test_every_setting_stands_in_one_row() -> None:
