@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from service.settings import SettingsError
+from service.settings import FIXED, REPLACED, SettingsError
 
 ModelTable = Mapping[str, tuple[str, Any]]
 """Settings by name: each with where it stood, for errors, and its value as it stood there."""
@@ -18,9 +18,9 @@ OF_ONE_MODEL = frozenset(
     {
         *("model", "revision", "served_name", "family", "device", "dtype", "weights", "threads", "strict_reference"),
         *("encoder_cache_bytes", "result_cache_bytes", "prefix_cache_bytes", "host_cache_bytes", "pixel_arena_bytes"),
-        *("max_batch_tokens", "max_batch_requests", "max_encoder_tokens", "max_queue_requests", "max_queue_tokens"),
+        *("max_batch_tokens", "max_batch_requests", "max_queue_requests", "max_queue_tokens"),
         *("max_tokens", "max_video_frames", "image_embeds", "image_background", "image_orientation"),
-        *("engine_load_s", "engine_stuck_s", "known_answer_s", "breaker_deaths", "breaker_wait_s"),
+        *("engine_stuck_s", "known_answer_s", "breaker_wait_s"),
     }
 )
 """Settings that a table may have. All others are the service's: it has one address, and one set of keys."""
@@ -99,7 +99,7 @@ def _tables(source: str, tables: Any) -> dict[str, ModelTable]:
             raise SettingsError(f"{source}.{name}: expected a name of 1 to 64 letters, digits, dots, dashes and _")
         fields = {key.replace("-", "_"): (f"{source}.{name}.{key}", value) for key, value in table.items()}
         for key, (where, _) in fields.items():
-            if key not in OF_ONE_MODEL:
+            if key not in OF_ONE_MODEL | REPLACED.keys() | FIXED.keys():
                 allowed = ", ".join(sorted(OF_ONE_MODEL))
                 raise SettingsError(f"{where}: no setting of one model; expected one of {allowed}")
         found[name] = fields

@@ -24,7 +24,7 @@ GROUPS = {
     "allowed_hosts": "hosts and origins",
     "metrics_port": "metrics and traces",
     "lame_duck_s": "shutdown",
-    "engine_load_s": "the engine's health",
+    "engine_stuck_s": "the engine's health",
     "log_format": "logging",
 }
 """First setting of each group, in the order of `Settings`; a group ends where the next one begins."""

@@ -14,7 +14,7 @@ import msgspec
 
 from schemas.parsing.paths import expectation, types_at
 from service.model_tables import ModelTable, check_common, named_models
-from service.settings import FIELDS, Settings, SettingsError
+from service.settings import FIELDS, FIXED, REPLACED, Settings, SettingsError
 
 PREFIX = "CENOTE_"
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -69,16 +69,21 @@ def unknown_flag(argument: str) -> SettingsError:
 
 
 def _unknown(source: str, name: str) -> SettingsError:
-    """The error for an unknown name, with the closest setting in the notation of its source."""
+    """The error for an unknown name, with the setting that is meant in the notation of its source."""
+    if name in FIXED:
+        return SettingsError(f"{source}: no setting any more; it is always {FIXED[name]}")
+    if name in REPLACED:
+        return SettingsError(f"{source}: no setting any more; use {_notation(source, REPLACED[name])}")
     close = difflib.get_close_matches(name, FIELDS, 1)
-    if not close:
-        return SettingsError(f"{source}: unknown setting; `cenote serve --help` lists them")
-    meant = close[0]
+    meant = f"; did you mean {_notation(source, close[0])}?" if close else ";"
+    return SettingsError(f"{source}: unknown setting{meant} `cenote serve --help` lists them")
+
+
+def _notation(source: str, name: str) -> str:
+    """A setting's name as its source writes it: a flag, an environment variable or a key."""
     if source.startswith("--"):
-        meant = f"--{meant.replace('_', '-')}"
-    elif source.startswith("environment"):
-        meant = f"{PREFIX}{meant.upper()}"
-    return SettingsError(f"{source}: unknown setting; did you mean {meant}? `cenote serve --help` lists them")
+        return f"--{name.replace('_', '-')}"
+    return f"{PREFIX}{name.upper()}" if source.startswith("environment") else name
 
 
 def _from_file(path: Path | None) -> dict[str, tuple[str, Any]]:

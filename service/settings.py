@@ -93,14 +93,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     media_fetch_timeout_s: Annotated[
         Seconds, _about("time limit of one fetch, redirects included, and of waiting for other fetches from its host")
     ] = 10.0
-    media_connect_timeout_s: Annotated[Seconds, _about("time limit of connecting, within a fetch")] = 3.0
-    max_media_redirects: Annotated[Annotated[int, Meta(ge=0, le=100)], _about("maximum redirects of one fetch")] = 3
-    max_media_fetch_bytes: Annotated[Positive, _about("maximum bytes fetched for one request")] = 64 << 20
-    max_media_fetches_per_host: Annotated[Positive, _about("concurrent fetches from a host; a tenant gets 3/4")] = 8
-    max_media_fetches_per_tenant: Annotated[Positive, _about("concurrent fetches of a tenant; a request gets 3/4")] = 16
-    media_memory_bytes: Annotated[
-        NotNegative, _about("capacity of fetched images kept for revalidation (ETag); 0 keeps none")
-    ] = 64 << 20
+    max_media_fetches_per_host: Annotated[
+        Positive, _about("concurrent fetches from a host, and half of those of a tenant")
+    ] = 8
     encoder_cache_bytes: Annotated[
         NotNegative, _about("capacity of the encoder cache (vision features); 0 disables it")
     ] = 1 << 30
@@ -125,26 +120,32 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["both", "vectors", "features"],
         _about("what that server stores: vectors (unless --result-cache-bytes is 0), features, or both"),
     ] = "both"
-    uuid_store_bytes: Annotated[
-        NotNegative, _about("capacity of images kept under clients' uuids; 0 keeps a uuid for its request only")
+    media_store_bytes: Annotated[
+        NotNegative,
+        _about(
+            "capacity of images kept under clients' uuids; those kept to be revalidated by their URLs (ETag) get a "
+            "quarter more; 0 keeps neither beyond its request"
+        ),
     ] = 256 << 20
     pixel_arena_bytes: Annotated[
         Annotated[int, Meta(ge=1 << 16, le=1 << 40)], _about("shared memory that carries pixels to the engine")
     ] = 256 << 20
-    max_batch_tokens: Annotated[Positive, _about("maximum tokens of one forward")] = 8192
+    max_batch_tokens: Annotated[
+        Positive, _about("maximum tokens of one forward; of visual ones an encoder step takes a quarter")
+    ] = 8192
     max_batch_requests: Annotated[Positive, _about("maximum inputs of one forward")] = 256
-    max_encoder_tokens: Annotated[Positive, _about("maximum visual tokens of one encoder step")] = 2048
     max_queue_requests: Annotated[
         Positive, _about("maximum inputs in the queue and in work; more are answered 503")
     ] = 8192
     max_queue_tokens: Annotated[Positive, _about("maximum tokens in the queue and in work; more are answered 503")] = (
         1 << 20
     )
-    max_queue_bytes: Annotated[Positive, _about("maximum bytes of request bodies in memory; more are answered 503")] = (
-        512 << 20
-    )
-    max_answer_bytes: Annotated[
-        Positive, _about("maximum bytes that large answers hold until they are sent; more are answered 503")
+    max_queue_bytes: Annotated[
+        Positive,
+        _about(
+            "maximum bytes of request bodies in memory, and as many of large answers until they are sent; more are "
+            "answered 503"
+        ),
     ] = 512 << 20
     max_tenant_share: Annotated[
         Annotated[float, Meta(ge=0.001, le=1)],
@@ -158,18 +159,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[int, Meta(ge=2, le=MOST)],
         _about("maximum frames taken from one video; the model's own maximum holds too"),
     ] = 64
-    max_video_bytes: Annotated[Positive, _about("largest video file; for URLs `max_image_bytes` applies too")] = (
-        64 << 20
-    )
+    max_media_bytes: Annotated[
+        Positive,
+        _about(
+            "largest video, audio or PDF file, and most that is fetched for one request; of a URL `max_image_bytes` "
+            "applies too"
+        ),
+    ] = 64 << 20
     max_video_s: Annotated[Seconds, _about("longest video, or part of one that is asked for, in seconds")] = 600.0
-    video_timeout_s: Annotated[Seconds, _about("time limit of decoding a video file")] = 20.0
-    max_audio_bytes: Annotated[Positive, _about("largest audio file; for URLs `max_image_bytes` applies too")] = (
-        64 << 20
-    )
     max_audio_s: Annotated[Seconds, _about("longest audio, in seconds of playing time")] = 300.0
-    audio_timeout_s: Annotated[Seconds, _about("time limit of decoding an audio file")] = 20.0
-    max_pdf_bytes: Annotated[Positive, _about("largest PDF; for URLs `max_image_bytes` applies too")] = 64 << 20
-    pdf_timeout_s: Annotated[Seconds, _about("time limit of rendering a page of a PDF")] = 10.0
     image_embeds: Annotated[Literal["accept", "refuse"], _about("what to do with features sent in place of images")] = (
         "accept"
     )
@@ -191,7 +189,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[int, Meta(ge=0, le=256)],
         _about("threads or processes that decode; 0 takes the cores of the container's CPU quota"),
     ] = 0
-    decode_timeout_s: Annotated[Seconds, _about("time limit of decoding an image")] = 5.0
+    decode_timeout_s: Annotated[
+        Seconds,
+        _about("time limit of decoding an image; a page of a PDF has twice as long, video and audio four times"),
+    ] = 5.0
     max_decode_bytes: Annotated[
         Positive, _about("memory of concurrent decodes; an image that alone needs more is refused")
     ] = 512 << 20
@@ -200,10 +201,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _about("maximum bytes of one answer of /v1/image_embeds, or of one with several vectors for each input"),
     ] = 256 << 20
     request_timeout_s: Annotated[Seconds, _about("time limit of a request; X-Request-Timeout may ask for less")] = 300.0
-    body_timeout_s: Annotated[
+    receive_timeout_s: Annotated[
         Seconds,
-        _about("time limit of receiving a body; longer while it arrives at the minimum rate"),
-    ] = 15.0
+        _about(
+            "time limit of receiving request line and headers; a body has half as much again, and longer while it "
+            "arrives at the minimum rate"
+        ),
+    ] = 10.0
     min_bytes_per_s: Annotated[
         Positive,
         _about("minimum rate of a slow body, of media that are fetched, and of a client that reads its answer"),
@@ -212,7 +216,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_stream_lines: Annotated[
         Positive, _about("maximum lines of one stream in work; further lines are not read until then")
     ] = 1024
-    head_timeout_s: Annotated[Seconds, _about("time limit of receiving request line and headers")] = 10.0
     keep_alive_s: Annotated[
         Annotated[int, Meta(ge=1, le=86_400)],
         _about("how long an idle connection is kept; longer than clients keep theirs, so that the client closes it"),
@@ -221,17 +224,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[int, Meta(ge=1, le=1_000_000)],
         _about("maximum connections; beyond it those that wait make way, or only probes are answered"),
     ] = 1024
-    max_peer_share: Annotated[
-        Annotated[float, Meta(ge=0.001, le=1)],
-        _about("largest share of the connections that one address (of IPv6, one /64) may hold; 1 for no limit"),
-    ] = 0.5
     proxies: Annotated[
         str | None,
-        _about("proxies in front, to which max_peer_share does not apply: `10.0.0.7,10.1.0.0/16`"),
+        _about(
+            "addresses of many clients, such as proxies, which may hold all connections: `10.0.0.7,10.1.0.0/16`; "
+            "any other, of IPv6 any other /64, holds half at most"
+        ),
     ] = None
-    max_head_bytes: Annotated[
-        Annotated[int, Meta(ge=1024, le=16 << 20)], _about("maximum bytes of request line and headers")
-    ] = 32 << 10
     allowed_hosts: Annotated[
         str | None, _about("host names that requests may be addressed to, separated by commas; any if not set")
     ] = None
@@ -253,10 +252,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     drain_timeout_s: Annotated[Seconds, _about("after lame_duck_s, how long accepted requests may take to finish")] = (
         25.0
     )
-    engine_load_s: Annotated[
-        Annotated[float, Meta(ge=1, le=MAX_S)],
-        _about("time limit of loading the model, after which the engine is restarted"),
-    ] = 1800.0
     engine_stuck_s: Annotated[
         Annotated[float, Meta(ge=1, le=MAX_S)],
         _about("silence after which the engine counts as stuck; 5 times its slowest similar step if that is longer"),
@@ -264,11 +259,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     known_answer_s: Annotated[Seconds, _about("interval of the health probe, an embedding whose vector is known")] = (
         60.0
     )
-    breaker_deaths: Annotated[
-        Positive, _about("engine deaths within 60 s that open the breaker: no restart for breaker_wait_s")
-    ] = 5
     breaker_wait_s: Annotated[
-        Seconds, _about("how long the breaker stays open; then one more death opens it again")
+        Annotated[float, Meta(ge=0, le=MAX_S)],
+        _about(
+            "how long an engine that died 5 times within 60 s is not restarted (the breaker is open), and again after "
+            "one more death; 0 always restarts it"
+        ),
     ] = 30.0
     log_format: Annotated[Literal["human", "json"], _about("format of log lines on stderr")] = "human"
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _about("minimum severity of log lines")] = "info"
@@ -281,6 +277,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.allow_media_hosts is not None or self.allow_private_media_hosts is not None
 
     @property
+    def body_timeout_s(self) -> float:
+        """Time limit of receiving a body, longer while it arrives at the minimum rate."""
+        return 1.5 * self.receive_timeout_s
+
+    @property
     def of_each_model(self) -> tuple["Settings", ...]:
         """The settings of every model that is served."""
         return self.models or (self,)
@@ -290,6 +291,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """What is served, for log lines."""
         return ", ".join(one.model for one in self.of_each_model)
 
+
+REPLACED = {
+    **dict.fromkeys(("video_timeout_s", "audio_timeout_s", "pdf_timeout_s"), "decode_timeout_s"),
+    **dict.fromkeys(("max_video_bytes", "max_audio_bytes", "max_pdf_bytes"), "max_media_bytes"),
+    "max_media_fetch_bytes": "max_media_bytes",
+    **dict.fromkeys(("head_timeout_s", "body_timeout_s"), "receive_timeout_s"),
+    **dict.fromkeys(("uuid_store_bytes", "media_memory_bytes"), "media_store_bytes"),
+    "media_connect_timeout_s": "media_fetch_timeout_s",
+    "max_media_fetches_per_tenant": "max_media_fetches_per_host",
+    "max_answer_bytes": "max_queue_bytes",
+    "max_encoder_tokens": "max_batch_tokens",
+    "max_peer_share": "proxies",
+    "breaker_deaths": "breaker_wait_s",
+}
+"""Settings of before, by the one that each was merged into."""
+FIXED = {"engine_load_s": "1800 s", "max_head_bytes": "32 KiB", "max_media_redirects": "3"}
+"""Settings of before that are constants."""
 
 FIELDS = {field.name: field for field in msgspec.structs.fields(Settings) if field.name != "models"}
 """Every setting that has a flag, an environment variable and a key; `models` is made of those by `model_tables.py`."""

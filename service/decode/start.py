@@ -11,6 +11,9 @@ from service.workers.programs import has_codecs, has_pdfium
 MAX_EARLY = 4
 """Processes that start with the front; others when as many images are decoded at once. Each has 25 MB of its own."""
 
+PAGE_FACTOR, AV_FACTOR = 2, 4
+"""Time for a page of a PDF, and for a video or an audio file, in that for an image."""
+
 
 def start_decoder(settings: Settings, cores: int, *, takes_images: bool = True) -> ThreadDecoder | ProcessDecoder:
     """Start processes that can be killed, or threads; no process starts at once for a model without images."""
@@ -29,7 +32,7 @@ def start_video_decoder(settings: Settings, cores: int) -> VideoDecoder | None:
     return VideoDecoder(
         num_workers=settings.decode_workers or cores,
         max_bytes=settings.max_decode_bytes,
-        deadline_s=settings.video_timeout_s,
+        deadline_s=AV_FACTOR * settings.decode_timeout_s,
         max_pixels=settings.max_image_pixels,
     )
 
@@ -41,7 +44,7 @@ def start_audio_decoder(settings: Settings, cores: int) -> AudioDecoder | None:
     return AudioDecoder(
         num_workers=settings.decode_workers or cores,
         max_bytes=settings.max_decode_bytes,
-        deadline_s=settings.audio_timeout_s,
+        deadline_s=AV_FACTOR * settings.decode_timeout_s,
         max_duration_s=settings.max_audio_s,
     )
 
@@ -53,7 +56,7 @@ def start_page_decoder(settings: Settings, cores: int) -> PageDecoder | None:
     return PageDecoder(
         num_workers=settings.decode_workers or cores,
         max_bytes=settings.max_decode_bytes,
-        deadline_s=settings.pdf_timeout_s,
+        deadline_s=PAGE_FACTOR * settings.decode_timeout_s,
     )
 
 

@@ -13,8 +13,8 @@ from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/ingest.md").read_text()
 SERVE = {
-    *("--device", "--model", "--revision", "--uuid-store-bytes"),
-    *("--max-body-bytes", "--max-video-bytes", "--max-video-s"),
+    *("--device", "--model", "--revision", "--media-store-bytes"),
+    *("--max-body-bytes", "--max-media-bytes", "--max-video-s"),
 }
 """Flags of `cenote serve` that the page names."""
 

@@ -250,7 +250,7 @@ def test_files_and_limits_are_the_settings(
 ) -> None:
     folder = make_checkpoint("unfused", tmp_path_factory.mktemp("clap") / "unfused")
     (tmp_path / "a.wav").write_bytes(encode(tone(0.5, next(hertz))))
-    flags = ("--max-audio-bytes", "20000", "--max-audio-s", "0.6", "--media-paths", str(tmp_path))
+    flags = ("--max-media-bytes", "20000", "--max-audio-s", "0.6", "--media-paths", str(tmp_path))
     strict = start_server("--model", str(folder), *flags).wait_until_ready()
     part = {"type": "audio_url", "audio_url": {"url": (tmp_path / "a.wav").as_uri()}}
     assert strict.vectors(body(part)).shape == (1, 24)

@@ -57,7 +57,7 @@ class Troubled:
 @pytest.fixture(scope="module")
 def troubled(start_server: Callable[..., LiveServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Troubled]:
     faults = tmp_path_factory.mktemp("faults")
-    flags = ("--model", str(CHECKPOINT), *FLAGS, *KEEPING, "--breaker-deaths", "99")
+    flags = ("--model", str(CHECKPOINT), *FLAGS, *KEEPING, "--breaker-wait-s", "0")
     server = start_server(*flags, env=faulty_environ(faults)).wait_until_ready()
     yield Troubled(server, faults)
     server.stop()
@@ -124,10 +124,13 @@ def killer(troubled: Troubled) -> str:
 
 
 def test_the_breaker_opens_after_too_many_ends_and_then_after_one(start_server: Callable[..., LiveServer]) -> None:
-    flags = ("--breaker-deaths", "2", "--breaker-wait-s", "1.5")
+    flags = (
+        "--breaker-wait-s",
+        "1.5",
+    )
     server = start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
     breaker = Troubled(server, Path())
-    for num_kills in (2, 1):
+    for num_kills in (5, 1):
         for _ in range(num_kills):
             breaker.wait_for(lambda: breaker.health() == "ok", "ready")
             os.kill(server.engine_pid(), signal.SIGKILL)

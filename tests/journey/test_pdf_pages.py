@@ -37,7 +37,8 @@ PARAM = "inputs[0].content[0].file"
 
 @pytest.fixture(scope="module")
 def reader(start_server: Callable[..., LiveServer]) -> Iterator[LiveServer]:
-    server = start_server("--model", "builtin", "--pdf-timeout-s", "2", "--max-pdf-bytes", "300000").wait_until_ready()
+    flags = ("--decode-timeout-s", "1", "--max-media-bytes", "300000")
+    server = start_server("--model", "builtin", *flags).wait_until_ready()
     yield server
     assert server.stop() == 0
 

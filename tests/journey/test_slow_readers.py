@@ -25,7 +25,7 @@ WAIT_S = 60
 
 @pytest.fixture(scope="module")
 def server(start_server: Callable[..., LiveServer]) -> LiveServer:
-    flags = ("--max-answer-bytes", str(MAX_BYTES), "--log-format", "json", "--result-cache-bytes", "1MiB")
+    flags = ("--max-queue-bytes", str(MAX_BYTES), "--log-format", "json", "--result-cache-bytes", "1MiB")
     return start_server("--model", str(CHECKPOINT), *flags).wait_until_ready()
 
 

@@ -30,7 +30,7 @@ FLAGS = {
     "--max-stream-lines": str(NUM_LINES),
     "--max-body-bytes": str(MAX_LINE_BYTES),
     "--stream-idle-s": str(IDLE_S),
-    "--body-timeout-s": str(LINE_S),
+    "--receive-timeout-s": str(LINE_S / 1.5),
     "--known-answer-s": "600",
     "--log-format": "json",
 }

@@ -124,7 +124,7 @@ def test_what_the_engine_forgot_is_read_again_and_never_a_miss(bare_server: Live
 def test_the_store_never_outgrows_its_cap(start_server: Callable[..., LiveServer]) -> None:
     one = base64.b64decode(image(0, 256, 256).partition(",")[2])
     cap = 3 * len(one) + len(one) // 2
-    server = start_server("--model", str(CHECKPOINT), "--uuid-store-bytes", str(cap)).wait_until_ready()
+    server = start_server("--model", str(CHECKPOINT), "--media-store-bytes", str(cap)).wait_until_ready()
     for seed in range(8):
         server.vectors({"inputs": [item(named(f"k-{seed}", image(seed, 256, 256)))]})
         assert server.metric("cenote_uuid_store_bytes") <= cap

@@ -108,7 +108,7 @@ def test_what_is_no_video_is_refused(server: LiveServer, encoded: bytes, words: 
 
 def test_limits_hold_before_anything_is_decoded(start_server: Callable[..., LiveServer]) -> None:
     flags = (
-        "--max-video-bytes",
+        "--max-media-bytes",
         "20000",
         "--max-video-s",
         "2",

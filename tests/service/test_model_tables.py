@@ -92,7 +92,7 @@ def test_a_mistake_among_several_is_named(flags: dict[str, str | list[str]], wor
 @pytest.mark.parametrize(
     ("content", "flags", "words"),
     [
-        ('[models.a]\nmodel = "x"\nport = 1', {}, ["models.a.port", "one of breaker_deaths"]),
+        ('[models.a]\nmodel = "x"\nport = 1', {}, ["models.a.port", "one of breaker_wait_s"]),
         ("[models.a]\nmax-tokens = 1", {}, ["[models.a]", "`model`"]),
         ('[models.a]\nmodel = "x"\nmax-tokens = "many"', {}, ["models.a.max-tokens", "'many'"]),
         ('[models."a b"]\nmodel = "x"', {}, ["models.a b", "name"]),

@@ -7,7 +7,7 @@ from msgspec import inspect
 
 from schemas.parsing.paths import types_at
 from service.setting_sources import load_settings
-from service.settings import FIELDS, Settings, SettingsError
+from service.settings import FIELDS, FIXED, REPLACED, Settings, SettingsError
 
 NUMBERS = [
     name
@@ -38,6 +38,9 @@ def test_a_switch_reads_true_and_false() -> None:
     ("flags", "environ", "names"),
     [
         ({}, {"CENOTE_PROT": "1"}, ["CENOTE_PROT", "unknown setting", "did you mean CENOTE_PORT?"]),
+        ({"video_timeout_s": "3"}, {}, ["--video-timeout-s", "no setting any more", "use --decode-timeout-s"]),
+        ({}, {"CENOTE_BREAKER_DEATHS": "3"}, ["CENOTE_BREAKER_DEATHS", "use CENOTE_BREAKER_WAIT_S"]),
+        ({"engine_load_s": "60"}, {}, ["--engine-load-s", "always 1800 s"]),
         ({"port": "eighty"}, {}, ["--port", "'eighty'"]),
         ({"port": "70000"}, {}, ["--port", "65535"]),
         ({}, {"CENOTE_DTYPE": "int4"}, ["CENOTE_DTYPE", "int4"]),
@@ -53,7 +56,14 @@ def test_a_mistake_is_named(flags: dict[str, str], environ: dict[str, str], name
 
 
 @pytest.mark.parametrize(
-    ("content", "name"), [("prot = 1", "prot"), ("port = 'x'", "port"), ("port = ", "cenote.toml")]
+    ("content", "name"),
+    [
+        ("max-answer-bytes = 1", "no setting any more; use max_queue_bytes"),
+        ("models = {a = {model = 'x', engine_load_s = 1}}", "always 1800 s"),
+        ("prot = 1", "prot"),
+        ("port = 'x'", "port"),
+        ("port = ", "cenote.toml"),
+    ],
 )
 def test_a_mistake_in_the_file_is_named(tmp_path: Path, content: str, name: str) -> None:
     config = tmp_path / "cenote.toml"
@@ -82,6 +92,11 @@ def test_a_list_may_come_in_any_form(
 def test_an_empty_name_is_refused(value: str | list[str]) -> None:
     with pytest.raises(SettingsError, match="--served-name"):
         load_settings({"served_name": value}, {})
+
+
+def test_no_setting_of_before_has_come_back() -> None:
+    assert not {*REPLACED, *FIXED} & {*FIELDS}
+    assert {*REPLACED.values()} <= {*FIELDS}
 
 
 @pytest.mark.parametrize("name", NUMBERS)

@@ -210,10 +210,8 @@ async def _results(
 def patience(settings: Settings) -> SupervisorTimeouts:
     """How long the engine may be silent, and how often it may end."""
     return SupervisorTimeouts(
-        load_s=settings.engine_load_s,
         stuck_s=settings.engine_stuck_s,
         known_answer_s=settings.known_answer_s,
-        breaker_deaths=settings.breaker_deaths,
         breaker_wait_s=settings.breaker_wait_s,
     )
 
@@ -242,7 +240,7 @@ def start_message(settings: Settings, model: ServedModel, cores: int, log_name: 
         prefix_cache_bytes=settings.prefix_cache_bytes,
         max_batch_tokens=settings.max_batch_tokens,
         max_batch_requests=settings.max_batch_requests,
-        max_encoder_tokens=settings.max_encoder_tokens,
+        max_encoder_tokens=max(1, settings.max_batch_tokens // 4),
         num_threads=settings.threads or cores,
         pooling=model.profile.pooling,
         int8_ranges=dict(model.int8_ranges),

@@ -93,7 +93,7 @@ class Supervisor:
                 return
             self.series.engine_restarts.inc()
             lived_s = 0.0 if self._ready_s is None else time.monotonic() - self._ready_s
-            if breaker.died(time.monotonic(), lived_s):
+            if breaker.died(time.monotonic(), lived_s) and self.patience.breaker_wait_s:
                 await self._leave_alone()
                 continue
             backoff_s = MIN_BACKOFF_S if self._ready_s is not None else min(MAX_BACKOFF_S, 2 * backoff_s)

@@ -31,7 +31,7 @@ class SupervisorTimeouts:
         stuck_s: least silence after which it counts as stuck.
         known_answer_s: how often the health probe runs.
         breaker_deaths: ends within a minute that open the breaker.
-        breaker_wait_s: how long the breaker stays open before one engine is tried.
+        breaker_wait_s: how long the breaker stays open before one engine is tried; 0 where there is none.
     """
 
     load_s: float = 1800.0

@@ -86,16 +86,16 @@ class Fetching:
         policy = FetchPolicy.of(settings)
         if policy is None:
             return None
-        memory = FetchMemory(settings.media_memory_bytes // num_fronts)
+        memory = FetchMemory(settings.media_store_bytes // 4 // num_fronts)
         metrics.MEDIA_MEMORY_BYTES.set_function(lambda: memory.num_bytes)
         fetcher = Fetcher(
             policy,
             SystemResolver(),
             memory,
             max_per_host=max(1, settings.max_media_fetches_per_host // num_fronts),
-            max_per_tenant=max(1, settings.max_media_fetches_per_tenant // num_fronts),
+            max_per_tenant=max(1, 2 * settings.max_media_fetches_per_host // num_fronts),
         )
-        return cls(fetcher, settings.max_media_fetch_bytes)
+        return cls(fetcher, settings.max_media_bytes)
 
     def step(self, media: MediaReader, places: Iterable[PlacedMedia], *, per_item: bool) -> "UrlFetch | None":
         """Return the fetch of a request's media; None when no part has a URL."""

@@ -66,7 +66,7 @@ def video_rule(settings: Settings, model: ServedModel) -> VideoRule | None:
 def video_limits(settings: Settings) -> VideoLimits:
     """What video files are refused."""
     return VideoLimits(
-        max_encoded_bytes=settings.max_video_bytes,
+        max_encoded_bytes=settings.max_media_bytes,
         max_duration_s=settings.max_video_s,
         max_pixels=settings.max_image_pixels,
     )
@@ -74,7 +74,7 @@ def video_limits(settings: Settings) -> VideoLimits:
 
 def audio_limits(settings: Settings) -> AudioLimits:
     """What audio files are refused."""
-    return AudioLimits(max_encoded_bytes=settings.max_audio_bytes, max_duration_s=settings.max_audio_s)
+    return AudioLimits(max_encoded_bytes=settings.max_media_bytes, max_duration_s=settings.max_audio_s)
 
 
 def media_rules(
@@ -89,7 +89,7 @@ def media_rules(
         image_rule=model.pixel_rule,
         features=feature_rule(settings, model, tower),
         limits=decode_limits(settings),
-        uuids=UuidStore(settings.uuid_store_bytes) if uuids is None else uuids,
+        uuids=UuidStore(settings.media_store_bytes) if uuids is None else uuids,
         read_options=reading_rule(settings, model),
         local_files=local_files,
         modalities=model.profile.modalities,
@@ -116,6 +116,6 @@ def input_reader(
         fetching=fetching,
         videos=None if videos is None else VideoOpener(videos, video_limits(settings)),
         audio=AudioOpener(audio, audio_limits(settings)) if audio and model.profile.audios else None,
-        pages=PageOpener(pages, settings.max_pdf_bytes) if pages and model.profile.images else None,
+        pages=PageOpener(pages, settings.max_media_bytes) if pages and model.profile.images else None,
         max_answer_bytes=settings.max_features_bytes,
     )

@@ -95,7 +95,7 @@ class Serving:
             sum(one.max_inputs for one in limits), sum(one.max_tokens for one in limits), settings.max_queue_bytes
         )
         self.admission = Admission(whole, settings.max_tenant_share, others=others)
-        self.answers = AnswerRoom(settings.max_answer_bytes, settings.max_tenant_share, others)
+        self.answers = AnswerRoom(settings.max_queue_bytes, settings.max_tenant_share, others)
         self.ignores_unknown_fields = settings.unknown_fields == "ignore"
         self.accepts_token_arrays = settings.token_arrays == "accept"  # noqa: S105  # not that kind of token
         self.keyring = None if settings.api_keys is None else Keyring(Path(settings.api_keys), others)
@@ -103,7 +103,7 @@ class Serving:
         self.local_files = LocalFiles.of(settings.media_paths)
         check_shared_cache(settings)
         cores = self.cores or settings.threads or available_cores()
-        uuids = UuidStore(settings.uuid_store_bytes)
+        uuids = UuidStore(settings.media_store_bytes)
         if self.link is not None:
             self.link.share_uuids(uuids)
         self.towers = SharedTowers(len(plans), os.getpid() if self.link is None else os.getppid())

@@ -35,6 +35,8 @@ from service.settings import Settings
 
 logger = logging.getLogger("cenote.server")
 
+MAX_HEAD_BYTES = 32 << 10
+
 DRAIN_TIMEOUT_S = 5.0
 """For the rest of a body that is not read, such as one refused for its size: its sender reads the answer after it."""
 
@@ -131,8 +133,8 @@ def _is_supported(family: int) -> bool:
 def connection_limits(settings: Settings) -> ConnectionLimits:
     """The limits of one connection."""
     return ConnectionLimits(
-        max_head_bytes=settings.max_head_bytes,
-        head_timeout_s=settings.head_timeout_s,
+        max_head_bytes=MAX_HEAD_BYTES,
+        head_timeout_s=settings.receive_timeout_s,
         drain_timeout_s=DRAIN_TIMEOUT_S,
         write_timeout_s=WRITE_TIMEOUT_S,
         min_bytes_per_s=settings.min_bytes_per_s,

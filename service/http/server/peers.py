@@ -79,7 +79,7 @@ class PeerRule:
         Raises:
             SettingsError: `--proxies` names what is no address and no network.
         """
-        return cls(max_connections, max(1, int(max_connections * settings.max_peer_share)), _networks(settings.proxies))
+        return cls(max_connections, max(1, max_connections // 2), _networks(settings.proxies))
 
     def arrival(self, address: str | None, tallies: Iterable[Tally]) -> Arrival:
         """A connection from an address, beside those that are counted; None where it has gone already."""

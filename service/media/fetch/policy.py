@@ -106,9 +106,7 @@ class FetchPolicy:
             nat64_prefixes=_prefixes(settings.nat64_prefixes),
             max_bytes=settings.max_image_bytes,
             timeout_s=settings.media_fetch_timeout_s,
-            connect_timeout_s=settings.media_connect_timeout_s,
             min_bytes_per_s=settings.min_bytes_per_s,
-            max_redirects=settings.max_media_redirects,
         )
 
     def check(self, url: Url) -> None:

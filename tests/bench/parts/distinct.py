@@ -19,7 +19,7 @@ MAX_POINTS = 120
 
 def run(stage: Stage) -> Measured:
     """The most that cache and processes took, against the cap and against what the settings allow."""
-    flags = {"encoder-cache-bytes": CAP_BYTES, "pixel-arena-bytes": ARENA_BYTES, "uuid-store-bytes": 0}
+    flags = {"encoder-cache-bytes": CAP_BYTES, "pixel-arena-bytes": ARENA_BYTES, "media-store-bytes": 0}
     service = stage.serve("distinct", *(word for name, value in flags.items() for word in (f"--{name}", str(value))))
     num_requests = stage.scale.num_distinct // PER_REQUEST
     memory = MemoryWatch(service.server, "cenote_encoder_cache_bytes")

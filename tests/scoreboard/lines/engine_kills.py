@@ -15,7 +15,7 @@ SEGV_EVERY = 6
 
 def run(size: int, folder: Path) -> Result:
     """So many kills, every sixth a SIGSEGV; ready again within a model load and 2 s, no answer swapped."""
-    server = LiveServer(folder / "engine_kills.log", "--model", str(CHECKPOINT), "--breaker-deaths", "100000")
+    server = LiveServer(folder / "engine_kills.log", "--model", str(CHECKPOINT), "--breaker-wait-s", "0")
     kill_at_exit(server).wait_until_ready()
     load = SteadyLoad(server.url).start()
     over_load, faults = [], list[str]()

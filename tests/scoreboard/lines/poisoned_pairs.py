@@ -20,7 +20,7 @@ from tests.scoreboard.lines.scored import FORMS, are_same, scored, scores_alone,
 
 RERANKER = ROOT / "tests" / "models" / "reranker" / "oracle" / "checkpoint"
 FAMILY = ("--family", "qwen3_vl_reranker")
-FLAGS = ("--breaker-deaths", "99")
+FLAGS = ("--breaker-wait-s", "0")
 DEADLY = "☠☠☠☠☠☠"
 QUERY, DOCUMENTS = "which word is it", [f"it is the word {n}" for n in range(6)]
 PLACE = 3

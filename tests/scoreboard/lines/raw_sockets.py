@@ -14,7 +14,7 @@ from tests.scoreboard.mutant import mutate
 
 NUM_AT_ONCE = 48
 WAIT_S = 8.0
-FLAGS = ("--model", str(CHECKPOINT), "--log-format", "json", "--head-timeout-s", "1", "--body-timeout-s", "1")
+FLAGS = ("--model", str(CHECKPOINT), "--log-format", "json", "--receive-timeout-s", "1")
 
 HTTP_WORDS = (
     b"\r\n", b"\n", b"\r", b"\r\n\r\n", b" ", b"\t", b":", b"HTTP/1.0", b"HTTP/2.0", b"HTTP/9.9", b"\x00", b"\xff",

@@ -27,7 +27,7 @@ MOST_GROWN = MAX_ANSWER_BYTES + (len(RATES) + NUM_GREEDY) * (256 << 10) + (24 <<
 TICK_S = 0.1
 WAIT_S = 60
 FLAGS = (
-    *("--max-answer-bytes", str(MAX_ANSWER_BYTES), "--max-queue-requests", str(100 * NUM_INPUTS)),
+    *("--max-queue-bytes", str(MAX_ANSWER_BYTES), "--max-queue-requests", str(100 * NUM_INPUTS)),
     *("--log-format", "json", "--result-cache-bytes", "1MiB"),
 )
 ASK = post("/v1/embeddings", json.dumps({"input": ["a"] * NUM_INPUTS}).encode(), "connection: close")

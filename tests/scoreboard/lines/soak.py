@@ -29,8 +29,8 @@ SHARE, SHARE_SHORT = 0.99, 0.5
 NOISE_MS = 5.0
 SETTLE_S = 3.0
 HOUR_S = 3600
-SMALL = ("--encoder-cache-bytes", "4MiB", "--uuid-store-bytes", "1MiB", "--pixel-arena-bytes", "16MiB")
-FLAGS = ("--model", str(CHECKPOINT), "--log-format", "json", "--head-timeout-s", "2", "--body-timeout-s", "2", *SMALL)
+SMALL = ("--encoder-cache-bytes", "4MiB", "--media-store-bytes", "1MiB", "--pixel-arena-bytes", "16MiB")
+FLAGS = ("--model", str(CHECKPOINT), "--log-format", "json", "--receive-timeout-s", "2", *SMALL)
 
 
 def _run(size: int, folder: Path) -> Result:

@@ -98,7 +98,7 @@ async def _flip(trial: Trial, num_flips: int) -> None:
 def _over_http(trial: Trial, cases: Sequence[Case], folder: Path) -> None:
     """The same through a server with its own resolver; and whether a port is open must not show."""
     port, front = trial.canary.port, trial.front
-    flags = ["--allow-media-hosts", "*", "--allow-private-media-hosts", "localhost", "--media-connect-timeout-s", "0.5"]
+    flags = ["--allow-media-hosts", "*", "--allow-private-media-hosts", "localhost", "--media-fetch-timeout-s", "1"]
     server = LiveServer(folder / "ssrf.log", "--media-ports", f"80,1,{port},{front.port}", *flags).wait_until_ready()
     try:
         front.pages["/image"] = reply(b"no image")

@@ -239,7 +239,7 @@ def test_a_service_hands_the_counts_to_all_that_has_limits(tmp_path: Path) -> No
     path = tmp_path / "keys"
     key = ApiKey(tenant="acme", sha256=hash_key(b"secret").hex(), max_concurrent_requests=1)
     path.write_bytes(msgspec.json.encode(key))
-    settings = Settings(api_keys=str(path), max_queue_requests=10, max_answer_bytes=LARGE, max_tenant_share=1.0)
+    settings = Settings(api_keys=str(path), max_queue_requests=10, max_queue_bytes=LARGE, max_tenant_share=1.0)
     first, second = (Serving(settings, shared=counts) for counts in shared()[1])
     with first.admission.place(9), pytest.raises(UnavailableError, match="9 inputs"), second.admission.place(2):
         pass
@@ -258,12 +258,12 @@ def test_a_service_hands_the_counts_to_all_that_has_limits(tmp_path: Path) -> No
 
 
 def test_fetches_by_url_are_split_evenly() -> None:
-    settings = Settings(allow_media_hosts="a.example", max_media_fetches_per_host=8, max_media_fetches_per_tenant=3)
+    settings = Settings(allow_media_hosts="a.example", max_media_fetches_per_host=8)
     parts = [Fetching.of(settings, num) for num in (1, 2, 4)]
     assert [part and (part.fetcher._hosts._max_each, part.fetcher._tenants._max_each) for part in parts] == [
-        (8, 3),
-        (4, 1),
-        (2, 1),
+        (8, 16),
+        (4, 8),
+        (2, 4),
     ]
 
 

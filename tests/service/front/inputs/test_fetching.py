@@ -36,9 +36,7 @@ def run(
     place: Any = None,
 ) -> MediaReader:
     """Fetch the images of a request of so many inputs; its reader, with what came."""
-    settings = Settings(
-        allow_private_media_hosts="localhost", media_ports=str(host.port), max_media_fetch_bytes=max_bytes
-    )
+    settings = Settings(allow_private_media_hosts="localhost", media_ports=str(host.port), max_media_bytes=max_bytes)
     fetching = Fetching.of(settings)
     assert fetching is not None
     rule = FeatureRule(hidden=8, width=8)

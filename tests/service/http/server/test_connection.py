@@ -100,7 +100,7 @@ def test_a_client_that_waits_for_100_gets_it(server: LiveServer) -> None:
 
 @pytest.fixture(scope="module")
 def impatient(start_server: Callable[..., LiveServer]) -> LiveServer:
-    flags = ("--head-timeout-s", "1", "--body-timeout-s", "1", "--keep-alive-s", "1", "--max-connections", "8")
+    flags = ("--receive-timeout-s", "1", "--keep-alive-s", "1", "--max-connections", "8")
     return start_server("--model", str(CHECKPOINT), "--log-format", "json", *flags).wait_until_ready()
 
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not OTHER, reason="one loopback address")
 )
 def small(start_server: Callable[..., LiveServer], request: pytest.FixtureRequest) -> LiveServer:
     flags = ("--fronts", request.param, "--max-connections", str(MAX_CONNECTIONS), "--keep-alive-s", "60")
-    server = start_server("--model", str(CHECKPOINT), *flags, "--head-timeout-s", "60").wait_until_ready()
+    server = start_server("--model", str(CHECKPOINT), *flags, "--receive-timeout-s", "60").wait_until_ready()
     server.http.close()  # its connection has a place
     time.sleep(0.5)
     return server
