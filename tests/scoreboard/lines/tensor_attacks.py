@@ -18,9 +18,10 @@ import numpy as np
 
 from service.errors import MediaError
 from service.media.features.features import FeatureRule, open_features
-from service.media.features.npy_file import write_npy
+from service.media.features.npy_file import npy_head
 from service.media.features.safetensors_file import ORIGIN, write_safetensors
 from service.media.features.tensor import Tensor
+from tests.builders import npy_bytes
 from tests.scoreboard.line import Line, Result, Sabotage
 
 HIDDEN, WIDTH, ROWS, GRID = 4, 8, 4, [1, 4, 4]
@@ -149,15 +150,15 @@ def _numbers() -> Iterator[Attack]:
             bad = NUMBERS.copy()
             bad.flat[place] = number
             tensor = Tensor("float32", (ROWS, WIDTH), memoryview(bad.tobytes()))
-            write = write_npy if place % 2 else write_safetensors
-            yield f"{name} at {place}", write(tensor), GRID
+            file = npy_head(tensor) + tensor.data if place % 2 else write_safetensors(tensor)
+            yield f"{name} at {place}", file, GRID
     half = NUMBERS.astype("<f2")
     half[1, 1] = 65_504
-    yield "the largest float16", write_npy(Tensor("float16", (ROWS, WIDTH), memoryview(half.tobytes()))), GRID
+    yield "the largest float16", npy_bytes(half), GRID
 
 
 def _grids() -> Iterator[Attack]:
-    good = write_npy(Tensor("float32", (ROWS, WIDTH), memoryview(NUMBERS.tobytes())))
+    good = npy_bytes(NUMBERS)
     for grid in (
         [0, 4, 4], [1, 0, 4], [1, 4, 0], [-1, -4, 4], [1, -4, -4], [2, 2, 4], [4, 4, 1], [1, 3, 5], [1, 2, 4],
         [1, 4, 6], [1, 8, 8], [1, INT32, INT32], [1, 2**31, 2], [1, 2**63, 2], [1, 2**32 + 4, 4], [1, 4], [1, 4, 4, 1],
