@@ -37,16 +37,16 @@ All vectors of an answer together may take `--max-features-bytes`, in the format
 23 MB in `multi_float`, and 0.7 MB in `multi_ubinary`. MaxSim is `(queries @ pages.T).max(1).sum()`. The encoder cache
 keeps a page's features.
 
-`pool_factor` joins the vectors of a document's tokens that are alike (Clavié et al. 2024), all but the first: 2 leaves
-half of them, 3 a third, each the mean of a group at length 1. Pages and ColBERT's documents of up to 4,096 vectors are
-pooled; queries are refused. The vectors are those of sentence-transformers' `HierarchicalTokenPooling`, in the order of
-the text.
+`pool_factor` joins the vectors of a document's tokens that are similar (Clavié et al. 2024), all but the first: 2
+leaves half of them, 3 a third, each the mean of a group at length 1. Pages and ColBERT's documents of up to 4,096
+vectors are pooled; queries are refused. The vectors are those of sentence-transformers' `HierarchicalTokenPooling`, in
+the order of the text.
 
-ColQwen2.5 and its likes are released as LoRA adapters over a base of their own. `--model` takes the adapter, by its hub
-id or folder: the base that `adapter_config.json` names is found likewise, and the two are merged when they are loaded
-(`W + scale · B @ A` in float32). Links to both lie in a folder below `~/.cache/cenote/adapters` (`XDG_CACHE_HOME`
-moves it). Adapters of another kind than plain LoRA are refused by the key that says so. A base alone is served as
-well, with the projection that its training began with: its name says what it is.
+ColQwen2.5 and similar models are released as LoRA adapters over a base of their own. `--model` takes the adapter, by
+its hub id or folder: the base that `adapter_config.json` names is found likewise, and the two are merged when they are
+loaded (`W + scale · B @ A` in float32). Links to both lie in a folder below `~/.cache/cenote/adapters`
+(`XDG_CACHE_HOME` moves it). Adapters of another kind than plain LoRA are refused by the key that says so. A base alone
+is served as well, with the projection that its training began with: its name says what it is.
 
 BGE-M3 (below) has token vectors beside its dense one, of all tokens but the first; its own score divides MaxSim by the
 number of the query's tokens.

@@ -4,7 +4,7 @@ from service.prompt.profile.text_profile import make_text_profile, text_family
 
 FAMILY = text_family(
     ("bert",),
-    "BERT, MiniLM, E5, BGE and their likes",
+    "BERT, MiniLM, E5, BGE and similar",
     stock="BertModel",
     make_profile=lambda files: make_text_profile(files, name="bert"),
     more_tests=("tests/journey/test_minilm.py",),

@@ -1,4 +1,4 @@
-"""CLAP: texts and audio files in one space, LAION's and their likes in transformers' form."""
+"""CLAP: texts and audio files in one space, LAION's and similar models in transformers' form."""
 
 from service.checkpoint.clap_features import check_towers, read_clap_features
 from service.checkpoint.config_files import CheckpointFiles, positive
@@ -13,7 +13,7 @@ AUDIO = {"spec_size": 256, "num_mel_bins": 64, "enable_fusion": False}
 
 
 def make_profile(files: CheckpointFiles) -> Profile:
-    """The rate is the feature extractor's. Positions of texts begin behind the padding token's number."""
+    """The rate is the feature extractor's. Positions of texts begin after the padding token's number."""
     text, features = section(files, "text_config", TEXT), read_clap_features(files.folder)
     check_towers(features, section(files, "audio_config", AUDIO))
     num_positions = positive(text, "max_position_embeddings") - int(text["pad_token_id"] or 0) - 1

@@ -1,4 +1,4 @@
-"""CLIP: OpenAI's, LAION's and their likes in transformers' form."""
+"""CLIP: OpenAI's, LAION's and similar models in transformers' form."""
 
 from collections.abc import Mapping
 

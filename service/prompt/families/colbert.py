@@ -32,14 +32,14 @@ FAMILY = Family(
     is_of=lambda files: colbert_form(files) is not None,
     rank=3,
     kind="late interaction",
-    stock="BertModel, ModernBertModel, DistilBertModel, XLMRobertaModel and their likes",
+    stock="BertModel, ModernBertModel, DistilBertModel, XLMRobertaModel and similar",
     modalities="text (a query, a document)",
     pooling="none: a projection of each token, but for those that the files skip",
     prompt="marker or prefix of the side; a query is filled up with masks, by its files",
     tests=("tests/models/late_interaction/",),
     differences=(
         Difference(
-            "ColBERT on ModernBERT, masks of a query more than half a local window (`local_attention`) behind its text",
+            "ColBERT on ModernBERT, masks of a query more than half a local window (`local_attention`) after its text",
             "transformers' attention disagrees with itself: with `sdpa` a token that sees none gets zeros, with "
             "`eager` the mean of all tokens, padding too; with FlashAttention all masks get zeros",
             "as `sdpa`",

@@ -79,7 +79,7 @@ def _pixel_rule(files: CheckpointFiles, form: Form) -> PixelRule:
 
 TOMORO = Difference(
     "tomoro-colqwen3: a text beside an image, videos",
-    "the words stand behind `Describe the image.`; a video is an item",
+    "the words stand after `Describe the image.`; a video is an item",
     "refused",
     "the model was trained on pages and queries; a page alone has the reference's vectors",
 )

@@ -1,4 +1,4 @@
-"""Cross-encoders: encoders with a head of one label; BGE's, MS MARCO's, GTE's and ettin's rerankers and their likes.
+"""Cross-encoders: encoders with a head of one label; BGE's, MS MARCO's, GTE's and ettin's rerankers and similar ones.
 
 Source: sentence-transformers 6.2, `CrossEncoder`.
 """
@@ -74,7 +74,7 @@ def make_profile(files: CheckpointFiles) -> Profile:
 
 
 def is_cross_encoder(files: CheckpointFiles) -> bool:
-    """True for a classifier's class, unless other modules stand behind it: then an embedder was made of it."""
+    """True for a classifier's class, unless other modules follow it: then an embedder was made of it."""
     return reranker_kind(files) == "classifier"
 
 
@@ -160,7 +160,7 @@ FAMILY = Family(
         Difference(
             "BERT cross-encoders under `--strict-reference`, a separator in the query's text",
             "numbers tokens by the text that they are of",
-            "the second text begins behind the first separator",
+            "the second text begins after the first separator",
             "the engine sees tokens and no texts; without the flag no text becomes a separator",
         ),
     ),

@@ -85,7 +85,7 @@ def _check_logits(files: CheckpointFiles) -> None:
 def _unread(files: CheckpointFiles, found: RerankerFiles) -> int | None:
     """The token that is left out at the end of a classifier's prompt: the padding one.
 
-    Transformers scores the last token that is none, and with a causal mask that does not see those behind it. Prompts
+    Transformers scores the last token that is none, and with a causal mask that does not see those after it. Prompts
     that may end in padding otherwise are refused: a text without a chat template ends in any token.
     """
     padding, name = files.config.get("pad_token_id"), architecture(files)
@@ -103,7 +103,7 @@ def _unread(files: CheckpointFiles, found: RerankerFiles) -> int | None:
 
 FAMILY = Family(
     model_types=tuple(CLASSIFIERS),
-    about="rerankers on decoders as sentence-transformers saves them, with LogitScore (zerank-2 and its likes), and "
+    about="rerankers on decoders as sentence-transformers saves them, with LogitScore (zerank-2 and similar), and "
     "classifiers (Qwen3-Reranker seq-cls)",
     make_profile=make_profile,
     is_of=is_decoder_reranker,

@@ -7,7 +7,7 @@ FIRST_POSITION = 2
 
 FAMILY = text_family(
     ("mpnet",),
-    "MPNet: all-mpnet-base-v2 and its likes",
+    "MPNet: all-mpnet-base-v2 and similar",
     stock="MPNetModel",
     make_profile=lambda files: make_text_profile(files, name="mpnet", first_position=FIRST_POSITION),
     pooling="mean, by its files",

@@ -1,4 +1,4 @@
-"""Qwen3-Reranker 0.6B, 4B and 8B: `yes` against `no` behind an empty thought.
+"""Qwen3-Reranker 0.6B, 4B and 8B: `yes` against `no` after an empty thought.
 
 Source: Qwen3-Reranker's model card, the script for transformers.
 """

@@ -1,4 +1,4 @@
-"""Qwen3-VL-Embedding, 2B and 8B and its likes."""
+"""Qwen3-VL-Embedding, 2B and 8B, and similar models."""
 
 from collections.abc import Mapping
 from dataclasses import astuple, replace

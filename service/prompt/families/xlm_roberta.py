@@ -14,7 +14,7 @@ PADDING = 1
 
 
 def first_position(files: CheckpointFiles) -> int:
-    """Number of a text's first position: behind that of the padding token, as fairseq counts; of other models 0.
+    """Number of a text's first position: after that of the padding token, as fairseq counts; of other models 0.
 
     512 tokens need 514 positions.
     """
